@@ -1,0 +1,27 @@
+"""Random generators from a seed and a purpose: there is no global random state in `dml`.
+
+Two purposes never share a stream, so that (say) one more augmentation does not change which batches are drawn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import torch
+
+
+def derive(seed: int, purpose: str) -> int:
+    """A 63-bit seed, a pure function of `seed` and `purpose`."""
+    digest = hashlib.sha256(f"{int(seed)}/{purpose}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def generator(seed: int, purpose: str, device: torch.device | str = "cpu") -> torch.Generator:
+    """A torch generator on `device` for one purpose (`"batches"`, `"miner"`, `"init"`, ...)."""
+    return torch.Generator(device=device).manual_seed(derive(seed, purpose))
+
+
+def numpy_generator(seed: int, purpose: str) -> np.random.Generator:
+    """A NumPy generator for one purpose."""
+    return np.random.default_rng(derive(seed, purpose))
