@@ -1,7 +1,7 @@
-"""A study's YAML, validated: what is wrong is said with its file, line, key, value and choices, before anything runs.
+"""A study's YAML, validated: what is wrong is said with file, line, key, value and choices, before anything runs.
 
-`load_study(path)` gives a frozen `Study`; `study.cells()` gives every admissible combination of its axes. The models stay
-here at the boundary: the classes of `dml` take plain keyword arguments.
+`load_study(path)` gives a frozen `Study`; `study.cells()` gives every admissible combination of its axes. The models
+stay here at the boundary: the classes of `dml` take plain keyword arguments.
 """
 
 from __future__ import annotations
@@ -69,7 +69,6 @@ class DatasetSpec(_Model):
     on_corrupt: Literal["error", "skip"] = "error"
     train_on: Level = "fine"
     evaluate_on: list[Level] = ["fine"]
-    fraction: float = Field(1.0, gt=0, le=1, description="share of the training images that is used")
 
     @model_validator(mode="after")
     def _check(self) -> DatasetSpec:
