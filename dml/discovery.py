@@ -86,7 +86,7 @@ def check_settings(part: type, settings: dict[str, Any], label: str) -> None:
             raise ValueError(f"{label}: unknown setting {key!r}{suggestion(key, sorted(known))}")
 
 
-def build(package: str, name: str, **settings: Any) -> Any:
+def build(package: str, name: str, /, **settings: Any) -> Any:
     """Construct a part by name. A misspelt setting is an error that lists the settings there are."""
     part = find(package, name)
     check_settings(part, settings, label=f"{package.removeprefix('dml.')} {name!r}")

@@ -1,0 +1,36 @@
+"""The MNIST network of the easy-positive-sampling paper (Levi et al., sec. 5.1).
+
+Two 3x3 convolutions (32 and 64 channels), each followed by ReLU and then batch norm, a 2x2 max-pool, a dense layer of 128
+with ReLU. The dense layer to the plane is the embedding head (`embedding_size: 2`). The paper does not say whether the
+dense layer has an activation; without one it would be linear up to the head, so it has ReLU here.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+
+class EpsMnist(nn.Module):
+    """images (N, C, S, S) -> (N, 128)."""
+
+    def __init__(self, channels: int = 1, image_size: int | None = 28):
+        super().__init__()
+        if image_size is None or image_size < 6:
+            raise ValueError(f"backbone 'eps_mnist' needs square images of at least 6 pixels, got {image_size}")
+        self.features = 128
+        side = (image_size - 4) // 2
+        self.layers = nn.Sequential(
+            nn.Conv2d(channels, 32, 3),
+            nn.ReLU(inplace=True),
+            nn.BatchNorm2d(32),
+            nn.Conv2d(32, 64, 3),
+            nn.ReLU(inplace=True),
+            nn.BatchNorm2d(64),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(64 * side * side, 128),
+            nn.ReLU(inplace=True),
+        )
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.layers(images)

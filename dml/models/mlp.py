@@ -1,0 +1,27 @@
+"""A perceptron on flattened pixels: the smallest network, for tests and tiny images."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+
+class Mlp(nn.Module):
+    """images (N, C, S, S) -> (N, width): one hidden layer with batch norm and ReLU.
+
+    Parameters
+    ----------
+    channels, image_size : C and S of the images.
+    width : units of the hidden layer.
+    """
+
+    def __init__(self, channels: int = 1, image_size: int | None = None, width: int = 128):
+        super().__init__()
+        if image_size is None:
+            raise ValueError("backbone 'mlp' needs images of one size: set the dataset's `resize`")
+        self.features = width
+        self.layers = nn.Sequential(
+            nn.Flatten(), nn.Linear(channels * image_size**2, width), nn.BatchNorm1d(width), nn.ReLU()
+        )
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.layers(images)

@@ -1,0 +1,64 @@
+"""Any classifier of torchvision (resnet50, googlenet, ...), its last layer taken off."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torchvision import models
+
+from dml.discovery import suggestion
+from dml.models._frozen import freeze_batch_norm
+
+
+class Torchvision(nn.Module):
+    """images (N, 3, H, W) -> (N, features), the input of the network's classifier.
+
+    Parameters
+    ----------
+    channels : must be 3 (grey images are repeated by the augmentation).
+    image_size : not used.
+    name : a name from `torchvision.models.list_models()`.
+    pretrained : load torchvision's default ImageNet weights (downloaded once by torchvision).
+    frozen_batch_norm : keep batch-norm statistics and affine parameters as loaded (LoOp's supplement).
+    """
+
+    def __init__(
+        self,
+        channels: int = 3,
+        image_size: int | None = None,
+        name: str = "resnet50",
+        pretrained: bool = True,
+        frozen_batch_norm: bool = False,
+    ):
+        super().__init__()
+        available = models.list_models(module=models)
+        if name not in available:
+            raise ValueError(f"backbone 'torchvision': unknown name {name!r}{suggestion(name, available)}")
+        if channels != 3:
+            raise ValueError(f"backbone 'torchvision': expected 3 channels, got {channels}")
+        self.network = models.get_model(name, weights="DEFAULT" if pretrained else None)
+        self.features = _take_off_classifier(self.network)
+        self.frozen_batch_norm = frozen_batch_norm
+
+    def train(self, mode: bool = True) -> Torchvision:
+        super().train(mode)
+        if self.frozen_batch_norm:
+            freeze_batch_norm(self.network)
+        return self
+
+    def forward(self, images: Tensor) -> Tensor:
+        output = self.network(images)
+        return output if isinstance(output, Tensor) else output.logits  # GoogLeNet's named tuple in training
+
+
+def _take_off_classifier(network: nn.Module) -> int:
+    """Replace the last linear layer by the identity; return the width of what came in."""
+    for attribute in ("fc", "classifier", "head", "heads"):
+        layer = getattr(network, attribute, None)
+        if isinstance(layer, nn.Linear):
+            setattr(network, attribute, nn.Identity())
+            return layer.in_features
+        if isinstance(layer, nn.Sequential) and isinstance(layer[-1], nn.Linear):
+            width = layer[-1].in_features
+            layer[-1] = nn.Identity()
+            return width
+    raise ValueError(f"backbone 'torchvision': {type(network).__name__} has no classifier that can be taken off")
