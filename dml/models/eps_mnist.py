@@ -1,8 +1,8 @@
 """The MNIST network of the easy-positive-sampling paper (Levi et al., sec. 5.1).
 
-Two 3x3 convolutions (32 and 64 channels), each followed by ReLU and then batch norm, a 2x2 max-pool, a dense layer of 128
-with ReLU. The dense layer to the plane is the embedding head (`embedding_size: 2`). The paper does not say whether the
-dense layer has an activation; without one it would be linear up to the head, so it has ReLU here.
+Two 3x3 convolutions (32 and 64 channels), each followed by ReLU and then batch norm, a 2x2 max-pool, a dense layer of
+128 with ReLU. The dense layer to the plane is the embedding head (`embedding_size: 2`). The paper does not say whether
+the dense layer has an activation; without one it would be linear up to the head, so it has ReLU here.
 """
 
 from __future__ import annotations

@@ -1,0 +1,374 @@
+"""One trial: a network trained with one loss on one way of choosing tuples, evaluated on clean labels.
+
+`Training` is built from a `TrialSpec`, or goes on from the checkpoint in its folder; `advance()` trains to the next
+evaluation. On a CPU an interrupted and resumed trial gives the uninterrupted one's numbers bit for bit.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from dml import discovery, evaluation, losses, miners, models
+from dml.data import augment as augmentations
+from dml.data import batches
+from dml.seeding import derive, generator
+from dml.training import checkpoint
+from dml.training.data import TrialData, open_data
+from dml.training.feeder import Feeder
+from dml.types import Progress, TrialResult, TrialSpec
+
+OPTIMIZERS = {
+    "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+    "sgd": lambda groups, **settings: torch.optim.SGD(groups, momentum=0.9, **settings),
+    "rmsprop": torch.optim.RMSprop,
+}
+LOSS_RATE = 10  # proxies and beta learn this much faster than the network, unless the study says otherwise
+EMBEDDING_BATCH = 512  # images embedded at once in evaluation
+
+
+class TrainingError(RuntimeError):
+    """A trial that cannot go on, such as one whose loss is not finite."""
+
+
+class Training:
+    """A trial under way.
+
+    Parameters
+    ----------
+    spec : all that decides the result.
+    data_root : the folder with the data stages' outputs (`data/<study>`).
+    folder : the trial's own folder, for its checkpoint and what it leaves.
+    device : where the network lives.
+    checkpoint_seconds : the longest time between two checkpoints.
+    """
+
+    def __init__(
+        self,
+        spec: TrialSpec,
+        data_root: Path,
+        folder: Path,
+        device: torch.device | str = "cpu",
+        checkpoint_seconds: float = 30.0,
+    ):
+        self.spec, self.folder, self.device = spec, Path(folder), torch.device(device)
+        self._checkpoint_seconds = checkpoint_seconds
+        self.data = open_data(spec, Path(data_root))
+        training = spec.training
+        self._augment = build_augment(spec, self.data)
+        with self._own_random_state(None):
+            self.model = build_model(spec, self.data).to(self.device)
+            if training["channels_last"]:
+                self.model = self.model.to(memory_format=torch.channels_last)
+            self.loss = build_loss(spec, self.data.classes).to(self.device)
+            self._random_state = torch.get_rng_state()
+        self._mine = build_miner(spec, self.loss)
+        self._forward = torch.compile(self.model) if training["compile"] else self.model
+        self._optimizer, self._schedule = build_optimizer(training, self.model, self.loss)
+        self._generators = {name: generator(spec.seed, name, self.device) for name in ("miner", "augment")}
+        self._feeder = Feeder(
+            self.data.packed.images,
+            self.data.rows,
+            self.data.observed,
+            batches.build(
+                training["batch"]["sampler"],
+                labels=self.data.observed,
+                classes=training["batch"]["classes"],
+                per_class=training["batch"]["per_class"],
+                coarse=self.data.coarse,
+                seed=derive(spec.seed, "batches"),
+            ),
+            self.device,
+        )
+        self.step = 0
+        self.total_steps: int = training["steps"]
+        self._curve: list[Progress] = []
+        self._sums: dict[str, Tensor] = {}
+        self._seconds = 0.0
+        self._resume()
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps are done and evaluated."""
+        return self.step >= self.total_steps and bool(self._curve) and self._curve[-1].step == self.step
+
+    def advance(self) -> Progress:
+        """Train to the next evaluation (or the end), evaluate, and save a checkpoint.
+
+        Raises
+        ------
+        TrainingError : the loss is not finite.
+        """
+        assert not self.finished, "a finished trial cannot advance"
+        started = saved = time.perf_counter()
+        every = self.spec.evaluation["every"] or self.total_steps
+        target = min(self.total_steps, (self.step // every + 1) * every)
+        with self._own_random_state(self._random_state):
+            bad = torch.full((), -1, dtype=torch.int64, device=self.device)
+            while self.step < target:
+                bad = self._train_step(bad)
+                if time.perf_counter() - saved > self._checkpoint_seconds:
+                    self._raise_if(bad)
+                    self._seconds += time.perf_counter() - started
+                    self._random_state = torch.get_rng_state()
+                    self._save()
+                    started = saved = time.perf_counter()
+            self._raise_if(bad)
+            self._random_state = torch.get_rng_state()
+        scores = self.evaluate()
+        self._curve.append(Progress(self.step, scores))
+        self._seconds += time.perf_counter() - started
+        self._save()
+        if self.finished:
+            self._leave()
+        return self._curve[-1]
+
+    def evaluate(self) -> dict[str, float]:
+        """Scores on clean labels, keyed `<set>/<level>/<metric>`: validation classes in `tune`, the test split after."""
+        scores: dict[str, float] = {}
+        for name in self._evaluation_sets():
+            rows = self.data.evaluation_rows(name)
+            levels = {level: self.data.labels(level, rows) for level in self.spec.dataset["evaluate_on"]}
+            found = evaluation.evaluate(
+                self.embed(rows),
+                levels,
+                metrics=list(self.spec.evaluation["metrics"]),
+                normalize=self.spec.training["normalize"],
+                **self._protocol(rows),
+            )
+            prefix = f"{name}/{next(iter(levels))}/" if len(levels) == 1 else f"{name}/"
+            scores |= {
+                prefix + key if "/" not in key else f"{name}/{key}": float(value) for key, value in found.items()
+            }
+        return scores
+
+    def embed(self, rows: np.ndarray) -> Tensor:
+        """Embeddings (m, D) float32 of images, in evaluation mode, in the order of `rows` (m,)."""
+        self.model.eval()
+        out = torch.empty(len(rows), self.spec.training["embedding_size"], device=self.device)
+        with torch.inference_mode(), self._autocast():
+            for start in range(0, len(rows), EMBEDDING_BATCH):
+                chunk = np.ascontiguousarray(self.data.packed.images[rows[start : start + EMBEDDING_BATCH]])
+                images = torch.from_numpy(chunk).permute(0, 3, 1, 2).to(self.device)
+                out[start : start + len(chunk)] = self.model(self._augment(images, training=False, generator=None))
+        self.model.train()
+        return out
+
+    def result(self) -> TrialResult:
+        """What a finished trial leaves."""
+        assert self.finished, "an unfinished trial has no result"
+        images = self.step * self.spec.training["batch"]["classes"] * self.spec.training["batch"]["per_class"]
+        diagnostics = {name: float(total) / self.step for name, total in self._sums.items()}
+        diagnostics["images_per_second"] = images / self._seconds
+        return TrialResult(self._curve[-1].scores, tuple(self._curve), diagnostics, self._seconds)
+
+    def discard_checkpoint(self) -> None:
+        """Remove the checkpoint, once the result is recorded."""
+        shutil.rmtree(self.folder / "checkpoint", ignore_errors=True)
+
+    def close(self) -> None:
+        """End what runs in the background."""
+        self._feeder.close()
+
+    def _train_step(self, bad: Tensor) -> Tensor:
+        """One step. Returns the first step whose loss was not finite, -1 for none, without waiting for the device."""
+        batch = self._feeder.next()
+        images = self._augment(batch.images, training=True, generator=self._generators["augment"])
+        if self.spec.training["channels_last"]:
+            images = images.contiguous(memory_format=torch.channels_last)
+        with self._autocast():
+            embeddings = self._forward(images)
+        embeddings = embeddings.float()
+        tuples = None
+        if self._mine is not None:
+            tuples = self._mine(embeddings.detach(), batch.labels, generator=self._generators["miner"])
+        value = self.loss(embeddings, batch.labels, tuples)
+        self._optimizer.zero_grad(set_to_none=True)
+        value.backward()
+        self._optimizer.step()
+        self._schedule.step()
+        self.step += 1
+        self._note("loss", value.detach())
+        for part in (self.loss, self._mine):
+            for name, number in getattr(part, "last", {}).items():
+                self._note(name, number)
+        return torch.where((bad < 0) & ~torch.isfinite(value.detach()), self.step, bad)
+
+    def _note(self, name: str, value: Tensor) -> None:
+        value = value.detach().double()
+        self._sums[name] = self._sums[name] + value if name in self._sums else value
+
+    def _raise_if(self, bad: Tensor) -> None:
+        first = int(bad)
+        if first >= 0:
+            raise TrainingError(
+                f"the loss became infinite or NaN at step {first} of {self.total_steps} "
+                f"(loss {self.spec.loss['name']!r}, learning rate {self.spec.training['learning_rate']:g})"
+            )
+
+    def _autocast(self) -> torch.autocast:
+        half = self.spec.training["precision"] == "bfloat16"
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=half)
+
+    @contextmanager
+    def _own_random_state(self, state: Tensor | None):
+        """Run with this trial's global random state (dropout, initial weights), then put the caller's back."""
+        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
+            if state is None:
+                torch.manual_seed(derive(self.spec.seed, "init"))
+            else:
+                torch.set_rng_state(state)
+            yield
+
+    def _evaluation_sets(self) -> list[str]:
+        return ["validation"] if self.spec.phase == "tune" else list(self.spec.evaluation["sets"])
+
+    def _protocol(self, rows: np.ndarray) -> dict[str, Any]:
+        """Query and gallery masks (m,) and cameras (m,), where the split has them."""
+        roles = self.data.split.set_index("index").loc[rows, "final"].to_numpy()
+        if not (roles == "query").any():
+            return {}
+        cameras = self.data.packed.index["camera"].to_numpy()[rows]
+        return {"queries": roles == "query", "gallery": roles == "gallery", "cameras": cameras}
+
+    def _leave(self) -> None:
+        """What a finished trial leaves beside its result: weights that can be applied, and embeddings if asked for."""
+        if self.spec.phase == "confirm":
+            checkpoint.save_model(self.folder / "model", self.model, describe_model(self.spec, self.data))
+        if self.spec.evaluation["keep_embeddings"] and self.spec.phase == "confirm":
+            rows = {name: self.data.evaluation_rows(name) for name in self._evaluation_sets()}
+            together = np.concatenate(list(rows.values()))
+            with checkpoint.replacing(self.folder / "embeddings.npz") as temporary, open(temporary, "wb") as file:
+                np.savez_compressed(
+                    file,
+                    embeddings=self.embed(together).cpu().numpy(),
+                    labels_fine=self.data.labels("fine", together),
+                    labels_coarse=self.data.labels("coarse", together),
+                    set=np.concatenate([np.full(len(r), name) for name, r in rows.items()]),
+                )
+
+    def _save(self) -> None:
+        checkpoint.save(
+            self.folder / "checkpoint" / "last.pt",
+            {
+                "step": self.step,
+                "model": self.model.state_dict(),
+                "loss": self.loss.state_dict(),
+                "optimizer": self._optimizer.state_dict(),
+                "schedule": self._schedule.state_dict(),
+                "sampler": self._feeder.state_dict(),
+                "generators": {name: g.get_state() for name, g in self._generators.items()},
+                "random_state": self._random_state,
+                "curve": [[p.step, dict(p.scores)] for p in self._curve],
+                "sums": self._sums,
+                "seconds": self._seconds,
+            },
+        )
+
+    def _resume(self) -> None:
+        path = self.folder / "checkpoint" / "last.pt"
+        if not path.is_file():
+            return
+        state = checkpoint.load(path, self.device)
+        self.step = state["step"]
+        self.model.load_state_dict(state["model"])
+        self.loss.load_state_dict(state["loss"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._schedule.load_state_dict(state["schedule"])
+        self._feeder.load_state_dict(state["sampler"])
+        for name, saved in state["generators"].items():
+            self._generators[name].set_state(saved.cpu())
+        self._random_state = state["random_state"].cpu()
+        self._curve = [Progress(step, scores) for step, scores in state["curve"]]
+        self._sums, self._seconds = state["sums"], state["seconds"]
+
+
+def build_augment(spec: TrialSpec, data: TrialData) -> Any:
+    """The trial's augmentation: uint8 batches in, what the backbone takes out."""
+    training = spec.training
+    manifest = data.packed.manifest
+    settings = {"channels": model_channels(training, manifest), **training["augment_settings"]}
+    return augmentations.build(training["augment"], **settings)
+
+
+def model_channels(training: Mapping[str, Any], manifest: Mapping[str, Any]) -> int:
+    """Channels that the backbone sees: the packed images' own, or 3 for torchvision's backbones."""
+    return 3 if training["backbone"] == "torchvision" else int(manifest["channels"])
+
+
+def build_model(spec: TrialSpec, data: TrialData) -> models.Embedder:
+    """The trial's network."""
+    return models.build(**describe_model(spec, data)["network"])
+
+
+def describe_model(spec: TrialSpec, data: TrialData) -> dict[str, Any]:
+    """What rebuilds the trial's network and its preprocessing, as JSON."""
+    training, manifest = spec.training, data.packed.manifest
+    channels = model_channels(training, manifest)
+    return {
+        "network": {
+            "backbone": training["backbone"],
+            "embedding_size": training["embedding_size"],
+            "channels": channels,
+            "image_size": manifest["height"],
+            **training["backbone_settings"],
+        },
+        "augment": {"name": training["augment"], "channels": channels, **training["augment_settings"]},
+        "normalize": training["normalize"],
+        "image_shape": [manifest["height"], manifest["width"], manifest["channels"]],
+    }
+
+
+def build_loss(spec: TrialSpec, classes: int) -> nn.Module:
+    """The trial's loss. What the data and the network decide is filled in where the loss asks for it."""
+    name, settings = spec.loss["name"], dict(spec.loss["settings"])
+    known = discovery.settings_of(discovery.find("dml.losses", name))
+    fill = {
+        "num_classes": classes,
+        "embedding_size": spec.training["embedding_size"],
+        "normalize": spec.training["normalize"],
+    }
+    return losses.build(name, **{key: value for key, value in fill.items() if key in known}, **settings)
+
+
+def build_miner(spec: TrialSpec, loss: nn.Module) -> Any:
+    """The trial's miner, or None. It shares the loss's margin and distance where the study does not set them."""
+    if spec.miner is None:
+        return None
+    settings = dict(spec.miner.get("settings", {}))
+    if "name" in spec.miner:
+        return miners.build(spec.miner["name"], **settings)
+    own = "." not in spec.loss["name"]
+    shared = {
+        "normalize": spec.training["normalize"],
+        "padded": own,
+        "max_per_class": spec.training["batch"]["per_class"],
+        **getattr(loss, "mining", {}),
+    }
+    policies = {"positives": spec.miner["positives"], "negatives": spec.miner["negatives"]}
+    return miners.build(**policies, **{**shared, **settings})
+
+
+def build_optimizer(
+    training: Mapping[str, Any], model: nn.Module, loss: nn.Module
+) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
+    """The optimiser, with the loss's own parameters in a group of their own, and its schedule."""
+    rate = training["learning_rate"]
+    groups = [{"params": [p for p in model.parameters() if p.requires_grad], "weight_decay": training["weight_decay"]}]
+    learned = [p for p in loss.parameters() if p.requires_grad]
+    if learned:
+        loss_rate = training["loss_learning_rate"] or LOSS_RATE * rate
+        groups.append({"params": learned, "lr": loss_rate, "weight_decay": 0.0})
+    optimizer = OPTIMIZERS[training["optimizer"]](groups, lr=rate)
+    if training["schedule"] == "cosine":
+        return optimizer, torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, training["steps"])
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)
