@@ -107,7 +107,7 @@ class TrialSpec:
     miner: Mapping[str, Any] | None  # positives, negatives, settings; or name, settings; None: no tuples
     training: Mapping[str, Any]  # the study's `training` section, searched settings filled in
     evaluation: Mapping[str, Any]  # metrics, sets
-    numerics: int  # the library's numerics version: a change that alters results raises it
+    numerics: str  # the version of the code that the trial runs (`dml.training.numerics`)
 
 
 @dataclass(frozen=True)

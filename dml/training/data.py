@@ -64,7 +64,7 @@ def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
     FileNotFoundError : a stage's output is missing; the message names the stage to run.
     """
     name = spec.dataset["name"]
-    opened = packed_data.open_packed(_packed_folder(data_root, name))
+    opened = open_packed_of(data_root, name)
     split = _table(data_root / "split" / f"{name}.parquet", "split")
     noise = _noise(data_root, name, spec.noise["model"], spec.noise["rate"], spec.seed, spec.phase)
     rows, observed = noise["index"].to_numpy(), noise["observed"].to_numpy()
@@ -90,11 +90,24 @@ def describe(data_root: Path, name: str, noise: str, rate: float, seed: int, pha
     }
 
 
-def _packed_folder(data_root: Path, name: str) -> Path:
+def open_packed_of(data_root: Path, name: str) -> packed_data.Packed:
+    """The packed images of a study's dataset.
+
+    Raises
+    ------
+    FileNotFoundError : they are missing; the message names the stage to run.
+    """
     folder = (data_root / _manifests(data_root)[name]["folder"]).resolve()
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: the packed images of {name!r} are gone; `dvc repro -f pack` makes them")
-    return folder
+    return packed_data.open_packed(folder)
+
+
+def training_rows(data_root: Path, name: str, phase: str) -> np.ndarray:
+    """Rows (n,) of the images that a phase trains on: all training classes to confirm, the fitted half to tune."""
+    split = _table(data_root / "split" / f"{name}.parquet", "split")
+    column = {"tune": "tune", "confirm": "final"}[phase]
+    return split.loc[split[column] == "train", "index"].to_numpy(dtype=np.int64)
 
 
 def _manifests(data_root: Path) -> Mapping[str, Any]:

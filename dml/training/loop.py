@@ -133,7 +133,7 @@ class Training:
         return self._curve[-1]
 
     def evaluate(self) -> dict[str, float]:
-        """Scores on clean labels, keyed `<set>/<level>/<metric>`: validation classes in `tune`, the test split after."""
+        """Scores on clean labels, keyed `<set>/<level>/<metric>`: validation classes to tune, the test split after."""
         scores: dict[str, float] = {}
         for name in self._evaluation_sets():
             rows = self.data.evaluation_rows(name)

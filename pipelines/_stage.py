@@ -1,0 +1,56 @@
+"""What the stages share: their command line, their folders, and one clear message for what a user can put right."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dml.config import Study, load_study
+
+STUDIES = Path("pipelines/studies")
+STORE = Path("store")
+RESULTS = Path("results")
+REPORT = Path("report")
+
+
+def data_root(study: Study) -> Path:
+    """The folder of a study's data stages."""
+    return Path("data") / study.name
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON the same way every time, so that DVC sees a change only where there is one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def run(stage: Callable[..., Any], *, several: bool = False) -> None:
+    """Run a stage's function on the study (or studies) named on the command line, from the project's root."""
+    os.chdir(Path(__file__).parents[1])
+    parser = argparse.ArgumentParser(description=sys.modules[stage.__module__].__doc__)
+    there = ", ".join(sorted(path.stem for path in STUDIES.glob("*.yaml")))
+    parser.add_argument("study", nargs="+" if several else None, help=f"a file in {STUDIES}, without .yaml: {there}")
+    arguments = parser.parse_args()
+    try:
+        if several:
+            stage([load_study(STUDIES / f"{name}.yaml") for name in arguments.study])
+        else:
+            stage(load_study(STUDIES / f"{arguments.study}.yaml"))
+    except KeyboardInterrupt:
+        sys.exit("\nInterrupted. Nothing that was computed is lost: `dvc repro` goes on from here.")
+    except (ValueError, RuntimeError, OSError) as error:
+        sys.exit(f"error: {explain(error)}")
+
+
+def explain(error: Exception) -> str:
+    """One message that says what to do."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        where = f" while writing {error.filename}" if error.filename else ""
+        return f"the disk is full{where}. Free some space and run `dvc repro` again: it goes on where it was."
+    return str(error) or type(error).__name__

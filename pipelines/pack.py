@@ -1,0 +1,26 @@
+"""Stage `pack`: decode and resize each image once, into one array that every process maps."""
+
+import os
+import sys
+
+from _stage import STORE, data_root, run, write_json
+
+from dml import discovery
+from dml.config import Study
+from dml.data.packed import pack, packed_id
+
+
+def pack_all(study: Study) -> None:
+    packed = {}
+    for dataset in study.datasets:
+        source = discovery.build("dml.data.sources", dataset.source, **dataset.options)
+        folder = STORE / "packed" / packed_id(source, dataset.resize)
+        manifest = pack(
+            source, STORE / "raw" / dataset.label, folder, resize=dataset.resize, on_corrupt=dataset.on_corrupt
+        )
+        packed[dataset.label] = {**manifest, "folder": os.path.relpath(folder, data_root(study))}
+    write_json(data_root(study) / "pack.json", packed)
+
+
+if __name__ == "__main__":
+    sys.exit(run(pack_all))

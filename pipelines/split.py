@@ -1,0 +1,22 @@
+"""Stage `split`: say which images train, validate and test. The split is saved and never computed again."""
+
+import sys
+
+from _stage import data_root, run
+
+from dml import discovery
+from dml.config import Study
+from dml.data import splits
+from dml.training.data import open_packed_of
+
+
+def split(study: Study) -> None:
+    for dataset in study.datasets:
+        source = discovery.build("dml.data.sources", dataset.source, **dataset.options)
+        packed = open_packed_of(data_root(study), dataset.label)
+        table = splits.make(packed.index, source)
+        splits.save(table, data_root(study) / "split" / f"{dataset.label}.parquet")
+
+
+if __name__ == "__main__":
+    sys.exit(run(split))
