@@ -1,0 +1,140 @@
+"""What the samplers share: streams of positions that are pure functions of a seed and a place in the stream.
+
+A random permutation for (kind, number, pass) comes from NumPy's counter-based Philox generator with the seed as its
+key and those three as its counter, so that any place in any stream is reached without the places before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dml import seeding
+
+CLASSES, MEMBERS, FILLERS, SAMPLES = range(4)  # kinds of streams, which never share random numbers
+
+
+class Shuffles:
+    """Random generators by (kind, number, pass)."""
+
+    def __init__(self, seed: int) -> None:
+        self._key = [seeding.derive(seed, "batches"), seeding.derive(seed, "batches/2")]
+
+    def generator(self, kind: int, number: int, turn: int) -> np.random.Generator:
+        """The generator of this place; the first word of the counter is Philox's own to count with."""
+        return np.random.Generator(np.random.Philox(key=self._key, counter=[0, kind, number, turn]))
+
+
+class Counter:
+    """The number of the next batch, saved with a fingerprint of all that decides what the batches are."""
+
+    def __init__(self, labels: np.ndarray, *settings: Any) -> None:
+        self.batch = 0
+        self._fingerprint = hashlib.sha256(labels.tobytes() + repr(settings).encode()).hexdigest()[:16]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"batch": self.batch, "fingerprint": self._fingerprint}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state["fingerprint"] != self._fingerprint:
+            raise ValueError(
+                "batches: this state belongs to other labels, settings or another seed "
+                f"(fingerprint {state['fingerprint']}, expected {self._fingerprint})"
+            )
+        self.batch = int(state["batch"])
+
+
+class ClassBatches:
+    """P classes x M samples a batch, where an epoch's order of the classes is given by a function.
+
+    An epoch visits every class once, in ceil(K / P) batches; its last batch is filled up with the first classes of its
+    own order. A pass over a class visits its n samples in ceil(n / M) visits; its last visit is filled up with the
+    first samples of the pass. So a class with fewer than M samples gives all of them, and some or all of them again
+    (each floor(M / n) or ceil(M / n) times). No batch holds a class twice, and none a sample twice unless its class
+    has fewer than M.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        labels: np.ndarray,
+        classes: int,
+        per_class: int,
+        seed: int,
+        order: Callable[[np.ndarray, np.random.Generator], np.ndarray],
+        *fingerprint: Any,
+    ) -> None:
+        check_shape(classes, per_class)
+        labels = check_labels(labels)
+        self._shuffles = Shuffles(seed)
+        self.counter = Counter(labels, name, classes, per_class, seed, *fingerprint)
+        self._classes, self._per_class, self._epoch_order = classes, per_class, order
+        drawn = np.flatnonzero(labels >= 0)
+        names, inverse, sizes = np.unique(labels[drawn], return_inverse=True, return_counts=True)
+        if len(names) < classes:
+            raise ValueError(
+                f"batches: {classes} classes a batch, but the {len(drawn)} usable labels hold only {len(names)} classes"
+            )
+        self._names = names
+        self._members = drawn[np.argsort(inverse, kind="stable")]  # by class, then by position
+        self._starts = np.concatenate([[0], np.cumsum(sizes)])
+        self._shuffled = self._members.copy()  # each class's current pass
+        self._pass = np.full(len(names), -1, dtype=np.int64)
+        self._epoch = -1
+        self._order = np.arange(len(names))
+        self.epoch_length = -(-len(names) // classes)
+
+    def next(self) -> np.ndarray:
+        """The next batch: int64 (P * M,), class by class."""
+        epoch, place = divmod(self.counter.batch, self.epoch_length)
+        if epoch != self._epoch:
+            self._order = self._epoch_order(self._names, self._shuffles.generator(CLASSES, 0, epoch))
+            self._epoch = epoch
+        first = place * self._classes
+        batch = np.empty((self._classes, self._per_class), dtype=np.int64)
+        for row, at in enumerate(range(first, first + self._classes)):
+            if at < len(self._order):
+                batch[row] = self._visit(int(self._order[at]), epoch)
+            else:
+                batch[row] = self._filler(int(self._order[at - len(self._order)]), epoch)
+        self.counter.batch += 1
+        return batch.reshape(-1)
+
+    def _visit(self, number: int, epoch: int) -> np.ndarray:
+        low, high = self._starts[number], self._starts[number + 1]
+        size = int(high - low)
+        turn, visit = divmod(epoch, -(-size // self._per_class))
+        if turn != self._pass[number]:
+            permutation = self._shuffles.generator(MEMBERS, number, turn).permutation(size)
+            self._shuffled[low:high] = self._members[low:high][permutation]
+            self._pass[number] = turn
+        start = visit * self._per_class
+        return self._shuffled[low:high].take(range(start, start + self._per_class), mode="wrap")
+
+    def _filler(self, number: int, epoch: int) -> np.ndarray:
+        """A visit beyond the class's own one of this epoch: random samples, outside its passes."""
+        low, high = self._starts[number], self._starts[number + 1]
+        permutation = self._shuffles.generator(FILLERS, number, epoch).permutation(int(high - low))
+        return self._members[low:high][permutation].take(range(self._per_class), mode="wrap")
+
+
+def check_shape(classes: int, per_class: int) -> None:
+    """Raise a ValueError unless there can be `classes` x `per_class` batches."""
+    if classes < 1 or per_class < 1:
+        raise ValueError(f"batches: expected at least 1 class x 1 sample, got {classes} x {per_class}")
+
+
+def check_labels(labels: np.ndarray) -> np.ndarray:
+    """Labels as int64 (n,), with -1 for the ones left out and at least one that is not."""
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise ValueError(f"batches: expected integer labels (n,), got {labels.dtype} {labels.shape}")
+    labels = labels.astype(np.int64)
+    if len(labels) and labels.min() < -1:
+        raise ValueError(f"batches: expected labels from 0 (-1: left out), got {labels.min()}")
+    if not (labels >= 0).any():
+        raise ValueError(f"batches: none of the {len(labels)} labels is usable (-1: left out)")
+    return labels
