@@ -1,0 +1,115 @@
+"""One image: encoded bytes, a file or an array -> 8-bit pixels, grey or RGB.
+
+What is kept and what is not: 1-bit becomes 0/255, 16-bit grey is scaled by 255/65535, palettes and other colour spaces
+become RGB, transparency is flattened on white, of an animation the first frame stays. EXIF orientation is not applied,
+as in torchvision's loader.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+MAX_PIXELS = 89_478_485  # Pillow's own limit (Image.MAX_IMAGE_PIXELS), where it only warns; here it is a limit
+
+GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
+
+ImageLike = Path | bytes | np.ndarray
+
+
+class CorruptImage(Exception):
+    """An image that cannot be decoded. The message is the same on every machine."""
+
+
+def header(image: ImageLike) -> tuple[int, int, bool]:
+    """Height, width and whether the image is grey, without decoding it.
+
+    Raises
+    ------
+    CorruptImage : it is no image, or too large a one.
+    """
+    if isinstance(image, np.ndarray):
+        _check_array(image)
+        return image.shape[0], image.shape[1], image.ndim == 2 or image.shape[2] == 1
+    with _open(image) as opened:
+        return opened.height, opened.width, opened.mode in GREY_MODES
+
+
+def decode(image: ImageLike, channels: int) -> Image.Image:
+    """Decode into mode `L` (channels 1) or `RGB` (channels 3).
+
+    Raises
+    ------
+    CorruptImage : it is no image, truncated, too large, or has pixels without a fixed range (float, 32-bit).
+    """
+    if isinstance(image, np.ndarray):
+        _check_array(image)
+        opened = Image.fromarray(image.squeeze(2) if image.ndim == 3 and image.shape[2] == 1 else image)
+        return opened.convert("L" if channels == 1 else "RGB")
+    with _open(image) as opened:
+        try:
+            return _eight_bit(opened).convert("L" if channels == 1 else "RGB")
+        except (CorruptImage, MemoryError):
+            raise
+        except Exception as error:  # Pillow's plug-ins raise OSError, SyntaxError, struct.error, EOFError, ...
+            raise CorruptImage(f"cannot be decoded: {error}") from error
+
+
+def resize(image: Image.Image, side: int | None) -> np.ndarray:
+    """uint8 (H, W, C); with `side`, (side, side, C), bilinear with antialiasing, the aspect not kept."""
+    if side is not None and image.size != (side, side):
+        image = image.resize((side, side), Image.Resampling.BILINEAR)
+    pixels = np.asarray(image)
+    return pixels[:, :, None] if pixels.ndim == 2 else pixels
+
+
+def _check_array(image: np.ndarray) -> None:
+    assert image.dtype == np.uint8, image.dtype
+    assert image.ndim == 2 or (image.ndim == 3 and image.shape[2] in (1, 3)), image.shape
+
+
+def _open(image: Path | bytes) -> Image.Image:
+    try:
+        if isinstance(image, Path):
+            image = image.read_bytes()
+        if not image:
+            raise CorruptImage("an empty file")
+        opened = Image.open(io.BytesIO(image))
+    except FileNotFoundError:
+        raise CorruptImage("the file is missing") from None
+    except UnidentifiedImageError:
+        raise CorruptImage("not an image of a known format") from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise CorruptImage(f"more than {MAX_PIXELS} pixels") from None
+    except (CorruptImage, MemoryError):
+        raise
+    except Exception as error:
+        raise CorruptImage(f"cannot be read: {error}") from error
+    if opened.width * opened.height > MAX_PIXELS:
+        raise CorruptImage(f"{opened.width} x {opened.height} pixels, more than {MAX_PIXELS}")
+    return opened
+
+
+def _eight_bit(image: Image.Image) -> Image.Image:
+    """An image of any mode -> mode L or RGB."""
+    mode = image.mode
+    if mode in ("L", "RGB"):
+        image.load()
+        return image
+    if mode == "1":
+        return image.convert("L")
+    if mode.startswith("I"):
+        values = np.asarray(image).astype(np.int64)
+        if values.min() < 0 or values.max() > 65535:
+            raise CorruptImage("32-bit pixels, which have no fixed range")
+        return Image.fromarray(((values * 255 + 32767) // 65535).astype(np.uint8))
+    if mode == "F":
+        raise CorruptImage("float pixels, which have no fixed range")
+    if mode in ("RGBA", "RGBa", "LA", "La", "PA") or "transparency" in image.info:
+        solid = image.convert("RGBA")
+        solid = Image.alpha_composite(Image.new("RGBA", solid.size, "white"), solid)
+        return solid.convert("L" if mode in ("LA", "La") else "RGB")
+    return image.convert("RGB")

@@ -1,0 +1,101 @@
+"""One file by HTTP: resumed with Range, tried again after an interruption, renamed when it is whole."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from dml.data._store import check_space, sync
+
+BLOCK = 2**20
+TIMEOUT = 30.0  # seconds without a byte
+ATTEMPTS = 5
+EVERY = 5.0  # seconds between two lines of progress
+
+
+class Unavailable(Exception):
+    """This place does not give the file; another one may."""
+
+
+def get(url: str, target: Path, report: Callable[[str], None], pause: float = 1.0) -> None:
+    """Download `url` to `target` by way of `<target>.part`, which a later call goes on from.
+
+    Parameters
+    ----------
+    pause : seconds before the second attempt; doubled before each further one.
+
+    Raises
+    ------
+    Unavailable : refused, not found, no network, or interrupted five times. What came stays in the .part file.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(target.name + ".part")
+    for attempt in range(ATTEMPTS):
+        try:
+            _attempt(url, part, report)
+        except urllib.error.HTTPError as error:
+            if error.code == 416:  # the .part is longer than the file, so of another one
+                part.unlink(missing_ok=True)
+            elif error.code < 500:
+                raise Unavailable(f"HTTP {error.code} {error.reason}") from error
+            problem: Exception = error
+        except urllib.error.URLError as error:
+            if not isinstance(error.reason, TimeoutError | ConnectionResetError):
+                raise Unavailable(str(error.reason)) from error
+            problem = error
+        except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
+            problem = error
+        else:
+            sync(part)
+            os.replace(part, target)
+            return
+        report(f"{url}: {problem}; going on from {_size(part)} bytes")
+        if attempt + 1 < ATTEMPTS:
+            time.sleep(pause * 2**attempt)
+    raise Unavailable(f"{problem} ({ATTEMPTS} attempts; {_size(part)} bytes are kept in {part})")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _attempt(url: str, part: Path, report: Callable[[str], None]) -> None:
+    have = _size(part)
+    request = urllib.request.Request(url, headers={"User-Agent": "dml"})
+    if have:
+        request.add_header("Range", f"bytes={have}-")
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+        if have and (answer.status != 206 or not _continues(answer.headers.get("Content-Range", ""), have)):
+            have = 0  # the server sends the file from its start
+        length = answer.headers.get("Content-Length")
+        total = have + int(length) if length else None
+        if total:
+            check_space(part.parent, total - have)
+        started = said = time.monotonic()
+        first = have
+        with open(part, "ab" if have else "wb") as file:
+            while block := answer.read(BLOCK):
+                file.write(block)
+                have += len(block)
+                if time.monotonic() - said > EVERY:
+                    said = time.monotonic()
+                    report(_line(url, have, total, (have - first) / (said - started)))
+    if total is not None and have < total:
+        raise ConnectionError(f"the connection ended at {have} of {total} bytes")
+
+
+def _continues(content_range: str, have: int) -> bool:
+    return content_range.replace("bytes ", "").partition("-")[0] == str(have)
+
+
+def _line(url: str, have: int, total: int | None, speed: float) -> str:
+    name, mega = url.rsplit("/", 1)[-1], 2**20
+    if total is None:
+        return f"{name}: {have / mega:.0f} MB, {speed / mega:.1f} MB/s"
+    left = (total - have) / max(speed, 1)
+    return f"{name}: {have / mega:.0f} of {total / mega:.0f} MB, {speed / mega:.1f} MB/s, {left:.0f} s left"

@@ -1,0 +1,110 @@
+"""A source's images listed: labels and sizes, from the files' headers, before anything is decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dml import discovery
+from dml.data import DataError
+from dml.data._decode import CorruptImage, header
+from dml.data._stream import Progress, ordered
+
+NUMBERS = {"fine": None, "coarse": -1, "camera": -1}  # column: value where a record has none
+TEXTS = ("fine_name", "coarse_name", "path", "part")
+COLUMNS = ("index", "fine", "coarse", "fine_name", "coarse_name", "path", "part", "camera", "height", "width")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a source holds. Rows are in the source's order, corrupt ones included."""
+
+    index: pd.DataFrame  # COLUMNS; height and width are 0 where corrupt
+    corrupt: dict[int, str]  # row -> reason
+    grey: bool  # all of them
+
+
+def corrupt_error(index: pd.DataFrame, corrupt: Mapping[int, str]) -> DataError:
+    """An error that lists the first twenty corrupt images."""
+    paths = index["path"].to_numpy()
+    lines = [f"  {paths[row]}: {reason}" for row, reason in sorted(corrupt.items())[:20]]
+    lines += [f"  and {len(corrupt) - 20} more"] if len(corrupt) > 20 else []
+    return DataError(
+        f"{len(corrupt)} of {len(index)} images are corrupt (on_corrupt='skip' leaves them out):\n" + "\n".join(lines)
+    )
+
+
+def options_of(source: Any) -> dict[str, Any]:
+    """A source's options, which it keeps under the names of its constructor's keywords."""
+    return {name: getattr(source, name) for name in discovery.settings_of(type(source))}
+
+
+def list_images(source: Any, raw: Path, workers: int, report: Callable[[str], None]) -> Listing:
+    """Read every record and every image's header.
+
+    Raises
+    ------
+    DataError : the source is empty, or a label is no integer of at least 0.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    corrupt: dict[int, str] = {}
+    grey = True
+    progress = Progress(f"listing {source.name}", None, report)
+    for row, (fields, size) in enumerate(ordered(_describe, source.images(raw), workers)):
+        for name, value in fields.items():
+            columns[name].append(value)
+        if isinstance(size, str):
+            corrupt[row], size = size, (0, 0, grey)
+        columns["index"].append(row)
+        columns["height"].append(size[0])
+        columns["width"].append(size[1])
+        grey &= size[2]
+        progress(row + 1)
+    if not columns["index"]:
+        raise DataError(f"{source.name}: no images in {raw}")
+    index = pd.DataFrame({name: _column(name, values, columns["path"]) for name, values in columns.items()})
+    return Listing(index, corrupt, grey)
+
+
+def check_counts(source: Any, index: pd.DataFrame) -> None:
+    """Raise a DataError unless the classes and images of each role are as many as the real dataset has.
+
+    A source without `counts`, or with `complete=False`, is taken as it is.
+    """
+    expected = getattr(source, "counts", None)
+    if not expected or not getattr(source, "complete", True):
+        return
+    roles = source.roles(index)
+    fine = index["fine"].to_numpy()
+    for role, (classes, images) in expected.items():
+        chosen = fine[roles == role]
+        got = (len(np.unique(chosen)), len(chosen))
+        if got != (classes, images):
+            raise DataError(
+                f"{source.name}: {role} is {got[0]} classes and {got[1]} images, expected {classes} and {images}: "
+                "the raw files are not the whole dataset (option complete=False takes a part of it)"
+            )
+
+
+def _describe(record: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[int, int, bool] | str]:
+    fields = {name: record.get(name, default) for name, default in NUMBERS.items()}
+    fields |= {name: record.get(name, "") for name in TEXTS}
+    try:
+        return fields, header(record["image"])
+    except CorruptImage as error:
+        return fields, str(error)
+
+
+def _column(name: str, values: list[Any], paths: list[str]) -> Any:
+    if name in TEXTS:
+        return values
+    lowest = -1 if NUMBERS.get(name) == -1 else 0
+    for row, value in enumerate(values):
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
+            raise DataError(f"row {row} ({paths[row]}): {name} is {value!r}, expected an integer of at least {lowest}")
+    return np.asarray(values, np.int64)

@@ -1,0 +1,132 @@
+"""Unpacking archives that may be hostile or broken: everything, or one clear error and nothing left behind.
+
+Refused: absolute paths, `..`, links of any kind (no dataset needs one), devices and pipes, more than `MAX_BYTES` in
+all, a compression of more than `MAX_RATIO`, and archives that are truncated or fail their checksum.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from dml.data import DataError
+from dml.data._store import check_space
+
+MAX_BYTES = 200 * 2**30  # of one archive; the largest here, Stanford Online Products, is 3 GB
+MAX_RATIO = 200  # unpacked to packed; deflate's own limit is about 1030, images are near 1, idx files near 5
+SLACK = 64 * 2**20  # bytes that any archive may unpack to, whatever its ratio
+BLOCK = 2**20
+
+
+def extract(archive: Path, folder: Path) -> list[Path]:
+    """Unpack a zip or tar file into `folder`; each of its top entries replaces one of the same name there.
+
+    Returns
+    -------
+    The top entries, which appear by renaming after all is unpacked.
+
+    Raises
+    ------
+    DataError : as the module says, and for a file that is no zip and no tar; `folder` is left as it was.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=folder))
+    try:
+        limit = min(MAX_BYTES, max(SLACK, MAX_RATIO * archive.stat().st_size))
+        if zipfile.is_zipfile(archive):
+            _unzip(archive, temporary, limit)
+        elif _is_tar(archive):
+            _untar(archive, temporary, limit)
+        else:
+            raise DataError(f"{archive}: neither a zip nor a tar file, or truncated")
+        return [_move(entry, folder) for entry in sorted(temporary.iterdir())]
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        raise DataError(f"{archive}: cannot be unpacked, it is truncated or corrupt ({error})") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _is_tar(archive: Path) -> bool:
+    try:
+        return tarfile.is_tarfile(archive)
+    except (EOFError, zlib.error, OSError):
+        return False
+
+
+def _move(entry: Path, folder: Path) -> Path:
+    target = folder / entry.name
+    if target.is_dir() and not target.is_symlink():
+        shutil.rmtree(target)
+    os.replace(entry, target)
+    return target
+
+
+def _inside(archive: Path, name: str) -> PurePosixPath:
+    """A member's path, or an error where it would leave the folder."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or "\0" in name or (path.parts and ":" in path.parts[0]):
+        raise DataError(f"{archive}: refused: the member {name!r} would be written outside of its folder")
+    return path
+
+
+def _copy(archive: Path, source: IO[bytes], target: Path, left: int) -> int:
+    """Copy a member, at most `left` bytes; returns how many may still come."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with open(target, "wb") as file:
+        while block := source.read(BLOCK):
+            left -= len(block)
+            if left < 0:
+                raise _bomb(archive)
+            file.write(block)
+    return left
+
+
+def _bomb(archive: Path) -> DataError:
+    size = archive.stat().st_size
+    return DataError(
+        f"{archive}: refused: its {size} bytes unpack to more than {max(SLACK, MAX_RATIO * size)}: a decompression bomb"
+    )
+
+
+def _unzip(archive: Path, folder: Path, limit: int) -> None:
+    with zipfile.ZipFile(archive) as file:
+        members = file.infolist()
+        stated = sum(member.file_size for member in members)
+        if stated > limit:
+            raise _bomb(archive)
+        check_space(folder, stated)
+        for member in members:
+            path = _inside(archive, member.filename)
+            kind = stat.S_IFMT(member.external_attr >> 16)
+            if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+                raise DataError(f"{archive}: refused: the member {member.filename!r} is a link or a device")
+            if member.flag_bits & 1:
+                raise DataError(f"{archive}: refused: the member {member.filename!r} is encrypted")
+            if member.is_dir():
+                (folder / path).mkdir(parents=True, exist_ok=True)
+                continue
+            with file.open(member) as source:
+                limit = _copy(archive, source, folder / path, limit)
+
+
+def _untar(archive: Path, folder: Path, limit: int) -> None:
+    """Member by member in one pass, so that nothing is read twice; Python's data filter judges once more."""
+    with tarfile.open(archive) as file:
+        for member in file:
+            _inside(archive, member.name)
+            if not (member.isfile() or member.isdir()):
+                raise DataError(f"{archive}: refused: the member {member.name!r} is a link or a device")
+            limit -= member.size
+            if limit < 0:
+                raise _bomb(archive)
+            try:
+                file.extract(member, folder, filter="data")
+            except tarfile.FilterError as error:
+                raise DataError(f"{archive}: refused: {error}") from error

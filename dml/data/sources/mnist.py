@@ -1,0 +1,100 @@
+"""MNIST: 70,000 handwritten digits of 28 x 28 in four idx files.
+
+Coarse is even/odd. The EPS paper's split (Xuan et al. 2020, sec. 5.1): digits 0-5 of the training part train, digits
+0-5 of the test part are `seen`, digits 6-9 of the test part are `test`; digits 6-9 of the training part are unused.
+
+URLs and MD5 sums: torchvision.datasets.MNIST. The content digest is that of the idx files whose MD5 sums, unpacked, are
+6bbc9ace898e44ae57da46a324031adb, a25bea736e30d166cdddb491f175f624 (training images, labels),
+2646ac647ad5339dbf082846283269ea, 27ae3e4e09519cfbb04c329615203637 (test).
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dml.data import DataError
+from dml.data.download import Archive, fetch
+
+URLS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "http://yann.lecun.com/exdb/mnist/")
+PARTS = (("train", "train"), ("test", "t10k"))
+
+
+def _archive(name: str, md5: str) -> Archive:
+    return Archive(name, tuple(url + name for url in URLS), md5=md5, extract=False)
+
+
+class Mnist:
+    """Handwritten digits, 28 x 28 grey.
+
+    Parameters
+    ----------
+    complete : False accepts files that hold a part of the dataset.
+    """
+
+    name: ClassVar[str] = "mnist"
+    levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    archives: ClassVar[tuple[Archive, ...]] = (
+        _archive("train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        _archive("train-labels-idx1-ubyte.gz", "d53e105ee54ea40749a09fcbcd1e9432"),
+        _archive("t10k-images-idx3-ubyte.gz", "9fb629c4189551a2d022fa330f9573f3"),
+        _archive("t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c"),
+    )
+    counts: ClassVar[Mapping[str, tuple[int, int]]] = {"train": (6, 36017), "seen": (6, 6031), "test": (4, 3969)}
+    content: ClassVar[str] = "7af4e4082483ae965701026e8d7c2f0e91bd9e88ee77da06d1101203c38f441d"
+
+    def __init__(self, complete: bool = True) -> None:
+        self.complete = complete
+
+    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
+        """Fetch and verify the four files (11 MB) into `raw`."""
+        fetch(self, raw, report)
+
+    def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
+        """Records of uint8 (28, 28) arrays: the training part, then the test part."""
+        for part, stem in PARTS:
+            pixels = raw / f"{stem}-images-idx3-ubyte.gz"
+            labels = raw / f"{stem}-labels-idx1-ubyte.gz"
+            for row, (image, label) in enumerate(zip(_idx(pixels, 3), _idx(labels, 1), strict=True)):
+                digit = int(label)
+                yield {
+                    "image": image,
+                    "fine": digit,
+                    "coarse": digit % 2,
+                    "fine_name": str(digit),
+                    "coarse_name": ("even", "odd")[digit % 2],
+                    "path": f"{part}/{row:05d}",
+                    "part": part,
+                }
+
+    def roles(self, index: pd.DataFrame) -> np.ndarray:
+        """train, seen, test and unused, as the module says."""
+        known, train = index["fine"].to_numpy() <= 5, index["part"].to_numpy() == "train"
+        return np.select([known & train, known, ~train], ["train", "seen", "test"], "unused")
+
+
+def _idx(path: Path, dimensions: int) -> Iterator[np.ndarray]:
+    """The entries of an idx file along its first dimension: uint8 (H, W), or 0-d."""
+    try:
+        with gzip.open(path) as file:
+            magic, count, *shape = struct.unpack(f">{1 + dimensions}i", file.read(4 + 4 * dimensions))
+            if magic != 0x800 + dimensions:
+                raise DataError(f"{path}: not an idx file of {dimensions} dimensions (magic number {magic:#x})")
+            size = int(np.prod(shape))
+            for _ in range(count):
+                yield np.frombuffer(file.read(size), np.uint8, size).reshape(shape)
+            if file.read(1):
+                raise DataError(f"{path}: longer than its header says")
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing: run the download stage") from None
+    except (EOFError, ValueError, struct.error, zlib.error, gzip.BadGzipFile) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path}: truncated or corrupt ({error})") from error
