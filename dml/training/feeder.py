@@ -23,8 +23,8 @@ class Sampler(Protocol):
 class Batch(NamedTuple):
     """One batch on the device."""
 
-    images: Tensor  # uint8 (B, C, H, W)
-    labels: Tensor  # int64 (B,): observed classes
+    images: Tensor  # uint8 (B / share, C, H, W)
+    labels: Tensor  # int64 (B,): observed classes of the whole batch
 
 
 class Feeder:
@@ -37,11 +37,19 @@ class Feeder:
     observed : int64 (n,), their observed classes.
     sampler : draws positions into `rows`.
     device : where batches go.
+    share : `(rank, size)`: of each batch, read the images of the rank-th of `size` equal parts.
     """
 
     def __init__(
-        self, images: Any, rows: np.ndarray, observed: np.ndarray, sampler: Sampler, device: torch.device | str
+        self,
+        images: Any,
+        rows: np.ndarray,
+        observed: np.ndarray,
+        sampler: Sampler,
+        device: torch.device | str,
+        share: tuple[int, int] = (0, 1),
     ):
+        self._rank, self._size = share
         self._images, self._rows, self._observed, self._sampler = images, rows, observed, sampler
         self._device = torch.device(device)
         self._state = sampler.state_dict()
@@ -61,7 +69,8 @@ class Feeder:
 
     def _fetch(self) -> tuple[Batch, dict[str, Any]]:
         positions = next(self._sampler)
-        images = torch.from_numpy(np.ascontiguousarray(self._images[self._rows[positions]])).permute(0, 3, 1, 2)
+        own = np.split(positions, self._size)[self._rank]
+        images = torch.from_numpy(np.ascontiguousarray(self._images[self._rows[own]])).permute(0, 3, 1, 2)
         labels = torch.from_numpy(self._observed[positions])
         batch = Batch(images, labels)
         if self._ahead:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,11 @@ from dml.data import batches
 from dml.seeding import derive, generator
 from dml.training import checkpoint
 from dml.training.data import TrialData, open_data
+from dml.training.distributed import gather, parallel, rank_and_size
 from dml.training.feeder import Feeder
 from dml.types import Progress, TrialResult, TrialSpec
 
-OPTIMIZERS = {
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     "adamw": torch.optim.AdamW,
     "sgd": lambda groups, **settings: torch.optim.SGD(groups, momentum=0.9, **settings),
@@ -72,9 +73,17 @@ class Training:
             self.loss = build_loss(spec, self.data.classes).to(self.device)
             self._random_state = torch.get_rng_state()
         self._mine = build_miner(spec, self.loss)
-        self._forward = torch.compile(self.model) if training["compile"] else self.model
+        self._rank, size = rank_and_size()
+        images = training["batch"]["classes"] * training["batch"]["per_class"]
+        if images % size:
+            raise ValueError(f"training.devices: a batch of {images} images cannot be shared equally by {size} devices")
+        network = parallel(self.model, self.device)
+        self._forward = torch.compile(network) if training["compile"] else network
         self._optimizer, self._schedule = build_optimizer(training, self.model, self.loss)
-        self._generators = {name: generator(spec.seed, name, self.device) for name in ("miner", "augment")}
+        self._generators = {
+            "miner": generator(spec.seed, "miner", self.device),
+            "augment": generator(spec.seed, f"augment/{self._rank}", self.device),
+        }
         self._feeder = Feeder(
             self.data.packed.images,
             self.data.rows,
@@ -88,6 +97,7 @@ class Training:
                 seed=derive(spec.seed, "batches"),
             ),
             self.device,
+            share=(self._rank, size),
         )
         self.step = 0
         self.total_steps: int = training["steps"]
@@ -120,16 +130,18 @@ class Training:
                     self._raise_if(bad)
                     self._seconds += time.perf_counter() - started
                     self._random_state = torch.get_rng_state()
-                    self._save()
+                    if self._rank == 0:
+                        self._save()
                     started = saved = time.perf_counter()
             self._raise_if(bad)
             self._random_state = torch.get_rng_state()
-        scores = self.evaluate()
+        scores = self.evaluate() if self._rank == 0 else {}
         self._curve.append(Progress(self.step, scores))
         self._seconds += time.perf_counter() - started
-        self._save()
-        if self.finished:
-            self._leave()
+        if self._rank == 0:
+            self._save()
+            if self.finished:
+                self._leave()
         return self._curve[-1]
 
     def evaluate(self) -> dict[str, float]:
@@ -187,7 +199,7 @@ class Training:
             images = images.contiguous(memory_format=torch.channels_last)
         with self._autocast():
             embeddings = self._forward(images)
-        embeddings = embeddings.float()
+        embeddings = gather(embeddings.float())
         tuples = None
         if self._mine is not None:
             tuples = self._mine(embeddings.detach(), batch.labels, generator=self._generators["miner"])
@@ -287,6 +299,8 @@ class Training:
         self._feeder.load_state_dict(state["sampler"])
         for name, saved in state["generators"].items():
             self._generators[name].set_state(saved.cpu())
+        if self._rank:  # the checkpoint is the first process's: the others' augmentations start anew
+            self._generators["augment"] = generator(self.spec.seed, f"augment/{self._rank}/{self.step}", self.device)
         self._random_state = state["random_state"].cpu()
         self._curve = [Progress(step, scores) for step, scores in state["curve"]]
         self._sums, self._seconds = state["sums"], state["seconds"]

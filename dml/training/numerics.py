@@ -1,8 +1,8 @@
 """The version of the code that decides a trial's result, taken from the code itself.
 
 A trial's key must change when a loss is corrected, or an old result would pass for a new one, and must not change when
-another loss is. So the version is a hash of just the modules that a trial runs: its loop, its parts, and whatever of `dml`
-these import. Comments, docstrings and layout do not count.
+another loss is. So the version is a hash of just the modules that a trial runs: its loop, its parts, and whatever of
+`dml` these import. Comments, docstrings and layout do not count.
 """
 
 from __future__ import annotations
