@@ -1,0 +1,68 @@
+"""A miner of another package, called like one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dml.types import Tuples
+
+
+class ForeignMiner:
+    """Calls `miner(embeddings, labels)` on detached float32 embeddings, and leaves torch's random state as it was.
+
+    Parameters
+    ----------
+    miner : called as pytorch-metric-learning's miners are; returns 3 tensors (a, p, n) or 4 (a, p, a, n). It draws from
+        torch's default generators, which for the call are seeded from the generator given.
+
+    Attributes
+    ----------
+    last : of the last call, 0-d int64 tensors: `tuples` (rows of the longest tensor), `dropped_anchors` (in no row).
+    """
+
+    def __init__(self, miner: Callable[[Tensor, Tensor], Any]) -> None:
+        self.miner = miner
+        self.last: dict[str, Tensor] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.miner!r})"
+
+    @torch.no_grad()
+    def __call__(
+        self, embeddings: Tensor, labels: Tensor, generator: torch.Generator | None = None
+    ) -> Tuples | tuple[Tensor, ...]:
+        """-> Tuples where the miner gives three tensors, else its four as they are.
+
+        Raises
+        ------
+        ValueError : the miner returned something else.
+        """
+        x = embeddings.detach()
+        x = x if x.dtype == torch.float64 else x.float()
+        with torch.autocast(x.device.type, enabled=False):
+            found = self.miner(x, labels) if generator is None else self._seeded(x, labels, generator)
+        if not isinstance(found, tuple | list) or len(found) not in (3, 4):
+            kind = f"{len(found)}" if isinstance(found, tuple | list) else type(found).__name__
+            raise ValueError(f"{type(self.miner).__name__}: expected 3 or 4 tensors of indices, got {kind}")
+        met = torch.zeros(len(x), dtype=torch.bool, device=found[0].device)
+        for anchors in found[0::2] if len(found) == 4 else found[:1]:
+            met[anchors] = True
+        self.last = {
+            "tuples": torch.tensor(max(len(column) for column in found)),
+            "dropped_anchors": (~met).sum(),
+        }
+        return Tuples(*found) if len(found) == 3 else tuple(found)
+
+    def _seeded(self, x: Tensor, labels: Tensor, generator: torch.Generator) -> Any:
+        seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
+        devices = [x.device] if x.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            torch.default_generator.manual_seed(seed)
+            for device in devices:
+                with torch.cuda.device(device):
+                    torch.cuda.manual_seed(seed)
+            return self.miner(x, labels)

@@ -1,0 +1,38 @@
+"""The positives of multi-similarity mining: {t in C_a : s(a, t) < max over n of s(a, n) + epsilon}.
+
+s is the inner product (the cosine, when the miner normalises). Wang et al., "Multi-similarity loss with general pair
+weighting for deep metric learning", CVPR 2019, equation 11. An anchor without negatives keeps none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from dml.miners._batch import Batch, Draw
+from dml.types import Space, Uniform
+
+
+class MultiSimilarity:
+    """The positives not clearly more similar than the most similar negative.
+
+    Parameters
+    ----------
+    epsilon : the mining margin, in units of similarity, not below 0.
+    """
+
+    search_space: ClassVar[Mapping[str, Space]] = {"epsilon": Uniform(0.0, 0.3)}
+
+    def __init__(self, epsilon: float = 0.1) -> None:
+        if not epsilon >= 0:
+            raise ValueError(f"epsilon: expected a number not below 0, got {epsilon!r}")
+        self.epsilon = epsilon
+
+    def __call__(self, batch: Batch, draw: Draw) -> Tensor:
+        """-> int64 (N, S), S the size of the largest class less one."""
+        hardest = batch.gram.masked_fill(batch.same, -torch.inf).amax(dim=1, keepdim=True)
+        kept = batch.at(batch.gram, batch.mates, torch.inf) < hardest + self.epsilon
+        return batch.mates.masked_fill(~kept, -1)
