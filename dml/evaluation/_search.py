@@ -1,0 +1,114 @@
+"""The k nearest by float32 arithmetic: faiss and torch behind one function, neither with an N x N matrix."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Search = Callable[
+    [Tensor, int], tuple[Tensor, Tensor]
+]  # queries (b, D), k -> squared distances, rows: (b, k) ascending
+
+BACKENDS = ("auto", "faiss", "torch")
+FAISS_GPU_MOST = 2048  # neighbours that faiss finds on a GPU
+FAISS_CPU_MOST = 1024  # beyond this its heaps are slower than sorting a tile
+
+
+def has_faiss() -> bool:
+    """Whether faiss is installed."""
+    return importlib.util.find_spec("faiss") is not None
+
+
+def choose(backend: str, device: torch.device, k: int = 1) -> str:
+    """`auto` made concrete: faiss on the CPU where it is installed, torch elsewhere.
+
+    Raises
+    ------
+    ValueError : an unknown backend, or faiss where it is not installed.
+    """
+    if backend not in BACKENDS:
+        raise ValueError(f"backend: expected one of {', '.join(BACKENDS)}, got {backend!r}")
+    if backend == "faiss" and not has_faiss():
+        raise ValueError("backend: 'faiss' is not installed (pip install faiss-cpu). Choices: auto, torch")
+    if backend == "auto":
+        return "faiss" if device.type == "cpu" and has_faiss() and k <= FAISS_CPU_MOST else "torch"
+    return backend
+
+
+def search(gallery: Tensor, squares: Tensor, backend: str) -> Search:
+    """A search over `gallery`, float32 (m, D), whose squared norms are `squares` (m,). Nothing is copied.
+
+    Parameters
+    ----------
+    backend : `faiss` or `torch` (see `choose`).
+    """
+    return _faiss(gallery) if backend == "faiss" else _torch(gallery, squares)
+
+
+def _faiss(gallery: Tensor) -> Search:
+    import faiss
+
+    on_gpu = gallery.device.type == "cuda" and hasattr(faiss, "StandardGpuResources")
+    base = gallery.cpu().numpy()
+    resources = faiss.StandardGpuResources() if on_gpu else None
+
+    def nearest(queries: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        rows = queries.cpu().numpy()
+        if resources is not None and k <= FAISS_GPU_MOST:
+            distances, found = faiss.knn_gpu(resources, rows, base, k)
+        else:
+            distances, found = faiss.knn(rows, base, k)
+        return torch.from_numpy(distances).to(gallery.device), torch.from_numpy(found).to(gallery.device)
+
+    return nearest
+
+
+def _torch(gallery: Tensor, squares: Tensor, tile: int = 1 << 15) -> Search:
+    def nearest(queries: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        own = queries.square().sum(1, keepdim=True)
+        best: tuple[Tensor, Tensor] | None = None
+        for start in range(0, len(gallery), tile):
+            part = gallery[start : start + tile]
+            distances = torch.addmm(own + squares[start : start + tile], queries, part.T, alpha=-2.0)
+            value, place = distances.topk(min(k, len(part)), largest=False)
+            place += start
+            if best is not None:
+                value, place = torch.cat([best[0], value], 1), torch.cat([best[1], place], 1)
+                value, chosen = value.topk(min(k, value.shape[1]), largest=False)
+                place = place.gather(1, chosen)
+            best = value, place
+        assert best is not None
+        return best
+
+    return nearest
+
+
+def approximate(gallery: Tensor, seed: int) -> Search:
+    """An inverted-file search by faiss: a sixteenth of the lists, at most 64, is looked into.
+
+    Raises
+    ------
+    ValueError : faiss is not installed.
+    """
+    if not has_faiss():
+        raise ValueError("approximate: needs faiss (pip install faiss-cpu)")
+    import faiss
+
+    base: Any = gallery.cpu().numpy()
+    lists = max(1, min(int(4 * len(base) ** 0.5), len(base) // 39))
+    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(base.shape[1]), base.shape[1], lists)
+    index.cp.seed = seed % (1 << 31)
+    index.cp.min_points_per_centroid = 1
+    index.train(base)
+    index.add(base)
+    index.nprobe = max(1, min(lists // 16, 64))
+
+    def nearest(queries: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        distances, found = index.search(queries.cpu().numpy(), k)
+        return torch.from_numpy(distances).to(gallery.device), torch.from_numpy(found).to(gallery.device)
+
+    return nearest

@@ -1,0 +1,102 @@
+"""The embeddings as every part of the evaluation uses them: checked, on one device, in two precisions.
+
+`working` (float32, of unit length or centred) is what searches and clusterings run over. `exact` is the distance that
+decides near ties: float64, from the vectors as they were given, so that duplicates tie to the last bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+CHUNK = 1 << 22  # numbers in one temporary array
+
+
+class Vectors:
+    """Embeddings, checked and prepared.
+
+    Parameters
+    ----------
+    embeddings : (n, D) floating point, a tensor or an array.
+    normalize : compare directions (L2-normalised) rather than points. A zero vector stays zero.
+    device : where to compute; none: where the embeddings are.
+
+    Raises
+    ------
+    ValueError : not (n, D), no rows, or rows that hold NaN or infinity; the message names the rows.
+    """
+
+    def __init__(self, embeddings: Any, normalize: bool = True, device: torch.device | str | None = None) -> None:
+        given = torch.as_tensor(embeddings).detach()
+        if given.ndim != 2 or not given.is_floating_point():
+            raise ValueError(f"embeddings: expected floats (n, D), got {given.dtype} {tuple(given.shape)}")
+        if given.shape[0] == 0 or given.shape[1] == 0:
+            raise ValueError(f"embeddings: expected at least one row and one column, got {tuple(given.shape)}")
+        self.given = given.to(device=device, dtype=torch.float32).contiguous()
+        bad = torch.cat([~part.isfinite().all(1) for part in self._chunks(self.given)]).nonzero()[:, 0].tolist()
+        if bad:
+            shown = ", ".join(map(str, bad[:10])) + (", ..." if len(bad) > 10 else "")
+            raise ValueError(f"embeddings: {len(bad)} of {len(given)} rows hold NaN or infinity: {shown}")
+        self.normalize = normalize
+        self.working = torch.empty_like(self.given)
+        if normalize:
+            norms = torch.cat([part.double().norm(dim=1) for part in self._chunks(self.given)])
+            self.scale: Tensor | None = torch.where(norms > 0, norms, 1.0).reciprocal()
+            torch.mul(self.given, self.scale.float()[:, None], out=self.working)
+        else:
+            self.scale = None
+            torch.sub(self.given, self.given.mean(0, dtype=torch.float64).float(), out=self.working)
+        self.squares = torch.cat([part.square().sum(1) for part in self._chunks(self.working)])
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the vectors are."""
+        return self.given.device
+
+    @property
+    def tolerance(self) -> float:
+        """Two squared distances of `working` farther apart than this are in the true order.
+
+        A float32 product of D terms errs by about sqrt(D) units of rounding; four times that, for both distances.
+        """
+        unit = 2.0**-24
+        if self.device.type == "cuda" and torch.get_float32_matmul_precision() != "highest":
+            unit = 2.0**-11  # TF32 or bfloat16 products
+        return 16.0 * unit * self.given.shape[1] ** 0.5 * max(float(self.squares.max()), 1e-30)
+
+    def exact(self, first: Tensor, second: Tensor) -> Tensor:
+        """Squared distances, float64 (t,), of the rows `first` and `second`, int64 (t,)."""
+        step = max(1, CHUNK // self.given.shape[1])
+        out = torch.empty(len(first), dtype=torch.float64, device=self.device)
+        for start in range(0, len(first), step):
+            a, b = first[start : start + step], second[start : start + step]
+            out[start : start + step] = (self.double(a) - self.double(b)).square().sum(1)
+        return out
+
+    def double(self, rows: Tensor | slice) -> Tensor:
+        """Some rows in float64, normalised where that is asked."""
+        chosen = self.given[rows].double()
+        return chosen if self.scale is None else chosen * self.scale[rows][:, None]
+
+    @staticmethod
+    def _chunks(x: Tensor) -> tuple[Tensor, ...]:
+        return x.split(max(1, CHUNK // x.shape[1]))
+
+
+def codes(labels: Any, n: int, what: str) -> np.ndarray:
+    """Labels, int64 (n,), as consecutive codes from 0.
+
+    Raises
+    ------
+    ValueError : not n integers.
+    """
+    array = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    if array.shape != (n,) or array.dtype.kind not in "iu":
+        raise ValueError(f"{what}: expected integers ({n},), got {array.dtype} {array.shape}")
+    return np.unique(array, return_inverse=True)[1].astype(np.int64).reshape(-1)

@@ -1,0 +1,52 @@
+"""Mutual information adjusted for chance (Vinh, Epps & Bailey 2010), of the classes and as many k-means clusters.
+
+    (I - E[I]) / (mean(H(classes), H(clusters)) - E[I])
+
+E[I] is over random partitions with the same sizes (equation 24a). It depends on sizes alone, so each pair of distinct
+sizes is computed once, however many classes share it: 11,316 classes and clusters take seconds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+from dml.evaluation.clustering import Contingency, entropy, mean_entropy, mutual_information
+
+
+def expected_mutual_information(classes: np.ndarray, clusters: np.ndarray) -> float:
+    """E[I] in nats, of partitions with parts of these sizes, int64 (C,) and (K,)."""
+    n = int(classes.sum())
+    factorial = gammaln(np.arange(n + 2) + 1.0)  # factorial[i] = log(i!)
+    total = 0.0
+    for a, times_a in zip(*np.unique(classes, return_counts=True), strict=True):
+        for b, times_b in zip(*np.unique(clusters, return_counts=True), strict=True):
+            cell = np.arange(max(1, a + b - n), min(a, b) + 1)
+            log_probability = (
+                factorial[a] + factorial[b] + factorial[n - a] + factorial[n - b] - factorial[n] - factorial[cell]
+            ) - (factorial[a - cell] + factorial[b - cell] + factorial[n - a - b + cell])
+            information = cell / n * (np.log(n) + np.log(cell) - np.log(a) - np.log(b))
+            total += float(times_a * times_b * (information * np.exp(log_probability)).sum())
+    return total
+
+
+class Ami:
+    """Adjusted mutual information."""
+
+    def __init__(self, average: str = "arithmetic") -> None:
+        mean_entropy(1.0, 1.0, average)
+        self.average = average
+
+    def clusters(self, classes: int) -> int:
+        """Clusters asked of k-means."""
+        return classes
+
+    def __call__(self, table: Contingency) -> float:
+        """At most 1; about 0 for a random clustering."""
+        if len(table.classes) == len(table.clusters) == 1:
+            return 1.0
+        mean = mean_entropy(entropy(table.classes), entropy(table.clusters), self.average)
+        expected = expected_mutual_information(table.classes, table.clusters)
+        room = mean - expected
+        least = float(np.finfo(np.float64).eps)
+        return (mutual_information(table) - expected) / (min(room, -least) if room < 0 else max(room, least))
