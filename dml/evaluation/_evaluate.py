@@ -111,9 +111,8 @@ def evaluate(
         asking, found = _rows(queries, n, "queries"), _rows(gallery, n, "gallery")
         camera = None if cameras is None else codes(cameras, n, "cameras")
         relevance = {level: Relevance(values, camera, asking, found) for level, values in coded.items()}
-        neighbours = Neighbours(
-            vectors, *(torch.from_numpy(r).to(vectors.device) for r in (asking, found)), backend, approximate, seed
-        )
+        rows = [torch.from_numpy(chosen).to(vectors.device) for chosen in (asking, found)]
+        neighbours = Neighbours(vectors, rows[0], rows[1], backend, approximate, seed)
         values = _retrieve(neighbours, relevance, retrieval)
         for level, right in relevance.items():
             counted = right.positives > 0

@@ -9,9 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Search = Callable[
-    [Tensor, int], tuple[Tensor, Tensor]
-]  # queries (b, D), k -> squared distances, rows: (b, k) ascending
+# queries (b, D), k -> squared distances, ascending, and places in the gallery: (b, k) each
+Search = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 
 BACKENDS = ("auto", "faiss", "torch")
 FAISS_GPU_MOST = 2048  # neighbours that faiss finds on a GPU
@@ -88,7 +87,7 @@ def _torch(gallery: Tensor, squares: Tensor, tile: int = 1 << 15) -> Search:
 
 
 def approximate(gallery: Tensor, seed: int) -> Search:
-    """An inverted-file search by faiss: a sixteenth of the lists, at most 64, is looked into.
+    """An inverted-file search by faiss: 8 lists are looked into, or a sixteenth of them up to 64.
 
     Raises
     ------
@@ -105,7 +104,7 @@ def approximate(gallery: Tensor, seed: int) -> Search:
     index.cp.min_points_per_centroid = 1
     index.train(base)
     index.add(base)
-    index.nprobe = max(1, min(lists // 16, 64))
+    index.nprobe = max(8, min(lists // 16, 64))
 
     def nearest(queries: Tensor, k: int) -> tuple[Tensor, Tensor]:
         distances, found = index.search(queries.cpu().numpy(), k)

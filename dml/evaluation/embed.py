@@ -1,4 +1,4 @@
-"""Embedding a data set: batch by batch into one array that stays on the device and is used again at every evaluation."""
+"""Embedding a data set: batch by batch into one array on the device, used again at every evaluation."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class Neighbours:
         return (~clear).nonzero()[:, 0]
 
     def _scan(self, rows: Tensor, k: int) -> Tensor:
-        """The k nearest of each of `rows` by float64 distances to the whole gallery, in the order of (distance, index)."""
+        """The k nearest of each of `rows` among the whole gallery, by (float64 distance, index)."""
         return self.distances(rows).sort(dim=1, stable=True).indices[:, :k]
 
     def distances(self, rows: Tensor) -> Tensor:
@@ -198,9 +198,9 @@ class Relevance:
             junk |= relevant & (self._cameras[neighbours] == self._cameras[queries])
         relevant &= ~junk & (order >= 0)
         ranks = torch.arange(1, order.shape[1] + 1, device=order.device) - junk.cumsum(1)
-        row, column = relevant.nonzero(as_tuple=True)
-        rank = ranks[row, column].cpu().numpy()
-        row = row.cpu().numpy()
+        places = relevant.nonzero()
+        row = places[:, 0].cpu().numpy()
+        rank = ranks[places[:, 0], places[:, 1]].cpu().numpy()
         found = np.bincount(row, minlength=len(queries))
         nth = np.arange(1, len(row) + 1) - np.repeat(found.cumsum() - found, found)
         return Hits(row, rank, nth, self.positives[block])
