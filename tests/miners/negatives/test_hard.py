@@ -1,0 +1,12 @@
+import torch
+
+from dml.miners import build
+
+
+def test_by_hand():
+    """On a line: the nearest stranger, the same for each positive."""
+    line = torch.tensor([[0.0], [2.0], [3.0], [7.0], [8.0]])
+    labels = torch.tensor([0, 0, 1, 0, 1])
+    tuples = build(positives="all", negatives="hard", normalize=False)(line, labels)
+    expected = {(0, 1, 2), (0, 3, 2), (1, 0, 2), (1, 3, 2), (3, 0, 4), (3, 1, 4), (2, 4, 1), (4, 2, 3)}
+    assert set(zip(*(column.tolist() for column in tuples), strict=True)) == expected

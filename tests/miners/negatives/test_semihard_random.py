@@ -1,0 +1,58 @@
+import pytest
+import torch
+
+from dml.miners import build
+
+
+@pytest.mark.parametrize("window", [False, True])
+@pytest.mark.parametrize("sizes", [(5, 5, 6), (12, 11)])  # a pass for each place, and a sort
+def test_frequencies(window, sizes, tools):
+    """The draws of one positive pair: with `hard` positives there is one an anchor; with `all`, those of one pair."""
+    embeddings, labels = tools.random_batch(2, sizes=sizes, spread=0.6)
+    naive = tools.Naive(embeddings, labels, window=window)
+    anchors = [a for a in range(len(labels)) if labels[a] == 0]
+    mate = {a: min(naive.mates(a)) for a in anchors}
+    mine = build(positives="all", negatives="semihard_random", window=window)
+    generator = torch.Generator().manual_seed(0)
+    counts = torch.zeros(len(labels), len(labels), dtype=torch.int64)
+    for _ in range(1500):
+        tuples = mine(embeddings, labels, generator=generator)
+        for a in anchors[:4]:
+            counts[a, tuples.negatives[(tuples.anchors == a) & (tuples.positives == mate[a])]] += 1
+    admissible = [
+        naive.negatives("semihard_random", a, mate[a], None) if a in anchors[:4] else [] for a in range(len(labels))
+    ]
+    assert tools.chi_square(counts.numpy(), tools.uniform_over(admissible, len(labels))) > 1e-3
+
+
+@pytest.mark.parametrize(("window", "theirs"), [(False, "all"), (True, "semihard")])
+@pytest.mark.parametrize("distance", ["euclidean", "squared"])
+def test_support_as_in_pytorch_metric_learning(window, theirs, distance, tools):
+    miners = pytest.importorskip("pytorch_metric_learning.miners")
+    distances = pytest.importorskip("pytorch_metric_learning.distances")
+    metric = distances.LpDistance(power=1 if distance == "euclidean" else 2)
+    embeddings, labels = tools.random_batch(3, sizes=(4, 4, 4), spread=0.7)
+    a, p, n = miners.TripletMarginMiner(margin=0.2, type_of_triplets=theirs, distance=metric)(embeddings, labels)
+    support = set(zip(a.tolist(), p.tolist(), n.tolist(), strict=True))
+    mine = build(positives="all", negatives="semihard_random", window=window, distance=distance)
+    generator = torch.Generator().manual_seed(0)
+    drawn = set().union(*(tools.triples(mine(embeddings, labels, generator=generator)) for _ in range(300)))
+    with_any = {row[:2] for row in support}
+    assert {row for row in drawn if row[:2] in with_any} == support
+    assert window or drawn == support
+
+
+def test_by_hand():
+    """On a line, anchor 0, positive at 2, margin 1.5: strangers nearer than 3.5; in the window those beyond 2."""
+    line = torch.tensor([[0.0], [2.0], [1.0], [3.0], [4.0]])
+    labels = torch.tensor([0, 0, 1, 1, 1])
+    for window, margin, expected in ((False, 1.5, {2, 3}), (True, 1.5, {3}), (False, 0.5, {2}), (True, 0.5, {2, 3, 4})):
+        mine = build(positives="easy", negatives="semihard_random", normalize=False, margin=margin, window=window)
+        generator = torch.Generator().manual_seed(0)
+        drawn = {int(mine(line, labels, generator=generator).negatives[0]) for _ in range(60)}
+        assert drawn == expected
+
+
+def test_a_margin_that_is_not_positive():
+    with pytest.raises(ValueError, match=r"margin: expected a number above 0, got 0"):
+        build(positives="easy", negatives="semihard_random", margin=0)

@@ -1,0 +1,27 @@
+import pytest
+import torch
+
+from dml.miners import build
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("seed", range(4))
+def test_as_in_pytorch_metric_learning(seed, epsilon, tools):
+    """Both rules, as pairs: the same but for anchors that keep no positive or no negative, which yield no tuple here."""
+    miners = pytest.importorskip("pytorch_metric_learning.miners")
+    embeddings, labels = tools.random_batch(seed, sizes=(4,) * 8, spread=0.6)
+    a, p, b, n = miners.MultiSimilarityMiner(epsilon=epsilon)(embeddings, labels)
+    positives, negatives = (torch.zeros(32, 32, dtype=torch.bool) for _ in range(2))
+    positives[a, p] = True
+    negatives[b, n] = True
+    mine = build(positives="multi_similarity", negatives="multi_similarity", epsilon=epsilon, padded=True)
+    pairs = mine(embeddings, labels)
+    assert torch.equal(pairs.positives, positives)
+    assert torch.equal(pairs.negatives, negatives)
+    assert 0 < pairs.positives.sum() < 32 * 3
+
+
+def test_an_epsilon_below_zero():
+    for axes in (("multi_similarity", "hard"), ("hard", "multi_similarity")):
+        with pytest.raises(ValueError, match=r"epsilon: expected .* not below 0, got -0\.1"):
+            build(positives=axes[0], negatives=axes[1], epsilon=-0.1)

@@ -1,0 +1,202 @@
+"""What holds for every pair of policies."""
+
+import itertools
+import pickle
+
+import pytest
+import torch
+
+from dml import discovery
+from dml.miners import build
+from dml.types import Pairs
+
+POSITIVES = discovery.names("dml.miners.positives")
+NEGATIVES = discovery.names("dml.miners.negatives")
+PAIRS = list(itertools.product(POSITIVES, NEGATIVES))
+RANDOM = {"random", "semihard", "semihard_random", "distance_weighted"}
+DETERMINISTIC = [pair for pair in PAIRS if not RANDOM & set(pair)]
+SETS = {"all", "multi_similarity"}
+
+pytestmark = pytest.mark.parametrize(("positives", "negatives"), PAIRS)
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_there_are_six_times_seven(positives, negatives):
+    assert len(POSITIVES) == 6
+    assert len(NEGATIVES) == 7
+
+
+@pytest.mark.parametrize("settings", [{}, {"normalize": False, "margin": 1.0}, {"distance": "squared", "window": True}])
+@pytest.mark.parametrize("seed", range(3))
+def test_definition(positives, negatives, settings, seed, tools):
+    embeddings, labels = tools.random_batch(seed)
+    mine = build(positives=positives, negatives=negatives, **settings)
+    own = {key: value for key, value in settings.items() if key != "distance"}
+    naive = tools.Naive(embeddings, labels, squared="distance" in settings, **own)
+    tools.check(mine(embeddings, labels, generator=generator(seed)), naive, positives, negatives)
+
+
+def test_few_and_large_classes(positives, negatives, tools):
+    """More places for positives than the passes over them are made for."""
+    embeddings, labels = tools.random_batch(5, sizes=(14, 3, 6))
+    tuples = build(positives=positives, negatives=negatives)(embeddings, labels, generator=generator())
+    tools.check(tuples, tools.Naive(embeddings, labels), positives, negatives)
+
+
+def test_padded_and_compact_are_the_same_triples(positives, negatives, tools):
+    embeddings, labels = tools.random_batch(1)
+    compact, padded = (build(positives=positives, negatives=negatives, padded=padded) for padded in (False, True))
+    kept, dense = (mine(embeddings, labels, generator=generator()) for mine in (compact, padded))
+    assert tools.triples(kept) == tools.triples(dense)
+    assert len(kept.anchors) == len(tools.triples(kept)) == int(compact.last["tuples"]) == int(padded.last["tuples"])
+    assert (min(map(int, kept.anchors), default=0)) >= 0
+    assert isinstance(dense, Pairs) == (negatives in SETS)
+    rows = len(labels) * (4 if positives in SETS else 1)  # the largest class has five samples
+    assert all(len(column) == (len(labels) if negatives in SETS else rows) for column in dense)
+
+
+def test_dropped_anchors_are_counted(positives, negatives, tools):
+    embeddings, labels = tools.random_batch(2)
+    for padded in (False, True):
+        mine = build(positives=positives, negatives=negatives, padded=padded)
+        found = tools.triples(mine(embeddings, labels, generator=generator()))
+        assert int(mine.last["dropped_anchors"]) == len(labels) - len({a for a, _, _ in found})
+        assert int(mine.last["dropped_anchors"]) >= 1  # the class with one sample
+        assert int(mine.last["cut_positives"]) == 0
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("labels", [[], [3], [3, 3], [3, 4], [1, 1, 1, 1, 1], [1, 2, 3, 4, 5]])
+def test_batches_without_a_triple(positives, negatives, padded, labels, tools):
+    labels = torch.tensor(labels, dtype=torch.int64)
+    embeddings = torch.randn(len(labels), 4, generator=generator())
+    mine = build(positives=positives, negatives=negatives, padded=padded)
+    tuples = mine(embeddings, labels, generator=generator())
+    assert tools.triples(tuples) == set()
+    assert int(mine.last["dropped_anchors"]) == len(labels)
+    if isinstance(tuples, Pairs):
+        assert not tuples.positives.any()
+        assert not tuples.negatives.any()
+
+
+@pytest.mark.parametrize("kind", ["duplicates", "identical", "zeros", "opposite"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_degenerate_embeddings(positives, negatives, kind, dtype, tools):
+    embeddings, labels = tools.random_batch(3, sizes=(4, 4, 4))
+    if kind == "duplicates":
+        embeddings[1::2] = embeddings[::2]  # across and within classes
+    elif kind == "identical":
+        embeddings[:] = embeddings[0]
+    elif kind == "zeros":
+        embeddings[::3] = 0
+    else:
+        embeddings = torch.where(labels[:, None] == 0, embeddings[0], -embeddings[0])
+    mine = build(positives=positives, negatives=negatives)
+    found = tools.triples(mine(embeddings.to(dtype), labels, generator=generator()))
+    for a, p, n in found:
+        assert a != p
+        assert labels[a] == labels[p] != labels[n]
+    if negatives in ("all", "random", "distance_weighted", "hard") and positives != "multi_similarity":
+        assert {a for a, _, _ in found} == set(range(12))
+
+
+def test_not_a_number_gives_no_wrong_triple(positives, negatives, tools):
+    """A diverged network is found by its loss; its tuples are still class mates and strangers."""
+    for sizes in ((4, 4, 4), (14, 3)):
+        embeddings, labels = tools.random_batch(3, sizes=sizes)
+        for bad in (embeddings * torch.nan, embeddings.index_fill(0, torch.tensor([2, 7]), torch.nan)):
+            for a, p, n in tools.triples(build(positives=positives, negatives=negatives)(bad, labels)):
+                assert a != p
+                assert labels[a] == labels[p] != labels[n]
+
+
+def test_same_seed_same_tuples_and_no_global_state(positives, negatives, tools):
+    embeddings, labels = tools.random_batch(4, sizes=(6,) * 8)
+    mine = build(positives=positives, negatives=negatives)
+    before = torch.random.get_rng_state()
+    first, again, other = (mine(embeddings, labels, generator=generator(seed)) for seed in (7, 7, 8))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert all(map(torch.equal, first, again))
+    if (positives, negatives) in DETERMINISTIC:
+        assert all(map(torch.equal, first, other))
+        assert all(map(torch.equal, first, mine(embeddings, labels)))
+    else:
+        assert tools.triples(first) != tools.triples(other)
+
+
+def test_permutation(positives, negatives, tools):
+    if (positives, negatives) not in DETERMINISTIC:
+        pytest.skip("draws")
+    embeddings, labels = tools.random_batch(6)
+    order = torch.randperm(len(labels), generator=generator())
+    mine = build(positives=positives, negatives=negatives)
+    moved = tools.triples(mine(embeddings[order], labels[order]))
+    assert {tuple(int(order[i]) for i in row) for row in moved} == tools.triples(mine(embeddings, labels))
+
+
+def test_low_precision_is_mined_in_float32(positives, negatives, tools):
+    embeddings, labels = tools.random_batch(7, dtype=torch.bfloat16)
+    embeddings.requires_grad_()
+    mine = build(positives=positives, negatives=negatives)
+    expected = mine(embeddings.detach().float(), labels, generator=generator())
+    assert all(map(torch.equal, mine(embeddings, labels, generator=generator()), expected))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert all(map(torch.equal, mine(embeddings.float(), labels, generator=generator()), expected))
+
+
+def test_labels_above_the_integers_of_float32(positives, negatives, tools):
+    embeddings, labels = tools.random_batch(8)
+    mine = build(positives=positives, negatives=negatives)
+    expected = mine(embeddings, labels, generator=generator())
+    for offset in (2**24, 2**53, -(2**40)):
+        assert all(map(torch.equal, mine(embeddings, labels + offset, generator=generator()), expected))
+    assert all(map(torch.equal, mine(embeddings, labels.to(torch.int16), generator=generator()), expected))
+
+
+def test_it_can_be_pickled(positives, negatives, tools):
+    embeddings, labels = tools.random_batch(9)
+    mine = build(positives=positives, negatives=negatives)
+    sent = pickle.loads(pickle.dumps(mine))
+    found = (m(embeddings, labels, generator=generator()) for m in (mine, sent))
+    assert all(map(torch.equal, *found))
+
+
+def test_the_padded_path_never_asks_the_device(positives, negatives):
+    """Fake tensors have a shape but no values: anything that needs a value on the host raises."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        embeddings, labels = torch.empty(32, 8), torch.empty(32, dtype=torch.int64)
+        mine = build(positives=positives, negatives=negatives, padded=True, max_per_class=4)
+        tuples = mine(embeddings, labels)
+    assert all(v.shape == () for v in mine.last.values())
+    assert len(tuples[0]) in (32, 32 * 3)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+class TestCuda:
+    @pytest.mark.parametrize("width", [4, None])
+    def test_no_synchronisation(self, positives, negatives, width, tools):
+        embeddings, labels = (t.cuda() for t in tools.random_batch(1, sizes=(4,) * 8, dtype=torch.float32))
+        on_device = torch.Generator("cuda").manual_seed(0)
+        mine = build(positives=positives, negatives=negatives, padded=True, max_per_class=width)
+        for source in (on_device, generator(), None):
+            mine(embeddings, labels, generator=source)  # first use may set up a library
+            torch.cuda.synchronize()
+            torch.cuda.set_sync_debug_mode("error")
+            try:
+                mine(embeddings, labels, generator=source)
+            finally:
+                torch.cuda.set_sync_debug_mode("default")
+
+    def test_the_same_as_on_the_cpu(self, positives, negatives, tools):
+        embeddings, labels = tools.random_batch(2)
+        for padded in (False, True):
+            mine = build(positives=positives, negatives=negatives, padded=padded, max_per_class=5)
+            here = tools.triples(mine(embeddings, labels, generator=generator()))
+            there = tools.triples(mine(embeddings.cuda(), labels.cuda(), generator=generator()))
+            assert here == there
