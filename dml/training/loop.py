@@ -150,17 +150,17 @@ class Training:
         for name in self._evaluation_sets():
             rows = self.data.evaluation_rows(name)
             levels = {level: self.data.labels(level, rows) for level in self.spec.dataset["evaluate_on"]}
+            embeddings = self.embed(rows)
+            if not torch.isfinite(embeddings).all():
+                raise TrainingError(f"the embeddings became infinite or NaN by step {self.step}{self._where()}")
             found = evaluation.evaluate(
-                self.embed(rows),
+                embeddings,
                 levels,
                 metrics=list(self.spec.evaluation["metrics"]),
                 normalize=self.spec.training["normalize"],
                 **self._protocol(rows),
             )
-            prefix = f"{name}/{next(iter(levels))}/" if len(levels) == 1 else f"{name}/"
-            scores |= {
-                prefix + key if "/" not in key else f"{name}/{key}": float(value) for key, value in found.items()
-            }
+            scores |= {f"{name}/{key}": float(value) for key, value in found.items()}
         return scores
 
     def embed(self, rows: np.ndarray) -> Tensor:
@@ -222,10 +222,11 @@ class Training:
     def _raise_if(self, bad: Tensor) -> None:
         first = int(bad)
         if first >= 0:
-            raise TrainingError(
-                f"the loss became infinite or NaN at step {first} of {self.total_steps} "
-                f"(loss {self.spec.loss['name']!r}, learning rate {self.spec.training['learning_rate']:g})"
-            )
+            raise TrainingError(f"the loss became infinite or NaN at step {first}{self._where()}")
+
+    def _where(self) -> str:
+        rate = self.spec.training["learning_rate"]
+        return f" of {self.total_steps} (loss {self.spec.loss['name']!r}, learning rate {rate:g})"
 
     def _autocast(self) -> torch.autocast:
         half = self.spec.training["precision"] == "bfloat16"
