@@ -3,7 +3,8 @@
 `build("uniform", rate=0.3).corrupt(labels, seed=0)` gives `NoisyLabels(observed, flipped)`. A model that needs to know
 more than labels names it in its class attribute `context` and takes it as keywords of `corrupt`:
 
-- `features` float (n, d): one row a label, any description of the image (its pixels scaled down, an embedding);
+- `features` float (n, d): one row a label, any description of the image, such as an embedding; `table` makes them of
+  the pixels where it is given `images` and no features;
 - `similarity` float (K, K): row and column by label value, larger is more alike;
 - `index` int64 (n,): the rows of the packed data that the labels belong to;
 - `phase`: `"tune"` or `"confirm"`.
@@ -20,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from dml import discovery
+from dml.noise._features import pixels
 
 COLUMNS = ("noise", "rate", "seed", "phase", "index", "observed", "flipped")
 
@@ -51,7 +53,8 @@ def table(
     models : (name, rate, settings) each; no two with the same name and rate.
     seeds : of the trials.
     phase : `"tune"` or `"confirm"`.
-    context : `features`, `similarity`: see the package.
+    context : `features`, `similarity` (see the package), and `images`, uint8 (N, H, W, C) such that `images[index]` are
+        the images; they are read only if a model needs features and none are given.
 
     Returns
     -------
@@ -67,10 +70,15 @@ def table(
     index, labels = np.asarray(index, dtype=np.int64), np.asarray(labels)
     if index.shape != labels.shape:
         raise ValueError(f"noise: {index.shape} index values for {labels.shape} labels")
+    unknown = set(context) - {"features", "similarity", "images"}
+    if unknown:
+        raise ValueError(f"noise: unknown context {sorted(unknown)}. Choices: features, images, similarity")
     known = {**context, "index": index, "phase": phase}
     blocks = []
     for name, rate, settings in models:
         model = build(name, rate=rate, **settings)
+        if "features" in getattr(model, "context", ()) and "features" not in known and "images" in known:
+            known["features"] = pixels(known["images"], index)
         wanted = {key: known[key] for key in getattr(model, "context", ()) if key in known}
         for seed in seeds:
             noisy = model.corrupt(labels, seed, **wanted)

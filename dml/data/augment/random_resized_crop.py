@@ -1,0 +1,111 @@
+"""Random resized crops (Szegedy et al. 2015) and horizontal flips; the central square in evaluation.
+
+Roth et al. 2020, the framework behind the easy-positive-sampling paper's tables, train so on 224 x 224 with
+torchvision's defaults: an area of 8% to 100%, an aspect ratio of 3/4 to 4/3, log-uniform. The box's place and size are
+drawn as by torchvision's `RandomResizedCrop`, which draws up to ten boxes and falls back to a central one; here a box
+that does not fit is drawn again up to ten times too, and then clipped to the image.
+
+Resizing is bilinear with antialiasing, as two matrix products an image, so that boxes of all sizes go through at once.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from dml.data.augment._ops import (
+    Normalization,
+    ToFloat,
+    check_images,
+    check_size,
+    random_flip,
+    resize,
+    uniform,
+)
+
+ATTEMPTS = 10
+
+
+class RandomResizedCrop:
+    """Each image has its own box, resized to a square.
+
+    Parameters
+    ----------
+    image_size : side of the result in pixels.
+    scale : smallest and largest area of the box, as a share of the image's.
+    ratio : smallest and largest width / height of the box.
+    channels : 1 or 3; None: as they come.
+    normalization : see `dml.data.augment.build`.
+    """
+
+    def __init__(
+        self,
+        image_size: int = 224,
+        scale: tuple[float, float] = (0.08, 1.0),
+        ratio: tuple[float, float] = (3 / 4, 4 / 3),
+        channels: int | None = None,
+        normalization: Normalization = "imagenet",
+    ) -> None:
+        check_size(image_size)
+        for name, (low, high), most in (("scale", scale, 1.0), ("ratio", ratio, math.inf)):
+            if not 0 < low <= high <= most:
+                raise ValueError(f"augment: {name}: expected 0 < low <= high <= {most:g}, got {(low, high)}")
+        self.image_size = image_size
+        self._scale, self._ratio = tuple(scale), tuple(ratio)
+        self._to_float = ToFloat(channels, normalization)
+
+    def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
+        """uint8 (B, C, H, W) -> float32 (B, C', image_size, image_size)."""
+        check_images(images)
+        if not training:
+            return self._to_float(self._central(images))
+        boxes = self._boxes(images, generator)
+        return self._to_float(resized_crop(random_flip(images, generator), boxes, self.image_size))
+
+    def _central(self, images: Tensor) -> Tensor:
+        """The central square, 7/8 of the shorter side (224 of 256), resized."""
+        height, width = images.shape[-2:]
+        side = min(height, width, max(self.image_size, round(min(height, width) * 7 / 8)))
+        top, left = (height - side) // 2, (width - side) // 2
+        return resize(images[..., top : top + side, left : left + side], self.image_size)
+
+    def _boxes(self, images: Tensor, generator: torch.Generator | None) -> Tensor:
+        """float32 (B, 4): top, left, height and width in whole pixels."""
+        count, _, height, width = images.shape
+        area, aspect, y, x = uniform(images, generator, 4, ATTEMPTS, count).unbind()
+        area = height * width * (self._scale[0] + area * (self._scale[1] - self._scale[0]))
+        low, high = (math.log(value) for value in self._ratio)
+        aspect = torch.exp(low + aspect * (high - low))
+        wide, tall = torch.sqrt(area * aspect).round(), torch.sqrt(area / aspect).round()
+        fits = ((wide <= width) & (tall <= height)).float()
+        first = fits.argmax(0, keepdim=True)  # the last attempt's box where none fits is clipped below
+        wide, tall, y, x = (value.gather(0, first)[0] for value in (wide, tall, y, x))
+        wide, tall = wide.clamp(1, width), tall.clamp(1, height)
+        top = (y * (height - tall + 1)).floor().minimum(height - tall)
+        left = (x * (width - wide + 1)).floor().minimum(width - wide)
+        return torch.stack([top, left, tall, wide], dim=1)
+
+
+def resized_crop(images: Tensor, boxes: Tensor, size: int) -> Tensor:
+    """Each image's box, bilinear with antialiasing: uint8 (B, C, H, W), boxes (B, 4) -> float32 (B, C, size, size)."""
+    top, left, tall, wide = boxes.unbind(1)
+    rows = _weights(top, tall, images.shape[2], size)  # (B, size, H)
+    columns = _weights(left, wide, images.shape[3], size)  # (B, size, W)
+    return rows.unsqueeze(1) @ (images.float() @ columns.transpose(1, 2).unsqueeze(1))
+
+
+def _weights(start: Tensor, extent: Tensor, length: int, size: int) -> Tensor:
+    """float32 (B, size, length): what each pixel adds to each new one, for a stretch of a row or column.
+
+    The triangle filter of PIL and of torch's antialiased bilinear resize: as wide as a new pixel, but at least as an
+    old one.
+    """
+    pixels = torch.arange(length, device=start.device, dtype=torch.float32)
+    scale = (extent / size).view(-1, 1, 1)
+    centers = start.view(-1, 1, 1) + (torch.arange(size, device=start.device).view(1, -1, 1) + 0.5) * scale
+    distance = (pixels + 0.5 - centers).abs() / scale.clamp(min=1)
+    inside = (pixels >= start.view(-1, 1, 1)) & (pixels < (start + extent).view(-1, 1, 1))
+    weights = (1 - distance).clamp(min=0) * inside
+    return weights / weights.sum(-1, keepdim=True)

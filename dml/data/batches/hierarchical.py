@@ -1,0 +1,88 @@
+"""Hierarchical batches: coarse classes first, then fine classes of each, then M samples of each fine class.
+
+Negatives then come half from the same coarse class, where they are hard. A fine class's coarse class is the most
+frequent one among the samples observed in it (under noise some of them come from elsewhere; the lowest one where two
+tie).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dml.data.batches._stream import ClassBatches, check_labels, check_shape
+
+
+class Hierarchical:
+    """Balanced batches whose P classes stand together in runs of one coarse class.
+
+    Each epoch cuts the shuffled fine classes of every coarse class into runs of ceil(P / coarse_classes), and lays the
+    runs in random order one after another, the shorter ones last; batches are P classes of that row. So every fine
+    class is visited once an epoch, and a batch of full runs holds `coarse_classes` runs.
+
+    Parameters
+    ----------
+    labels : int64 (n,), the fine labels as observed; -1 is never drawn.
+    classes, per_class : P and M.
+    coarse : int64 (n,), the coarse labels of the same samples.
+    coarse_classes : runs in a batch, from 1 to P.
+    seed : the same labels, settings and seed give the same batches.
+
+    Raises
+    ------
+    ValueError : fewer than P fine classes, or coarse labels of another length.
+    """
+
+    def __init__(
+        self,
+        labels: np.ndarray,
+        classes: int,
+        per_class: int,
+        coarse: np.ndarray,
+        coarse_classes: int = 2,
+        seed: int = 0,
+    ) -> None:
+        check_shape(classes, per_class)
+        labels, coarse = check_labels(labels), np.asarray(coarse)
+        if coarse.shape != labels.shape:
+            raise ValueError(f"batches: {coarse.shape} coarse labels for {labels.shape} labels")
+        if not 1 <= coarse_classes <= classes:
+            raise ValueError(f"batches: coarse_classes: expected 1 to {classes} (classes), got {coarse_classes}")
+        self._coarse_of = _majority(labels, coarse)
+        self._run = -(-classes // coarse_classes)
+        self._batches = ClassBatches(
+            "hierarchical", labels, classes, per_class, seed, self._order, coarse_classes, self._coarse_of.tolist()
+        )
+
+    def __iter__(self) -> Hierarchical:
+        return self
+
+    def __next__(self) -> np.ndarray:
+        """int64 (P * M,) positions into the labels, class by class."""
+        return self._batches.next()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the iteration is: JSON-able."""
+        return self._batches.counter.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from there. Raises a ValueError if the state is another sampler's."""
+        self._batches.counter.load_state_dict(state)
+
+    def _order(self, names: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        shuffled = generator.permutation(len(names))
+        by_coarse = shuffled[np.argsort(self._coarse_of[shuffled], kind="stable")]
+        groups = np.split(by_coarse, np.flatnonzero(np.diff(self._coarse_of[by_coarse])) + 1)
+        runs = [group[start : start + self._run] for group in groups for start in range(0, len(group), self._run)]
+        shuffled_runs = [runs[i] for i in generator.permutation(len(runs))]
+        return np.concatenate(sorted(shuffled_runs, key=lambda run: len(run) < self._run))
+
+
+def _majority(labels: np.ndarray, coarse: np.ndarray) -> np.ndarray:
+    """int64 (K,): the most frequent coarse label of each class that is drawn, in the order of their labels."""
+    drawn = labels >= 0
+    pairs, counts = np.unique(np.stack([labels[drawn], coarse[drawn]]), axis=1, return_counts=True)
+    order = np.lexsort((pairs[1], -counts, pairs[0]))
+    first = np.unique(pairs[0][order], return_index=True)[1]
+    return pairs[1][order][first]

@@ -1,0 +1,43 @@
+"""What images look like to the noise models that need to know which are alike, where nothing better is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+SIDE = 16  # pixels
+CHUNK = 1024  # images read at once, so that memory does not grow with the dataset
+
+
+def pixels(images: Any, rows: np.ndarray) -> np.ndarray:
+    """Images `images[rows]` (n, H, W, C) uint8, grey, averaged over blocks to at most 16 x 16: float32 (n, d) of unit
+    length.
+
+    Each row's mean is subtracted first, so that brightness and contrast do not count.
+    """
+    blocks = [_small(np.asarray(images[rows[start : start + CHUNK]])) for start in range(0, len(rows), CHUNK)]
+    features = np.concatenate(blocks)
+    features -= features.mean(axis=1, keepdims=True)
+    return features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
+
+
+def _small(images: np.ndarray) -> np.ndarray:
+    grey = images.mean(axis=3, dtype=np.float32)
+    for axis in (1, 2):
+        length = grey.shape[axis]
+        starts = np.arange(min(SIDE, length)) * length // min(SIDE, length)
+        sums = np.add.reduceat(grey, starts, axis=axis)
+        sizes = np.diff([*starts, length]).astype(np.float32)
+        grey = sums / np.expand_dims(sizes, axis=[a for a in range(3) if a != axis])
+    return grey.reshape(len(images), -1)
+
+
+def check_features(features: np.ndarray, n: int) -> np.ndarray:
+    """Features as float64 (n, d), finite."""
+    features = np.asarray(features, dtype=np.float64)
+    if features.ndim != 2 or len(features) != n:
+        raise ValueError(f"noise: features: expected ({n}, d), one row a label, got {features.shape}")
+    if not np.isfinite(features).all():
+        raise ValueError("noise: features: some are not finite")
+    return features

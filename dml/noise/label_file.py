@@ -1,0 +1,92 @@
+"""A user's own noisy labels: a CSV or Parquet file with the columns `index` (row of the packed data) and `label`.
+
+`label` is a whole number, the class label as the packed index has it, or -1 for a sample that is left out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dml.noise._labels import check_labels, check_rate, noisy
+from dml.types import NoisyLabels
+
+TOLERANCE = 0.005
+
+
+class LabelFile:
+    """Observed labels are what the file says, whatever the seed.
+
+    Parameters
+    ----------
+    path : the file, `.csv` or `.parquet`; it may hold more rows than are asked for. rate : the share of wrong labels
+    that a study files this under; if above 0, it is checked against the file, to within
+        0.005, in the confirm phase (the tune phase sees a part of the classes).
+    """
+
+    context: ClassVar[tuple[str, ...]] = ("index", "phase")
+
+    def __init__(self, path: str | Path, rate: float = 0.0) -> None:
+        self.rate = check_rate(rate)
+        self._path = Path(path)
+        if self._path.suffix not in (".csv", ".parquet"):
+            raise ValueError(f"noise 'label_file': path: expected a .csv or .parquet file, got {str(path)!r}")
+
+    def corrupt(
+        self, labels: np.ndarray, seed: int, index: np.ndarray | None = None, phase: str = "confirm"
+    ) -> NoisyLabels:
+        """int64 (n,) -> observed int64 (n,), -1 where left out, and flipped bool (n,).
+
+        Parameters
+        ----------
+        index : int64 (n,), the rows in the packed data; None: 0 to n - 1.
+        phase : in `"tune"` a sample whose observed label is a class that this phase does not see is left out; in
+            `"confirm"` such a label is an error.
+
+        Raises
+        ------
+        ValueError : no such file, other columns, an index twice or missing, a label that is no training class, or a
+        rate
+            that is not the file's.
+        """
+        labels = check_labels(labels)
+        index = np.arange(len(labels)) if index is None else np.asarray(index)
+        observed = self._read().reindex(index)
+        if observed.isna().any():
+            absent = index[observed.isna().to_numpy()]
+            raise self._error(f"{len(absent)} of {len(index)} training images have no label, among them {absent[:5]}")
+        result = observed.to_numpy(np.int64)
+        strange = ~np.isin(result, [*np.unique(labels), -1])
+        if phase == "tune":
+            result = np.where(strange, -1, result)
+        elif strange.any():
+            raise self._error(f"labels that are no training class: {np.unique(result[strange])[:5]}")
+        record = noisy(labels, result)
+        measured = record.flipped.sum() / max(1, (result >= 0).sum())
+        if self.rate > 0 and phase == "confirm" and abs(measured - self.rate) > TOLERANCE:
+            raise self._error(f"{measured:.4f} of the labels are wrong, the rate says {self.rate:g}")
+        return record
+
+    def _read(self) -> pd.Series:
+        if not self._path.is_file():
+            raise self._error("there is no such file")
+        read = pd.read_csv if self._path.suffix == ".csv" else pd.read_parquet
+        table = read(self._path)
+        if not {"index", "label"} <= set(table.columns):
+            raise self._error(f"expected the columns index and label, got {', '.join(map(str, table.columns))}")
+        for column in ("index", "label"):
+            values = table[column]
+            if values.dtype.kind not in "iu":
+                raise self._error(f"{column}: expected whole numbers, got {values.dtype} (an empty cell?)")
+            lowest = 0 if column == "index" else -1
+            if (values < lowest).any():
+                raise self._error(f"{column}: expected numbers from {lowest}, got {values.min()}")
+        if table["index"].duplicated().any():
+            raise self._error(f"index: {table['index'][table['index'].duplicated()].iloc[0]} stands twice")
+        return table.set_index("index")["label"]
+
+    def _error(self, what: str) -> ValueError:
+        return ValueError(f"noise 'label_file': {self._path}: {what}")

@@ -1,0 +1,87 @@
+"""Similarity noise: a label becomes that of one of the classes most like its own, as confused annotators give it.
+
+Classes are compared by the cosine of their mean features, or by a similarity matrix that is given.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from dml import seeding
+from dml.noise._features import check_features
+from dml.noise._labels import check_classes, check_labels, check_rate, chosen, noisy
+from dml.types import NoisyLabels
+
+
+class Similarity:
+    """Exactly `round(rate * n)` labels are flipped, each to one of its class's `neighbours` nearest, as likely each.
+
+    Parameters
+    ----------
+    rate : share of the labels, 0 <= rate < 1.
+    neighbours : classes that a class is confused with; fewer where there are fewer.
+    """
+
+    context: ClassVar[tuple[str, ...]] = ("features", "similarity")
+
+    def __init__(self, rate: float, neighbours: int = 3) -> None:
+        self.rate = check_rate(rate)
+        if neighbours < 1:
+            raise ValueError(f"noise 'similarity': neighbours: expected at least 1, got {neighbours!r}")
+        self._neighbours = neighbours
+
+    def corrupt(
+        self,
+        labels: np.ndarray,
+        seed: int,
+        features: np.ndarray | None = None,
+        similarity: np.ndarray | None = None,
+    ) -> NoisyLabels:
+        """int64 (n,) -> observed int64 (n,) and flipped bool (n,).
+
+        Parameters
+        ----------
+        features : float (n, d), one row a label.
+        similarity : float (C, C), row and column by class label; it goes before features.
+
+        Raises
+        ------
+        ValueError : neither is given, or of a wrong shape.
+        """
+        labels = check_labels(labels)
+        classes, true = np.unique(labels, return_inverse=True)
+        check_classes(classes, self.rate)
+        hit = chosen(len(labels), self.rate, seed)
+        observed = labels.copy()
+        if len(hit):
+            alike = _alike(classes, true, features, similarity)
+            np.fill_diagonal(alike, -np.inf)
+            count = min(self._neighbours, len(classes) - 1)
+            nearest = np.argsort(-alike, axis=1, kind="stable")[:, :count]
+            drawn = seeding.numpy_generator(seed, "noise/similarity").integers(0, count, size=len(hit))
+            observed[hit] = classes[nearest[true[hit], drawn]]
+        return noisy(labels, observed)
+
+
+def _alike(
+    classes: np.ndarray, true: np.ndarray, features: np.ndarray | None, similarity: np.ndarray | None
+) -> np.ndarray:
+    if similarity is not None:
+        similarity = np.asarray(similarity, dtype=np.float64)
+        side = similarity.shape[0] if similarity.ndim == 2 else 0
+        if similarity.shape != (side, side) or side <= classes[-1] or not np.isfinite(similarity).all():
+            raise ValueError(
+                f"noise 'similarity': similarity: expected finite (C, C) with C above the largest label {classes[-1]}, "
+                f"got {similarity.shape}"
+            )
+        return similarity[np.ix_(classes, classes)]
+    if features is None:
+        raise ValueError("noise 'similarity': needs features (n, d) or a similarity matrix (C, C)")
+    features = check_features(features, len(true))
+    means = np.zeros((len(classes), features.shape[1]))
+    np.add.at(means, true, features)
+    means /= np.bincount(true)[:, None]
+    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+    return means @ means.T

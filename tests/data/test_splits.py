@@ -1,0 +1,235 @@
+"""Splits: the papers' counts, disjoint classes, and the same split for ever."""
+
+import gzip
+import hashlib
+import os
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml.data import splits
+
+MIRROR = Path(os.environ.get("DML_MIRROR") or Path(__file__).parents[2] / "../shared/data")
+
+
+class FirstClassesTrain:
+    """Classes below `limit` train; of them, every tenth image is `seen`."""
+
+    def __init__(self, limit, column="fine"):
+        self.limit, self.column = limit, column
+
+    def roles(self, index):
+        known = index[self.column] < self.limit
+        return np.select([known & (index["index"] % 10 == 9), known], ["seen", "train"], "test")
+
+
+class Alphabets(FirstClassesTrain):
+    disjoint = "coarse"
+
+
+def make_index(fine, coarse=None):
+    fine = np.asarray(fine)
+    coarse = fine if coarse is None else np.asarray(coarse)
+    return pd.DataFrame({"index": np.arange(len(fine)), "fine": fine, "coarse": coarse})
+
+
+def random_index(seed):
+    generator = np.random.default_rng(seed)
+    classes = int(generator.integers(4, 40))
+    coarse_of = np.sort(generator.integers(0, max(1, classes // 3), size=classes))
+    fine = np.concatenate([np.arange(classes), generator.integers(0, classes, size=300)])
+    return make_index(fine, coarse_of[fine]), classes
+
+
+def classes_by(split, index, column, level="fine"):
+    return {role: set(index[level][split[column] == role]) for role in split[column].unique()}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_classes_are_disjoint_and_nothing_is_lost(seed):
+    index, classes = random_index(seed)
+    split = splits.make(index, FirstClassesTrain(classes // 2 + 1), folds=3, seed=seed)
+    assert split["index"].tolist() == index["index"].tolist()
+    final = classes_by(split, index, "final")
+    assert not final["train"] & final["test"]
+    assert final["seen"] <= final["train"]
+    tune = classes_by(split, index, "tune")
+    assert not tune["train"] & tune["validation"]
+    assert tune["train"] | tune["validation"] == final["train"]
+    assert abs(len(tune["train"]) - len(tune["validation"])) <= 1
+    train = split["final"] == "train"
+    assert ((split["tune"] != "unused") == train).all()
+    assert ((split["fold"] >= 0) == train).all()
+    folds = [set(index["fine"][split["fold"] == k]) for k in range(3)]
+    assert set.union(*folds) == final["train"]
+    assert sum(map(len, folds)) == len(final["train"])
+    assert max(map(len, folds)) - min(map(len, folds)) <= 1
+
+
+def test_halves_follow_the_sorted_classes():
+    split = splits.make(make_index(np.repeat([7, 3, 5, 11, 20, 30], 4)), FirstClassesTrain(12))
+    halves = classes_by(split, make_index(np.repeat([7, 3, 5, 11, 20, 30], 4)), "tune")
+    assert halves["train"] == {3, 5}
+    assert halves["validation"] == {7, 11}
+
+
+def test_sorted_halves_stay_where_both_hold_every_coarse_class():
+    index = make_index(np.repeat(np.arange(10), 3), np.repeat(np.arange(10) % 2, 3))
+    assert classes_by(splits.make(index, FirstClassesTrain(6)), index, "tune")["train"] == {0, 1, 2}
+
+
+def test_halves_alternate_where_one_would_lack_a_coarse_class():
+    index = make_index(np.repeat(np.arange(12), 3), np.repeat(np.arange(12) // 3, 3))
+    split = splits.make(index, FirstClassesTrain(12))
+    coarse = classes_by(split, index, "tune", "coarse")
+    assert coarse["train"] == coarse["validation"] == {0, 1, 2, 3}
+    assert classes_by(split, index, "tune")["train"] == {0, 2, 4, 6, 8, 10}
+
+
+def test_folds_spread_each_coarse_class():
+    index = make_index(np.repeat(np.arange(40), 2), np.repeat(np.arange(40) // 10, 2))
+    split = splits.make(index, FirstClassesTrain(40), folds=5)
+    classes = index.assign(fold=split["fold"]).drop_duplicates("fine")
+    assert (pd.crosstab(classes["fold"], classes["coarse"]) == 2).all(axis=None)
+
+
+def test_a_source_may_keep_coarse_classes_whole():
+    index = make_index(np.repeat(np.arange(30), 4), np.repeat(np.arange(30) // 5, 4))
+    split = splits.make(index, Alphabets(4, "coarse"), folds=2)
+    coarse = classes_by(split, index, "tune", "coarse")
+    assert coarse["train"] == {0, 1}
+    assert coarse["validation"] == {2, 3}
+    folds = [set(index["coarse"][split["fold"] == k]) for k in range(2)]
+    assert not folds[0] & folds[1]
+
+
+def test_only_the_folds_depend_on_the_seed():
+    index, classes = random_index(3)
+    one, other = (splits.make(index, FirstClassesTrain(classes), seed=seed) for seed in (0, 1))
+    assert one[["final", "tune"]].equals(other[["final", "tune"]])
+    assert not one["fold"].equals(other["fold"])
+    assert one.equals(splits.make(index, FirstClassesTrain(classes), seed=0))
+
+
+def test_a_source_without_roles_tests_on_the_second_half():
+    index = make_index(np.repeat(np.arange(8), 2))
+    roles = classes_by(splits.make(index, object()), index, "final")
+    assert roles == {"train": {0, 1, 2, 3}, "test": {4, 5, 6, 7}}
+
+
+def test_query_and_gallery_stay():
+    class ReIdentification:
+        def roles(self, index):
+            return np.where(index["fine"] < 4, "train", np.where(index["index"] % 2 == 0, "query", "gallery"))
+
+    index = make_index(np.arange(32) // 4)
+    assert splits.make(index, ReIdentification())["final"].value_counts().to_dict() == {
+        "train": 16,
+        "query": 8,
+        "gallery": 8,
+    }
+
+
+def test_what_is_saved_is_loaded_and_is_the_same_file_each_time(tmp_path):
+    index, classes = random_index(0)
+    split = splits.make(index, FirstClassesTrain(classes // 2 + 1))
+    splits.save(split, tmp_path / "deep" / "split.parquet")
+    splits.save(split, tmp_path / "again.parquet")
+    loaded = splits.load(tmp_path / "deep" / "split.parquet")
+    pd.testing.assert_frame_equal(loaded, split, check_dtype=False)
+    assert loaded["index"].dtype == loaded["fold"].dtype == np.int64
+    assert (tmp_path / "deep" / "split.parquet").read_bytes() == (tmp_path / "again.parquet").read_bytes()
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["split.parquet"]
+
+
+def test_the_rule_is_frozen():
+    """A change of this digest changes splits that people have saved results for."""
+    index = make_index(np.repeat(np.arange(20), 5), np.repeat(np.arange(20) // 2, 5))
+    split = splits.make(index, FirstClassesTrain(15), folds=4, seed=7)
+    text = split.to_csv(index=False).encode()
+    assert hashlib.sha256(text).hexdigest()[:16] == "d269eb063aa73460"
+
+
+@pytest.mark.parametrize(
+    ("fine", "roles", "message"),
+    [
+        ([0, 0, 1, 1], ["train", "train", "tset", "test"], r"unknown \['tset'\]. Choices: train"),
+        ([0, 0, 1, 1], ["train", "train", "train", "test"], r"1 classes both train and test, among them \[1\]"),
+        ([0, 0, 1, 2], ["train", "train", "train", "seen"], r"1 seen classes have no training image, among them \[2\]"),
+        ([0, 0, 1, 2], ["train", "train", "test", "test"], "at least 2 training classes"),
+        ([0, -1, 1, 2], ["train", "train", "train", "test"], "negative label cannot train"),
+        ([0, 0, 1, 2], ["train", "train"], "expected 4, one a row"),
+    ],
+)
+def test_roles_that_cannot_be_are_errors(fine, roles, message):
+    class Fixed:
+        def roles(self, index):
+            return np.array(roles)
+
+    with pytest.raises(ValueError, match=message):
+        splits.make(make_index(fine), Fixed())
+
+
+def test_too_few_folds_and_a_foreign_file_are_errors(tmp_path):
+    with pytest.raises(ValueError, match="at least 2, got 1"):
+        splits.make(make_index([0, 1]), FirstClassesTrain(2), folds=1)
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="expected the columns index"):
+        splits.load(tmp_path / "a.parquet")
+
+
+def real_labels(name):
+    path = MIRROR / "mnist" / f"{name}-labels-idx1-ubyte.gz"
+    if not path.is_file():
+        pytest.skip(f"{path} is not there (set DML_MIRROR)")
+    return np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=8).astype(np.int64)
+
+
+def test_mnist_even_odd():
+    train, test = real_labels("train"), real_labels("t10k")
+    fine = np.concatenate([train, test])
+    index = make_index(fine, fine % 2)
+    index["part"] = ["train"] * len(train) + ["test"] * len(test)
+
+    class Mnist:
+        def roles(self, index):
+            known, train = index["fine"] <= 5, index["part"] == "train"
+            return np.select([known & train, known, ~train], ["train", "seen", "test"], "unused")
+
+    split = splits.make(index, Mnist())
+    assert split["final"].value_counts().to_dict() == {"train": 36017, "unused": 23983, "seen": 6031, "test": 3969}
+    assert classes_by(split, index, "tune")["train"] == {0, 1, 2}
+    assert (split["tune"] == "train").sum() == (train <= 2).sum()
+    assert set(split["fold"]) == {-1, 0, 1, 2, 3, 4}
+
+
+def test_omniglot_halves_are_whole_alphabets():
+    names = []
+    for part in ("images_background", "images_evaluation"):
+        path = MIRROR / "omniglot" / f"{part}.zip"
+        if not path.is_file():
+            pytest.skip(f"{path} is not there (set DML_MIRROR)")
+        names += sorted(n for n in zipfile.ZipFile(path).namelist() if n.endswith(".png"))
+    parts = pd.DataFrame([re.split(r"/", n)[-4:] for n in names], columns=["part", "alphabet", "character", "file"])
+    index = make_index(
+        (parts["part"] + parts["alphabet"] + parts["character"]).factorize()[0], parts["alphabet"].factorize()[0]
+    )
+    index["part"] = parts["part"]
+
+    class Omniglot:
+        disjoint = "coarse"
+
+        def roles(self, index):
+            return np.where(index["part"] == "images_background", "train", "test")
+
+    split = splits.make(index, Omniglot())
+    assert split["final"].value_counts().to_dict() == {"train": 19280, "test": 13180}
+    halves = classes_by(split, index, "tune", "coarse")
+    assert len(halves["train"]) == len(halves["validation"]) == 15
+    assert not halves["train"] & halves["validation"]
+    letters = classes_by(split, index, "final", "fine")
+    assert (len(letters["train"]), len(letters["test"])) == (964, 659)
