@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from dml.losses import geodesic
+from dml.losses._combinations import distance, safe_sqrt
 
 SYNTHESES = ("none", "loop", "loop_linear", "embedding_expansion")
 
@@ -33,7 +34,7 @@ class PositivePairs(NamedTuple):
 
 
 class Hardest(NamedTuple):
-    """The hardest negatives between the pairs of a batch."""
+    """The hardest distances between the pairs of a batch."""
 
     pairs: PositivePairs
     positive: Tensor  # (P,), d_ij: the distance within each pair
@@ -88,22 +89,73 @@ def hardest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
         negative = _expanded(x1, x2, points, normalize)
     classes = labels[pairs.first]
     mask = (classes[:, None] != classes) & pairs.valid[:, None] & pairs.valid
-    return Hardest(pairs, geodesic.safe_sqrt((x1 - x2).square().sum(1)), negative, mask)
+    return Hardest(pairs, between(embeddings, pairs.first, pairs.second), negative, mask)
+
+
+class Nearest(NamedTuple):
+    """Each pair's distance to what is nearest to it of other classes."""
+
+    pairs: PositivePairs
+    positive: Tensor  # (P,), the distance within each pair
+    distance: Tensor  # (P,); meaningless where `exists` is False
+    exists: Tensor  # bool (P,): the pair is valid and there is something of another class
+
+
+def nearest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2, normalize: bool = True) -> Nearest:
+    """The parameters of `hardest`, where `none` is allowed too -> min over (k, l) of d_ijkl for each pair (i, j).
+
+    For `none` it is the lesser of the distances of i and of j to their nearest samples k of other classes.
+    """
+    if synthesis != "none":
+        pairs, positive, negative, mask = hardest(embeddings, labels, synthesis, points, normalize)
+        negative = without(negative, ~mask).min(1).values if len(positive) else positive
+        return Nearest(pairs, positive, negative, mask.any(1))
+    pairs = positive_pairs(labels)
+    positive = between(embeddings, pairs.first, pairs.second)
+    if not len(positive):
+        return Nearest(pairs, positive, positive, pairs.valid)
+    same = labels[:, None] == labels
+    value, place = without(squared_distances(embeddings), same).min(1)
+    end = torch.where(value[pairs.first] <= value[pairs.second], pairs.first, pairs.second)
+    return Nearest(pairs, positive, between(embeddings, end, place[end]), pairs.valid & ~same.all(1)[pairs.first])
+
+
+@torch.no_grad()
+def squared_distances(embeddings: Tensor) -> Tensor:
+    """(N, D) -> (N, N), detached: enough to choose by."""
+    squares = embeddings.square().sum(1)
+    return squares[:, None] + squares - 2 * embeddings @ embeddings.T
+
+
+def without(distances: Tensor, mask: Tensor, sign: int = 1) -> Tensor:
+    """Lift what is under the mask above all the rest (sign -1: below), so that a minimum passes it over."""
+    # A sum, since `torch.where` takes four times as long on a CPU.
+    return distances.add(mask, alpha=sign * torch.finfo(distances.dtype).max / 4)
+
+
+def between(embeddings: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """The distances between rows `first` and rows `second`, each (P,), differentiable."""
+    return safe_sqrt((embeddings[first] - embeddings[second]).square().sum(1))
 
 
 def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
-    """The least distances (P, P) between the sets {x1, x2, points between}."""
+    """The least distances (P, P) between the sets {x1, points between, x2}."""
     pairs, size = len(x1), points + 2
-    share = torch.linspace(0, 1, size, dtype=x1.dtype, device=x1.device)[1:-1, None]
-    inner = x1[:, None] * (1 - share) + x2[:, None] * share
-    if normalize:
-        # Midway between opposite samples there is no direction: the first sample stands in.
-        length = geodesic.safe_sqrt(inner.square().sum(2, keepdim=True))
-        exists = length > torch.finfo(x1.dtype).eps ** 0.5
-        inner = torch.where(exists, inner / torch.where(exists, length, 1), x1[:, None])
-    every = torch.cat([x1[:, None], inner, x2[:, None]], dim=1).flatten(0, 1)
-    squares = every.square().sum(1)
-    squared = squares[:, None] + squares - 2 * every @ every.T
-    blocks = squared.view(pairs, size, pairs, size).transpose(1, 2).flatten(2)
-    nearest = blocks.detach().argmin(2, keepdim=True)
-    return geodesic.safe_sqrt(blocks.gather(2, nearest).squeeze(2))
+    with torch.no_grad():
+        u2 = torch.linspace(0, 1, size, dtype=x1.dtype, device=x1.device)[:, None].expand(size, pairs)
+        u1 = 1 - u2
+        every = u1[:, :, None] * x1 + u2[:, :, None] * x2
+        if normalize:
+            length = every.norm(dim=2)
+            exists = length > torch.finfo(x1.dtype).eps ** 0.5
+            scale = 1 / torch.where(exists, length, 1)
+            # Midway between opposite samples there is no direction: the first sample stands in.
+            u1, u2 = torch.where(exists, u1 * scale, 1), torch.where(exists, u2 * scale, 0)
+            every = u1[:, :, None] * x1 + u2[:, :, None] * x2
+        squared = squared_distances(every.flatten(0, 1)).view(size, pairs, size, pairs)
+        squared, second = squared.min(2)
+        squared, first = squared.min(0) if pairs else (squared[0], second[0])
+        second = second.gather(0, first[None])[0]
+        weights = (u1.T.gather(1, first), u2.T.gather(1, first), u1.gather(0, second), u2.gather(0, second))
+        squared = squared.clamp(min=0)
+    return distance((x1, x2, x1, x2), weights, squared, pull=1 - squared / 2 if normalize else 1.0)
