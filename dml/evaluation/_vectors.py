@@ -41,14 +41,19 @@ class Vectors:
             shown = ", ".join(map(str, bad[:10])) + (", ..." if len(bad) > 10 else "")
             raise ValueError(f"embeddings: {len(bad)} of {len(given)} rows hold NaN or infinity: {shown}")
         self.normalize = normalize
-        self.working = torch.empty_like(self.given)
+        self.scale: Tensor | None = None
         if normalize:
             norms = torch.cat([part.double().norm(dim=1) for part in self._chunks(self.given)])
-            self.scale: Tensor | None = torch.where(norms > 0, norms, 1.0).reciprocal()
-            torch.mul(self.given, self.scale.float()[:, None], out=self.working)
-        else:
-            self.scale = None
-            torch.sub(self.given, self.given.mean(0, dtype=torch.float64).float(), out=self.working)
+            self.scale = torch.where(norms > 0, norms, 1.0).reciprocal()
+        step = max(1, CHUNK // self.given.shape[1])
+        slices = [slice(start, start + step) for start in range(0, len(self.given), step)]
+        mean = torch.stack([self.double(rows).sum(0) for rows in slices]).sum(0) / len(self.given)
+        # Float64 products over nearly collapsed embeddings need an origin nearby; of few bits, so that grids stay exact.
+        grid = 2.0 ** (mean.abs().max().clamp(min=1e-300).log2().floor() - 8)
+        self.origin = (mean / grid).round() * grid
+        self.working = torch.empty_like(self.given)
+        for rows in slices:
+            self.working[rows] = self.double(rows) if normalize else self.double(rows) - mean
         self.squares = torch.cat([part.square().sum(1) for part in self._chunks(self.working)])
 
     def __len__(self) -> int:

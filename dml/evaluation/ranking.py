@@ -89,7 +89,8 @@ class Neighbours:
             found = self._in_order(rows, distances, found)
             if not self.approximate and asked < m:
                 doubtful = self._doubtful(distances, wanted)
-                for part in doubtful.split(max(1, CHUNK // m)):
+                step = max(1, CHUNK // m)
+                for part in (doubtful[start : start + step] for start in range(0, len(doubtful), step)):
                     found[part, :wanted] = self._scan(rows[part], wanted)
             yield block, found[:, :wanted]
 
@@ -125,12 +126,13 @@ class Neighbours:
 
     def distances(self, rows: Tensor) -> Tensor:
         """Squared distances, float64 (b, m), of rows of `vectors` to the gallery; duplicates have the same bits."""
-        queries = self.vectors.double(rows)
+        origin = self.vectors.origin
+        queries = self.vectors.double(rows) - origin
         own = queries.square().sum(1, keepdim=True)
         out = torch.empty(len(rows), len(self.gallery), dtype=torch.float64, device=self.vectors.device)
         step = max(256, CHUNK // queries.shape[1])
         for start in range(0, len(self.gallery), step):
-            part = self.vectors.double(self.gallery[start : start + step])
+            part = self.vectors.double(self.gallery[start : start + step]) - origin
             out[:, start : start + step] = torch.addmm(own + part.square().sum(1), queries, part.T, alpha=-2.0)
         if self._copies is None:
             self._copies = self._find_copies()

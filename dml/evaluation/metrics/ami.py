@@ -43,8 +43,8 @@ class Ami:
 
     def __call__(self, table: Contingency) -> float:
         """At most 1; about 0 for a random clustering."""
-        if len(table.classes) == len(table.clusters) == 1:
-            return 1.0
+        if 1 in (parts := (len(table.classes), len(table.clusters))):
+            return float(parts[0] == parts[1])
         mean = mean_entropy(entropy(table.classes), entropy(table.clusters), self.average)
         expected = expected_mutual_information(table.classes, table.clusters)
         room = mean - expected

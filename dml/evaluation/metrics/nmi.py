@@ -3,7 +3,7 @@
     I(classes; clusters) / mean(H(classes), H(clusters))
 
 The mean is arithmetic (scikit-learn's default) or geometric (`I / sqrt(H H)`, the label-noise paper). One class and
-one cluster: 1.
+one cluster: 1; one of the two alone: 0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Nmi:
 
     def __call__(self, table: Contingency) -> float:
         """In 0..1."""
-        if len(table.classes) == len(table.clusters) == 1:
-            return 1.0
+        if 1 in (parts := (len(table.classes), len(table.clusters))):
+            return float(parts[0] == parts[1])
         mean = mean_entropy(entropy(table.classes), entropy(table.clusters), self.average)
-        return mutual_information(table) / mean if mean > 0 else 0.0
+        return mutual_information(table) / mean

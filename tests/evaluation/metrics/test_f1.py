@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+from sklearn.metrics.cluster import pair_confusion_matrix
+
+from dml.evaluation.clustering import contingency
+from dml.evaluation.metrics.f1 import F1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_against_the_pair_confusion_matrix(seed):
+    rng = np.random.default_rng(seed)
+    y, c = rng.integers(6, size=80), rng.integers(1 + 3 * seed, size=80)
+    (_, fp), (fn, tp) = pair_confusion_matrix(y, c)
+    assert F1()(contingency(y, c)) == pytest.approx(2 * tp / (2 * tp + fp + fn))
+
+
+def test_against_a_loop():
+    rng = np.random.default_rng(0)
+    y, c = rng.integers(3, size=25), rng.integers(4, size=25)
+    pairs = [(y[i] == y[j], c[i] == c[j]) for i in range(25) for j in range(i)]
+    tp = sum(a and b for a, b in pairs)
+    precision, recall = tp / sum(b for _, b in pairs), tp / sum(a for a, _ in pairs)
+    assert F1()(contingency(y, c)) == pytest.approx(2 * precision * recall / (precision + recall))
+
+
+def test_no_pairs_and_many():
+    one = np.arange(5)
+    assert F1()(contingency(one, one)) == 1
+    assert F1()(contingency(one, 0 * one)) == 0
+    many = np.zeros(3_000_000, dtype=np.int64)
+    assert F1()(contingency(many, many)) == 1

@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+
+from dml.evaluation import evaluate
+from dml.evaluation.metrics.map_at_r import MapAtR
+from dml.evaluation.ranking import Hits
+
+
+def test_divides_by_r_and_looks_no_farther():
+    hits = Hits(np.array([0, 0, 2]), np.array([2, 3, 1]), np.array([1, 2, 1]), np.array([2, 4, 3]))
+    np.testing.assert_allclose(MapAtR()(hits), [1 / 2 / 2, 0, 1 / 3])
+    assert MapAtR().depth(17) == 17
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_against_pytorch_metric_learning(case, seed):
+    accuracy = pytest.importorskip("pytorch_metric_learning.utils.accuracy_calculator")
+    peer = accuracy.AccuracyCalculator(include=("mean_average_precision_at_r",), k="max_bin_count")
+    x, labels = case(seed, duplicates=False)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    assert evaluate(x, labels, ["map@r"])["map@r"] == pytest.approx(
+        peer.get_accuracy(x, labels)["mean_average_precision_at_r"]
+    )
+
+
+def test_two_huge_classes_of_unequal_size():
+    rng = np.random.default_rng(0)
+    labels = (rng.random(3000) < 0.3).astype(np.int64)
+    x = (labels[:, None] + rng.normal(size=(3000, 4))).astype(np.float32)
+    d = ((x[:, None].astype(np.float64) - x[None]) ** 2).sum(2)
+    np.fill_diagonal(d, np.inf)
+    right = labels[np.argsort(d, axis=1, kind="stable")] == labels[:, None]
+    r = (labels[:, None] == labels).sum(1) - 1
+    share = right.cumsum(1) / np.arange(1, 3001)
+    truth = (right * share * (np.arange(3000) < r[:, None])).sum(1) / r
+    assert evaluate(x, labels, ["map@r"], normalize=False)["map@r"] == pytest.approx(truth.mean(), abs=1e-12)

@@ -1,0 +1,228 @@
+"""`evaluate` as a whole: every retrieval metric against loops, hard data, options and errors."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dml.evaluation import evaluate, per_class
+
+RETRIEVAL = ["recall@1", "recall@3", "precision@1", "precision@4", "map@r", "map"]
+
+
+def expected(rankings):
+    """The six of RETRIEVAL from lists of relevance, by loops."""
+    sums = dict.fromkeys(RETRIEVAL, 0.0)
+    for right in rankings:
+        r = int(right.sum())
+        sums["recall@1"] += bool(right[0])
+        sums["recall@3"] += bool(right[:3].any())
+        sums["precision@1"] += float(right[0])
+        sums["precision@4"] += right[:4].sum() / 4
+        sums["map@r"] += sum(right[: i + 1].mean() for i in range(r) if right[i]) / r
+        sums["map"] += sum(right[: i + 1].mean() for i in range(len(right)) if right[i]) / r
+    return {name: value / len(rankings) for name, value in sums.items()}
+
+
+@pytest.mark.parametrize("backend", ["auto", "torch"])
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_against_loops(case, naive, backend, whole, normalize, seed):
+    x, labels = case(seed)
+    names = RETRIEVAL if whole else RETRIEVAL[:-1]
+    scores = evaluate(x, labels, names, normalize=normalize, backend=backend)
+    truth = expected(naive(x, labels, normalize=normalize))
+    assert scores == pytest.approx({name: truth[name] for name in names}, abs=1e-12)
+    assert scores.counts[""]["excluded"] == sum(np.bincount(labels)[labels] == 1) >= 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_query_and_gallery_with_cameras(case, naive, seed):
+    x, labels = case(seed)
+    rng = np.random.default_rng(seed)
+    options = {
+        "queries": rng.random(len(x)) < 0.4,
+        "gallery": rng.random(len(x)) < 0.8,
+        "cameras": rng.integers(3, size=len(x)),
+    }
+    truth = expected(naive(x, labels, **options))
+    assert evaluate(x, labels, RETRIEVAL, **options) == pytest.approx(truth, abs=1e-12)
+    shallow = evaluate(x, labels, ["recall@1", "recall@3"], **options)
+    assert shallow == pytest.approx({name: truth[name] for name in shallow}, abs=1e-12)
+
+
+def test_two_levels_in_one_pass_equal_two_passes(case):
+    x, labels = case(0)
+    names = ["recall@1", "map@r", "nmi", "nmi+", "ami", "f1"]
+    both = evaluate(x, {"fine": labels, "coarse": labels % 3}, names)
+    for level, values in (("fine", labels), ("coarse", labels % 3)):
+        alone = evaluate(x, values, names)
+        assert {f"{level}/{name}": value for name, value in alone.items()} == pytest.approx(
+            {key: value for key, value in both.items() if key.startswith(level)}
+        )
+
+
+def test_neighbours_once_and_one_k_means_per_number(case, monkeypatch):
+    from dml.evaluation import _evaluate
+
+    x, labels = case(0)
+    runs, searches = [], []
+    kmeans, blocks = _evaluate.kmeans, _evaluate.Neighbours.blocks
+    monkeypatch.setattr(_evaluate, "kmeans", lambda v, k, **o: runs.append(k) or kmeans(v, k, **o))
+    monkeypatch.setattr(_evaluate.Neighbours, "blocks", lambda self, k: searches.append(k) or blocks(self, k))
+    evaluate(x, {"a": labels, "b": labels}, ["recall@1", "map@r", "nmi", "ami", "f1"], clusters=[3, 7])
+    assert sorted(runs) == [3, 7]
+    assert len(searches) == 1
+
+
+def test_several_numbers_of_clusters(case):
+    x, labels = case(0)
+    scores = evaluate(x, labels, ["nmi", "f1"], clusters=[3, 7])
+    assert list(scores) == ["nmi@3", "nmi@7", "f1@3", "f1@7"]
+
+
+def test_perfect_embedding():
+    labels = np.repeat(np.arange(6), [2, 3, 5, 7, 9, 4])
+    x = np.eye(6, dtype=np.float32)[labels]
+    names = [*RETRIEVAL[:3], "map@r", "map", "nmi", "ami", "f1"]
+    scores = evaluate(x, labels, names, restarts=20)
+    assert scores == pytest.approx(dict.fromkeys(names, 1.0))
+
+
+def test_per_query_and_per_class(case, tmp_path):
+    x, labels = case(0)
+    scores = evaluate(x, {"fine": labels, "coarse": labels % 3}, ["recall@1", "map@r"], keep=tmp_path / "q.parquet")
+    table = pd.read_parquet(tmp_path / "q.parquet")
+    pd.testing.assert_frame_equal(table, scores.per_query)
+    assert table.columns.tolist() == ["level", "index", "label", "recall@1", "map@r"]
+    fine = table[table.level == "fine"]
+    np.testing.assert_array_equal(fine.label, labels)
+    assert fine["map@r"].mean() == pytest.approx(scores["fine/map@r"])
+    classes = per_class(table)
+    lonely = classes[(classes.level == "fine") & (classes.label == labels[0])].iloc[0]
+    assert (lonely.queries, lonely.excluded) == (1, 1)
+    assert np.isnan(lonely["recall@1"])
+    assert classes.queries.sum() == 2 * len(x)
+
+
+def test_one_sample():
+    scores = evaluate(np.ones((1, 3), np.float32), [7], ["recall@1", "map@r", "map", "nmi", "ami", "f1"])
+    assert [np.isnan(scores[name]) for name in ("recall@1", "map@r", "map")] == [True] * 3
+    assert [scores[name] for name in ("nmi", "ami", "f1")] == [1.0] * 3
+    assert scores.counts[""] == {"queries": 1, "excluded": 1}
+
+
+def test_a_single_class(case):
+    x, labels = case(0)
+    scores = evaluate(x, np.zeros_like(labels), ["recall@1", "map@r", "map", "nmi", "f1"])
+    assert scores == pytest.approx(dict.fromkeys(scores, 1.0))
+
+
+def test_every_class_has_one_sample(case):
+    x, _ = case(0)
+    scores = evaluate(x, np.arange(len(x)), ["recall@1", "map@r", "nmi", "f1"])
+    assert np.isnan(scores["recall@1"])
+    assert np.isnan(scores["map@r"])
+    assert (scores["nmi"], scores["f1"]) == (pytest.approx(1.0), 1.0)
+
+
+def test_labels_beyond_float32():
+    labels = np.array([2**24, 2**24 + 1] * 10)
+    x = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
+    assert evaluate(x, labels, RETRIEVAL) == pytest.approx(evaluate(x, labels % 2, RETRIEVAL))
+    assert evaluate(x, -labels, RETRIEVAL) == pytest.approx(evaluate(x, labels % 2, RETRIEVAL))
+
+
+def test_tensors_and_half_precision(case):
+    x, labels = case(0)
+    half = torch.from_numpy(x).bfloat16().requires_grad_()
+    scores = evaluate(half, torch.from_numpy(labels), ["recall@1", "nmi"])
+    assert scores == evaluate(half.detach().float().numpy(), labels, ["recall@1", "nmi"])
+
+
+def test_same_seed_same_scores(case):
+    x, labels = case(0)
+    names = ["recall@1", "map@r", "nmi", "nmi+", "ami", "f1"]
+    for backend in ("auto", "torch"):
+        first, second = (evaluate(x, labels, names, backend=backend, seed=4, over_clustering=3) for _ in range(2))
+        assert first == second
+
+
+def test_more_clusters_than_samples_is_said(case):
+    x, labels = case(0)
+    with pytest.warns(UserWarning, match="clusters of 120 samples"):
+        evaluate(x, labels, ["nmi+"], over_clustering=100)
+
+
+def test_approximate_says_what_it_lost():
+    pytest.importorskip("faiss")
+    rng = np.random.default_rng(0)
+    labels = rng.integers(50, size=3000)
+    x = (rng.normal(size=(50, 16))[labels] + rng.normal(size=(3000, 16))).astype(np.float32)
+    near = evaluate(x, labels, ["recall@1", "map@r"], approximate=True)
+    exact = evaluate(x, labels, ["recall@1", "map@r"])
+    assert 0.5 < near["approximate_recall"] < 1
+    assert "approximate_recall" not in exact
+    assert near["recall@1"] == pytest.approx(exact["recall@1"], abs=0.05)
+    with pytest.raises(ValueError, match="whole ranking"):
+        evaluate(x, labels, ["map"], approximate=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"embeddings": np.zeros((0, 3), np.float32), "labels": np.zeros(0, int)}, "at least one row"),
+        ({"embeddings": np.zeros(4, np.float32)}, r"expected floats \(n, D\)"),
+        ({"embeddings": np.zeros((4, 3), int)}, "expected floats"),
+        ({"labels": np.zeros(3, int)}, r"expected integers \(4,\)"),
+        ({"labels": np.zeros(4)}, "expected integers"),
+        ({"labels": {}}, "at least one level"),
+        ({"metrics": ["recal@1"]}, "did you mean 'recall@K'"),
+        ({"metrics": ["recall"]}, "unknown metric"),
+        ({"metrics": ["nmi"], "nmi_average": "harmonic"}, "arithmetic"),
+        ({"metrics": ["nmi"], "restarts": 0}, "restarts"),
+        ({"metrics": ["nmi+"], "over_clustering": 0}, "over_clustering"),
+        ({"backend": "annoy"}, "backend"),
+        ({"queries": np.zeros(4, bool)}, "queries: expected at least one row"),
+        ({"gallery": np.zeros(4)}, "gallery: expected bool"),
+        ({"cameras": np.zeros(2, int)}, "cameras: expected integers"),
+    ],
+)
+def test_errors_say_what_was_expected(change, message):
+    arguments = {"embeddings": np.eye(4, 3, dtype=np.float32), "labels": np.array([0, 0, 1, 1]), **change}
+    with pytest.raises(ValueError, match=message):
+        evaluate(arguments.pop("embeddings"), arguments.pop("labels"), **arguments)
+
+
+def test_nan_rows_are_named():
+    x = np.ones((40, 3), np.float32)
+    x[[3, 17], 1] = np.nan, np.inf
+    with pytest.raises(ValueError, match="2 of 40 rows hold NaN or infinity: 3, 17"):
+        evaluate(x, np.zeros(40, int))
+    with pytest.raises(ValueError, match=r"40 of 40 .*: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, \.\.\."):
+        evaluate(x * np.nan, np.zeros(40, int))
+
+
+def test_evaluates_without_faiss():
+    code = (
+        "import sys; sys.modules['faiss'] = None\n"
+        "import importlib.util as u; find = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == 'faiss' else find(name, *a)\n"
+        "import numpy as np; from dml.evaluation import evaluate\n"
+        "x, y = np.eye(9, 4, dtype='float32'), np.arange(9) % 2\n"
+        "print(evaluate(x, y, ['recall@1', 'nmi', 'nmi+'], over_clustering=2))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "nmi+" in run.stdout
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_cuda_gives_the_same_retrieval(case):
+    x, labels = case(0)
+    assert evaluate(x, labels, RETRIEVAL, device="cuda") == pytest.approx(evaluate(x, labels, RETRIEVAL))

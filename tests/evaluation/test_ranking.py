@@ -1,0 +1,126 @@
+"""The order of neighbours, against float64 loops, whatever the backend."""
+
+import numpy as np
+import pytest
+import torch
+
+from dml.evaluation import Vectors, _search, ranking
+from dml.evaluation.ranking import Neighbours, Relevance
+
+BACKENDS = ["torch", pytest.param("faiss", marks=pytest.mark.skipif(not _search.has_faiss(), reason="no faiss"))]
+
+
+def order(x, k, backend, normalize=True, queries=None, gallery=None):
+    vectors = Vectors(x, normalize)
+    rows = [torch.arange(len(x)) if r is None else torch.from_numpy(np.flatnonzero(r)) for r in (queries, gallery)]
+    return torch.cat([found for _, found in Neighbours(vectors, *rows, backend).blocks(k)]).numpy()
+
+
+def reference(x, k, normalize):
+    x = x.astype(np.float64)
+    if normalize:
+        x /= np.sqrt((x * x).sum(1))[:, None]
+    d = ((x[:, None] - x[None]) ** 2).sum(2)
+    return np.argsort(d, axis=1, kind="stable")[:, :k]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("k", [1, 5, 40, None])
+@pytest.mark.parametrize("seed", range(3))
+def test_order_is_by_distance_then_index(case, backend, normalize, k, seed):
+    x, _ = case(seed)
+    np.testing.assert_array_equal(order(x, k, backend, normalize), reference(x, k, normalize))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_ties_on_a_grid(backend):
+    x = np.stack(np.meshgrid(*[np.arange(5.0)] * 3), -1).reshape(-1, 3).astype(np.float32)
+    np.testing.assert_array_equal(order(x, 10, backend, False), reference(x, 10, False))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("spread", [1e-2, 1e-4, 1e-6])
+def test_near_ties_that_float32_cannot_tell(backend, spread):
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=16) + spread * rng.normal(size=(300, 16))).astype(np.float32)
+    for normalize in (True, False):
+        np.testing.assert_array_equal(order(x, 6, backend, normalize), reference(x, 6, normalize))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_far_from_the_origin(backend):
+    rng = np.random.default_rng(1)
+    x = (1e4 + rng.normal(size=(300, 16))).astype(np.float32)
+    np.testing.assert_array_equal(order(x, 6, backend, False), reference(x, 6, False))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_all_the_same_is_index_order(backend):
+    x = np.full((200, 7), 0.3, dtype=np.float32)
+    np.testing.assert_array_equal(order(x, 4, backend), np.tile(np.arange(4), (200, 1)))
+
+
+def test_only_duplicates_and_near_ties_are_computed_again(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 64)).astype(np.float32)
+    asked = []
+    exact = Vectors.exact
+    monkeypatch.setattr(Vectors, "exact", lambda self, a, b: asked.append(len(a)) or exact(self, a, b))
+    monkeypatch.setattr(Neighbours, "_scan", lambda *_: pytest.fail("no row needs the whole ranking"))
+    order(x, 5, "torch")
+    assert sum(asked) < 500 * 5 * 0.05
+
+
+def test_gallery_in_tiles_and_queries_in_blocks(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(301, 5)).astype(np.float32)
+    expected = reference(x, 7, True)
+    tiled = _search._torch(Vectors(x).working, Vectors(x).squares, tile=50)
+    np.testing.assert_array_equal(tiled(Vectors(x).working, 7)[1].numpy(), expected)
+    monkeypatch.setattr(ranking, "CHUNK", 301 * 3)
+    np.testing.assert_array_equal(order(x, 7, "torch"), expected)
+    np.testing.assert_array_equal(order(x, None, "torch"), reference(x, 301, True))
+
+
+def test_query_and_gallery_are_places_in_the_gallery():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(90, 5)).astype(np.float32)
+    queries, gallery = np.arange(90) < 20, np.arange(90) >= 15
+    full = reference(x, 90, True)
+    expected = [[g - 15 for g in full[q] if g >= 15][:4] for q in range(20)]
+    np.testing.assert_array_equal(order(x, 4, "auto", queries=queries, gallery=gallery), expected)
+
+
+def test_relevance_counts_and_ignores():
+    labels, cameras = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 0, 1, 0])
+    everyone = np.arange(6)
+    np.testing.assert_array_equal(Relevance(labels, None, everyone, everyone).positives, [2, 2, 2, 1, 1, 0])
+    np.testing.assert_array_equal(Relevance(labels, cameras, everyone, everyone).positives, [1, 1, 2, 1, 1, 0])
+    apart = Relevance(labels, None, np.array([0, 5]), np.array([1, 2, 3, 4]))
+    np.testing.assert_array_equal(apart.positives, [2, 0])
+
+
+def test_unknown_backend_lists_the_choices():
+    with pytest.raises(ValueError, match="auto, faiss, torch"):
+        _search.choose("annoy", torch.device("cpu"))
+
+
+def test_without_faiss(monkeypatch):
+    monkeypatch.setattr(_search, "has_faiss", lambda: False)
+    assert _search.choose("auto", torch.device("cpu")) == "torch"
+    with pytest.raises(ValueError, match="not installed"):
+        _search.choose("faiss", torch.device("cpu"))
+    with pytest.raises(ValueError, match="faiss"):
+        _search.approximate(torch.zeros(2, 2), 0)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("k", [5, None])
+def test_cuda_gives_the_same_order(case, k):
+    x, _ = case(0)
+    vectors = Vectors(x, device="cuda")
+    rows = torch.arange(len(x), device="cuda")
+    found = torch.cat([found for _, found in Neighbours(vectors, rows, rows).blocks(k)]).cpu().numpy()
+    np.testing.assert_array_equal(found, reference(x, k, True))

@@ -1,0 +1,84 @@
+"""Intervals, paired comparisons, many comparisons; against scipy and by simulation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dml.evaluation.statistics import compare, holm, summary
+
+
+def test_summary_against_scipy():
+    x = np.random.default_rng(0).normal(size=8)
+    s = summary(x)
+    low, high = stats.t.interval(0.95, 7, loc=x.mean(), scale=stats.sem(x))
+    assert s == pytest.approx((x.mean(), x.std(ddof=1), low, high, 8))
+
+
+def test_summary_of_one_and_of_none():
+    s = summary([0.5])
+    assert (s.mean, s.n) == (0.5, 1)
+    assert np.isnan([s.std, s.low, s.high]).all()
+    with pytest.raises(ValueError, match="at least one"):
+        summary([])
+
+
+def test_the_interval_covers_the_mean_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    covered = [s.low <= 3 <= s.high for s in (summary(rng.normal(3, 2, size=5)) for _ in range(2000))]
+    assert 0.935 < np.mean(covered) < 0.965
+
+
+def test_compare_over_seeds_against_scipy():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=8), rng.normal(0.5, size=8)
+    c = compare(a, b)
+    assert c.difference == pytest.approx((a - b).mean())
+    assert c.p_t == pytest.approx(stats.ttest_rel(a, b).pvalue)
+    assert c.low < c.difference < c.high
+
+
+def test_compare_over_queries():
+    rng = np.random.default_rng(0)
+    a = (rng.random(3000) < 0.60).astype(float)
+    b = np.where(rng.random(3000) < 0.1, rng.random(3000) < 0.5, a)
+    b[:50] = np.nan
+    better = compare(a, np.where(rng.random(3000) < 0.05, 0.0, a))
+    same = compare(a, b)
+    assert better.p < 0.001 < better.low
+    assert same.n == 2950
+    assert better.p == pytest.approx(better.p_t, abs=1e-3)
+    half = 1.96 * np.nanstd(a - b) / 2950**0.5
+    assert (same.low, same.high) == pytest.approx((same.difference - half, same.difference + half), abs=2e-3)
+
+
+def test_the_bootstrap_rejects_a_true_null_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    rejected = [compare(rng.normal(size=60), np.zeros(60), resamples=400).p < 0.05 for _ in range(600)]
+    assert 0.03 < np.mean(rejected) < 0.08
+
+
+def test_no_difference_and_the_same_difference():
+    same = compare([0.5, 0.6], [0.5, 0.6])
+    assert (same.difference, same.p, same.p_t) == (0, 1, 1)
+    assert compare([1.0, 1.0], [0.0, 0.0]).p_t == 0
+    assert np.isnan(compare([1.0], [0.5]).p_t)
+
+
+def test_same_seed_same_comparison():
+    a, b = np.random.default_rng(0).normal(size=(2, 40))
+    assert compare(a, b, seed=3) == compare(a, b, seed=3) != compare(a, b, seed=4)
+
+
+@pytest.mark.parametrize("pair", [([1.0], [1.0, 2.0]), ([[1.0]], [[1.0]]), ([np.nan], [1.0]), ([], [])])
+def test_compare_errors(pair):
+    with pytest.raises(ValueError, match="compare: expected"):
+        compare(*pair)
+
+
+def test_holm():
+    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_allclose(holm([0.9, 0.8]), [1, 1])
+    assert holm({"a": 0.01, "b": 0.04}) == pytest.approx({"a": 0.02, "b": 0.04})
+    assert len(holm([])) == 0
+    with pytest.raises(ValueError, match=r"0\.\.1"):
+        holm([1.2])
