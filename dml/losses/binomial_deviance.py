@@ -1,0 +1,64 @@
+"""Binomial deviance (Yi, Lei, Liao, Li 2014), as compared with in Ustinova and Lempitsky's histogram loss, sec. 4.
+
+    mean over positive pairs of log(1 + exp(-alpha (s - beta)))
+  + mean over negative pairs of log(1 + exp(alpha C (s - beta)))
+
+A batch without positive (negative) pairs has only the other mean.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from dml.losses._forms import Form, pair_weights
+from dml.losses._geometry import Geometry
+from dml.losses._settings import check_above, check_batch
+from dml.types import LogUniform, Space, Uniform
+
+
+class BinomialDeviance(nn.Module):
+    """A logistic loss on the similarity of each pair, positives and negatives averaged apart.
+
+    Parameters
+    ----------
+    alpha : steepness; > 0.
+    beta : the similarity that divides positive from negative pairs.
+    negative_cost : C, how much steeper negatives are than positives; > 0.
+    normalize : L2-normalise the embeddings.
+    """
+
+    uses_tuples: ClassVar[bool] = True
+    search_space: ClassVar[dict[str, Space]] = {
+        "alpha": LogUniform(0.5, 10),
+        "beta": Uniform(0.0, 0.9),
+        "negative_cost": LogUniform(1, 50),
+    }
+
+    def __init__(self, alpha: float = 2.0, beta: float = 0.5, negative_cost: float = 25.0, normalize: bool = True):
+        super().__init__()
+        check_above("alpha", alpha, 0)
+        check_above("negative_cost", negative_cost, 0)
+        self.alpha, self.beta, self.negative_cost, self.normalize = alpha, beta, negative_cost, normalize
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
+        check_batch(embeddings, labels)
+        geometry = Geometry(embeddings, self.normalize)
+        above = geometry.similarities().sub_(self.beta)
+        positives, negatives = pair_weights(labels, tuples, above.dtype)
+        positives.div_(positives.sum().clamp(min=1))
+        negatives.div_(negatives.sum().clamp(min=1))
+        slope_positive, slope_negative = -self.alpha, self.alpha * self.negative_cost
+        value, gradient = _deviance(above * slope_positive, positives)
+        more, push = _deviance(above.mul_(slope_negative), negatives)
+        return geometry.finish(value + more, similarity=gradient.mul_(slope_positive).add_(push, alpha=slope_negative))
+
+
+def _deviance(exponents: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """sum of weights * log(1 + exp(exponents)), and its derivative with respect to the exponents."""
+    # softplus(z) = [z]_+ + log1p(exp(-|z|)): exact for any z, where torch's own is linear above a threshold.
+    soft = exponents.abs().neg_().exp_().log1p_().add_(torch.relu(exponents))
+    return (soft * weights).sum(), torch.sigmoid(exponents).mul_(weights)

@@ -1,0 +1,80 @@
+"""Contrastive loss, a mean over pairs.
+
+    hadsell:  positive 1/2 d^2,  negative 1/2 [margin - d]_+^2      (Hadsell, Chopra, LeCun 2006, eq. 4)
+    squared:  positive d^2,      negative [margin - d^2]_+          (Levi et al., Preventing class-collapsing, sec. 3)
+
+Pytorch-metric-learning's default is another one: d and [margin - d]_+, each averaged over its own non-zero pairs.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from dml.losses._forms import Form, divisor, pair_weights
+from dml.losses._geometry import Geometry, prepared, roots, safe_root, squared_distances
+from dml.losses._settings import REDUCTIONS, check_batch, check_choice
+from dml.types import Choice, Space, Uniform
+
+
+class Contrastive(nn.Module):
+    """Pulls positive pairs together, pushes negative pairs to at least `margin`.
+
+    Parameters
+    ----------
+    margin : the distance (`hadsell`) or squared distance (`squared`) from which a negative pair costs nothing.
+    form : `hadsell` or `squared`.
+    reduction : `mean` over the pairs, `nonzero` (over those with a positive loss) or `sum`.
+    normalize : L2-normalise the embeddings.
+
+    Example
+    -------
+    >>> loss = Contrastive(margin=0.5, form="squared")
+    >>> value = loss(embeddings, labels)  # scalar
+    """
+
+    uses_tuples: ClassVar[bool] = True
+    search_space: ClassVar[dict[str, Space]] = {
+        "margin": Uniform(0.3, 1.4),
+        "form": Choice(("hadsell", "squared")),
+    }
+
+    def __init__(self, margin: float = 1.0, form: str = "hadsell", reduction: str = "mean", normalize: bool = True):
+        super().__init__()
+        check_choice("form", form, ("hadsell", "squared"))
+        check_choice("reduction", reduction, REDUCTIONS)
+        self.margin, self.form, self.reduction, self.normalize = margin, form, reduction, normalize
+        self.last: dict[str, Tensor] = {}
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
+        check_batch(embeddings, labels)
+        geometry = Geometry(embeddings, self.normalize)
+        squared = geometry.squared()
+        positives, negatives = pair_weights(labels, tuples, squared.dtype)
+        if self.form == "hadsell":
+            distances, slope = roots(squared)
+            gap = torch.relu_(self.margin - distances)
+            total = 0.5 * (positives * squared + negatives * gap.square()).sum()
+            gradient = slope.mul_(gap).mul_(negatives).neg_().add_(positives, alpha=0.5)
+        else:
+            gap = torch.relu_(self.margin - squared)
+            total = (positives * squared + negatives * gap).sum()
+            gradient = positives - negatives * gap.sign()
+        count = positives.sum() + negatives.sum()
+        active = (positives * squared.sign()).sum() + (negatives * gap.sign()).sum()
+        over = divisor(self.reduction, count, active)
+        self.last = {"active_share": active / count.clamp(min=1)}
+        return geometry.finish(total / over, squared=gradient.div_(over))
+
+    def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
+        """Each pair's loss and how often it counts, (2 N^2,) both; differentiable by autograd."""
+        squared = squared_distances(prepared(embeddings, self.normalize))
+        positives, negatives = pair_weights(labels, tuples, squared.dtype)
+        if self.form == "hadsell":
+            as_positive, as_negative = 0.5 * squared, 0.5 * torch.relu(self.margin - safe_root(squared)).square()
+        else:
+            as_positive, as_negative = squared, torch.relu(self.margin - squared)
+        return torch.cat((as_positive.flatten(), as_negative.flatten())), torch.cat((positives, negatives)).flatten()

@@ -1,0 +1,72 @@
+"""Histogram loss (Ustinova and Lempitsky 2016): all quadruplets of a batch, and no margin.
+
+    L = sum_r h-_r sum_{q <= r} h+_q
+
+the probability that a random negative pair is more similar than a random positive one, from histograms h+ and h- with
+R nodes on [-1, 1], to which each similarity adds linearly at its two neighbours. In closed form (the poster's eq. 3
+and 4 corrected): dL/dh-_r = sum_{q <= r} h+_q, dL/dh+_r = sum_{q >= r} h-_q, and h_r grows by 1 / (Delta |S|) per
+unit of s from the node below and falls by as much from the node above. Forward and backward are one scatter and one
+gather over the pairs; there is no array of pairs x nodes. s beyond [-1, 1] by rounding counts as the end.
+
+A pair has no anchor here: of the tuples, the pairs kept in either direction count, once (as in
+pytorch-metric-learning).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from dml.losses._forms import Form, pair_masks
+from dml.losses._geometry import Geometry
+from dml.losses._settings import check_batch
+from dml.types import Choice, Space
+
+
+class Histogram(nn.Module):
+    """The overlap of the histograms of positive and negative similarities.
+
+    Parameters
+    ----------
+    bins : number R of nodes, at least 2, both ends included: 201 gives a step of 0.01.
+    normalize : L2-normalise the embeddings; without it they should have unit length already.
+    """
+
+    uses_tuples: ClassVar[bool] = True
+    search_space: ClassVar[dict[str, Space]] = {"bins": Choice((51, 101, 201, 401))}
+
+    def __init__(self, bins: int = 201, normalize: bool = True):
+        super().__init__()
+        if isinstance(bins, bool) or int(bins) != bins or bins < 2:
+            raise ValueError(f"bins: expected a whole number of nodes >= 2; got {bins!r}")
+        self.bins, self.normalize = int(bins), normalize
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar in [0, 1]."""
+        check_batch(embeddings, labels)
+        geometry = Geometry(embeddings, self.normalize)
+        place = geometry.similarities().clamp_(-1, 1).add_(1).mul_((self.bins - 1) / 2)
+        positives, negatives = pair_masks(labels, tuples, place.dtype)
+        if tuples is not None:
+            positives, negatives = torch.maximum(positives, positives.T), torch.maximum(negatives, negatives.T)
+        # Three histograms, one after the other: negatives, positives, and the pairs that do not count.
+        below = place.floor().clamp_(max=self.bins - 2)
+        share = place.sub_(below).flatten().double()  # float32 sums of 10^7 terms would lose the small ones
+        offset = negatives.mul_(-2).sub_(positives).add_(2)
+        index = below.add_(offset, alpha=self.bins).flatten().long()
+        empty = share.new_zeros(3 * self.bins)
+        number = empty.index_add(0, index, torch.ones_like(share))
+        upper = empty.index_add(0, index, share)
+        mass = (number - upper + torch.roll(upper, 1)).view(3, self.bins)
+        size = number.view(3, self.bins).sum(1, keepdim=True).clamp(min=1)
+        of_negative, of_positive, _ = mass / size
+        # Where a kind of pair is missing, its histogram is zero, and with it the loss and every slope.
+        below_positive = of_positive.cumsum(0)
+        above_negative = of_negative.flip(0).cumsum(0).flip(0)
+        slopes = torch.stack((below_positive, above_negative, torch.zeros_like(of_negative))).diff(dim=1)
+        slopes = torch.nn.functional.pad(slopes * (self.bins - 1) / 2 / size, (0, 1))
+        gradient = slopes.flatten().to(place.dtype)[index].view_as(place)
+        value = (of_negative * below_positive).sum().to(place.dtype)
+        return geometry.finish(value, similarity=gradient)

@@ -1,0 +1,106 @@
+"""Quadruplet loss (Chen, Chen, Zhang, Huang 2017, Beyond triplet loss, eq. 4), on squared distances D.
+
+    mean over triplets of [D_ap - D_an + margin]_+  +  mean over quadruplets of [D_ap - D_kl + margin2]_+
+
+where k and l are of two classes, neither of them a's. Of given tuples, the first term takes the triples; the second
+takes their positive pairs, each once, with every such pair (k, l) of the batch, since no miner chooses one. So all
+triples and no tuples mean the same. All quadruplets cost one sort of the N^2 distances: those below a threshold are
+counted and summed over the whole batch, and those that touch a's class are taken off, counted in the same order class
+by class.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from dml.losses._forms import Form, is_triples, pair_masks, triples
+from dml.losses._geometry import Geometry
+from dml.losses._settings import check_at_least, check_batch
+from dml.losses._triplets import all_triplets, listed_triplets, sortable
+from dml.types import Space, Uniform
+
+
+class Quadruplet(nn.Module):
+    """A positive pair closer than a negative pair of its own anchor, and closer than any pair of two other classes.
+
+    Parameters
+    ----------
+    margin, margin2 : >= 0, of the first and the second term, in squared distance.
+    normalize : L2-normalise the embeddings.
+    """
+
+    uses_tuples: ClassVar[bool] = True
+    search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.05, 0.6), "margin2": Uniform(0.0, 0.4)}
+
+    def __init__(self, margin: float = 0.2, margin2: float = 0.1, normalize: bool = True):
+        super().__init__()
+        check_at_least("margin", margin, 0)
+        check_at_least("margin2", margin2, 0)
+        self.margin, self.margin2, self.normalize = margin, margin2, normalize
+        self.last: dict[str, Tensor] = {}
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
+        check_batch(embeddings, labels)
+        geometry = Geometry(embeddings, self.normalize)
+        squared = geometry.squared()
+        positives, negatives = pair_masks(labels, tuples, squared.dtype)
+        if is_triples(tuples):
+            first, active, total, gradient = listed_triplets(squared, *triples(tuples, labels.device), self.margin)
+        else:
+            first, active, gradient = all_triplets(squared, positives, negatives, self.margin)
+            total = torch.dot(positives.sum(1).double(), negatives.sum(1).double())
+        total = total.clamp(min=1)
+        second, more = _second_term(squared, labels, positives, self.margin2)
+        self.last = {"active_share": active / total}
+        value = (first / total + second).to(squared.dtype)
+        return geometry.finish(value, squared=gradient.div_(total).add_(more))
+
+
+def _second_term(squared: Tensor, labels: Tensor, positives: Tensor, margin: float) -> tuple[Tensor, Tensor]:
+    """Mean of [D_ap - D_kl + margin]_+ over the quadruplets, 0-d float64, and its derivative, (N, N)."""
+    n = len(labels)
+    same = labels[:, None] == labels
+    other = (~same).to(squared.dtype)
+    positives = positives * same
+    places = squared + positives * margin
+    keys = sortable(places).mul_(2).add_(~same)
+    keys.masked_fill_((positives + other) == 0, torch.iinfo(torch.int64).max)
+    order = keys.flatten().argsort()
+    below_all, sum_all, above_all = _running(order, places, positives, other, None)
+    # The same order, class by class of the row: a class is known by the first of its places among the sorted labels.
+    of_row = torch.searchsorted(labels.sort().values, labels)[:, None].expand(n, n).flatten()
+    by_class = order[of_row[order].argsort(stable=True)]
+    below_own, sum_own, above_own = _running(by_class, places, positives, other, of_row)
+    pairs = other.sum(dtype=torch.float64) - 2 * other.sum(1, dtype=torch.float64)[:, None] * same.sum(1)[:, None]
+    total = (positives * pairs).sum().clamp(min=1)
+    below = (below_all - 2 * below_own).mul_(positives)
+    value = (below * places - positives * (sum_all - 2 * sum_own)).sum() / total
+    above = (above_all - above_own - above_own.T).mul_(other)
+    return value, ((below - above) / total).to(squared.dtype)
+
+
+def _running(
+    order: Tensor, places: Tensor, positives: Tensor, other: Tensor, group: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """For each place in the order given: how many `other` pairs lie below, their sum, how many thresholds above.
+
+    Restricted to places of the same group, which lie together, where groups are given. All (N, N) float64.
+    """
+    number = other.flatten()[order].double()
+    thresholds = positives.flatten()[order].double()
+    results = [number.cumsum(0), (number * places.flatten()[order]).cumsum(0), thresholds.cumsum(0)]
+    if group is None:
+        results[2] = results[2][-1:] - results[2]
+    else:
+        along = group[order]
+        first = torch.searchsorted(along, along)
+        last = torch.searchsorted(along, along, right=True) - 1
+        results[2] = results[2][last] - results[2]
+        start = (first - 1).clamp(min=0)
+        for k in (0, 1):
+            results[k] = results[k] - results[k][start] * (first > 0)
+    return tuple(torch.empty_like(r).scatter_(0, order, r).view_as(places) for r in results)  # type: ignore[return-value]

@@ -1,0 +1,71 @@
+"""Softmax classification of the embeddings: cross-entropy over num_classes, as a loss for metric learning.
+
+normalized:  logits = cos(x, w_c) / temperature     (Zhai and Wu 2019, Classification is a strong baseline for DML)
+else:        logits = (x . w_c + b_c) / temperature
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from dml.losses._forms import Form
+from dml.losses._geometry import prepared, unit
+from dml.losses._settings import check_above, check_batch
+from dml.types import LogUniform, Space
+
+
+class Softmax(nn.Module):
+    """A linear classifier on the embedding; its weights are `parameters()`.
+
+    Parameters
+    ----------
+    num_classes : labels are 0 .. num_classes - 1.
+    embedding_size : D.
+    temperature : what the logits are divided by; > 0.
+    normalized : class weights on the unit sphere and no bias.
+    normalize : L2-normalise the embeddings.
+    """
+
+    uses_tuples: ClassVar[bool] = False
+    search_space: ClassVar[dict[str, Space]] = {"temperature": LogUniform(0.02, 0.5)}
+
+    def __init__(
+        self,
+        num_classes: int,
+        embedding_size: int,
+        temperature: float = 0.05,
+        normalized: bool = True,
+        normalize: bool = True,
+    ):
+        super().__init__()
+        check_above("num_classes", num_classes, 0)
+        check_above("embedding_size", embedding_size, 0)
+        check_above("temperature", temperature, 0)
+        self.temperature, self.normalized, self.normalize = temperature, normalized, normalize
+        self.weight = nn.Parameter(torch.empty(num_classes, embedding_size))
+        self.bias = None if normalized else nn.Parameter(torch.zeros(num_classes))
+        self.reset()
+
+    def reset(self, generator: torch.Generator | None = None) -> None:
+        """Draw the class weights anew."""
+        nn.init.normal_(self.weight, std=self.weight.shape[1] ** -0.5, generator=generator)
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
+        losses, weights = self.per_tuple(embeddings, labels)
+        return losses.sum() / max(len(weights), 1)
+
+    def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
+        """Each sample's loss and its weight, 1: (N,) both."""
+        check_batch(embeddings, labels)
+        x = prepared(embeddings, self.normalize)
+        weight = self.weight.to(x.dtype)
+        with torch.autocast(x.device.type, enabled=False):
+            logits = x @ (unit(weight) if self.normalized else weight).T
+        if self.bias is not None:
+            logits = logits + self.bias.to(x.dtype)
+        losses = torch.nn.functional.cross_entropy(logits / self.temperature, labels.long(), reduction="none")
+        return losses, torch.ones_like(losses)

@@ -1,0 +1,72 @@
+"""What the tests of the losses share: awkward batches, and the comparison with a naive reference."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+
+def make_batch(seed, sizes=(4, 1, 3, 2, 1, 5), dimensions=6, duplicates=True, dtype=torch.float64):
+    """Unequal classes, one-sample classes, ids above 2^24, rows of any length; some rows equal within and across classes."""
+    g = torch.Generator().manual_seed(seed)
+    ids = torch.randperm(len(sizes), generator=g) + 2**24
+    y = torch.cat([ids[k].repeat(size) for k, size in enumerate(sizes)])
+    x = torch.randn(len(y), dimensions, generator=g, dtype=torch.float64) + 0.7
+    if duplicates:
+        x[1] = x[0]  # one class
+        x[sizes[0] + sizes[1]] = x[2]  # two classes
+    order = torch.randperm(len(y), generator=g)
+    return x[order].to(dtype), y[order]
+
+
+def value_and_gradient(function, x, *parameters):
+    """A scalar function of x, and its derivative with respect to x and to the parameters (zeros where there is none)."""
+    x = x.clone().requires_grad_()
+    value = function(x)
+    inputs = [x, *parameters]
+    gradients = torch.autograd.grad(value, inputs, allow_unused=True)
+    return value.detach(), [torch.zeros_like(i) if g is None else g for i, g in zip(inputs, gradients, strict=True)]
+
+
+def unit_rows(x):
+    """Rows of length 1, one by one."""
+    return torch.stack([row / row.norm() for row in x])
+
+
+def distance(u, v):
+    """The Euclidean distance of two vectors; a constant 0 where they are equal, so that its slope is 0 there."""
+    return (u - v).norm() if not torch.equal(u, v) else (u - v).sum().detach()
+
+
+def distance_table(x):
+    """All distances as a list of lists of scalars, each from its own two vectors."""
+    n = len(x)
+    table = [[x.new_zeros(()) for _ in range(n)] for _ in range(n)]
+    for i in range(n):
+        for j in range(i):
+            table[i][j] = table[j][i] = distance(x[i], x[j])
+    return table
+
+
+class Check:
+    """Helpers, so that a test needs to import nothing from beside it."""
+
+    batch = staticmethod(make_batch)
+    value_and_gradient = staticmethod(value_and_gradient)
+    unit_rows = staticmethod(unit_rows)
+    distance = staticmethod(distance)
+    distance_table = staticmethod(distance_table)
+
+    @staticmethod
+    def equal(loss, naive, x, y, tuples=None, parameters=(), naive_parameters=None):
+        """loss(x, y, tuples) and naive(x) have the same value (1e-6) and gradients (1e-4, relative)."""
+        value, gradients = value_and_gradient(lambda e: loss(e, y, tuples), x, *parameters)
+        expected, wanted = value_and_gradient(naive, x, *(parameters if naive_parameters is None else naive_parameters))
+        torch.testing.assert_close(value, expected.to(value.dtype), rtol=1e-6, atol=1e-9)
+        for got, want in zip(gradients, wanted, strict=True):
+            torch.testing.assert_close(got, want.to(got.dtype), rtol=1e-4, atol=1e-4 * float(want.abs().max()) + 1e-12)
+
+
+@pytest.fixture(scope="session")
+def check():
+    return Check

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import pytest
+import torch
+
+import dml.losses
+from dml.losses import _triplets
+from dml.types import Pairs, Tuples
+
+MODES = list(itertools.product(("euclidean", "squared"), (False, True), ("mean", "nonzero", "sum")))
+
+
+def valid_triples(y):
+    n = range(len(y))
+    return [(a, p, k) for a in n for p in n for k in n if a != p and y[a] == y[p] and y[a] != y[k]]
+
+
+def naive(check, triples, distance, swap, reduction, margin, normalize):
+    def of(x):
+        z = check.unit_rows(x) if normalize else x
+        table = check.distance_table(z)
+        if distance == "squared":
+            table = [[t**2 for t in row] for row in table]
+        costs = []
+        for a, p, n in triples:
+            negative = table[a][n]
+            if swap and table[p][n] < negative:
+                negative = table[p][n]
+            costs.append(torch.relu(table[a][p] - negative + margin))
+        total = torch.stack(costs).sum() + 0 * x.sum()
+        active = sum(float(c.detach()) > 0 for c in costs)
+        return total / {"mean": len(costs), "nonzero": max(active, 1), "sum": 1}[reduction]
+
+    return of
+
+
+@pytest.mark.parametrize(("distance", "swap", "reduction"), MODES)
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("way", ["sweep", "sort", "triples"])
+def test_all_triplets_against_a_loop(check, monkeypatch, distance, swap, reduction, normalize, way):
+    if way == "sort":
+        monkeypatch.setattr(_triplets, "SWEEP", -1)
+    for seed in range(2):
+        x, y = check.batch(seed, duplicates=not swap)
+        triples = valid_triples(y)
+        loss = dml.losses.build(
+            "triplet", margin=0.3, distance=distance, swap=swap, reduction=reduction, normalize=normalize
+        )
+        tuples = Tuples(*torch.tensor(triples).T) if way == "triples" else None
+        check.equal(loss, naive(check, triples, distance, swap, reduction, 0.3, normalize), x, y, tuples)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_the_ways_agree_in_blocks(check, monkeypatch, swap):
+    x, y = check.batch(0, sizes=(7, 1, 5, 3, 9), duplicates=False)
+    d = torch.cdist(x, x)
+    same = y[:, None] == y
+    positives, negatives = same.double().fill_diagonal_(0), (~same).double()
+    expected = _triplets.all_triplets(d, positives, negatives, 0.4, swap)
+    monkeypatch.setattr(_triplets, "BLOCK", 60)
+    ways = [_triplets.all_triplets(d, positives, negatives, 0.4, swap)]
+    if swap:
+        n = torch.arange(len(y) ** 2)
+        ways.append(_triplets._sweep(d, negatives, 0.4, True, n // len(y), n % len(y), positives.flatten()))
+    else:
+        ways.append(_triplets._sort(d, positives, negatives, 0.4))
+    for got in ways:
+        for a, b in zip(got, expected, strict=True):
+            torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("way", ["sweep", "sort", "triples"])
+def test_a_triplet_that_costs_exactly_zero_is_not_active(monkeypatch, way):
+    """The same image under two labels, margin 0: d_ap = d_an."""
+    if way == "sort":
+        monkeypatch.setattr(_triplets, "SWEEP", -1)
+    x = torch.tensor([[0.0, 0.0], [3.0, 4.0], [3.0, 4.0], [1.0, 0.0]], requires_grad=True)
+    y = torch.tensor([0, 0, 1, 1])
+    loss = dml.losses.build("triplet", margin=0.0, reduction="sum", normalize=False)
+    value = loss(x, y, Tuples(*torch.tensor(valid_triples(y)).T) if way == "triples" else None)
+    costs = [torch.relu((x[a] - x[p]).norm() - (x[a] - x[n]).norm()) for a, p, n in valid_triples(y)]
+    assert float(loss.last["active_share"]) == sum(float(c.detach()) > 0 for c in costs) / len(costs)
+    torch.testing.assert_close(value, torch.stack(costs).sum())
+
+
+def test_masks_that_are_not_all_pairs(check):
+    x, y = check.batch(3)
+    g = torch.Generator().manual_seed(0)
+    same = y[:, None] == y
+    keep = torch.rand(len(y), len(y), generator=g) < 0.6
+    pairs = Pairs(same & keep & ~torch.eye(len(y), dtype=torch.bool), ~same & keep)
+    triples = [(a, p, n) for a, p, n in valid_triples(y) if pairs.positives[a, p] and pairs.negatives[a, n]]
+    loss = dml.losses.build("triplet")
+    check.equal(loss, naive(check, triples, "euclidean", False, "nonzero", 0.2, True), x, y, pairs)
+    check.equal(loss, naive(check, triples, "euclidean", False, "nonzero", 0.2, True), x, y, Tuples(*torch.tensor(triples).T))
+
+
+@pytest.mark.parametrize(("distance", "swap"), [("euclidean", False), ("euclidean", True), ("squared", False)])
+def test_equals_pytorch_metric_learning(check, distance, swap):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        distances = pytest.importorskip("pytorch_metric_learning.distances")
+        losses = pytest.importorskip("pytorch_metric_learning.losses")
+    x, y = check.batch(5, sizes=(6, 6, 6, 3, 1), duplicates=False)
+    power = 2 if distance == "squared" else 1
+    theirs = losses.TripletMarginLoss(margin=0.2, swap=swap, distance=distances.LpDistance(power=power))
+    ours = dml.losses.build("triplet", distance=distance, swap=swap)
+    check.equal(ours, lambda e: theirs(e, y), x, y)
+
+
+def test_refuses_what_it_does_not_know():
+    with pytest.raises(ValueError, match=r"distance.*euclidean, squared.*'cosine'"):
+        dml.losses.build("triplet", distance="cosine")
+    with pytest.raises(ValueError, match="reduction"):
+        dml.losses.build("triplet", reduction="max")
+    with pytest.raises(ValueError, match="margin"):
+        dml.losses.build("triplet", margin=-0.1)
+    with pytest.raises(ValueError, match="did you mean 'margin'"):
+        dml.losses.build("triplet", margn=0.1)
