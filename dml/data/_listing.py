@@ -72,23 +72,25 @@ def list_images(source: Any, raw: Path, workers: int, report: Callable[[str], No
 
 
 def check_counts(source: Any, index: pd.DataFrame) -> None:
-    """Raise a DataError unless the classes and images of each role are as many as the real dataset has.
+    """Raise a DataError unless each role has as many images and classes as in the real dataset.
 
-    A source without `counts`, or with `complete=False`, is taken as it is.
+    `source.counts` is `{role: {"images": n, "fine": n, "coarse": n}}`, any of the three; the role `all` is every row.
+    A source without it, or with `complete=False`, is taken as it is.
     """
     expected = getattr(source, "counts", None)
     if not expected or not getattr(source, "complete", True):
         return
     roles = source.roles(index)
-    fine = index["fine"].to_numpy()
-    for role, (classes, images) in expected.items():
-        chosen = fine[roles == role]
-        got = (len(np.unique(chosen)), len(chosen))
-        if got != (classes, images):
-            raise DataError(
-                f"{source.name}: {role} is {got[0]} classes and {got[1]} images, expected {classes} and {images}: "
-                "the raw files are not the whole dataset (option complete=False takes a part of it)"
-            )
+    for role, numbers in expected.items():
+        chosen = index if role == "all" else index[roles == role]
+        for what, number in numbers.items():
+            got = len(chosen) if what == "images" else chosen[what].nunique()
+            if got != number:
+                kind = what if what == "images" else f"{what} classes"
+                raise DataError(
+                    f"{source.name}: {role} has {got} {kind}, expected {number}: the raw files are not the whole "
+                    "dataset, or not this one (option complete=False takes a part of it)"
+                )
 
 
 def _describe(record: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[int, int, bool] | str]:

@@ -9,6 +9,7 @@ A source is a class with
   (H, W) or (H, W, C)), `fine` (int), `path` (str, relative to `raw`), and where they exist `coarse` (int), `fine_name`,
   `coarse_name`, `part` (the dataset's own designation) and `camera` (int);
 - `roles(index)`: train, seen, test, query, gallery or unused for each row of a packed index;
-- optionally `counts`, `{role: (classes, images)}`, and `content`, the digest of all decoded pixels and labels, both
-  checked unless the option `complete` is False.
+- optionally `counts`, `{role: {"images": n, "fine": n, "coarse": n}}`, and `content`, the digest of all decoded pixels
+  and labels, both checked unless the option `complete` is False; `fingerprint(raw)`, which changes with files that are
+  not downloaded; `root`, the folder that `path` is relative to, where it is not `raw`.
 """

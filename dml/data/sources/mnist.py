@@ -47,7 +47,12 @@ class Mnist:
         _archive("t10k-images-idx3-ubyte.gz", "9fb629c4189551a2d022fa330f9573f3"),
         _archive("t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c"),
     )
-    counts: ClassVar[Mapping[str, tuple[int, int]]] = {"train": (6, 36017), "seen": (6, 6031), "test": (4, 3969)}
+    counts: ClassVar[Mapping[str, Mapping[str, int]]] = {
+        "train": {"images": 36017, "fine": 6, "coarse": 2},
+        "seen": {"images": 6031, "fine": 6, "coarse": 2},
+        "test": {"images": 3969, "fine": 4, "coarse": 2},
+        "all": {"images": 70000, "fine": 10},
+    }
     content: ClassVar[str] = "7af4e4082483ae965701026e8d7c2f0e91bd9e88ee77da06d1101203c38f441d"
 
     def __init__(self, complete: bool = True) -> None:

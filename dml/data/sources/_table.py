@@ -1,0 +1,100 @@
+"""A user's table of images: CSV or Parquet -> records. What is wrong is said with its row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dml import discovery
+from dml.data import DataError
+
+ROLES = ("train", "seen", "test", "query", "gallery", "unused")
+COLUMNS = ("path", "fine", "coarse", "split", "camera")
+LARGEST = 2**53  # beyond it a table's numbers may have been rounded
+
+
+def read_table(path: Path) -> Iterator[dict[str, Any]]:
+    """Records of `path`, `fine`, `fine_name`, and where the table has them `coarse`, `coarse_name`, `part`, `camera`.
+
+    Raises
+    ------
+    DataError : it cannot be read, a column is missing or unknown, a path is empty or twice there, or a label is missing,
+        negative, no integer or too large.
+    """
+    table = _read(path)
+    for name in ("path", "fine"):
+        if name not in table:
+            raise DataError(f"{path}: no column {name!r}{discovery.suggestion(name, [str(c) for c in table.columns])}")
+    for name in table.columns:
+        if name not in COLUMNS:
+            raise DataError(f"{path}: unknown column {name!r}{discovery.suggestion(str(name), COLUMNS)}")
+    if table.empty:
+        raise DataError(f"{path}: no rows")
+    first = 2 if path.suffix == ".csv" else 0  # a CSV's rows are named as an editor numbers its lines
+    where = [f"{path}: row {first + row}" for row in range(len(table))]
+    seen: dict[str, int] = {}
+    for row, value in enumerate(table["path"].tolist()):
+        if not isinstance(value, str) or not value.strip():
+            raise DataError(f"{where[row]}: path is {value!r}, expected a file's path")
+        if value in seen:
+            raise DataError(f"{where[row]}: {value!r} is there twice, first in row {first + seen[value]}")
+        seen[value] = row
+    columns = {name: labels(table[name].tolist(), name, where) for name in ("fine", "coarse") if name in table}
+    for row, image in enumerate(table["path"].tolist()):
+        record: dict[str, Any] = {"path": image}
+        for name, (numbers, names) in columns.items():
+            record |= {name: numbers[row], f"{name}_name": names[row]}
+        if "split" in table:
+            record["part"] = _one_of(table["split"].iloc[row], where[row])
+        if "camera" in table:
+            record["camera"] = _integer(table["camera"].iloc[row], "camera", where[row])
+        yield record
+
+
+def labels(values: list[Any], name: str, where: list[str]) -> tuple[list[int], list[str]]:
+    """Numbers and names of a column of labels. Numbers stay as they are; names are numbered in their order."""
+    for row, value in enumerate(values):
+        if value is None or value is pd.NA or (isinstance(value, str) and not value.strip()):
+            raise DataError(f"{where[row]}: {name} is missing")
+    if all(_number(value) is not None for value in values):
+        numbers = [_integer(value, name, where[row]) for row, value in enumerate(values)]
+        return numbers, [str(number) for number in numbers]
+    order = {text: number for number, text in enumerate(sorted({str(value) for value in values}))}
+    return [order[str(value)] for value in values], [str(value) for value in values]
+
+
+def _read(path: Path) -> pd.DataFrame:
+    if path.suffix not in (".csv", ".parquet"):
+        raise DataError(f"{path}: expected a .csv or a .parquet file")
+    try:
+        if path.suffix == ".csv":
+            return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
+        raise DataError(f"{path}: cannot be read: {error}") from error
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _integer(value: Any, name: str, where: str) -> int:
+    number = _number(value)
+    if number is None or math.isnan(number) or number != math.floor(number) or not 0 <= number < LARGEST:
+        raise DataError(f"{where}: {name} is {value!r}, expected an integer of at least 0 (or names throughout)")
+    return int(number)
+
+
+def _one_of(value: Any, where: str) -> str:
+    if value not in ROLES:
+        raise DataError(f"{where}: split is {value!r}{discovery.suggestion(str(value), ROLES)}")
+    return str(value)

@@ -1,0 +1,93 @@
+"""Cars196: 16,185 photographs of 196 models of cars (Krause et al. 2013).
+
+The first 98 classes train (8,054 images), the other 98 test (8,131). The original host no longer serves the files:
+they must be put in place by hand or come from a mirror. Two layouts hold the same images and classes:
+
+- `combined`: car_ims.tgz and cars_annos.mat, what the metric-learning papers read;
+- `separate`: cars_train.tgz, cars_test.tgz, car_devkit.tgz and cars_test_annos_withlabels.mat, what torchvision reads.
+
+MD5 sums of `combined` as public loaders state them; SHA-256 sums of `separate`: TensorFlow Datasets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dml.data.download import Archive, fetch
+from dml.data.sources._files import halves, mat
+
+GONE = (
+    "The dataset's own host (ai.stanford.edu/~jkrause/cars) no longer serves it; copies are offered on data platforms."
+)
+LAYOUTS: Mapping[str, tuple[Archive, ...]] = {
+    "combined": (
+        Archive("car_ims.tgz", md5="d5c8f0aa497503f355e17dc7886c3f14", hint=GONE),
+        Archive("cars_annos.mat", md5="b407c6086d669747186bd1d764ff9dbc", extract=False, hint=GONE),
+    ),
+    "separate": (
+        Archive("cars_train.tgz", sha256="512b227b30e2f0a8aab9e09485786ab4479582073a144998da74d64b801fd288", hint=GONE),
+        Archive("cars_test.tgz", sha256="bffea656d6f425cba3c91c6d83336e4c5f86c6cffd8975b0f375d3a10da8e243", hint=GONE),
+        Archive("car_devkit.tgz", sha256="b97deb463af7d58b6bfaa18b2a4de9829f0f79e8ce663dfa9261bf7810e9accd", hint=GONE),
+        Archive(
+            "cars_test_annos_withlabels.mat",
+            sha256="790f75be8ea34eeded134cc559332baf23e30e91367e9ddca97d26ed9b895f05",
+            extract=False,
+            hint=GONE,
+        ),
+    ),
+}
+
+
+class Cars196:
+    """Cars, RGB (a few grey) of many sizes.
+
+    Parameters
+    ----------
+    layout : which archives there are, `combined` or `separate`.
+    complete : False accepts a part of the dataset.
+    """
+
+    name: ClassVar[str] = "cars196"
+    levels: ClassVar[tuple[str, ...]] = ("fine",)
+    counts: ClassVar[Mapping[str, Mapping[str, int]]] = {
+        "train": {"images": 8054, "fine": 98},
+        "test": {"images": 8131, "fine": 98},
+    }
+
+    def __init__(self, layout: str = "combined", complete: bool = True) -> None:
+        if layout not in LAYOUTS:
+            raise ValueError(f"layout: {layout!r}. Choices: {', '.join(LAYOUTS)}")
+        self.layout, self.complete = layout, complete
+        self.archives = LAYOUTS[layout]
+
+    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
+        """Take the archives (2 GB) from `raw` or a mirror, verify and unpack them."""
+        fetch(self, raw, report)
+
+    def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
+        """Records of JPEG files in the order of the annotations: for `separate` the training part first."""
+        if self.layout == "combined":
+            content = mat(raw / "cars_annos.mat")
+            names = np.atleast_1d(content["class_names"])
+            for entry in np.atleast_1d(content["annotations"]):
+                part = "test" if entry["test"] else "train"
+                yield _record(raw, str(entry["relative_im_path"]), int(entry["class"]), names, part)
+            return
+        names = np.atleast_1d(mat(raw / "devkit" / "cars_meta.mat")["class_names"])
+        tables = {"train": raw / "devkit" / "cars_train_annos.mat", "test": raw / "cars_test_annos_withlabels.mat"}
+        for part, table in tables.items():
+            for entry in np.atleast_1d(mat(table)["annotations"]):
+                yield _record(raw, f"cars_{part}/{entry['fname']}", int(entry["class"]), names, part)
+
+    def roles(self, index: pd.DataFrame) -> np.ndarray:
+        """train (classes 1-98) and test (99-196)."""
+        return halves(index["fine"].to_numpy(), last=97)
+
+
+def _record(raw: Path, path: str, number: int, names: np.ndarray, part: str) -> dict[str, Any]:
+    return {"image": raw / path, "fine": number - 1, "fine_name": str(names[number - 1]), "path": path, "part": part}

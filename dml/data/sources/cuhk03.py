@@ -1,0 +1,118 @@
+"""CUHK03: 1,467 persons seen by five pairs of cameras, boxes drawn by hand or detected (Li et al. 2014).
+
+All images lie in one MATLAB 7.3 file, which `h5py` reads. Split: of the release's 20 test sets of 100 persons one is
+held out (`split`), the others train. Single-shot: the test persons' images of their first view are queried against one
+image each of the second view; which one is by a hash of its name and `split`. With `shots="all"` the gallery is the
+whole second view. Images that are in neither are unused. `camera` counts from 0: pair p, view v is 2 (p - 1) + v - 1.
+
+The archive is given out on request (https://www.ee.cuhk.edu.hk/~xgwang/CUHK_identification.html). MD5 as public loaders
+state it; the numbers of images (14,096 drawn, 14,097 detected) are those of the 767/700 protocol's lists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dml.data import DataError
+from dml.data.download import Archive, fetch
+from dml.data.sources._files import missing
+
+TOTALS = {"labeled": 14096, "detected": 14097}
+FIRST_VIEW = 5  # columns 0-4 of a person's ten are the first view
+
+
+class Cuhk03:
+    """Persons, RGB of many sizes.
+
+    Parameters
+    ----------
+    boxes : `labeled` (drawn by hand) or `detected`.
+    split : which of the 20 test sets, from 0.
+    shots : `single`, one gallery image a person, or `all`.
+    complete : False accepts a part of the dataset.
+    """
+
+    name: ClassVar[str] = "cuhk03"
+    levels: ClassVar[tuple[str, ...]] = ("fine",)
+    archives: ClassVar[tuple[Archive, ...]] = (
+        Archive(
+            "cuhk03_release.zip",
+            md5="728939e58ad9f0ff53e521857dd8fb43",
+            hint="Its authors give it out on request: https://www.ee.cuhk.edu.hk/~xgwang/CUHK_identification.html",
+        ),
+    )
+
+    def __init__(self, boxes: str = "labeled", split: int = 0, shots: str = "single", complete: bool = True) -> None:
+        if boxes not in TOTALS:
+            raise ValueError(f"boxes: {boxes!r}. Choices: {', '.join(TOTALS)}")
+        if shots not in ("single", "all"):
+            raise ValueError(f"shots: {shots!r}. Choices: single, all")
+        if not 0 <= split < 20:
+            raise ValueError(f"split: expected 0 to 19, got {split!r}")
+        self.boxes, self.split, self.shots, self.complete = boxes, split, shots, complete
+        self.counts = {"train": {"fine": 1367}, "all": {"fine": 1467, "images": TOTALS[boxes]}}
+
+    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
+        """Take the archive (1.7 GB) from `raw` or a mirror, verify and unpack it."""
+        _h5py()
+        fetch(self, raw, report)
+
+    def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
+        """Records of uint8 (H, W, 3) arrays by camera pair, person and view."""
+        path = raw / "cuhk03_release" / "cuhk-03.mat"
+        if not path.is_file():
+            raise missing(path)
+        try:
+            file = _h5py().File(path, "r")
+        except OSError as error:
+            raise DataError(f"{path}: truncated, or no MATLAB 7.3 file ({error})") from error
+        with file:
+            sets = file["testsets"][0]
+            if self.split >= len(sets):
+                raise DataError(f"{path}: split is {self.split}, the file has {len(sets)} test sets")
+            test = {(int(pair), int(person)) for pair, person in file[sets[self.split]][()].T}
+            fine = -1
+            for pair, persons in enumerate(file[self.boxes][0], start=1):
+                cells = file[persons][()].T  # (persons, 10) of references, as MATLAB has them transposed
+                for person, references in enumerate(cells, start=1):
+                    fine += 1
+                    for place, reference in enumerate(references):
+                        image = file[reference][()]
+                        if image.ndim != 3:  # an empty cell
+                            continue
+                        view = 1 if place < FIRST_VIEW else 2
+                        yield {
+                            "image": np.ascontiguousarray(image.T),
+                            "fine": fine,
+                            "fine_name": f"{pair}_{person:03d}",
+                            "path": f"{self.boxes}/{pair}_{person:03d}_{view}_{place + 1:02d}.png",
+                            "part": "test" if (pair, person) in test else "train",
+                            "camera": 2 * (pair - 1) + view - 1,
+                        }
+
+    def roles(self, index: pd.DataFrame) -> np.ndarray:
+        """train, query (first view), gallery (second view) and unused, as the module says."""
+        test = index["part"].to_numpy() == "test"
+        first = index["camera"].to_numpy() % 2 == 0
+        roles = np.select([~test, first], ["train", "query"], "gallery")
+        if self.shots == "single":
+            gallery = index[roles == "gallery"]
+            keys = [hashlib.sha256(f"{self.split}/{path}".encode()).hexdigest() for path in gallery["path"]]
+            chosen = pd.Series(keys, gallery.index).groupby(gallery["fine"]).idxmin()
+            kept = np.isin(index.index.to_numpy(), chosen.to_numpy())
+            roles = np.where((roles == "gallery") & ~kept, "unused", roles)
+        return roles
+
+
+def _h5py() -> Any:
+    try:
+        return importlib.import_module("h5py")
+    except ImportError as error:
+        raise DataError("cuhk03 is a MATLAB 7.3 file, which needs the package h5py: pip install h5py") from error

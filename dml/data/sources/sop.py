@@ -1,0 +1,74 @@
+"""Stanford Online Products: 120,053 photographs of 22,634 products of 12 kinds (Oh Song et al. 2016).
+
+Fine is the product, coarse its kind. The dataset's own class-disjoint split: 11,318 products train (59,551 images),
+11,316 test (60,502).
+
+URLs: the authors' server by FTP and by HTTP. MD5 as public loaders state it, SHA-256: TensorFlow Datasets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dml.data.download import Archive, fetch
+from dml.data.sources._files import rows
+
+FOLDER = "Stanford_Online_Products"
+
+
+class Sop:
+    """Products, RGB (a few grey) of many sizes.
+
+    Parameters
+    ----------
+    complete : False accepts a part of the dataset.
+    """
+
+    name: ClassVar[str] = "sop"
+    levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    archives: ClassVar[tuple[Archive, ...]] = (
+        Archive(
+            f"{FOLDER}.zip",
+            (
+                f"http://ftp.cs.stanford.edu/cs/cvgl/{FOLDER}.zip",
+                f"ftp://cs.stanford.edu/cs/cvgl/{FOLDER}.zip",
+            ),
+            md5="7f73d41a2f44250d4779881525aea32e",
+            sha256="b04fa78210e69fab050ce73939550e1cd0f96890bdd98ec9fee732c3b756ef48",
+        ),
+    )
+    counts: ClassVar[Mapping[str, Mapping[str, int]]] = {
+        "train": {"images": 59551, "fine": 11318, "coarse": 12},
+        "test": {"images": 60502, "fine": 11316, "coarse": 12},
+    }
+
+    def __init__(self, complete: bool = True) -> None:
+        self.complete = complete
+
+    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
+        """Fetch, verify and unpack the archive (3.1 GB) into `raw`."""
+        fetch(self, raw, report)
+
+    def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
+        """Records of JPEG files in the order of `Ebay_train.txt`, then `Ebay_test.txt`."""
+        folder = raw / FOLDER
+        for part in ("train", "test"):
+            for _, product, kind, path in rows(folder / f"Ebay_{part}.txt", 4, header=True):
+                yield {
+                    "image": folder / path,
+                    "fine": int(product) - 1,
+                    "coarse": int(kind) - 1,
+                    "fine_name": product,
+                    "coarse_name": path.split("/")[0].removesuffix("_final"),
+                    "path": f"{FOLDER}/{path}",
+                    "part": part,
+                }
+
+    def roles(self, index: pd.DataFrame) -> np.ndarray:
+        """The dataset's own train and test."""
+        return index["part"].to_numpy().astype(str)
