@@ -8,7 +8,7 @@ and -1 where there is none, or bool (N, N), the set of negatives of each anchor,
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -29,6 +29,17 @@ class Draw:
         return drawn.to(self.device, non_blocking=True)
 
 
+def _once(make: Callable[[Batch], Tensor]) -> property:
+    """A property made when first asked for; `functools.cached_property` takes a lock, which breaks a compiled graph."""
+
+    def get(batch: Batch) -> Tensor:
+        if make.__name__ not in batch._made:
+            batch._made[make.__name__] = make(batch)
+        return batch._made[make.__name__]
+
+    return property(get, doc=make.__doc__)
+
+
 class Batch:
     """One batch, detached: the class structure from one sort of the labels, the matrices from one Gram matrix.
 
@@ -46,6 +57,7 @@ class Batch:
         x = x if x.dtype == torch.float64 else x.float()
         self._x = F.normalize(x, dim=1) if normalize else x
         self._normalized, self._squared = normalize, squared
+        self._made: dict[str, Tensor] = {}
         self.labels = labels
         self.size, self.dimension = x.shape
         ordered, self.order = torch.sort(labels, stable=True)  # by class, then by position
@@ -64,18 +76,18 @@ class Batch:
         mates = self.order[place.clamp_max(self.size - 1)]
         return mates.masked_fill(slot >= self.count[:, None] - 1, -1)
 
-    @cached_property
+    @_once
     def gram(self) -> Tensor:
         """(N, N) inner products of the embeddings (normalised where asked)."""
         return self._x @ self._x.T
 
-    @cached_property
+    @_once
     def squared(self) -> Tensor:
         """(N, N) squared Euclidean distances, never below 0."""
         norms = self._x.square().sum(1)
         return (norms[:, None] + norms).sub_(self.gram, alpha=2).clamp_min_(0)
 
-    @cached_property
+    @_once
     def chordal(self) -> Tensor:
         """(N, N) squared distances between the L2-normalised embeddings, in [0, 4] but for rounding."""
         if self._normalized:
@@ -83,17 +95,17 @@ class Batch:
         norms = self._x.norm(dim=1).clamp_min(1e-12)
         return (2 - 2 * self.gram / norms[:, None] / norms).clamp_min_(0)
 
-    @cached_property
+    @_once
     def distance(self) -> Tensor:
         """(N, N) distances in the metric the miner was given."""
         return self.squared if self._squared else self.squared.sqrt()
 
-    @cached_property
+    @_once
     def same(self) -> Tensor:
         """bool (N, N): of one class, the diagonal included."""
         return self.labels[:, None] == self.labels
 
-    @cached_property
+    @_once
     def far(self) -> Tensor:
         """(N, N) distances to negatives, +inf elsewhere."""
         return self.distance.masked_fill(self.same, torch.inf)

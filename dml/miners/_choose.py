@@ -58,7 +58,8 @@ def one_between(far: Tensor, low: Tensor | None, high: Tensor, uniform: Tensor) 
     begin = torch.zeros_like(end) if low is None else torch.searchsorted(values, low.contiguous(), right=True)
     count = (end - begin).clamp_min(0)
     ranks = (begin + rank(uniform, count)).clamp_max(far.shape[1] - 1)
-    return columns.gather(1, ranks).masked_fill(count == 0, -1)
+    outside = (count == 0) | values.gather(1, ranks).isinf()  # the latter where a bound is not a number
+    return columns.gather(1, ranks).masked_fill(outside, -1)
 
 
 def nearest_above(far: Tensor, low: Tensor) -> Tensor:
@@ -81,4 +82,5 @@ def nearest_above(far: Tensor, low: Tensor) -> Tensor:
         return torch.stack(chosen, dim=1)
     values, columns = far.sort(dim=1, stable=True)  # stable: of equal ones the first, as `min` has it
     ranks = torch.searchsorted(values, low.contiguous(), right=True).clamp_max(far.shape[1] - 1)
-    return columns.gather(1, ranks).masked_fill(values.gather(1, ranks).isinf(), -1)
+    nearest = values.gather(1, ranks)
+    return columns.gather(1, ranks).masked_fill((nearest <= low) | nearest.isinf(), -1)

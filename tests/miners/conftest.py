@@ -35,7 +35,11 @@ class Naive:
         self.unit = distances(embeddings)
         self.labels = [int(label) for label in labels]
         self.settings = {
-            **{"margin": 0.2, "epsilon": 0.1, "cutoff": 0.5, "max_distance": 1.4, "window": False},
+            "margin": 0.2,
+            "epsilon": 0.1,
+            "cutoff": 0.5,
+            "max_distance": 1.4,
+            "window": False,
             **settings,
         }
 

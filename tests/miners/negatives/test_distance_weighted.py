@@ -25,10 +25,10 @@ def target(embeddings, labels, dimension, cutoff=0.5, max_distance=1.4):
 
 
 def batch(dimension, seed, duplicates=3):
-    """Two classes whose distances spread from 0.8 to 1.4, with near-duplicates across them."""
+    """Two classes, distances spread so that the weights do not decide alone, and near-duplicates across the classes."""
     generator = torch.Generator().manual_seed(seed)
     shared = torch.randn(dimension, generator=generator)
-    strength = torch.rand(60, 1, generator=generator)
+    strength = 3 / dimension**0.5 * torch.rand(60, 1, generator=generator)
     embeddings = torch.randn(60, dimension, generator=generator) + strength * shared
     labels = torch.tensor([0, 1]).repeat(30)[torch.randperm(60, generator=generator)]
     first, second = (labels == 0).nonzero()[:duplicates, 0], (labels == 1).nonzero()[:duplicates, 0]
@@ -46,7 +46,7 @@ def test_frequencies_with_near_duplicates(dimension, dtype, tools):
     assert (counts.sum(1) == 120 * 29).all()  # no anchor lost
     assert tools.chi_square(counts, expected) > 1e-3
     others = [a for a in range(60) if a not in duplicated]
-    assert (expected[others] > 0.01).sum(1).min() > 2  # a duplicate elsewhere leaves the others their choice
+    assert np.median((expected[others] > 0.01).sum(1)) >= 5  # a duplicate elsewhere leaves the others their choice
     if dimension >= 128:
         assert (expected[sorted(duplicated)].max(1) > 0.999).all()
 

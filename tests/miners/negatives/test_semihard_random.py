@@ -8,7 +8,7 @@ from dml.miners import build
 @pytest.mark.parametrize("sizes", [(5, 5, 6), (12, 11)])  # a pass for each place, and a sort
 def test_frequencies(window, sizes, tools):
     """The draws of one positive pair: with `hard` positives there is one an anchor; with `all`, those of one pair."""
-    embeddings, labels = tools.random_batch(2, sizes=sizes, spread=0.6)
+    embeddings, labels = tools.random_batch(2, sizes=sizes, spread=1.5)
     naive = tools.Naive(embeddings, labels, window=window)
     anchors = [a for a in range(len(labels)) if labels[a] == 0]
     mate = {a: min(naive.mates(a)) for a in anchors}

@@ -1,0 +1,67 @@
+import pytest
+import torch
+
+from dml.miners import NegativeDistances, build
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize(("positives", "negatives"), [("easy", "hard"), ("all", "semihard_fixed"), ("all", "all")])
+def test_counts_by_hand(positives, negatives, padded, tools):
+    """Loops over the tuples, and over what each tuple's anchor could have drawn."""
+    embeddings, labels = tools.random_batch(0)
+    tuples = build(positives=positives, negatives=negatives, padded=padded)(embeddings, labels)
+    seen = NegativeDistances(bins=10, high=2.0)
+    for _ in range(2):
+        seen.update(embeddings, labels, tuples)
+    d, naive = tools.distances(embeddings), tools.Naive(embeddings, labels)
+    drawn, uniform = [0.0] * 10, [0.0] * 10
+    for a, _, n in tools.triples(tuples):
+        drawn[min(int(d[a, n] / 0.2), 9)] += 2
+        for other in naive.others(a):
+            uniform[min(int(d[a, other] / 0.2), 9)] += 2 / len(naive.others(a))
+    assert seen.drawn.tolist() == pytest.approx(drawn)
+    assert seen.uniform.tolist() == pytest.approx(uniform)
+    assert seen.drawn.sum() == pytest.approx(2 * len(tools.triples(tuples)))
+    expected = [x / y if y else 0 for x, y in zip(drawn, uniform, strict=True)]
+    assert seen.ratio().tolist() == pytest.approx(expected)
+    assert float(seen.eta(minimum=1)) == pytest.approx(max(r for r, y in zip(expected, uniform, strict=True) if y >= 1))
+    assert float(seen.eta(minimum=1e9)) == 0
+
+
+def test_four_tensors(tools):
+    embeddings, labels = tools.random_batch(1)
+    a, p, n = build(positives="easy", negatives="hard")(embeddings, labels)
+    three, four = NegativeDistances(), NegativeDistances()
+    three.update(embeddings, labels, (a, p, n))
+    four.update(embeddings, labels, (a[:2], p[:2], a, n))
+    assert torch.equal(three.drawn, four.drawn)
+
+
+def test_the_paper_s_conjecture(tools):
+    """Uniform drawing has eta 1 but for chance; random semi-hard less than fixed semi-hard (eta_rand < eta_fixed)."""
+    eta = {}
+    for negatives in ("random", "semihard_random", "semihard_fixed"):
+        mine, seen = build(positives="all", negatives=negatives), NegativeDistances(bins=20)
+        draws = generator()
+        for seed in range(60):
+            embeddings, labels = tools.random_batch(seed, sizes=(5,) * 12, dimension=16, spread=1.5)
+            seen.update(embeddings, labels, mine(embeddings, labels, generator=draws))
+        eta[negatives] = float(seen.eta())
+    assert eta["random"] < 1.3
+    assert eta["random"] < eta["semihard_random"] < eta["semihard_fixed"]
+
+
+def test_distances_beyond_the_last_bin_and_settings():
+    seen = NegativeDistances(bins=4, high=1.0, normalize=False)
+    embeddings, labels = torch.tensor([[0.0], [0.1], [9.0]]), torch.tensor([0, 0, 1])
+    seen.update(embeddings, labels, build(positives="all", negatives="all", normalize=False)(embeddings, labels))
+    assert seen.drawn.tolist() == [0, 0, 0, 2]
+    assert seen.edges.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    with pytest.raises(ValueError, match="bins: expected a number from 1 up, got 0"):
+        NegativeDistances(bins=0)
+    with pytest.raises(ValueError, match="high: expected a number above 0, got 0"):
+        NegativeDistances(high=0)
