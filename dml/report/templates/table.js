@@ -1,0 +1,47 @@
+// Sorting by a click on a heading, filtering by a word. Without scripts the tables stay as they are, complete.
+"use strict";
+function sortBy(table, column, direction) {
+  const heads = table.tHead.rows[0].cells, body = table.tBodies[0];
+  const value = (row) => row.cells[column].dataset.order;
+  const rows = Array.from(body.rows);
+  const numeric = rows.every((row) => value(row) === "" || isFinite(value(row)));
+  const sign = direction === "descending" ? -1 : 1;
+  rows.sort((a, b) => {
+    const x = value(a), y = value(b);
+    if (x === "" || y === "") return (x === "") - (y === "");  // nothing stands last, whichever way
+    return sign * (numeric ? x - y : x.localeCompare(y, "en", { numeric: true }));
+  });
+  rows.forEach((row) => body.append(row));
+  Array.from(heads).forEach((head, i) => head.setAttribute("aria-sort", i === column ? direction : "none"));
+}
+document.querySelectorAll("table.sortable").forEach((table) => {
+  Array.from(table.tHead.rows[0].cells).forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    head.setAttribute("aria-sort", "none");
+    button.addEventListener("click", () => {
+      const first = head.classList.contains("num") ? "descending" : "ascending";
+      const other = first === "ascending" ? "descending" : "ascending";
+      sortBy(table, column, head.getAttribute("aria-sort") === first ? other : first);
+    });
+  });
+});
+document.querySelectorAll("input.filter").forEach((input) => {
+  const rows = document.getElementById(input.dataset.table).tBodies[0].rows;
+  input.hidden = false;
+  input.addEventListener("input", () => {
+    const words = input.value.toLowerCase().split(/\s+/);
+    for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
+  });
+});
+// `#sort=<table>:<column>:<ascending|descending>` opens a page with a table sorted, so that a view can be linked to.
+const asked = /^#sort=([\w-]+):(\d+):(ascending|descending)$/.exec(location.hash);
+const chosen = asked && document.getElementById("table-" + asked[1]);
+if (chosen && asked[2] < chosen.tHead.rows[0].cells.length) {
+  sortBy(chosen, Number(asked[2]), asked[3]);
+  chosen.scrollIntoView();
+}
+// What is folded away is printed too.
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));

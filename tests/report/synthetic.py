@@ -1,0 +1,206 @@
+"""SYNTHETIC trials for the report's tests. Invented numbers, drawn from a formula: never shipped, never a result.
+
+`write(study, root)` writes what a sweep would: `results/<study>/{trials.parquet,summary.json}` and, for a plane,
+`store/trials/<key>/embeddings.npz`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dml.config import (
+    BatchSpec,
+    DatasetSpec,
+    EvaluationSpec,
+    MinerSpec,
+    NoiseSpec,
+    PublishedSpec,
+    SearchSpec,
+    Study,
+    TrainingSpec,
+)
+from dml.types import Cell, LogUniform, Part, Uniform
+
+SEARCH = {"margin": Uniform(0.05, 0.5)}
+
+
+class SyntheticStudy(Study):
+    """A study whose cells need no parts of the library."""
+
+    def cells(self) -> list[Cell]:
+        axes = itertools.product(self.datasets, self.noise, self.losses)
+        return list(self._combined(axes))
+
+    def _combined(self, axes) -> Iterator[Cell]:
+        for dataset, noise, loss in axes:
+            for rate, positives, negatives in itertools.product(noise.rates, self.positives, self.negatives):
+                part = Part(loss, {}, {**SEARCH, "scale": LogUniform(1, 10)} if loss == "margin" else SEARCH)
+                yield Cell(dataset.label, noise.model, rate, part, positives, negatives)
+
+
+def study(name: str = "digits", **changes) -> SyntheticStudy:
+    """18 methods at three noise rates, three seeds, as quickstart."""
+    dataset = DatasetSpec.model_construct(source="digits", train_on="coarse", evaluate_on=["fine"], options={})
+    content = {
+        "name": name,
+        "title": "Which tuples hold up when labels lie?",
+        "description": "Handwritten digits, trained on even and odd alone, evaluated on digits.\n\nInvented numbers.",
+        "datasets": [dataset],
+        "noise": [NoiseSpec.model_construct(model="uniform", rates=[0.0, 0.2, 0.4], settings={})],
+        "losses": ["triplet", "margin", "contrastive"],
+        "positives": ["random", "easy"],
+        "negatives": ["random", "semihard_random", "distance_weighted"],
+        "seeds": [0, 1, 2],
+        "search": SearchSpec.model_construct(
+            sampler="tpe", trials=5, objective="recall@1", level=None, pruner="none", seed=0
+        ),
+        "training": TrainingSpec.model_construct(steps=400, batch=BatchSpec.model_construct()),
+        "evaluation": EvaluationSpec.model_construct(
+            metrics=["recall@1", "map@r", "nmi"], every=100, sets=["test", "seen"], keep_embeddings=False
+        ),
+        "miner": MinerSpec.model_construct(name=None, settings={}, search={}),
+        "published": [],
+    }
+    return SyntheticStudy.model_construct(**{**content, **changes})
+
+
+def plane_study(name: str = "planes", seeds: int = 8) -> SyntheticStudy:
+    """Two methods at one rate, beside table 1 of the EPS paper, with 2-d embeddings."""
+    dataset = DatasetSpec.model_construct(source="mnist", train_on="coarse", evaluate_on=["fine"], options={})
+    published = [
+        PublishedSpec(
+            paper="eps",
+            table="1",
+            labels=f"digits, {labels} classes",
+            method=method,
+            dataset="mnist",
+            match={"positives": positives},
+            set=part,
+        )
+        for positives, method in (("random", "Triplet"), ("easy", "EPS + Triplet"))
+        for part, labels in (("seen", "train"), ("test", "test"))
+    ]
+    return study(
+        name,
+        title="Do easy positives keep digits apart that share a label?",
+        datasets=[dataset],
+        noise=[NoiseSpec.model_construct(model="uniform", rates=[0.0], settings={})],
+        losses=["triplet"],
+        negatives=["random"],
+        seeds=list(range(seeds)),
+        search=SearchSpec.model_construct(
+            sampler="fixed", trials=1, objective="recall@1", level=None, pruner="none", seed=0
+        ),
+        evaluation=EvaluationSpec.model_construct(
+            metrics=["recall@1", "recall@5", "recall@10"], every=None, sets=["test", "seen"], keep_embeddings=True
+        ),
+        published=published,
+        training=TrainingSpec.model_construct(steps=400, batch=BatchSpec.model_construct(), embedding_size=2),
+    )
+
+
+def write(
+    of: Study,
+    root: Path,
+    alter: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame,
+) -> pd.DataFrame:
+    """Write invented results of a study below `root` and return its trials."""
+    rows = [row for cell in of.cells() for row in _trials(of, cell, root)]
+    frame = alter(pd.DataFrame(rows))
+    folder = root / "results" / of.name
+    folder.mkdir(parents=True, exist_ok=True)
+    frame.to_parquet(folder / "trials.parquet")
+    (folder / "summary.json").write_text(json.dumps({"cells": len(of.cells()), "trials": len(frame)}))
+    return frame
+
+
+def score(cell: Cell, part: str, metric: str, seed: int) -> float:
+    """The formula behind every invented score, in [0, 1]."""
+    if part != "validation" and metric in ("recall@5", "recall@10"):
+        return 0.9 + 0.01 * np.random.default_rng(_number(cell.name, part, metric, seed)).random()
+    base = {"triplet": 0.86, "margin": 0.84, "contrastive": 0.78}[cell.loss.name]
+    slope = {"random": 0.9, "easy": 0.45}.get(cell.positives, 0.6)
+    slope *= {"random": 1.0, "semihard_random": 1.15, "distance_weighted": 0.85}[cell.negatives]
+    lower = {"recall@1": 0.0, "map@r": 0.22, "nmi": 0.15, "recall@5": -0.08, "recall@10": -0.1}[metric]
+    noise = np.random.default_rng(_number(cell.name, part, metric, seed)).normal(0, 0.012)
+    level = base - (0.1 if cell.positives == "random" and cell.rate == 0 else 0) - slope * cell.rate**1.4
+    return float(np.clip(level - lower + (0.04 if part == "seen" else 0) + noise, 0, 1))
+
+
+def _trials(of: Study, cell: Cell, root: Path) -> Iterator[dict]:
+    level = of.dataset(cell.dataset).evaluate_on[0]
+    tuned = of.search.trials if of.search.sampler != "fixed" else 0
+    for number in range(tuned):
+        rng = np.random.default_rng(_number(cell.name, "tune", number))
+        value = score(cell, "validation", "recall@1", number) - 0.1 * rng.random()
+        settings = {f"loss.{key}": round(float(rng.uniform(0.05, 0.5)), 4) for key in cell.loss.search}
+        row = _row(of, cell, "tune", number, 0, settings)
+        yield row | {"objective": value, f"validation/{level}/recall@1": value}
+    for number, seed in enumerate(of.seeds):
+        settings = {f"loss.{key}": 0.2 for key in cell.loss.search}
+        row = _row(of, cell, "confirm", number, seed, settings)
+        scores = {
+            f"{part}/{level}/{metric}": score(cell, part, metric, seed)
+            for part in of.evaluation.sets
+            for metric in of.evaluation.metrics
+        }
+        key = f"test/{level}/recall@1"
+        steps = range(100, of.training.steps + 1, 100)
+        curve = [[step, {key: scores[key] * (1 - 0.4 * np.exp(-step / 120))}] for step in steps]
+        row |= scores | {"objective": scores[key], "curve": json.dumps(curve)}
+        if of.evaluation.keep_embeddings:
+            _embeddings(root / "store" / "trials" / row["key"], cell, seed)
+        yield row
+
+
+def _row(of: Study, cell: Cell, phase: str, number: int, seed: int, settings: dict) -> dict:
+    key = hashlib.sha256(f"{of.name}/{cell.name}/{phase}/{number}/{seed}".encode()).hexdigest()[:16]
+    return {
+        "key": key,
+        "study": of.name,
+        "cell": cell.name,
+        "phase": phase,
+        "number": number,
+        "seed": seed,
+        "status": "finished",
+        "error": "",
+        "dataset": cell.dataset,
+        "noise": cell.noise,
+        "rate": cell.rate,
+        "loss": cell.loss.name,
+        "positives": cell.positives,
+        "negatives": cell.negatives,
+        "settings": json.dumps(settings),
+        "objective": None,
+        "seconds": 1.5 + number,
+        "curve": "[]",
+        "diagnostics": json.dumps({"active_share": 0.4, "dropped_anchors": 0.0, "images_per_second": 12345.6}),
+        "started": f"2026-01-01T00:00:{number:02d}+00:00",
+        "host": "synthetic",
+    }
+
+
+def _embeddings(folder: Path, cell: Cell, seed: int) -> None:
+    rng = np.random.default_rng(_number(cell.name, seed))
+    labels = np.repeat(np.arange(10), 80)
+    spread = 4.0 if cell.positives == "easy" else 1.0
+    centres = np.array([[3.0 * (d % 2) + spread * np.cos(d), spread * np.sin(d)] for d in range(10)])
+    folder.mkdir(parents=True, exist_ok=True)
+    np.savez(
+        folder / "embeddings.npz",
+        embeddings=(centres[labels] + rng.normal(0, 0.5, (len(labels), 2))).astype("float32"),
+        labels_fine=labels,
+        labels_coarse=labels % 2,
+        set=np.where(labels < 6, "seen", "test"),
+    )
+
+
+def _number(*parts: object) -> int:
+    return int.from_bytes(hashlib.sha256("/".join(map(str, parts)).encode()).digest()[:8], "big")

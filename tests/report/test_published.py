@@ -1,0 +1,40 @@
+"""The published numbers."""
+
+import pytest
+
+from dml.config import PublishedSpec
+from dml.report import published
+
+ENTRY = {"paper": "eps", "table": "1", "dataset": "mnist", "labels": "digits, train classes", "method": "EPS + Triplet"}
+
+
+def test_all_rows_load():
+    table = published.table()
+    assert list(table.columns) == list(published.COLUMNS)
+    assert len(table) == 628
+    assert table["value"].between(0, 100).all()
+    assert not table.duplicated(list(published.COLUMNS[:-1])).any()
+    assert set(table["paper"]) == set(published.PAPERS)
+
+
+def test_lookup_by_a_studys_entry():
+    assert published.lookup(PublishedSpec(**ENTRY)) == {"R@1": 65.8, "R@5": 93.6, "R@10": 97.4}
+
+
+def test_a_supplements_table_is_found_by_its_name():
+    row = published.table().query("table == 'S1'").iloc[0]
+    entry = {key: row[key] for key in ("paper", "table", "dataset", "labels", "method")}
+    assert published.lookup(PublishedSpec(**entry))[row["metric"]] == row["value"]
+
+
+def test_an_entry_without_a_row_names_what_there_is():
+    with pytest.raises(ValueError, match=r"method 'EPS \+ Triplett'; did you mean 'EPS \+ Triplet'\? Choices: "):
+        published.lookup(PublishedSpec(**{**ENTRY, "method": "EPS + Triplett"}))
+
+
+@pytest.mark.parametrize(
+    ("ours", "papers"),
+    [("recall@1", "R@1"), ("recall@100", "R@100"), ("nmi", "NMI"), ("nmi+", "NMI+"), ("f1", "F1"), ("map@r", "MAP@R")],
+)
+def test_metrics_are_written_as_the_papers_do(ours, papers):
+    assert published.metric_label(ours) == papers

@@ -1,0 +1,166 @@
+"""The site as a reader gets it: complete, self-contained, the same each time."""
+
+import html.parser
+import urllib.parse
+from pathlib import Path
+
+import pytest
+
+from dml.report.site import build
+
+
+class _Links(html.parser.HTMLParser):
+    """Every address that a page names, every id, and what it would load."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        for key, value in attributes:
+            if key in ("href", "src", "srcset"):
+                self.links.append(value)
+            if key == "id":
+                self.ids.append(value)
+
+
+def _pages(report: Path) -> list[Path]:
+    return [report / "index.html", *sorted((report / "studies").glob("*.html"))]
+
+
+def test_every_link_and_image_resolves(site):
+    pages = _pages(site.report)
+    assert len(pages) == 4
+    for page in pages:
+        found = _Links(page.read_text(encoding="utf-8"))
+        assert len(set(found.ids)) == len(found.ids)
+        for link in found.links:
+            if link == "data:,":
+                continue
+            path, _, anchor = link.partition("#")
+            if path:
+                assert (page.parent / urllib.parse.unquote(path)).is_file(), f"{page.name}: {link}"
+            else:
+                assert anchor in found.ids
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    for page in _pages(site.report):
+        for link in _Links(page.read_text(encoding="utf-8")).links:
+            assert not urllib.parse.urlsplit(link).netloc
+            assert not link.startswith("/")
+        assert "@import" not in page.read_text(encoding="utf-8")
+        assert "url(" not in page.read_text(encoding="utf-8")
+
+
+def test_the_same_inputs_give_the_same_bytes(site, tmp_path):
+    again = build(site.studies, site.root / "results", site.root / "store", tmp_path / "elsewhere").parent
+    files = sorted(p.relative_to(site.report) for p in site.report.rglob("*") if p.is_file())
+    assert files == sorted(p.relative_to(again) for p in again.rglob("*") if p.is_file())
+    for file in files:
+        assert (site.report / file).read_bytes() == (again / file).read_bytes(), file
+
+
+def test_the_key_figure_and_the_points_have_fixed_places(site):
+    for name in ("digits", "planes"):
+        for end in ("-key.png", "-key.svg", "-key-dark.svg"):
+            assert (site.report / "figures" / f"{name}{end}").stat().st_size > 5000
+    assert (site.report / "plots" / "digits.csv").read_text().startswith("rate,method,score,low,high\n")
+    assert (site.report / "figures" / "planes-planes.svg").is_file()
+
+
+def test_a_study_that_has_not_run_says_so(site):
+    page = (site.report / "studies" / "empty.html").read_text(encoding="utf-8")
+    assert "No trial has run yet: this study has no trials.parquet." in page
+    assert "make repro STUDY=empty" in page
+
+
+def test_a_page_says_what_failed_and_what_is_missing(synthetic, tmp_path):
+    study = synthetic.study(losses=["triplet"], negatives=["random"])
+    first = study.cells()[0].name
+
+    def alter(frame):
+        failed = (frame["cell"] == first) & (frame["phase"] == "confirm")
+        frame.loc[failed, ["status", "error"]] = ["failed", "Traceback\n<b>TrainingError</b>: loss is nan"]
+        frame.loc[failed, [c for c in frame.columns if "/" in c]] = None
+        return frame
+
+    synthetic.write(study, tmp_path, alter)
+    build([study], tmp_path / "results", tmp_path / "store", tmp_path / "report")
+    page = (tmp_path / "report" / "studies" / "digits.html").read_text(encoding="utf-8")
+    assert "3 trials failed" in page
+    assert "1 cell of 6 not complete: 3 seeds missing." in page
+    assert page.count("Traceback\n&lt;b&gt;TrainingError&lt;/b&gt;: loss is nan") == 3
+    assert "<b>TrainingError" not in page
+    assert "0 of 3, 3 failed" in page
+
+
+def test_only_tuning_has_run(synthetic, tmp_path):
+    study = synthetic.study(losses=["triplet"], negatives=["random"])
+    synthetic.write(study, tmp_path, lambda frame: frame[frame["phase"] == "tune"])
+    build([study], tmp_path / "results", tmp_path / "store", tmp_path / "report")
+    page = (tmp_path / "report" / "studies" / "digits.html").read_text(encoding="utf-8")
+    assert "6 cells of 6 not complete" in page
+    assert 'id="table-settings"' in page
+
+
+@pytest.mark.parametrize(
+    ("alter", "expected"),
+    [
+        (lambda frame: frame.iloc[:0], "No trial has run yet: trials.parquet has no rows."),
+        (lambda frame: frame.drop(columns=["curve", "error"]), "trials.parquet lacks the columns error, curve."),
+    ],
+)
+def test_partial_inputs_are_said(synthetic, tmp_path, alter, expected):
+    study = synthetic.study(losses=["triplet"], negatives=["random"])
+    synthetic.write(study, tmp_path, alter)
+    build([study], tmp_path / "results", tmp_path / "store", tmp_path / "report")
+    for page in _pages(tmp_path / "report"):
+        assert expected in page.read_text(encoding="utf-8")
+
+
+def test_a_broken_file_is_said(synthetic, tmp_path):
+    study = synthetic.study()
+    synthetic.write(study, tmp_path)
+    (tmp_path / "results" / "digits" / "trials.parquet").write_bytes(b"PAR1 no more")
+    build([study], tmp_path / "results", tmp_path / "store", tmp_path / "report")
+    assert "trials.parquet cannot be read" in (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_report_is_replaced_whole_and_nothing_else_is(synthetic, tmp_path):
+    study = synthetic.study("empty")
+    out = tmp_path / "report"
+    build([study], tmp_path, tmp_path, out)
+    (out / "stale.html").write_text("old")
+    build([study], tmp_path, tmp_path, out)
+    assert not (out / "stale.html").exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["report"]
+    other = tmp_path / "thesis"
+    other.mkdir()
+    (other / "chapter.tex").write_text("years of work")
+    with pytest.raises(ValueError, match="holds something that is no report"):
+        build([study], tmp_path, tmp_path, other)
+    assert (other / "chapter.tex").exists()
+
+
+def test_a_failing_build_leaves_the_old_report(synthetic, tmp_path):
+    build([synthetic.study("empty")], tmp_path, tmp_path, tmp_path / "report")
+    before = (tmp_path / "report" / "index.html").read_bytes()
+    wrong = synthetic.plane_study()
+    wrong.published[0].__dict__["method"] = "no such method"
+    with pytest.raises(ValueError, match="published: no row has method"):
+        build([wrong], tmp_path, tmp_path, tmp_path / "report")
+    assert (tmp_path / "report" / "index.html").read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["report"]
+
+
+def test_two_studies_of_one_name_are_refused(synthetic, tmp_path):
+    with pytest.raises(ValueError, match="two studies share a name: digits, digits"):
+        build([synthetic.study(), synthetic.study()], tmp_path, tmp_path, tmp_path / "report")
+
+
+def test_no_study_is_a_page_too(tmp_path):
+    index = build([], tmp_path, tmp_path, tmp_path / "report")
+    assert "No study is listed" in index.read_text(encoding="utf-8")

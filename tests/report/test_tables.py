@@ -1,0 +1,187 @@
+"""The tables against values computed by hand."""
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml.report import tables
+from dml.report.results import load
+from dml.report.table import Column, Table, duration, number, p_value, percent
+
+
+@pytest.fixture
+def loaded(synthetic, tmp_path):
+    def make(study, alter=lambda frame: frame):
+        synthetic.write(study, tmp_path, alter)
+        return load(study, tmp_path / "results" / study.name)
+
+    return make
+
+
+def _set(cell, key, values):
+    """Give a cell's confirmed seeds these scores."""
+
+    def alter(frame):
+        rows = (frame["cell"] == cell) & (frame["phase"] == "confirm")
+        frame.loc[rows, key] = values
+        return frame
+
+    return alter
+
+
+def test_a_cells_mean_spread_and_interval(synthetic, loaded):
+    study = synthetic.study()
+    cell = study.cells()[0].name
+    results = loaded(study, _set(cell, "test/fine/recall@1", [0.60, 0.62, 0.67]))
+    table = tables.main_results(results)[0]
+    row = table.frame.set_index("cell").loc[cell]
+    assert row["recall@1 mean"] == pytest.approx(63.0)
+    assert row["recall@1 std"] == pytest.approx(np.sqrt((9 + 1 + 16) / 2))
+    half = 4.302653 * np.sqrt(13 / 3)  # Student's t at 97.5% with two degrees of freedom
+    assert row["recall@1 low"] == pytest.approx(63 - half, abs=1e-4)
+    assert row["recall@1 high"] == pytest.approx(63 + half, abs=1e-4)
+    assert row["recall@1 n"] == 3
+    shown = table.rows()[list(table.frame["cell"]).index(cell)]
+    at = [c.key for c in table.columns].index("recall@1")
+    assert shown[at].text == "63.0 ± 3.6"
+    assert shown[at].small == "[54.0, 72.0] n = 3"
+
+
+def test_every_cell_and_every_score_has_its_place(synthetic, loaded):
+    study = synthetic.study()
+    made = tables.main_results(loaded(study))
+    assert [t.title for t in made] == ["Test classes, fine labels", "Training classes, held-out images, fine labels"]
+    for table in made:
+        assert list(table.frame["cell"]) == [cell.name for cell in study.cells()]
+        assert [c.label for c in table.columns if c.kind == "score"] == ["R@1", "MAP@R", "NMI"]
+
+
+def test_csv_is_the_table(synthetic, loaded):
+    for table in tables.main_results(loaded(synthetic.study())):
+        read = pd.read_csv(io.StringIO(table.csv()))
+        assert list(read.columns) == list(table.frame.columns)
+        pd.testing.assert_frame_equal(read, table.frame, check_dtype=False, rtol=1e-5)
+
+
+def test_published_beside_reproduced(synthetic, loaded):
+    study = synthetic.plane_study()
+    easy = next(cell.name for cell in study.cells() if cell.positives == "easy")
+    scores = [0.60, 0.61, 0.62, 0.63, 0.64, 0.65, 0.66, 0.67]
+    table = tables.published_beside(loaded(study, _set(easy, "seen/fine/recall@1", scores)))
+    assert len(table.frame) == 12
+    assert (table.frame["state"] == "reproduced").all()
+    row = table.frame.query("cell == @easy and metric == 'R@1' and labels == 'digits, train classes'").iloc[0]
+    assert row["published"] == 65.8
+    assert row["reproduced mean"] == pytest.approx(63.5)
+    assert row["reproduced std"] == pytest.approx(np.sqrt(6))
+    assert row["difference"] == pytest.approx(-2.3)
+
+
+def test_what_is_not_reproduced_says_why(synthetic, loaded):
+    study = synthetic.plane_study()
+    gone = study.model_copy(
+        update={
+            "published": [
+                study.published[0].model_copy(update={"match": {"positives": "hard"}}),
+                study.published[1],
+            ],
+            "evaluation": study.evaluation.model_copy(update={"metrics": ["recall@1", "recall@5"]}),
+        }
+    )
+    frame = tables.published_beside(loaded(gone)).frame
+    assert list(frame["state"]) == [
+        *["no such cell in this study"] * 3,
+        *["reproduced", "reproduced", "metric not evaluated"],
+    ]
+    assert frame["difference"].isna().sum() == 4
+
+
+def test_published_rows_stand_beside_clean_cells_unless_told_otherwise(synthetic, loaded):
+    study = synthetic.study(published=synthetic.plane_study().published[:1])
+    study.published[0].__dict__["dataset"] = "mnist"
+    study.datasets[0].__dict__["source"] = "mnist"
+    results = loaded(study)
+    found = tables.matching(results, study.published[0])
+    assert len(found) == 9
+    assert {results.cells[name].rate for name in found} == {0.0}
+
+
+def test_best_settings_are_those_of_the_best_validation_score(synthetic, loaded):
+    study = synthetic.study()
+    cell = study.cells()[0].name
+
+    def alter(frame):
+        rows = frame.index[(frame["cell"] == cell) & (frame["phase"] == "tune")]
+        frame.loc[rows, "objective"] = [0.1, 0.2, 0.9, 0.3, 0.4]
+        frame.loc[rows[2], "settings"] = json.dumps({"loss.margin": 0.123, "loss.swap": True})
+        return frame
+
+    table = tables.best_settings(loaded(study, alter))
+    row = table.frame.set_index("cell").loc[cell]
+    assert row["loss.margin"] == 0.123
+    assert row["validation"] == pytest.approx(90.0)
+    assert row["trials"] == 5
+    assert "loss.swap" not in table.frame  # the study fixed it
+
+
+def test_failed_and_missing_are_counted(synthetic, loaded):
+    study = synthetic.study()
+    first, second = (cell.name for cell in study.cells()[:2])
+
+    def alter(frame):
+        failed = (frame["cell"] == first) & (frame["phase"] == "confirm") & (frame["seed"] == 1)
+        frame.loc[failed, ["status", "error"]] = ["failed", "Traceback ...\n  loss\nTrainingError: loss is nan at 7"]
+        return frame[~((frame["cell"] == second) & (frame["phase"] == "confirm"))]
+
+    results = loaded(study, alter)
+    assert results.missing() == {first: 1, second: 3}
+    failed = tables.failures(results)
+    assert list(failed["headline"]) == ["TrainingError: loss is nan at 7"]
+    table = tables.main_results(results)[0]
+    assert list(table.frame["state"][:3]) == ["2 of 3, 1 failed", "0 of 3", "3 of 3"]
+    assert table.columns[-1].key == "state"
+    cells = dict(zip(table.frame["cell"], table.rows(), strict=True))
+    assert cells[second][-2].small == "no seed finished"
+
+
+def test_a_seed_that_ran_twice_counts_once(synthetic, loaded):
+    study = synthetic.study()
+    results = loaded(study, lambda frame: pd.concat([frame, frame[frame["phase"] == "confirm"]]))
+    assert len(results.values(study.cells()[0].name, "test/fine/recall@1")) == 3
+
+
+def test_points_for_dvc(synthetic, loaded):
+    study = synthetic.study()
+    points = tables.curves_for_dvc(loaded(study))
+    assert list(points.columns) == ["rate", "method", "score", "low", "high"]
+    assert len(points) == len(study.cells())
+    assert points["score"].between(points["low"], points["high"]).all()
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (percent(62.65), "62.6"),
+        (percent(-0.04, signed=True), "0.0"),
+        (percent(-3.25, signed=True), "\N{MINUS SIGN}3.2"),
+        (percent(float("nan")), "\N{EN DASH}"),
+        (duration(4.25), "4.2 s"),
+        (duration(75), "1 min 15 s"),
+        (duration(8040), "2 h 14 min"),
+        (number(0.00012345), "0.0001234"),
+        (number(12345.0), "12,345"),
+        (number("squared"), "squared"),
+        (p_value(0.0004), "< 0.001"),
+    ],
+)
+def test_how_numbers_are_written(written, expected):
+    assert written == expected
+
+
+def test_a_single_seed_has_no_spread():
+    frame = pd.DataFrame([{"x mean": 50.0, "x std": np.nan, "x low": np.nan, "x high": np.nan, "x n": 1}])
+    cell = Table("t", "T", "", (Column("x", "X", "score"),), frame).rows()[0][0]
+    assert (cell.text, cell.small, cell.strip) == ("50.0", "n = 1", None)
