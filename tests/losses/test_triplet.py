@@ -95,7 +95,9 @@ def test_masks_that_are_not_all_pairs(check):
     triples = [(a, p, n) for a, p, n in valid_triples(y) if pairs.positives[a, p] and pairs.negatives[a, n]]
     loss = dml.losses.build("triplet")
     check.equal(loss, naive(check, triples, "euclidean", False, "nonzero", 0.2, True), x, y, pairs)
-    check.equal(loss, naive(check, triples, "euclidean", False, "nonzero", 0.2, True), x, y, Tuples(*torch.tensor(triples).T))
+    check.equal(
+        loss, naive(check, triples, "euclidean", False, "nonzero", 0.2, True), x, y, Tuples(*torch.tensor(triples).T)
+    )
 
 
 @pytest.mark.parametrize(("distance", "swap"), [("euclidean", False), ("euclidean", True), ("squared", False)])

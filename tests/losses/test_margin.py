@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+
+import dml.losses
+
+
+def naive(check, y, positives, negatives, beta, reduction, margin, normalize):
+    def of(x):
+        table = check.distance_table(check.unit_rows(x) if normalize else x)
+        boundary = beta[y] if len(beta) > 1 else beta.expand(len(y))
+        costs = [torch.relu(table[i][j] - boundary[i] + margin) for i, j in positives]
+        costs += [torch.relu(boundary[i] - table[i][j] + margin) for i, j in negatives]
+        active = sum(float(c.detach()) > 0 for c in costs)
+        return torch.stack(costs).sum() / {"mean": len(costs), "nonzero": max(active, 1), "sum": 1}[reduction]
+
+    return of
+
+
+@pytest.mark.parametrize("beta_per", ["class", "all", "none"])
+@pytest.mark.parametrize("reduction", ["mean", "nonzero", "sum"])
+@pytest.mark.parametrize("kind", ["none", "triples", "pairs", "lists"])
+def test_against_a_loop(check, beta_per, reduction, kind):
+    for seed, normalize in enumerate((True, False)):
+        x, y = check.batch(seed)
+        y = y - 2**24
+        tuples = check.forms(y, seed)[kind]
+        loss = dml.losses.build(
+            "margin", margin=0.3, beta_per=beta_per, num_classes=6, reduction=reduction, normalize=normalize
+        ).double()
+        with torch.no_grad():
+            loss.beta += torch.linspace(-0.2, 0.2, len(loss.beta))
+        learned = () if beta_per == "none" else (loss.beta,)
+        reference = naive(check, y, *check.pair_lists(y, tuples), loss.beta, reduction, 0.3, normalize)
+        check.equal(loss, reference, x, y, tuples, parameters=learned)
+
+
+@pytest.mark.parametrize("classes", [None, 6])
+def test_equals_pytorch_metric_learning_on_drawn_triples(check, classes):
+    """A pair drawn twice counts twice, in theirs and in ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        losses = pytest.importorskip("pytorch_metric_learning.losses")
+    x, y = check.batch(4, duplicates=False)
+    y = y - 2**24
+    triples = tuple(t[t >= 0] for t in check.some_triples(y, 0, count=60))
+    theirs = losses.MarginLoss(margin=0.2, beta=1.2, learn_beta=True, num_classes=classes)
+    theirs.double()
+    ours = dml.losses.build("margin", beta_per="class" if classes else "all", num_classes=classes).double()
+    check.equal(
+        ours, lambda e: theirs(e, y, triples), x, y, triples, parameters=(ours.beta,), naive_parameters=(theirs.beta,)
+    )
+
+
+@pytest.mark.parametrize("beta_per", ["class", "all", "none"])
+def test_beta_is_part_of_the_checkpoint_learned_or_not(beta_per):
+    saved = dml.losses.build("margin", beta=1.4, beta_per=beta_per, num_classes=3).state_dict()
+    assert "beta" in saved
+    fresh = dml.losses.build("margin", beta=0.9, beta_per=beta_per, num_classes=3)
+    fresh.load_state_dict(saved)
+    assert torch.all(fresh.beta == 1.4)
+    assert len(list(fresh.parameters())) == (beta_per != "none")
+
+
+def test_refuses_what_it_cannot_do():
+    with pytest.raises(ValueError, match="num_classes"):
+        dml.losses.build("margin")
+    with pytest.raises(ValueError, match=r"beta_per.*class, all, none.*'sample'"):
+        dml.losses.build("margin", beta_per="sample")

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+import dml.losses
+from dml.losses import _triplets
+from dml.types import Tuples
+
+
+def naive(check, y, positives, triples, margin, margin2, normalize):
+    n = range(len(y))
+    others = {c: [(k, l) for k in n for l in n if y[k] != y[l] and y[k] != c and y[l] != c] for c in set(y.tolist())}
+
+    def of(x):
+        table = check.distance_table(check.unit_rows(x) if normalize else x)
+        table = torch.stack([torch.stack(row) for row in table]).square()
+        first = [torch.relu(table[a, p] - table[a, k] + margin) for a, p, k in triples]
+        second = [
+            torch.relu(table[a, p] - table[k, l] + margin2)
+            for a, p in sorted(set(positives))
+            for k, l in others[int(y[a])]
+        ]
+        value = 0 * x.sum()
+        for costs in (first, second):
+            if costs:
+                value = value + torch.stack(costs).mean()
+        return value
+
+    return of
+
+
+@pytest.mark.parametrize("kind", ["none", "triples", "pairs"])
+@pytest.mark.parametrize("way", ["sweep", "sort"])
+def test_against_a_loop(check, monkeypatch, kind, way):
+    if way == "sort":
+        monkeypatch.setattr(_triplets, "SWEEP", -1)
+    for seed, normalize in enumerate((True, False)):
+        x, y = check.batch(seed, sizes=(3, 1, 3, 2, 2))
+        tuples = check.forms(y, seed)[kind]
+        positives, negatives = check.pair_lists(y, tuples)
+        if kind == "triples":
+            triples = [t for t in torch.stack(tuples, 1).tolist() if t[0] >= 0]
+        else:
+            triples = [(a, p, n) for a, p in positives for b, n in negatives if a == b]
+        loss = dml.losses.build("quadruplet", margin=0.3, margin2=0.2, normalize=normalize)
+        check.equal(loss, naive(check, y, positives, triples, 0.3, 0.2, normalize), x, y, tuples)
+
+
+def test_all_triples_mean_the_same_as_no_tuples(check):
+    x, y = check.batch(0)
+    positives, negatives = check.pair_lists(y)
+    triples = Tuples(*torch.tensor([(a, p, n) for a, p in positives for b, n in negatives if a == b]).T)
+    loss = dml.losses.build("quadruplet")
+    torch.testing.assert_close(loss(x, y, triples), loss(x, y))
+
+
+def test_two_classes_have_no_quadruplets(check):
+    x, y = check.batch(0, sizes=(4, 5))
+    positives, negatives = check.pair_lists(y)
+    triples = [(a, p, n) for a, p in positives for b, n in negatives if a == b]
+    check.equal(dml.losses.build("quadruplet"), naive(check, y, positives, triples, 0.2, 0.1, True), x, y)
+
+
+def test_refuses_what_it_cannot_do():
+    with pytest.raises(ValueError, match="margin2"):
+        dml.losses.build("quadruplet", margin2=-1)

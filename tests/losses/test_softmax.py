@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+
+import dml.losses
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("normalized", [True, False])
+def test_against_a_loop(check, normalize, normalized):
+    x, y = check.batch(0)
+    y = y - 2**24
+    loss = dml.losses.build(
+        "softmax", num_classes=6, embedding_size=6, temperature=0.3, normalized=normalized, normalize=normalize
+    ).double()
+
+    def naive(e):
+        total = 0
+        for row, label in zip(e, y.tolist(), strict=True):
+            z = row / row.norm() if normalize else row
+            logits = [(z @ (w / w.norm()) if normalized else z @ w) / 0.3 for w in loss.weight]
+            if not normalized:
+                logits = [logit + b / 0.3 for logit, b in zip(logits, loss.bias, strict=True)]
+            total = total - torch.log(torch.exp(logits[label]) / sum(map(torch.exp, logits)))
+        return total / len(e)
+
+    check.equal(loss, naive, x, y, parameters=tuple(loss.parameters()))
+
+
+def test_equals_pytorch_metric_learning(check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        losses = pytest.importorskip("pytorch_metric_learning.losses")
+    x, y = check.batch(1)
+    y = y - 2**24
+    theirs = losses.NormalizedSoftmaxLoss(num_classes=6, embedding_size=6, temperature=0.05)
+    theirs.double()
+    ours = dml.losses.build("softmax", num_classes=6, embedding_size=6).double()
+    with torch.no_grad():
+        ours.weight.copy_(theirs.W.T)
+    check.equal(ours, lambda e: theirs(e, y), x, y)
