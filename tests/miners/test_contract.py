@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensorMode
 
 from dml import discovery
 from dml.miners import build
@@ -164,16 +165,18 @@ def test_it_can_be_pickled(positives, negatives, tools):
     assert all(map(torch.equal, *found))
 
 
-def test_the_padded_path_never_asks_the_device(positives, negatives):
+@pytest.mark.parametrize("width", [4, None])
+def test_the_padded_path_never_asks_the_device(positives, negatives, width):
     """Fake tensors have a shape but no values: anything that needs a value on the host raises."""
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
     with FakeTensorMode():
-        embeddings, labels = torch.empty(32, 8), torch.empty(32, dtype=torch.int64)
-        mine = build(positives=positives, negatives=negatives, padded=True, max_per_class=4)
-        tuples = mine(embeddings, labels)
-    assert all(v.shape == () for v in mine.last.values())
-    assert len(tuples[0]) in (32, 32 * 3)
+        embeddings = torch.empty(32, 8, device="cuda")
+        mine = build(positives=positives, negatives=negatives, padded=True, max_per_class=width)
+        tuples = mine(embeddings, torch.empty(32, dtype=torch.int64, device="cuda"))
+        assert all(v.shape == () for v in mine.last.values())
+        rows = 32 if negatives in SETS or positives not in SETS else 32 * ((width or 32) - 1)
+        assert all(len(column) == rows for column in tuples)
+        with pytest.raises(DynamicOutputShapeException):  # as a compact result does
+            (embeddings > 0).nonzero()
 
 
 @pytest.mark.gpu
