@@ -52,6 +52,7 @@ def fetch(source: Any, raw: Path, report: Report = print) -> None:
             report(f"{source.name}: downloaded and verified already")
             return
         entries: list[str] = []
+        unpacked: list[Path] = []
         fetched: list[Path] = []
         doubtful: list[str] = []
         try:
@@ -62,15 +63,16 @@ def fetch(source: Any, raw: Path, report: Report = print) -> None:
                     doubtful.append(archive.name)
                 if archive.extract:
                     report(f"{source.name}: unpacking {archive.name}")
-                    entries += [entry.name for entry in extract(path, raw)]
+                    unpacked += extract(path, raw)
+                    entries += [entry.name for entry in unpacked]
                 else:
                     entries.append(archive.name)
             if doubtful:
                 report(f"{source.name}: {', '.join(doubtful)}: not known by checksum; checking the content")
                 _check_content(source, raw)
         except DataError:
-            for path in fetched:
-                path.unlink(missing_ok=True)
+            for path in [*fetched, *unpacked]:  # what failed its check must not pass for the dataset
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
             raise
         save_json(raw / MARKER, {"entries": sorted(set(entries)), "checked_by_content": doubtful})
         sync(raw / MARKER)

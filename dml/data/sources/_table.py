@@ -22,7 +22,7 @@ def read_table(path: Path) -> Iterator[dict[str, Any]]:
 
     Raises
     ------
-    DataError : it cannot be read, a column is missing or unknown, a path is empty or twice there, or a label is missing,
+    DataError : it cannot be read; a column is missing or unknown; a path is empty or twice there; a label is missing,
         negative, no integer or too large.
     """
     table = _read(path)

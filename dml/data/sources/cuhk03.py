@@ -60,7 +60,7 @@ class Cuhk03:
         self.counts = {"train": {"fine": 1367}, "all": {"fine": 1467, "images": TOTALS[boxes]}}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Take the archive (1.7 GB) from `raw` or a mirror, verify and unpack it."""
+        """Take the archive from `raw` or a mirror, verify and unpack it."""
         _h5py()
         fetch(self, raw, report)
 

@@ -42,7 +42,7 @@ class Market1501:
         Archive(
             f"{FOLDER}.zip",
             md5="65005ab7d12ec1c44de4eeafe813e68a",
-            hint="Its authors link it from https://zheng-lab-anu.github.io/Project/project_reid.html",
+            hint="Its authors link it from http://www.liangzheng.org/Project/project_reid.html",
         ),
     )
     counts: ClassVar[Mapping[str, Mapping[str, int]]] = {
@@ -56,7 +56,7 @@ class Market1501:
         self.complete = complete
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Take the archive (152 MB) from `raw` or a mirror, verify and unpack it."""
+        """Take the archive from `raw` or a mirror, verify and unpack it."""
         fetch(self, raw, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:

@@ -14,6 +14,7 @@ import gzip
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -67,8 +68,7 @@ class Mnist:
         for part, stem in PARTS:
             pixels = raw / f"{stem}-images-idx3-ubyte.gz"
             labels = raw / f"{stem}-labels-idx1-ubyte.gz"
-            for row, (image, label) in enumerate(zip(_idx(pixels, 3), _idx(labels, 1), strict=True)):
-                digit = int(label)
+            for row, (image, digit) in enumerate(_pairs(pixels, labels)):
                 yield {
                     "image": image,
                     "fine": digit,
@@ -83,6 +83,13 @@ class Mnist:
         """train, seen, test and unused, as the module says."""
         known, train = index["fine"].to_numpy() <= 5, index["part"].to_numpy() == "train"
         return np.select([known & train, known, ~train], ["train", "seen", "test"], "unused")
+
+
+def _pairs(pixels: Path, labels: Path) -> Iterator[tuple[np.ndarray, int]]:
+    for image, label in zip_longest(_idx(pixels, 3), _idx(labels, 1)):
+        if image is None or label is None:
+            raise DataError(f"{pixels} and {labels}: not as many images as labels")
+        yield image, int(label)
 
 
 def _idx(path: Path, dimensions: int) -> Iterator[np.ndarray]:
