@@ -28,12 +28,6 @@ def distance(ends: tuple[Tensor, ...], weights: tuple[Tensor, ...], squared: Ten
     return _Distance.apply(*ends, *weights, squared, pull)
 
 
-def safe_sqrt(squared: Tensor) -> Tensor:
-    """The square root, with slope 0 in place of infinity at 0 and below."""
-    positive = squared > 0
-    return torch.where(positive, torch.where(positive, squared, 1).sqrt(), 0)
-
-
 class _Distance(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *inputs: Any) -> Tensor:

@@ -20,7 +20,8 @@ import torch
 from torch import Tensor
 
 from dml.losses import geodesic
-from dml.losses._combinations import distance, safe_sqrt
+from dml.losses._combinations import distance
+from dml.losses._geometry import safe_root, squared_distances
 
 SYNTHESES = ("none", "loop", "loop_linear", "embedding_expansion")
 
@@ -115,16 +116,9 @@ def nearest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
     if not len(positive):
         return Nearest(pairs, positive, positive, pairs.valid)
     same = labels[:, None] == labels
-    value, place = without(squared_distances(embeddings), same).min(1)
+    value, place = without(squared_distances(embeddings.detach()), same).min(1)
     end = torch.where(value[pairs.first] <= value[pairs.second], pairs.first, pairs.second)
     return Nearest(pairs, positive, between(embeddings, end, place[end]), pairs.valid & ~same.all(1)[pairs.first])
-
-
-@torch.no_grad()
-def squared_distances(embeddings: Tensor) -> Tensor:
-    """(N, D) -> (N, N), detached: enough to choose by."""
-    squares = embeddings.square().sum(1)
-    return squares[:, None] + squares - 2 * embeddings @ embeddings.T
 
 
 def without(distances: Tensor, mask: Tensor, sign: int = 1) -> Tensor:
@@ -135,7 +129,7 @@ def without(distances: Tensor, mask: Tensor, sign: int = 1) -> Tensor:
 
 def between(embeddings: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """The distances between rows `first` and rows `second`, each (P,), differentiable."""
-    return safe_sqrt((embeddings[first] - embeddings[second]).square().sum(1))
+    return safe_root((embeddings[first] - embeddings[second]).square().sum(1))
 
 
 def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
