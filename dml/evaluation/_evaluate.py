@@ -14,7 +14,8 @@ import torch
 from dml import discovery
 from dml.evaluation._vectors import Vectors, codes
 from dml.evaluation.clustering import contingency, kmeans
-from dml.evaluation.ranking import Neighbours, Relevance
+from dml.evaluation.ranking import Neighbours
+from dml.evaluation.relevance import Relevance
 
 SAMPLE = 1000  # queries on which an approximate search is compared with the exact one
 
@@ -122,7 +123,7 @@ def evaluate(
                 scores[key(level, name)] = float(values[level][name][counted].mean()) if counted.any() else np.nan
         if approximate:
             deepest = _depth(retrieval, relevance)
-            scores["approximate_recall"] = _overlap(neighbours, deepest, backend, seed)
+            scores["approximate_recall"] = _overlap(neighbours, deepest or 1, backend, seed)
         if keep is not None:
             raw = {level: np.asarray(torch.as_tensor(given).cpu()) for level, given in levels.items()}
             frames = [
@@ -192,15 +193,14 @@ def _retrieve(
     if depth is None and neighbours.approximate:
         raise ValueError("approximate: 'map' needs the whole ranking; leave one of the two out")
     placed = {level: right.to(neighbours.vectors.device) for level, right in relevance.items()}
-    for block, order in neighbours.blocks(depth):
-        for level, right in placed.items():
-            hits = right.hits(block, order)
+    for block, hits in neighbours.hits(depth, placed):
+        for level in placed:
             for name, part in retrieval.items():
-                out[level][name][block] = part(hits)
+                out[level][name][block] = part(hits[level])
     return out
 
 
-def _overlap(neighbours: Neighbours, k: int | None, backend: str, seed: int) -> float:
+def _overlap(neighbours: Neighbours, k: int, backend: str, seed: int) -> float:
     """Which share of the exact neighbours of some queries an approximate search finds."""
     draw = torch.Generator().manual_seed(seed)
     some = torch.randperm(len(neighbours.queries), generator=draw)[:SAMPLE].sort().values

@@ -48,7 +48,7 @@ class Vectors:
         step = max(1, CHUNK // self.given.shape[1])
         slices = [slice(start, start + step) for start in range(0, len(self.given), step)]
         mean = torch.stack([self.double(rows).sum(0) for rows in slices]).sum(0) / len(self.given)
-        # Float64 products over nearly collapsed embeddings need an origin nearby; of few bits, so that grids stay exact.
+        # Float64 products of nearly collapsed embeddings need an origin nearby; of few bits: grids stay exact.
         grid = 2.0 ** (mean.abs().max().clamp(min=1e-300).log2().floor() - 8)
         self.origin = (mean / grid).round() * grid
         self.working = torch.empty_like(self.given)

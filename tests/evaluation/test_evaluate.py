@@ -71,9 +71,9 @@ def test_neighbours_once_and_one_k_means_per_number(case, monkeypatch):
 
     x, labels = case(0)
     runs, searches = [], []
-    kmeans, blocks = _evaluate.kmeans, _evaluate.Neighbours.blocks
+    kmeans, hits = _evaluate.kmeans, _evaluate.Neighbours.hits
     monkeypatch.setattr(_evaluate, "kmeans", lambda v, k, **o: runs.append(k) or kmeans(v, k, **o))
-    monkeypatch.setattr(_evaluate.Neighbours, "blocks", lambda self, k: searches.append(k) or blocks(self, k))
+    monkeypatch.setattr(_evaluate.Neighbours, "hits", lambda self, *a: searches.append(a) or hits(self, *a))
     evaluate(x, {"a": labels, "b": labels}, ["recall@1", "map@r", "nmi", "ami", "f1"], clusters=[3, 7])
     assert sorted(runs) == [3, 7]
     assert len(searches) == 1
@@ -83,6 +83,18 @@ def test_several_numbers_of_clusters(case):
     x, labels = case(0)
     scores = evaluate(x, labels, ["nmi", "f1"], clusters=[3, 7])
     assert list(scores) == ["nmi@3", "nmi@7", "f1@3", "f1@7"]
+
+
+@pytest.mark.parametrize("names", [["recall@1"], ["map"]])
+def test_classes_that_the_gallery_lacks(case, names):
+    x, labels = case(0)
+    queries = labels == labels[0]
+    scores = evaluate(x, labels, names, queries=queries, gallery=~queries)
+    assert np.isnan(scores[names[0]])
+    assert scores.counts[""] == {"queries": 1, "excluded": 1}
+    mixed = evaluate(x, labels, names, queries=queries | (np.arange(len(x)) < 20), gallery=~queries)
+    assert mixed.counts[""]["excluded"] >= 1
+    assert 0 <= mixed[names[0]] <= 1
 
 
 def test_perfect_embedding():

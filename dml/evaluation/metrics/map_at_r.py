@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dml.evaluation.ranking import Hits
+from dml.evaluation.relevance import Hits
 
 
 class MapAtR:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dml.evaluation.ranking import Hits
+from dml.evaluation.relevance import Hits
 
 
 class Precision:

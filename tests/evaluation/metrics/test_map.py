@@ -4,7 +4,7 @@ from sklearn.metrics import average_precision_score
 
 from dml.evaluation import evaluate
 from dml.evaluation.metrics.map import Map
-from dml.evaluation.ranking import Hits
+from dml.evaluation.relevance import Hits
 
 
 def test_by_hand():

@@ -3,7 +3,7 @@ import pytest
 
 from dml.evaluation import evaluate
 from dml.evaluation.metrics.map_at_r import MapAtR
-from dml.evaluation.ranking import Hits
+from dml.evaluation.relevance import Hits
 
 
 def test_divides_by_r_and_looks_no_farther():

@@ -3,7 +3,7 @@ import pytest
 
 from dml.evaluation import evaluate
 from dml.evaluation.metrics.precision import Precision
-from dml.evaluation.ranking import Hits
+from dml.evaluation.relevance import Hits
 
 
 def test_share_of_the_nearest():

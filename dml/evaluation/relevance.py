@@ -1,0 +1,119 @@
+"""Which of a query's neighbours are right, and at which ranks, with what does not count left out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class Hits(NamedTuple):
+    """Where a block of b queries finds its own class: one entry for each relevant row among the nearest, in order."""
+
+    row: np.ndarray  # int64 (h,), the query's place in the block, ascending
+    rank: np.ndarray  # int64 (h,), from 1, ascending within a query
+    nth: np.ndarray  # int64 (h,): 1 for a query's first hit, 2 for its second, ...
+    positives: np.ndarray  # int64 (b,): the relevant rows in the gallery, found or not
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        """Values of hits, (h,), summed per query: float64 (b,)."""
+        return np.bincount(self.row, weights=values, minlength=len(self.positives))
+
+
+class Relevance:
+    """Which gallery rows are right for a query, at one level of labels.
+
+    Parameters
+    ----------
+    labels : int64 (n,).
+    cameras : int64 (n,) or None: gallery rows of the query's class AND camera count neither as right nor as wrong.
+    queries, gallery : int64 (q,) and (m,).
+    """
+
+    def __init__(
+        self, labels: np.ndarray, cameras: np.ndarray | None, queries: np.ndarray, gallery: np.ndarray
+    ) -> None:
+        same = np.zeros(len(queries), dtype=np.int64)
+        if cameras is not None:
+            pairs = labels * (cameras.max() + 1) + cameras
+            same = _counts(pairs[gallery])(pairs[queries])
+        itself = np.isin(queries, gallery).astype(np.int64)
+        self.ignored = np.maximum(same, itself)  # (q,): a query in the gallery is one of its camera's rows
+        self.positives = _counts(labels[gallery])(labels[queries]) - self.ignored
+        self.most = int(self.positives.max(initial=0))
+        members = labels[gallery]
+        self._members = torch.from_numpy(np.argsort(members, kind="stable"))
+        self._sizes = torch.from_numpy(np.bincount(members, minlength=int(labels.max()) + 1))
+        self._labels, self._cameras = torch.from_numpy(labels), None if cameras is None else torch.from_numpy(cameras)
+        self._queries, self._gallery = torch.from_numpy(queries), torch.from_numpy(gallery)
+
+    def to(self, device: torch.device) -> Relevance:
+        """Itself, with what it compares on `device`."""
+        for name in ("_labels", "_cameras", "_queries", "_gallery", "_members", "_sizes"):
+            tensor = getattr(self, name)
+            setattr(self, name, None if tensor is None else tensor.to(device))
+        return self
+
+    def hits(self, block: slice, order: Tensor) -> Hits:
+        """What a block of `Neighbours.blocks` found, as hits of this level."""
+        queries = self._queries[block, None]
+        neighbours = self._gallery[order]
+        relevant = (self._labels[neighbours] == self._labels[queries]) & (order >= 0)
+        ignored = self._is_ignored(queries, neighbours, relevant)
+        ranks = torch.arange(1, order.shape[1] + 1, device=order.device) - ignored.cumsum(1)
+        return self._hits(block, ranks, relevant & ~ignored)
+
+    def hits_in_all(self, block: slice, distances: Tensor, ordered: Tensor) -> Hits:
+        """All hits of a block of queries, from its distances to the gallery, (b, m), and the same sorted.
+
+        A row's rank is its place among the sorted distances: no order of the whole gallery is needed but where
+        distances are equal.
+        """
+        queries = self._queries[block, None]
+        labels = self._labels[queries]
+        column = torch.arange(int(self._sizes[labels].max()), device=queries.device)
+        inside = column < self._sizes[labels]
+        start = self._sizes.cumsum(0)[labels] - self._sizes[labels]
+        place = self._members[(start + column).clamp(max=len(self._members) - 1)]
+        own = distances.gather(1, place)
+        rank = torch.searchsorted(ordered, own)
+        after = ordered.gather(1, (rank + 1).clamp(max=ordered.shape[1] - 1))
+        tied = (inside & (after == own) & (rank + 1 < ordered.shape[1])).any(1).nonzero()[:, 0]
+        if len(tied):
+            order = distances[tied].sort(dim=1, stable=True).indices
+            ranks = torch.arange(order.shape[1], device=order.device).expand_as(order)
+            rank[tied] = torch.empty_like(order).scatter_(1, order, ranks).gather(1, place[tied])
+        ignored = self._is_ignored(queries, self._gallery[place], inside)
+        last = 2 * ordered.shape[1]
+        key = torch.where(inside, 2 * rank + ignored, last).sort(dim=1).values
+        ignored = (key % 2).bool()
+        return self._hits(
+            block, torch.div(key, 2, rounding_mode="floor") + 1 - ignored.cumsum(1), (key < last) & ~ignored
+        )
+
+    def _is_ignored(self, queries: Tensor, neighbours: Tensor, relevant: Tensor) -> Tensor:
+        ignored = neighbours == queries
+        if self._cameras is not None:
+            ignored |= relevant & (self._cameras[neighbours] == self._cameras[queries])
+        return ignored
+
+    def _hits(self, block: slice, ranks: Tensor, relevant: Tensor) -> Hits:
+        """From ranks, ascending (b, c), and which of them are hits."""
+        places = relevant.nonzero()
+        row = places[:, 0].cpu().numpy()
+        rank = ranks[places[:, 0], places[:, 1]].cpu().numpy()
+        found = np.bincount(row, minlength=len(relevant))
+        nth = np.arange(1, len(row) + 1) - np.repeat(found.cumsum() - found, found)
+        return Hits(row, rank, nth, self.positives[block])
+
+
+def _counts(values: np.ndarray):  # type: ignore[no-untyped-def]
+    """A function from values to how often each is among `values`."""
+    table = np.bincount(values)
+
+    def count(asked: np.ndarray) -> np.ndarray:
+        return np.where(asked < len(table), table[np.minimum(asked, len(table) - 1)], 0)
+
+    return count
