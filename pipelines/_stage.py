@@ -11,8 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from dml.config import Study, load_study
 
+PARAMS = Path("params.yaml")
 STUDIES = Path("pipelines/studies")
 STORE = Path("store")
 RESULTS = Path("results")
@@ -30,18 +33,22 @@ def write_json(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
+def chosen() -> list[str]:
+    """The studies that params.yaml names."""
+    return yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["studies"]
+
+
 def run(stage: Callable[..., Any], *, several: bool = False) -> None:
-    """Run a stage's function on the study (or studies) named on the command line, from the project's root."""
+    """Run a stage's function from the project's root, on the study named on the command line, or on all chosen ones."""
     os.chdir(Path(__file__).parents[1])
     parser = argparse.ArgumentParser(description=sys.modules[stage.__module__].__doc__)
-    there = ", ".join(sorted(path.stem for path in STUDIES.glob("*.yaml")))
-    parser.add_argument("study", nargs="+" if several else None, help=f"a file in {STUDIES}, without .yaml: {there}")
+    if not several:
+        there = ", ".join(sorted(path.stem for path in STUDIES.glob("*.yaml")))
+        parser.add_argument("study", help=f"a file in {STUDIES}, without .yaml: {there}")
     arguments = parser.parse_args()
     try:
-        if several:
-            stage([load_study(STUDIES / f"{name}.yaml") for name in arguments.study])
-        else:
-            stage(load_study(STUDIES / f"{arguments.study}.yaml"))
+        studies = [load_study(STUDIES / f"{name}.yaml") for name in (chosen() if several else [arguments.study])]
+        stage(studies if several else studies[0])
     except KeyboardInterrupt:
         sys.exit("\nInterrupted. Nothing that was computed is lost: `dvc repro` goes on from here.")
     except (ValueError, RuntimeError, OSError) as error:

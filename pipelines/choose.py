@@ -2,14 +2,11 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 import yaml
-from _stage import REPORT, STUDIES
+from _stage import PARAMS, REPORT, STUDIES
 
 from dml.config import ConfigError, load_study
-
-PARAMS = Path("params.yaml")
 
 
 def choose(names: list[str]) -> None:

@@ -1,19 +1,29 @@
 """Stage `download`: fetch and verify the raw files of a study's datasets."""
 
+import hashlib
 import sys
+from pathlib import Path
 
 from _stage import STORE, data_root, run, write_json
 
-from dml import discovery
+from dml import data
 from dml.config import Study
-from dml.data.download import fetch
+
+
+def listing(raw: Path) -> dict[str, int | str]:
+    """What lies below a folder: how much, and a digest of its names and sizes."""
+    files = sorted(path for path in raw.rglob("*") if path.is_file() and path.suffix not in (".json", ".lock"))
+    lines = [f"{path.relative_to(raw).as_posix()} {path.stat().st_size}\n" for path in files]
+    digest = hashlib.sha256("".join(lines).encode()).hexdigest()
+    return {"files": len(files), "bytes": sum(path.stat().st_size for path in files), "digest": digest}
 
 
 def download(study: Study) -> None:
     fetched = {}
     for dataset in study.datasets:
-        source = discovery.build("dml.data.sources", dataset.source, **dataset.options)
-        fetched[dataset.label] = fetch(source, STORE / "raw" / dataset.label)
+        raw = STORE / "raw" / dataset.label
+        data.build(dataset.source, **dataset.options).download(raw)
+        fetched[dataset.label] = {"source": dataset.source, "options": dataset.options, **listing(raw)}
     write_json(data_root(study) / "download.json", fetched)
 
 

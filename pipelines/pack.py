@@ -5,7 +5,7 @@ import sys
 
 from _stage import STORE, data_root, run, write_json
 
-from dml import discovery
+from dml import data
 from dml.config import Study
 from dml.data.packed import pack, packed_id
 
@@ -13,11 +13,10 @@ from dml.data.packed import pack, packed_id
 def pack_all(study: Study) -> None:
     packed = {}
     for dataset in study.datasets:
-        source = discovery.build("dml.data.sources", dataset.source, **dataset.options)
-        folder = STORE / "packed" / packed_id(source, dataset.resize)
-        manifest = pack(
-            source, STORE / "raw" / dataset.label, folder, resize=dataset.resize, on_corrupt=dataset.on_corrupt
-        )
+        source = data.build(dataset.source, **dataset.options)
+        how = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
+        folder = STORE / "packed" / packed_id(source, **how)
+        manifest = pack(source, STORE / "raw" / dataset.label, folder, **how)
         packed[dataset.label] = {**manifest, "folder": os.path.relpath(folder, data_root(study))}
     write_json(data_root(study) / "pack.json", packed)
 

@@ -4,7 +4,7 @@ import sys
 
 from _stage import data_root, run
 
-from dml import discovery
+from dml import data
 from dml.config import Study
 from dml.data import splits
 from dml.training.data import open_packed_of
@@ -12,7 +12,7 @@ from dml.training.data import open_packed_of
 
 def split(study: Study) -> None:
     for dataset in study.datasets:
-        source = discovery.build("dml.data.sources", dataset.source, **dataset.options)
+        source = data.build(dataset.source, **dataset.options)
         packed = open_packed_of(data_root(study), dataset.label)
         table = splits.make(packed.index, source)
         splits.save(table, data_root(study) / "split" / f"{dataset.label}.parquet")
