@@ -2,9 +2,13 @@
 
     1/N sum_i [ 1/alpha log(1 + sum_p exp(-alpha (s_ip - base))) + 1/beta log(1 + sum_n exp(beta (s_in - base))) ]
 
-over the pairs that anchor i keeps. An anchor that keeps none adds 0 and is counted in N, as in
-pytorch-metric-learning. Which pairs are kept is the miner's matter (`multi_similarity` policies), not this loss's;
-without tuples all are.
+over the pairs that anchor i keeps. An anchor that keeps none adds 0 and is counted in N, as in pytorch-metric-learning.
+Which pairs are kept is the miner's matter (`multi_similarity` policies), not this loss's; without tuples all are.
+
+With `synthesis` the negatives of anchor i are, instead, the positive pairs (k, l) of other classes, by the similarity
+1 - d_ijkl^2 / 2 to i's own pair (i, j) (LoOp, section 3.3.4; pairs and d_ijkl are those of `synthesis.py`). One counts
+for i if it is at least as similar as the least similar negative that i keeps. The paper's rule, s > min s_ip - epsilon,
+is the same up to the gap between that bound and the first negative above it; where i keeps no negative, it has none.
 """
 
 from __future__ import annotations
@@ -14,10 +18,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from dml.losses import synthesis as between_pairs
 from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry
+from dml.losses._geometry import Geometry, prepared
 from dml.losses._settings import check_above, check_batch
 from dml.types import LogUniform, Space, Uniform
+
+HIDDEN = 1e30  # moves an entry out of a maximum's or minimum's way
 
 
 class MultiSimilarity(nn.Module):
@@ -27,7 +34,9 @@ class MultiSimilarity(nn.Module):
     ----------
     alpha, beta : sharpness for positive and for negative pairs; > 0.
     base : the similarity (lambda) that divides easy from hard.
-    normalize : L2-normalise the embeddings.
+    synthesis : `none`, `loop`, `loop_linear` or `embedding_expansion`.
+    points : how many points embedding expansion interpolates within a pair.
+    normalize : L2-normalise the embeddings; `loop` needs it.
     """
 
     uses_tuples: ClassVar[bool] = True
@@ -37,16 +46,28 @@ class MultiSimilarity(nn.Module):
         "base": Uniform(0.2, 1.0),
     }
 
-    def __init__(self, alpha: float = 2.0, beta: float = 50.0, base: float = 0.5, normalize: bool = True):
+    def __init__(
+        self,
+        alpha: float = 2.0,
+        beta: float = 50.0,
+        base: float = 0.5,
+        synthesis: str = "none",
+        points: int = 2,
+        normalize: bool = True,
+    ):
         super().__init__()
         check_above("alpha", alpha, 0)
         check_above("beta", beta, 0)
+        between_pairs.check(synthesis, points, normalize)
         self.alpha, self.beta, self.base, self.normalize = alpha, beta, base, normalize
+        self.synthesis, self.points = synthesis, points
         self.last: dict[str, Tensor] = {}
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
         check_batch(embeddings, labels)
+        if self.synthesis != "none":
+            return self._synthetic(embeddings, labels, tuples)
         geometry = Geometry(embeddings, self.normalize)
         similarities = geometry.similarities()
         positives, negatives = pair_masks(labels, tuples, similarities.dtype)
@@ -58,13 +79,43 @@ class MultiSimilarity(nn.Module):
         value = (pull / self.alpha + push / self.beta).sum() / size
         return geometry.finish(value, similarity=push_gradient.sub_(pull_gradient).div_(size))
 
+    def _synthetic(self, embeddings: Tensor, labels: Tensor, tuples: Form) -> Tensor:
+        with torch.autocast(embeddings.device.type, enabled=False):
+            x = prepared(embeddings, self.normalize)
+            found = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
+            similarities = x @ x.T
+        n, (pairs, _, distances, allowed) = len(x), found
+        if len(pairs.valid) == 0:
+            return 0 * x.sum()
+        positives, negatives = pair_masks(labels, tuples, x.dtype)
+        least = (similarities.detach() + (1 - negatives) * HIDDEN).amin(1, keepdim=True)
+        # Each sample's own pair; one without a pair is given pair 0, and no negatives.
+        own = torch.zeros(n + 1, dtype=torch.int64, device=x.device)
+        number = torch.arange(len(pairs.valid), device=x.device)
+        for end in (pairs.first, pairs.second):
+            own.scatter_(0, torch.where(pairs.valid, end, n), number + 1)
+        own, paired = (own[:n] - 1).clamp(min=0), own[:n, None] > 0
+        synthetic = (1 - distances.square() / 2)[own]
+        slack = 4 * torch.finfo(x.dtype).eps  # the hardest of a set is as similar as its ends, up to rounding
+        kept = allowed[own] & paired & (synthetic.detach() >= least - slack)
+        self.last = {"anchor_share": (positives.any(1) | kept.any(1)).to(x.dtype).mean()}
+        pull = soft_sum(similarities, positives, -self.alpha, self.base) / self.alpha
+        push = soft_sum(synthetic, kept.to(x.dtype), self.beta, self.base) / self.beta
+        return (pull + push).sum() / n
+
+
+def soft_sum(similarities: Tensor, mask: Tensor, sharpness: float, base: float) -> Tensor:
+    """The value (N,) of `soft_count`, differentiable by autograd."""
+    exponents = sharpness * (similarities - base) - (1 - mask) * HIDDEN
+    return torch.logsumexp(torch.nn.functional.pad(exponents, (0, 1)), 1)
+
 
 def soft_count(similarities: Tensor, mask: Tensor, sharpness: float, base: float) -> tuple[Tensor, Tensor]:
     """log(1 + sum_j mask_ij exp(sharpness (s_ij - base))) for each row (N,), and each term's share in it (N, N).
 
     `mask` (0 and 1) is overwritten.
     """
-    exponents = mask.sub_(1).mul_(1e30).add_(similarities, alpha=sharpness).sub_(sharpness * base)
+    exponents = mask.sub_(1).mul_(HIDDEN).add_(similarities, alpha=sharpness).sub_(sharpness * base)
     top = exponents.amax(1, keepdim=True).clamp_(min=0)
     terms = exponents.sub_(top).exp_()
     total = terms.sum(1, keepdim=True).add_(torch.exp(-top))

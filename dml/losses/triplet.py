@@ -3,6 +3,11 @@
 D is the distance d or its square. The paper on easy positive sampling prints D_pn for D_an in its preliminaries; its
 proofs use D_an, as here. `swap` (Balntas et al. 2016) takes min(D_an, D_pn) for D_an. Without tuples the loss is over
 all triplets of the batch, in O(N^2 log N): `_triplets.py` says how.
+
+With `synthesis`, a tuple is a positive pair (i, j) with a positive pair (k, l) of another class, all of those of the
+batch: [D_ij - D_ijkl + margin]_+ (Vasudeva et al., LoOp, eq. 15), with the pairs and D_ijkl of `synthesis.py`. There is
+nothing left for a miner to choose or for the swap to change. The paper divides the sum by the number of positive pairs;
+here `reduction` decides, and `mean` differs from that by a constant factor where classes are of equal size.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from dml.losses import synthesis as between_pairs
 from dml.losses._forms import Form, divisor, is_triples, list_triples, pair_masks, triples
 from dml.losses._geometry import Geometry, prepared, roots, safe_root, squared_distances
 from dml.losses._settings import DISTANCES, REDUCTIONS, check_at_least, check_batch, check_choice
@@ -28,7 +34,9 @@ class Triplet(nn.Module):
     distance : `euclidean` or `squared`.
     swap : take the negative's distance from the anchor or from the positive, whichever is less.
     reduction : `nonzero` (mean over the triplets with a positive loss), `mean` over the triplets or `sum`.
-    normalize : L2-normalise the embeddings.
+    synthesis : `none`, `loop`, `loop_linear` or `embedding_expansion`.
+    points : how many points embedding expansion interpolates within a pair.
+    normalize : L2-normalise the embeddings; `loop` needs it.
     """
 
     uses_tuples: ClassVar[bool] = True
@@ -43,6 +51,8 @@ class Triplet(nn.Module):
         distance: str = "euclidean",
         swap: bool = False,
         reduction: str = "nonzero",
+        synthesis: str = "none",
+        points: int = 2,
         normalize: bool = True,
     ):
         super().__init__()
@@ -50,12 +60,18 @@ class Triplet(nn.Module):
         check_choice("distance", distance, DISTANCES)
         check_choice("reduction", reduction, REDUCTIONS)
         self.margin, self.distance, self.swap = margin, distance, swap
-        self.reduction, self.normalize = reduction, normalize
+        between_pairs.check(synthesis, points, normalize)
+        self.reduction, self.synthesis, self.points, self.normalize = reduction, synthesis, points, normalize
         self.last: dict[str, Tensor] = {}
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
         check_batch(embeddings, labels)
+        if self.synthesis != "none":
+            losses, weights = self._synthetic(embeddings, labels)
+            total, active = weights.sum(), (losses.detach() * weights > 0).sum()
+            self.last = {"active_share": active / total.clamp(min=1)}
+            return (losses * weights).sum() / divisor(self.reduction, total, active)
         geometry = Geometry(embeddings, self.normalize)
         squared = geometry.squared()
         distances, slope = roots(squared) if self.distance == "euclidean" else (squared, None)
@@ -77,8 +93,11 @@ class Triplet(nn.Module):
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each triple's loss and weight (0 for padding), (T,) both; differentiable by autograd.
 
-        Where the tuples are not listed, all triples are, which takes O(N^2 M) memory and waits for the device.
+        With synthesis they are the pairs of pairs. Where the tuples are not listed, all triples are, which takes
+        O(N^2 M) memory and waits for the device.
         """
+        if self.synthesis != "none":
+            return tuple(t.flatten() for t in self._synthetic(embeddings, labels))  # type: ignore[return-value]
         distances = squared_distances(prepared(embeddings, self.normalize))
         if self.distance == "euclidean":
             distances = safe_root(distances)
@@ -87,3 +106,13 @@ class Triplet(nn.Module):
         if self.swap:
             negative = torch.minimum(negative, distances[p, n])
         return torch.relu(distances[a, p] - negative + self.margin), valid.to(distances.dtype)
+
+    def _synthetic(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss of each pair with each other pair, and whether they are of two classes: (P, P) both."""
+        with torch.autocast(embeddings.device.type, enabled=False):
+            x = prepared(embeddings, self.normalize)
+            found = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
+        positive, negative = found.positive, found.negative
+        if self.distance == "squared":
+            positive, negative = positive.square(), negative.square()
+        return torch.relu(positive[:, None] - negative + self.margin), found.mask.to(x.dtype)
