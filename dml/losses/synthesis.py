@@ -21,7 +21,7 @@ from torch import Tensor
 
 from dml.losses import geodesic
 from dml.losses._combinations import distance
-from dml.losses._geometry import safe_root, squared_distances
+from dml.losses._geometry import safe_root
 
 SYNTHESES = ("none", "loop", "loop_linear", "embedding_expansion")
 
@@ -116,9 +116,16 @@ def nearest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
     if not len(positive):
         return Nearest(pairs, positive, positive, pairs.valid)
     same = labels[:, None] == labels
-    value, place = without(squared_distances(embeddings.detach()), same).min(1)
+    value, place = without(squared_distances(embeddings), same).min(1)
     end = torch.where(value[pairs.first] <= value[pairs.second], pairs.first, pairs.second)
     return Nearest(pairs, positive, between(embeddings, end, place[end]), pairs.valid & ~same.all(1)[pairs.first])
+
+
+@torch.no_grad()
+def squared_distances(embeddings: Tensor) -> Tensor:
+    """(N, D) -> (N, N), detached and not clamped: to choose by."""
+    squares = embeddings.square().sum(1)
+    return squares[:, None] + squares - 2 * embeddings @ embeddings.T
 
 
 def without(distances: Tensor, mask: Tensor, sign: int = 1) -> Tensor:
@@ -135,6 +142,8 @@ def between(embeddings: Tensor, first: Tensor, second: Tensor) -> Tensor:
 def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
     """The least distances (P, P) between the sets {x1, points between, x2}."""
     pairs, size = len(x1), points + 2
+    if not pairs:
+        return x1 @ x1.T
     with torch.no_grad():
         u2 = torch.linspace(0, 1, size, dtype=x1.dtype, device=x1.device)[:, None].expand(size, pairs)
         u1 = 1 - u2
@@ -148,7 +157,7 @@ def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
             every = u1[:, :, None] * x1 + u2[:, :, None] * x2
         squared = squared_distances(every.flatten(0, 1)).view(size, pairs, size, pairs)
         squared, second = squared.min(2)
-        squared, first = squared.min(0) if pairs else (squared[0], second[0])
+        squared, first = squared.min(0)
         second = second.gather(0, first[None])[0]
         weights = (u1.T.gather(1, first), u2.T.gather(1, first), u1.gather(0, second), u2.gather(0, second))
         squared = squared.clamp(min=0)
