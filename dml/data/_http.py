@@ -75,7 +75,7 @@ def _attempt(url: str, part: Path, report: Callable[[str], None]) -> None:
         length = answer.headers.get("Content-Length")
         total = have + int(length) if length else None
         if total:
-            check_space(part.parent, total - have)
+            check_space(part.parent, total - have, url)
         started = said = time.monotonic()
         first = have
         with open(part, "ab" if have else "wb") as file:

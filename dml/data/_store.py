@@ -71,13 +71,13 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-def check_space(folder: Path, needed: int) -> None:
+def check_space(folder: Path, needed: int, what: str) -> None:
     """Raise a DataError unless `needed` bytes, and some to spare, are free where `folder` lies."""
     free = shutil.disk_usage(folder).free
     if free < needed + SPARE:
         raise DataError(
-            f"{folder.parent}: no space: {needed / 2**20:.0f} MB are needed, {free / 2**20:.0f} MB are free "
-            "(a smaller `resize`, or decode='late', needs less)"
+            f"{what}: no space left on the disk of {folder}: {(needed + SPARE) / 2**20:.0f} MB are needed, "
+            f"{free / 2**20:.0f} MB are free"
         )
 
 

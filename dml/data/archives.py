@@ -6,6 +6,7 @@ all, a compression of more than `MAX_RATIO`, and archives that are truncated or 
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -39,6 +40,7 @@ def extract(archive: Path, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=folder))
     try:
+        check_space(folder, archive.stat().st_size, str(archive))
         limit = min(MAX_BYTES, max(SLACK, MAX_RATIO * archive.stat().st_size))
         if zipfile.is_zipfile(archive):
             _unzip(archive, temporary, limit)
@@ -48,6 +50,8 @@ def extract(archive: Path, folder: Path) -> list[Path]:
             raise DataError(f"{archive}: neither a zip nor a tar file, or truncated")
         return [_move(entry, folder) for entry in sorted(temporary.iterdir())]
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise DataError(f"{archive}: no space left on the disk of {folder}; nothing is left behind") from error
         raise DataError(f"{archive}: cannot be unpacked, it is truncated or corrupt ({error})") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -101,7 +105,7 @@ def _unzip(archive: Path, folder: Path, limit: int) -> None:
         stated = sum(member.file_size for member in members)
         if stated > limit:
             raise _bomb(archive)
-        check_space(folder, stated)
+        check_space(folder, stated, str(archive))
         for member in members:
             path = _inside(archive, member.filename)
             kind = stat.S_IFMT(member.external_attr >> 16)

@@ -156,7 +156,7 @@ def _copy(place: Path, target: Path, report: Report) -> None:
     if not place.is_file():
         raise Unavailable("no such file")
     target.parent.mkdir(parents=True, exist_ok=True)
-    check_space(target.parent, place.stat().st_size)
+    check_space(target.parent, place.stat().st_size, str(place))
     report(f"copying {place}")
     part = target.with_name(target.name + ".part")
     shutil.copyfile(place, part)

@@ -164,7 +164,7 @@ def _write(
     shape = (len(listing.index) - len(listing.corrupt), *_size(source, listing, side), 1 if listing.grey else 3)
     root = _root(source, raw) if late else None
     if not late:
-        check_space(folder, math.prod(shape))
+        check_space(folder, math.prod(shape), f"{source.name} (a smaller `resize`, or decode='late', needs less)")
 
     known = getattr(source, "content", None) if getattr(source, "complete", True) else None
     corrupt, digest, content = dict(listing.corrupt), hashlib.sha256(), _Content(listing)
@@ -248,7 +248,7 @@ def _root(source: Any, raw: Path) -> str:
     """The folder that the index's paths are relative to."""
     root = Path(getattr(source, "root", None) or raw).resolve()
     for record in source.images(raw):
-        if not isinstance(record["image"], Path) or (root / record["path"]) != record["image"].resolve():
+        if not isinstance(record["image"], Path) or (root / record["path"]).resolve() != record["image"].resolve():
             raise DataError(f"{source.name}: its images are not files of their own: decode='late' cannot be used")
         break
     return str(root)

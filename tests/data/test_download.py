@@ -1,0 +1,380 @@
+"""Fetching over HTTP from a server on this machine, from mirrors, and from files put in place by hand."""
+
+import hashlib
+import http.server
+import io
+import json
+import threading
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from dml.data import DataError, _http, download
+from dml.data._http import Unavailable, get
+from dml.data.download import Archive, fetch
+from dml.data.packed import content_digest
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves `files`; cuts connections after `cut` bytes as often as `cuts` says; keeps the requests' headers."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files, self.requests, self.cuts, self.cut = {}, [], 0, 1000
+        self.ranges, self.status, self.lie_about_range = True, None, False
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        server = self.server
+        server.requests.append((self.path, self.headers.get("Range")))
+        if server.status is not None:
+            return self.send_error(server.status)
+        if self.path not in server.files:
+            return self.send_error(404)
+        content = server.files[self.path]
+        start = 0
+        if server.ranges and (asked := self.headers.get("Range")):
+            start = int(asked.removeprefix("bytes=").rstrip("-"))
+            if start >= len(content):
+                return self.send_error(416)
+            start = 0 if server.lie_about_range else start
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+        else:
+            self.send_response(200)
+        body = content[start:]
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if server.cuts > 0:
+            server.cuts -= 1
+            self.wfile.write(body[: server.cut])
+            self.close_connection = True
+            return None
+        self.wfile.write(body)
+        return None
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def _no_mirror_no_pause(monkeypatch):
+    monkeypatch.delenv("DML_MIRROR", raising=False)
+    monkeypatch.setattr(_http.time, "sleep", lambda seconds: None)
+
+
+def quiet(line):
+    pass
+
+
+def picture(value):
+    file = io.BytesIO()
+    Image.fromarray(np.full((4, 4), value, np.uint8)).save(file, "PNG")
+    return file.getvalue()
+
+
+def archive_of(values, compression=zipfile.ZIP_STORED):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        for number, value in enumerate(values):
+            archive.writestr(f"toys/{number}.png", picture(value))
+    return file.getvalue()
+
+
+CONTENT = archive_of([10, 20, 30])
+
+
+class Toys:
+    """A source of three grey images in one zip file."""
+
+    name = "toys"
+    levels = ("fine",)
+
+    def __init__(self, *urls, md5=None, content=None):
+        self.counts = {"all": {"images": 3}}
+        self.archives = (Archive("toys.zip", urls, md5=md5, hint="Ask the toymaker."),)
+        self.content = content
+
+    def images(self, raw):
+        for number, path in enumerate(sorted((raw / "toys").iterdir())):
+            yield {"image": path, "fine": number, "path": f"toys/{path.name}"}
+
+    def roles(self, index: pd.DataFrame):
+        return np.full(len(index), "train")
+
+
+def md5(content):
+    return hashlib.md5(content).hexdigest()
+
+
+# One file by HTTP.
+
+
+def test_get(server, tmp_path):
+    server.files["/a.zip"] = bytes(range(256)) * 100
+    get(f"{server.url}/a.zip", tmp_path / "sub" / "a.zip", quiet)
+    assert (tmp_path / "sub" / "a.zip").read_bytes() == server.files["/a.zip"]
+    assert [path.name for path in (tmp_path / "sub").iterdir()] == ["a.zip"]
+
+
+def test_an_interrupted_connection_is_resumed_where_it_ended(server, tmp_path):
+    server.files["/a.zip"] = bytes(range(256)) * 100
+    server.cuts = 3
+    lines = []
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", lines.append)
+    assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
+    assert [asked for _, asked in server.requests] == [None, "bytes=1000-", "bytes=2000-", "bytes=3000-"]
+    assert "going on from 1000 bytes" in lines[0]
+
+
+def test_a_part_file_of_an_earlier_call_is_gone_on_from(server, tmp_path):
+    server.files["/a.zip"] = bytes(range(256)) * 100
+    (tmp_path / "a.zip.part").write_bytes(server.files["/a.zip"][:700])
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
+    assert server.requests == [("/a.zip", "bytes=700-")]
+
+
+@pytest.mark.parametrize("how", ["no ranges", "another range"])
+def test_a_server_that_cannot_resume_sends_all_again(how, server, tmp_path):
+    server.files["/a.zip"] = bytes(range(256)) * 100
+    server.ranges, server.lie_about_range = how != "no ranges", how == "another range"
+    (tmp_path / "a.zip.part").write_bytes(b"x" * 700)
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
+
+
+def test_a_part_file_longer_than_the_file_is_dropped(server, tmp_path):
+    server.files["/a.zip"] = b"short"
+    (tmp_path / "a.zip.part").write_bytes(b"x" * 700)
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == b"short"
+
+
+def test_five_interruptions_keep_what_came(server, tmp_path):
+    server.files["/a.zip"] = bytes(10_000)
+    server.cuts = 5
+    with pytest.raises(Unavailable, match="the connection ended at 5000 of 10000 bytes"):
+        get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert not (tmp_path / "a.zip").exists()
+    assert (tmp_path / "a.zip.part").stat().st_size == 5000
+
+
+def test_404_is_not_tried_again(server, tmp_path):
+    with pytest.raises(Unavailable, match="HTTP 404"):
+        get(f"{server.url}/none.zip", tmp_path / "a.zip", quiet)
+    assert len(server.requests) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failing_server_is_tried_again(server, tmp_path):
+    server.status = 503
+    with pytest.raises(Unavailable, match=r"503.*5 attempts"):
+        get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert len(server.requests) == 5
+
+
+def test_no_server(server, tmp_path):
+    server.shutdown()
+    server.server_close()
+    with pytest.raises(Unavailable, match="refused"):
+        get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+
+
+def test_progress_is_reported(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(_http, "BLOCK", 1000)
+    monkeypatch.setattr(_http, "EVERY", 0.0)
+    server.files["/a.zip"] = bytes(3 * 2**20)
+    lines = []
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", lines.append)
+    assert any(line.startswith("a.zip: 1 of 3 MB") and "MB/s" in line and "s left" in line for line in lines)
+
+
+# A source's archives.
+
+
+def test_public_download(server, tmp_path):
+    server.files["/toys.zip"] = CONTENT
+    fetch(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert len(list((tmp_path / "raw" / "toys").iterdir())) == 3
+    assert json.loads((tmp_path / "raw" / "verified.json").read_text()) == {
+        "entries": ["toys"],
+        "checked_by_content": [],
+    }
+
+
+def test_the_second_url_where_the_first_has_nothing(server, tmp_path):
+    server.files["/second.zip"] = CONTENT
+    fetch(Toys(f"{server.url}/first.zip", f"{server.url}/second.zip", md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert [path for path, _ in server.requests] == ["/first.zip", "/second.zip"]
+
+
+def test_a_wrong_checksum_is_an_error_that_leaves_nothing(server, tmp_path):
+    server.files["/toys.zip"] = archive_of([1, 2, 3])
+    with pytest.raises(DataError) as raised:
+        fetch(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    said = str(raised.value)
+    assert md5(CONTENT) in said
+    assert md5(server.files["/toys.zip"]) in said
+    assert {path.name for path in (tmp_path / "raw").iterdir()} <= {"verified.json.lock"}
+
+
+def test_a_resumed_file_with_a_wrong_checksum_is_fetched_afresh(server, tmp_path):
+    server.files["/toys.zip"] = CONTENT
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "toys.zip.part").write_bytes(b"of another file")
+    fetch(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert len(server.requests) == 2
+
+
+def test_nothing_anywhere_says_where_the_file_goes(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("DML_MIRROR", str(tmp_path / "typo"))
+    with pytest.raises(DataError) as raised:
+        fetch(Toys(f"{server.url}/toys.zip"), tmp_path / "raw", quiet)
+    said = str(raised.value)
+    for part in (
+        f"{tmp_path / 'typo'}/toys/toys.zip (DML_MIRROR): no such file",
+        "toys.zip: HTTP 404",
+        f"Put it at {tmp_path / 'raw' / 'toys.zip'}",
+        "DML_MIRROR=<mirror>",
+        "Ask the toymaker.",
+    ):
+        assert part in said
+
+
+def test_a_mirror_comes_before_the_public_url(server, tmp_path, monkeypatch):
+    server.files["/toys.zip"] = CONTENT
+    mirror = tmp_path / "mirror" / "toys"
+    mirror.mkdir(parents=True)
+    (mirror / "toys.zip").write_bytes(CONTENT)
+    monkeypatch.setenv("DML_MIRROR", f"{tmp_path / 'mirror'}/")
+    fetch(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert server.requests == []
+
+
+def test_a_mirror_by_url(server, tmp_path, monkeypatch):
+    server.files["/data/toys/toys.zip"] = CONTENT
+    monkeypatch.setenv("DML_MIRROR", f"{server.url}/data")
+    fetch(Toys(md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert [path for path, _ in server.requests] == ["/data/toys/toys.zip"]
+
+
+def test_a_mirror_without_the_file_is_passed_over(server, tmp_path, monkeypatch):
+    server.files["/toys.zip"] = CONTENT
+    monkeypatch.setenv("DML_MIRROR", f"{server.url}/data")
+    fetch(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert [path for path, _ in server.requests] == ["/data/toys/toys.zip", "/toys.zip"]
+
+
+@pytest.fixture
+def mirrored(tmp_path, monkeypatch):
+    """Puts an archive into a mirror folder."""
+
+    def put(content):
+        folder = tmp_path / "mirror" / "toys"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "toys.zip").write_bytes(content)
+        monkeypatch.setenv("DML_MIRROR", str(tmp_path / "mirror"))
+
+    return put
+
+
+def known_content(tmp_path):
+    fetch(Toys(), tmp_path / "known", quiet)
+    return content_digest(Toys(), tmp_path / "known")
+
+
+def test_a_mirrors_repacked_archive_is_judged_by_its_content(tmp_path, mirrored):
+    mirrored(CONTENT)
+    content = known_content(tmp_path)
+    repacked = archive_of([10, 20, 30], zipfile.ZIP_DEFLATED)
+    assert repacked != CONTENT
+    mirrored(repacked)
+    lines = []
+    fetch(Toys(md5=md5(CONTENT), content=content), tmp_path / "raw", lines.append)
+    assert "toys: toys.zip: not known by checksum; checking the content" in lines
+    assert (tmp_path / "raw" / "toys" / "0.png").is_file()
+
+
+@pytest.mark.parametrize(
+    ("values", "match"), [([10, 20], "all has 2 images, expected 3"), ([10, 20, 31], "content digest")]
+)
+def test_a_mirror_with_other_content_is_refused_and_taken_away(values, match, tmp_path, mirrored):
+    mirrored(CONTENT)
+    content = known_content(tmp_path)
+    mirrored(archive_of(values))
+    with pytest.raises(DataError, match=match):
+        fetch(Toys(md5=md5(CONTENT), content=content), tmp_path / "raw", quiet)
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock"}
+    mirrored(CONTENT)
+    fetch(Toys(md5=md5(CONTENT), content=content), tmp_path / "raw", quiet)
+
+
+def test_a_mirrors_truncated_archive(tmp_path, mirrored):
+    mirrored(CONTENT[:200])
+    with pytest.raises(DataError, match=r"toys\.zip: .*truncated"):
+        fetch(Toys(md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock"}
+
+
+def test_a_file_put_in_place_by_hand_is_used_and_never_deleted(tmp_path):
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "toys.zip").write_bytes(CONTENT)
+    fetch(Toys(md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert (tmp_path / "raw" / "toys" / "2.png").is_file()
+
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "toys.zip").write_bytes(archive_of([1]))
+    with pytest.raises(DataError, match="expected 3"):
+        fetch(Toys(md5=md5(CONTENT)), tmp_path / "other", quiet)
+    assert (tmp_path / "other" / "toys.zip").is_file()
+
+
+def test_an_unpacked_folder_that_was_deleted_is_made_again(tmp_path, mirrored):
+    mirrored(CONTENT)
+    fetch(Toys(md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    for path in (tmp_path / "raw" / "toys").iterdir():
+        path.unlink()
+    (tmp_path / "raw" / "toys").rmdir()
+    fetch(Toys(md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert (tmp_path / "raw" / "toys" / "0.png").is_file()
+
+
+def test_no_space_for_the_download(server, tmp_path, monkeypatch):
+    server.files["/toys.zip"] = CONTENT
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000}))
+    with pytest.raises(DataError, match="no space left"):
+        fetch(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw", quiet)
+
+
+def test_two_downloads_at_once_fetch_once(server, tmp_path):
+    server.files["/toys.zip"] = CONTENT
+    lines = []
+    source = Toys(f"{server.url}/toys.zip", md5=md5(CONTENT))
+    threads = [threading.Thread(target=fetch, args=(source, tmp_path / "raw", lines.append)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(server.requests) == 1
+    assert lines[-1] == "toys: downloaded and verified already"
+
+
+def test_checksum(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    assert download.checksum(tmp_path / "a", "md5") == "900150983cd24fb0d6963f7d28e17f72"
