@@ -11,10 +11,9 @@ CHUNK = 1024  # images read at once, so that memory does not grow with the datas
 
 
 def pixels(images: Any, rows: np.ndarray) -> np.ndarray:
-    """Images `images[rows]` (n, H, W, C) uint8, grey, averaged over blocks to at most 16 x 16: float32 (n, d) of unit
-    length.
+    """Grey images in small: `images[rows]`, uint8 (n, H, W, C) -> float32 (n, d), d <= 256, by averages over blocks.
 
-    Each row's mean is subtracted first, so that brightness and contrast do not count.
+    Each row has mean 0 and length 1, so that brightness and contrast do not count.
     """
     blocks = [_small(np.asarray(images[rows[start : start + CHUNK]])) for start in range(0, len(rows), CHUNK)]
     features = np.concatenate(blocks)

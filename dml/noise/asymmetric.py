@@ -1,5 +1,4 @@
-"""Asymmetric (class-conditional) noise: which wrong label a sample gets depends on its class, by pairs or a transition
-matrix.
+"""Asymmetric (class-conditional) noise: which wrong label a sample gets depends on its class.
 
 Patrini et al.: Making deep neural networks robust to label noise, CVPR 2017, sec. 2 and 5 (pairs of classes; here also
 any matrix T, T[i, j] = P(observed j | true i)). Deviation: of each class an exact number of labels is flipped.
@@ -8,6 +7,7 @@ any matrix T, T[i, j] = P(observed j | true i)). Deviation: of each class an exa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,14 +26,17 @@ class Asymmetric:
 
     Parameters
     ----------
-    rate : 0 <= rate < 1. pairs : [from, to] class labels each. matrix : (C, C), from 0, row and column by class label,
-    C above the largest label. What points to a class that the labels
-        do not hold (as in the tune phase, which sees half of the classes) is left out, and so are such pairs.
+    rate : 0 <= rate < 1.
+    pairs : [from, to] class labels each.
+    matrix : (C, C), from 0, row and column by class label, C above the largest label. What points to a class that the
+        labels do not hold (as in the tune phase, which sees half of the classes) is left out, and so are such pairs.
 
     Raises
     ------
     ValueError : pairs and matrix both, or malformed.
     """
+
+    context: ClassVar[tuple[str, ...]] = ("phase",)
 
     def __init__(
         self,
@@ -47,26 +50,31 @@ class Asymmetric:
         self._pairs = None if pairs is None else _check_pairs(pairs)
         self._matrix = None if matrix is None else _check_matrix(matrix)
 
-    def corrupt(self, labels: np.ndarray, seed: int) -> NoisyLabels:
-        """int64 (n,) -> observed int64 (n,) and flipped bool (n,)."""
+    def corrupt(self, labels: np.ndarray, seed: int, phase: str = "confirm") -> NoisyLabels:
+        """int64 (n,) -> observed int64 (n,) and flipped bool (n,).
+
+        Raises
+        ------
+        ValueError : no class is confused with another one that the labels hold (in the phase `"tune"` that may be).
+        """
         labels = check_labels(labels)
         classes, true = np.unique(labels, return_inverse=True)
         check_classes(classes, self.rate)
         weights = self._weights(classes)
         share = weights.sum(axis=1)
-        if self.rate > 0 and not share.any():
+        if self.rate > 0 and phase == "confirm" and not share.any():
             raise ValueError("noise 'asymmetric': no confusion between classes that the labels hold")
         generator = seeding.numpy_generator(seed, "noise/asymmetric")
         observed = labels.copy()
         for number in np.flatnonzero(share) if self.rate > 0 else ():
             members = np.flatnonzero(true == number)
-            hit = generator.permutation(members)[: round(self.rate * share[number] / share.max() * len(members))]
+            hit = generator.permutation(members)[: round(self.rate * share[number] * len(members))]
             targets = generator.choice(len(classes), size=len(hit), p=weights[number] / share[number])
             observed[hit] = classes[targets]
         return noisy(labels, observed)
 
     def _weights(self, classes: np.ndarray) -> np.ndarray:
-        """float (K, K): how often each class turns into each other, up to one common factor."""
+        """float (K, K): how often each class turns into each other, relative to the class that is confused most."""
         count = len(classes)
         if self._matrix is not None:
             if classes[-1] >= len(self._matrix):
@@ -74,7 +82,7 @@ class Asymmetric:
                     f"noise 'asymmetric': matrix: expected more than {classes[-1]} rows, by the largest label, "
                     f"got {len(self._matrix)}"
                 )
-            return np.where(np.eye(count, dtype=bool), 0.0, self._matrix[np.ix_(classes, classes)])
+            return self._matrix[np.ix_(classes, classes)]
         weights = np.zeros((count, count))
         if self._pairs is None:
             weights[np.arange(count), (np.arange(count) + 1) % count] = 1.0
@@ -103,4 +111,7 @@ def _check_matrix(matrix: Sequence[Sequence[float]]) -> np.ndarray:
         raise ValueError(
             f"noise 'asymmetric': matrix: expected (C, C) numbers from 0, got {values.shape} {matrix!r:.60}"
         )
-    return values
+    confusion = np.where(np.eye(len(values), dtype=bool), 0.0, values)
+    if not confusion.any():
+        raise ValueError("noise 'asymmetric': matrix: all entries off the diagonal are 0")
+    return confusion / confusion.sum(axis=1).max()

@@ -22,9 +22,9 @@ class LabelFile:
 
     Parameters
     ----------
-    path : the file, `.csv` or `.parquet`; it may hold more rows than are asked for. rate : the share of wrong labels
-    that a study files this under; if above 0, it is checked against the file, to within
-        0.005, in the confirm phase (the tune phase sees a part of the classes).
+    path : the file, `.csv` or `.parquet`; it may hold more rows than are asked for.
+    rate : the share of wrong labels that a study files this under; if above 0, it is checked against the file, to
+        within 0.005, in the confirm phase (the tune phase sees a part of the classes).
     """
 
     context: ClassVar[tuple[str, ...]] = ("index", "phase")
@@ -49,8 +49,7 @@ class LabelFile:
         Raises
         ------
         ValueError : no such file, other columns, an index twice or missing, a label that is no training class, or a
-        rate
-            that is not the file's.
+            rate that is not the file's.
         """
         labels = check_labels(labels)
         index = np.arange(len(labels)) if index is None else np.asarray(index)

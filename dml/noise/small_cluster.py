@@ -1,5 +1,4 @@
-"""Small-cluster noise: all members of a small cluster of one class get another class's label, as a crawler's wrong
-query does.
+"""Small-cluster noise: a small cluster of one class gets another class's label, as by a crawler's wrong query.
 
 Liu et al.: Noise-resistant deep metric learning with ranking-based instance selection (PRISM), CVPR 2021, sec. 4.1,
 cluster the images of each class into many small clusters with k-means and give each the label of another class.

@@ -1,6 +1,6 @@
 """The clean topline: a random (1 - rate) share of the samples is kept, the rest left out; no label is wrong.
 
-Le, Odobez: Theoretical guarantees of deep embedding losses under label noise, sec. 5. The result under noise divided
+Le, Odobez: Theoretical guarantees of deep embedding losses under label noise, sec. 6.1. The result under noise divided
 by the topline's separates "fewer good labels" from "bad labels". For one seed, what is left out is what `uniform`
 flips.
 """

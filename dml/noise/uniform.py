@@ -1,6 +1,6 @@
 """Uniform noise: a label becomes one of the K - 1 others, each as likely.
 
-Le, Odobez: Theoretical guarantees of deep embedding losses under label noise, sec. 3. Deviation: the paper flips each
+Le, Odobez: Theoretical guarantees of deep embedding losses under label noise, sec. 3.2. Deviation: the paper flips each
 label with probability p; here exactly round(p n) labels are flipped.
 """
 

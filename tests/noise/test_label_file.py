@@ -1,0 +1,72 @@
+"""A user's own labels: read by index, and checked."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml import noise
+
+INDEX = np.array([4, 2, 9, 7])
+LABELS = np.array([0, 1, 1, 2])
+
+
+def write(tmp_path, rows, suffix="csv"):
+    path = tmp_path / f"labels.{suffix}"
+    table = pd.DataFrame(rows, columns=["index", "label"])
+    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
+    return path
+
+
+GOOD = [(0, 5), (2, 2), (4, 0), (7, 2), (9, -1)]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_labels_are_found_by_index(tmp_path, suffix):
+    model = noise.build("label_file", path=str(write(tmp_path, GOOD, suffix)))
+    observed, flipped = model.corrupt(LABELS, seed=0, index=INDEX)
+    assert observed.tolist() == [0, 2, -1, 2]
+    assert flipped.tolist() == [False, True, False, False]
+    table = noise.table(INDEX, LABELS, [("label_file", 0.0, {"path": str(write(tmp_path, GOOD))})], [0, 1], "confirm")
+    assert table["observed"].tolist() == [0, 2, -1, 2] * 2
+
+
+def test_the_rate_is_checked(tmp_path):
+    path = write(tmp_path, GOOD)
+    noise.build("label_file", path=path, rate=0.333).corrupt(LABELS, 0, index=INDEX)
+    with pytest.raises(ValueError, match=r"0.3333 of the labels are wrong, the rate says 0.2"):
+        noise.build("label_file", path=path, rate=0.2).corrupt(LABELS, 0, index=INDEX)
+    noise.build("label_file", path=path, rate=0.2).corrupt(LABELS, 0, index=INDEX, phase="tune")
+
+
+def test_a_class_that_the_tune_phase_does_not_see_is_left_out(tmp_path):
+    path = write(tmp_path, [(0, 0), (1, 1), (2, 7)])
+    model = noise.build("label_file", path=path)
+    assert model.corrupt(np.array([0, 1, 1]), 0, phase="tune").observed.tolist() == [0, 1, -1]
+    with pytest.raises(ValueError, match=r"labels that are no training class: \[7\]"):
+        model.corrupt(np.array([0, 1, 1]), 0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (GOOD[1:-1], r"1 of 4 training images have no label, among them \[9\]"),
+        ([*GOOD, (9, 1)], "index: 9 stands twice"),
+        ([*GOOD, (10, -2)], "label: expected numbers from -1, got -2"),
+        ([*GOOD, (-1, 1)], "index: expected numbers from 0, got -1"),
+        ([*GOOD, (10, None)], "label: expected whole numbers"),
+        ([*GOOD, (10, 1.5)], "label: expected whole numbers"),
+    ],
+)
+def test_bad_files(tmp_path, rows, message):
+    with pytest.raises(ValueError, match=message):
+        noise.build("label_file", path=write(tmp_path, rows)).corrupt(LABELS, 0, index=INDEX)
+
+
+def test_no_file_and_other_columns(tmp_path):
+    with pytest.raises(ValueError, match="there is no such file"):
+        noise.build("label_file", path=tmp_path / "none.csv").corrupt(LABELS, 0)
+    with pytest.raises(ValueError, match=r"expected a .csv or .parquet file"):
+        noise.build("label_file", path="labels.txt")
+    pd.DataFrame({"row": [0]}).to_csv(tmp_path / "other.csv")
+    with pytest.raises(ValueError, match="expected the columns index and label"):
+        noise.build("label_file", path=tmp_path / "other.csv").corrupt(LABELS, 0)

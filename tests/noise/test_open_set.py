@@ -1,0 +1,32 @@
+"""Open-set noise: strangers among the samples, right labels otherwise."""
+
+import numpy as np
+import pytest
+
+from dml import noise
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.6])
+@pytest.mark.parametrize("seed", range(5))
+def test_classes_are_inside_or_outside(rate, seed):
+    labels = np.random.default_rng(seed).integers(0, 20, 2000)
+    observed, flipped = noise.build("open_set", rate=rate).corrupt(labels, seed)
+    stays = observed >= 0
+    assert abs(flipped.sum() - rate * stays.sum()) <= 1
+    inside = set(observed[stays])
+    assert set(labels[flipped]).isdisjoint(inside)
+    assert set(labels[~stays]).isdisjoint(inside)
+    own = np.isin(labels, list(inside))
+    assert (observed[own] == labels[own]).all()
+
+
+def test_strangers_spread_over_the_classes_inside():
+    labels = np.arange(30_000) % 30
+    observed, flipped = noise.build("open_set", rate=0.5).corrupt(labels, 0)
+    counts = np.unique(observed[flipped], return_counts=True)[1]
+    assert counts.max() < 1.3 * counts.min()
+
+
+def test_too_few_classes():
+    with pytest.raises(ValueError, match=r"rate 0.9 would leave fewer than 2 of the 4 classes inside"):
+        noise.build("open_set", rate=0.9).corrupt(np.arange(100) % 4, 0)
