@@ -14,7 +14,7 @@ import pandas as pd
 
 from dml.evaluation import statistics
 from dml.report.published import metric_label
-from dml.report.results import Results, readable
+from dml.report.results import Results, readable, score_label
 from dml.report.table import NOTHING, Column, Table, percent
 from dml.report.tables import identity, identity_columns, summary_of
 
@@ -58,24 +58,24 @@ def winners(results: Results) -> Table | None:
         row["runner-up"] = results.methods[best["other"]].label if len(others) else NOTHING
         row |= {f"lead {part}": best[part] for part in ("difference", "low", "high")}
         row["holm"] = best["holm"]
-        row["level with"] = int((~(others["holm"] < LEVEL)).sum())
+        row["told apart"] = int((others["holm"] < LEVEL).sum())
         rows.append(row | {"others": len(others), "cell": best["winner"]})
     frame = pd.DataFrame(rows)
     frame["lead"] = [interval(r["lead difference"], r["lead low"], r["lead high"]) for _, r in frame.iterrows()]
     columns = [c for c in identity_columns(results) if c.key in ("dataset", "noise", "rate")]
     columns += [
-        Column("winner", "Winner", "name"),
+        Column("winner", "Winner"),
         Column("score", metric_label(results.study.search.objective), "score"),
-        Column("runner-up", "Runner-up", "name"),
+        Column("runner-up", "Runner-up"),
         Column("lead", "Lead [95% interval]", "interval", "winner less runner-up, in points, paired over seeds"),
         Column("holm", "p (Holm)", "p", P_NOTE),
-        Column("level with", "Not told apart", "count", f"methods whose corrected p is {LEVEL} or more"),
-        Column("others", "of", "count", "other methods with results"),
+        Column("told apart", "Worse beyond chance", "share", f"methods whose corrected p is below {LEVEL}"),
     ]
+    key = score_label(results.objective(next(iter(results.cells.values())).dataset))
     caption = (
-        "By the study's objective on test classes. Lead: winner less runner-up in points, paired over seeds, with its "
-        "95% interval. Not told apart: methods whose difference from the winner has a p of 0.05 or more, by the paired "
-        "t-test over seeds with Holm's correction for all methods at that noise rate."
+        f"By {key}, in percent. A method is a loss, its positives + its negatives. Lead: winner less runner-up in points, paired over seeds, with its "
+        "95% interval. Worse beyond chance: methods whose difference from the winner has a p below 0.05 by the paired "
+        "t-test over seeds, with Holm's correction for all methods at that noise rate; p: the runner-up's."
     )
     return Table("winners", "Winners", caption, tuple(columns), frame)
 
@@ -135,8 +135,9 @@ def choice(results: Results, axis: str) -> Table | None:
         Column("score", "With this", "percent"),
         *_difference_columns(),
     ]
+    key = score_label(results.objective(next(iter(results.cells.values())).dataset))
     caption = (
-        f"{metric_label(results.study.search.objective)} on test classes in percent; the difference that the choice "
+        f"{key}, in percent; the difference that the choice "
         f"of {axis} makes against {readable(base)} {axis}, in points, paired over seeds, all else equal. Holm's "
         "correction runs over the whole table."
     )

@@ -2,114 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-from matplotlib.figure import Figure
-
-from dml.report import comparisons, figures, style, tables
+from dml.report import comparisons, figures, planes, progress, reproduction, runs, tables
 from dml.report.comparisons import interval
+from dml.report.content import Page, Section, Writer
 from dml.report.provenance import facts, provenance
 from dml.report.published import PAPERS, metric_label
-from dml.report.results import Results, readable, score_label
-from dml.report.table import Cell, Column, Table, percent
-
-
-@dataclass(frozen=True)
-class Image:
-    """A saved figure, by paths from the site's root."""
-
-    light: str
-    dark: str
-    png: str
-    width: int
-    height: int
-    alt: str
-    caption: str
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A table on a page, with the path of its CSV from the site's root."""
-
-    name: str
-    title: str
-    caption: str
-    columns: tuple[Column, ...]
-    frame: pd.DataFrame
-    rows: list[list[Cell]]
-    href: str
-
-
-@dataclass
-class Section:
-    """A heading and what stands below it."""
-
-    id: str
-    title: str
-    text: str = ""
-    findings: list[dict[str, str]] = field(default_factory=list)
-    figures: list[Image] = field(default_factory=list)
-    tables: list[Shown] = field(default_factory=list)
-    folded: list[dict[str, Any]] = field(default_factory=list)
-    facts: list[tuple[str, str]] = field(default_factory=list)
-    command: str = ""
-    failures: list[dict[str, str]] = field(default_factory=list)
-
-    @property
-    def empty(self) -> bool:
-        return not (self.findings or self.figures or self.tables or self.folded or self.facts or self.failures)
-
-
-@dataclass(frozen=True)
-class Page:
-    """A study's page."""
-
-    name: str
-    href: str
-    title: str
-    description: list[str]
-    brief: str
-    facts: list[tuple[str, str, str]]
-    notices: list[dict[str, Any]]
-    sections: list[Section]
-    key: Image | None
-
-
-class Writer:
-    """Saves a study's figures and CSV files below the site's root, and says where they are."""
-
-    def __init__(self, root: Path, study: str) -> None:
-        self.root, self.study = root, study
-        (root / "data" / study).mkdir()
-
-    def figure(self, name: str, figure: Figure | None, alt: str, caption: str, png: bool = False) -> list[Image]:
-        """The saved figure in a list; an empty list for None."""
-        if figure is None:
-            return []
-        stem = f"{self.study}-{name}"
-        width, height = style.save(figure, self.root / "figures" / stem, png)
-        path = f"figures/{stem}"
-        saved = f"{path}.png" if png else ""
-        return [Image(f"{path}.svg", f"{path}-dark.svg", saved, round(width), round(height), alt, caption)]
-
-    def table(self, table: Table | None) -> list[Shown]:
-        """The saved table in a list; an empty list for None."""
-        if table is None:
-            return []
-        href = f"data/{self.study}/{table.name}.csv"
-        (self.root / href).write_text(table.csv(), encoding="utf-8")
-        return [Shown(table.name, table.title, table.caption, table.columns, table.frame, table.rows(), href)]
+from dml.report.results import SETS, Results, readable, score_label
+from dml.report.table import percent
 
 
 def study_page(results: Results, store: Path, root: Path) -> Page:
     """Make a study's figures and CSV files below `root`, and its page."""
     study, writer = results.study, Writer(root, results.study.name)
+    plane = _planes(results, store, writer)
     sections = [
-        _winners(results, writer),
-        _planes(results, store, writer),
+        _winners(results, writer, key_is_taken=not plane.empty),
+        plane,
         _published(results, writer),
         _all_results(results, writer),
         _settings(results, writer),
@@ -118,18 +29,18 @@ def study_page(results: Results, store: Path, root: Path) -> Page:
         _failures(results),
     ]
     kept = [section for section in sections if not section.empty]
-    first = [image for section in kept for image in section.figures if image.png]
+    key = [image for section in kept for image in section.figures if image.light.endswith(f"{study.name}-key.svg")]
     description = [" ".join(text.split()) for text in study.description.split("\n\n") if text.strip()]
     return Page(
         name=study.name,
         href=f"studies/{study.name}.html",
         title=study.title,
         description=description,
-        brief="",
         facts=facts(results),
         notices=_notices(results),
         sections=kept,
-        key=first[0] if first else None,
+        findings=sections[0].findings,
+        key=key[0] if key else None,
     )
 
 
@@ -137,7 +48,7 @@ def _notices(results: Results) -> list[dict[str, Any]]:
     notices: list[dict[str, Any]] = []
     if results.problem:
         notices.append({"text": results.problem, "bad": True})
-    failed = len(tables.failures(results))
+    failed = len(runs.failures(results))
     if failed:
         notices.append({"text": f"{_count(failed, 'trial')} failed; tracebacks are at the page's end.", "bad": True})
     lacking = results.missing()
@@ -148,12 +59,13 @@ def _notices(results: Results) -> list[dict[str, Any]]:
     return notices
 
 
-def _winners(results: Results, writer: Writer) -> Section:
+def _winners(results: Results, writer: Writer, key_is_taken: bool) -> Section:
     section = Section("wins", "Which method wins")
+    section.findings = _findings(results)
     for at, (dataset, noise) in enumerate(_axes(results)):
         key = results.objective(dataset)
         rates = {c.rate for c in results.cells.values() if (c.dataset, c.noise) == (dataset, noise)}
-        suffix = "key" if at == 0 else f"key-{dataset}-{noise}"
+        suffix = "key" if at == 0 and not key_is_taken else f"scores-{dataset}-{noise}"
         where = _where(results, dataset, noise)
         if len(rates) > 1:
             figure = figures.against_noise(results, dataset, noise, key)
@@ -171,7 +83,6 @@ def _winners(results: Results, writer: Writer) -> Section:
                 "; open diamonds: published." if results.study.published else "."
             )
         section.figures += writer.figure(suffix, figure, alt, caption, png=True)
-    section.findings = _findings(results)
     section.tables = writer.table(comparisons.winners(results))
     made = (comparisons.choice(results, "positives"), comparisons.choice(results, "negatives"))
     for table in (*made, comparisons.winner_pairs(results)):
@@ -186,11 +97,12 @@ def _findings(results: Results) -> list[dict[str, str]]:
         return []
     found = []
     for row in table.frame.to_dict("records"):
-        metric = metric_label(results.study.search.objective)
-        where = f"{metric} at {row['rate']:.0%} label noise{_where(results, row['dataset'], row['noise'])}"
+        key = results.objective(row["dataset"])
+        where = f"{metric_label(key.split('/', 2)[2])}, {row['rate']:.0%} label noise"
+        where += _where(results, row["dataset"], row["noise"]) + f", {SETS[key.split('/')[0]]}"
         text = f"{interval(row['lead difference'], row['lead low'], row['lead high'])} over {row['runner-up']}."
         if row["others"] > 1:
-            text += f" {row['others'] - row['level with']} of {row['others']} others are worse beyond chance."
+            text += f" {row['told apart']} of {row['others']} others are worse beyond chance."
         if not row["others"]:
             text = "The only method with results."
         found.append({"where": where, "score": f"{percent(row['score mean'])} %", "who": row["winner"], "text": text})
@@ -204,14 +116,14 @@ def _planes(results: Results, store: Path, writer: Writer) -> Section:
             "Each point is an image, each colour a class; the numerals stand at the classes' medians. The first seed "
             "of each method."
         )
-        figure = figures.planes(results, store)
-        section.figures = writer.figure("planes", figure, "Two-dimensional embeddings, coloured by class.", caption)
+        alt = "Two-dimensional embeddings of each method, coloured by class."
+        section.figures = writer.figure("key", planes.planes(results, store), alt, caption, png=True)
     return section
 
 
 def _published(results: Results, writer: Writer) -> Section:
     section = Section("published", "Published and reproduced")
-    section.tables = writer.table(tables.published_beside(results))
+    section.tables = writer.table(reproduction.published_beside(results))
     papers = [PAPERS.get(p, p) for p in dict.fromkeys(spec.paper for spec in results.study.published)]
     section.text = "; ".join(papers) + "." if papers else ""
     return section
@@ -242,12 +154,12 @@ def _all_results(results: Results, writer: Writer) -> Section:
 
 def _settings(results: Results, writer: Writer) -> Section:
     section = Section("settings", "Settings and searches")
-    section.tables = writer.table(tables.best_settings(results))
+    section.tables = writer.table(runs.best_settings(results))
     for dataset in dict.fromkeys(cell.dataset for cell in results.cells.values()):
         metric = metric_label(results.study.search.objective)
         section.figures += writer.figure(
             f"search-{dataset}",
-            figures.searches(results, dataset),
+            progress.searches(results, dataset),
             "Validation score of each tuning trial, and the best so far.",
             f"Each tuning trial's {metric} on validation classes (points) and the best so far (lines).",
         )
@@ -260,19 +172,17 @@ def _training(results: Results, writer: Writer) -> Section:
         label = score_label(results.objective(dataset))
         section.figures += writer.figure(
             f"curves-{dataset}-{noise}",
-            figures.learning_curves(results, dataset, noise),
+            progress.learning_curves(results, dataset, noise),
             f"{label} during training.",
             f"{label}, during training{_where(results, dataset, noise)}: mean over seeds. Shown, never chosen by.",
         )
-    section.folded = [
-        {"title": t.title, "figures": [], "tables": [t]} for t in writer.table(tables.diagnostics(results))
-    ]
+    section.folded = [{"title": t.title, "figures": [], "tables": [t]} for t in writer.table(runs.diagnostics(results))]
     return section
 
 
 def _what_ran(results: Results, writer: Writer) -> Section:
     section = Section("ran", "What was run", facts=provenance(results))
-    section.command = str(results.summary.get("command") or f"make repro STUDY={results.study.name}")
+    section.command = f"make repro STUDY={results.study.name}"
     if not results.trials.empty:
         shown = results.trials.drop(columns=["host"], errors="ignore")
         (writer.root / "data" / results.study.name / "trials.csv").write_text(
@@ -283,7 +193,7 @@ def _what_ran(results: Results, writer: Writer) -> Section:
 
 def _failures(results: Results) -> Section:
     section = Section("failures", "Failed trials")
-    for row in tables.failures(results).to_dict("records"):
+    for row in runs.failures(results).to_dict("records"):
         what = f"trial {row['number']:g}" if row["phase"] == "tune" else f"seed {row['seed']:g}"
         failure = {"cell": row["cell"], "what": f"{row['phase']}, {what}", "headline": row["headline"]}
         section.failures.append(failure | {"error": row["error"]})

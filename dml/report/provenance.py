@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
+
 from dml.report.results import Results
 from dml.report.table import NOTHING, duration
-
-LABELS = {
-    "commit": "Git commit",
-    "git_commit": "Git commit",
-    "versions": "Versions",
-    "started": "Started",
-    "finished": "Finished",
-    "device": "Device",
-    "numerics": "Numerics version",
-}
 
 
 def facts(results: Results) -> list[tuple[str, str, str]]:
@@ -49,16 +41,23 @@ def provenance(results: Results) -> list[tuple[str, str]]:
         ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
         ("Seeds", ", ".join(map(str, study.seeds))),
     ]
-    for key, label in LABELS.items():
-        if results.summary.get(key):
-            found.append((label, _text(results.summary[key])))
-    started = results.trials["started"].dropna().astype(str)
-    if len(started) and not results.summary.get("started"):
-        found.append(("Started", f"{started.min()}; last trial {started.max()}"))
+    summary = results.summary
+    started = sorted(_minute(value) for value in results.trials["started"].dropna() if value)
+    if started:
+        found.append(("Trials started", f"{started[0]} to {started[-1]}" if started[-1] > started[0] else started[0]))
+    if isinstance(summary.get("seconds"), int | float):
+        reused = summary.get("already_done", 0)
+        found.append(("Last sweep", duration(summary["seconds"]) + (f", {reused:,} trials done before" * bool(reused))))
+    if summary.get("git_commit"):
+        found.append(("Git commit", str(summary["git_commit"])))
+    if isinstance(summary.get("versions"), Mapping):
+        found.append(("Versions", ", ".join(f"{name} {number}" for name, number in summary["versions"].items())))
     return found
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_text(item)}" for key, item in sorted(value.items()))
-    return str(value)
+def _minute(value: Any) -> str:
+    """`2026-01-01T12:34:56+00:00` -> `2026-01-01 12:34 UTC`."""
+    try:
+        return f"{pd.Timestamp(value).tz_convert('UTC'):%Y-%m-%d %H:%M} UTC"
+    except (TypeError, ValueError):
+        return str(value)

@@ -90,10 +90,10 @@ class Results:
 
         return sorted(there, key=place)
 
-    def objective(self, dataset: str, part: str = "test") -> str:
-        """The score key that the study is about: `test/fine/recall@1`."""
+    def objective(self, dataset: str, part: str = "") -> str:
+        """The score key that the study is about, on the first set that it evaluates: `test/fine/recall@1`."""
         level = self.study.search.level or self.study.dataset(dataset).evaluate_on[0]
-        return f"{part}/{level}/{self.study.search.objective}"
+        return f"{part or self.study.evaluation.sets[0]}/{level}/{self.study.search.objective}"
 
     def values(self, cell: str, key: str) -> pd.Series:
         """A cell's confirmed scores in percent, indexed by seed."""

@@ -70,6 +70,7 @@ SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "path",
     "svg.hashsalt": "dml",
     "axes.unicode_minus": True,
+    "figure.constrained_layout.h_pad": 0.08,
 }
 
 

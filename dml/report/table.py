@@ -11,7 +11,19 @@ import pandas as pd
 NOTHING = "\N{EN DASH}"  # where there is no number
 
 Kind = Literal[
-    "text", "name", "status", "rate", "score", "percent", "difference", "interval", "p", "count", "seconds", "number"
+    "text",
+    "name",
+    "status",
+    "rate",
+    "score",
+    "percent",
+    "difference",
+    "interval",
+    "p",
+    "count",
+    "share",
+    "seconds",
+    "number",
 ]
 
 
@@ -52,9 +64,9 @@ class Table:
 
     def rows(self) -> list[list[Cell]]:
         """The table's body, row by row."""
-        spans = {c.key: _span(self.frame, c.key) for c in self.columns if c.kind == "score"}
+        scales = {c.key: _scale(self.frame, c.key) for c in self.columns if c.kind == "score"}
         records = self.frame.to_dict("records")
-        return [[_cell(column, row, spans.get(column.key)) for column in self.columns] for row in records]
+        return [[_cell(column, row, scales.get(column.key)) for column in self.columns] for row in records]
 
     def csv(self) -> str:
         """The frame as CSV, with `.` for decimals and an empty field where there is no value."""
@@ -101,9 +113,9 @@ def _missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value)) or value is pd.NA
 
 
-def _cell(column: Column, row: dict[str, Any], span: tuple[float, float] | None) -> Cell:
-    if column.kind == "score":
-        return _score_cell(column.key, row, span)
+def _cell(column: Column, row: dict[str, Any], scale: tuple[float, float, int] | None) -> Cell:
+    if column.kind == "score" and scale is not None:
+        return _score_cell(column.key, row, *scale)
     value = row[column.key]
     if _missing(value):
         return Cell(NOTHING, "")
@@ -118,12 +130,14 @@ def _cell(column: Column, row: dict[str, Any], span: tuple[float, float] | None)
     }
     if column.kind == "interval":  # its text stands in the column itself, its number beside it
         return Cell(value, float(row[f"{column.key} difference"]))
+    if column.kind == "share":
+        return Cell(f"{int(value)} of {int(row['others'])}", int(value))
     if column.kind in writers:
         return Cell(writers[column.kind](value), float(value) if isinstance(value, int | float) else str(value))
     return Cell(str(value), str(value))
 
 
-def _score_cell(key: str, row: dict[str, Any], span: tuple[float, float] | None) -> Cell:
+def _score_cell(key: str, row: dict[str, Any], lowest: float, highest: float, usual: int) -> Cell:
     mean, std, low, high, n = (row[f"{key} {part}"] for part in ("mean", "std", "low", "high", "n"))
     if _missing(mean):
         return Cell(NOTHING, "", "no seed finished")
@@ -131,17 +145,18 @@ def _score_cell(key: str, row: dict[str, Any], span: tuple[float, float] | None)
     if _missing(low) or n < 2:
         return Cell(text, mean, f"n = {int(n)}")
     strip = None
-    if span is not None and span[1] > span[0]:
-        lowest, highest = span
+    if highest > lowest:
         places = [min(100.0, max(0.0, 100 * (v - lowest) / (highest - lowest))) for v in (low, mean, high)]
         strip = (round(places[0], 1), round(places[1], 1), round(places[2], 1))
-    return Cell(text, mean, f"[{percent(low)}, {percent(high)}] n = {int(n)}", strip)
+    fewer = "" if n == usual else f", n = {int(n)}"
+    return Cell(text, mean, f"[{percent(low)}, {percent(high)}]{fewer}", strip)
 
 
-def _span(frame: pd.DataFrame, key: str) -> tuple[float, float]:
-    """The scale of a score column's strips: the range of its means, a little widened."""
+def _scale(frame: pd.DataFrame, key: str) -> tuple[float, float, int]:
+    """The range of a score column's strips, a little wider than that of its means, and its usual number of seeds."""
     means = frame[f"{key} mean"].dropna()
-    if means.empty:
-        return 0.0, 0.0
-    margin = 0.06 * (means.max() - means.min()) or 1.0
-    return float(means.min() - margin), float(means.max() + margin)
+    usual = int(frame[f"{key} n"].max()) if len(frame) else 0
+    if len(means) < 2 or means.max() == means.min():
+        return 0.0, 0.0, usual
+    margin = 0.06 * (means.max() - means.min())
+    return float(means.min() - margin), float(means.max() + margin), usual

@@ -99,7 +99,7 @@ def plane_study(name: str = "planes", seeds: int = 8) -> SyntheticStudy:
             sampler="fixed", trials=1, objective="recall@1", level=None, pruner="none", seed=0
         ),
         evaluation=EvaluationSpec.model_construct(
-            metrics=["recall@1", "recall@5", "recall@10"], every=None, sets=["test", "seen"], keep_embeddings=True
+            metrics=["recall@1", "recall@5", "recall@10"], every=None, sets=["seen", "test"], keep_embeddings=True
         ),
         published=published,
         training=TrainingSpec.model_construct(steps=400, batch=BatchSpec.model_construct(), embedding_size=2),
@@ -117,7 +117,16 @@ def write(
     folder = root / "results" / of.name
     folder.mkdir(parents=True, exist_ok=True)
     frame.to_parquet(folder / "trials.parquet")
-    (folder / "summary.json").write_text(json.dumps({"cells": len(of.cells()), "trials": len(frame)}))
+    summary = {
+        "study": of.name,
+        "cells": len(of.cells()),
+        "trials": len(frame),
+        "already_done": 3,
+        "seconds": 123.4,
+        "git_commit": "0123456789abcdef0123456789abcdef01234567",
+        "versions": {"python": "3.11.2", "torch": "2.14.1"},
+    }
+    (folder / "summary.json").write_text(json.dumps(summary))
     return frame
 
 

@@ -52,7 +52,7 @@ def test_the_winners_row(three):
     assert row["winner"] == "triplet, easy + random"
     assert row["score mean"] == pytest.approx(80.0)
     assert row["runner-up"] == "triplet, all + random"
-    assert (row["level with"], row["others"]) == (1, 2)
+    assert (row["told apart"], row["others"]) == (1, 2)
     apart = 100 * (scores["easy"] - scores["all"])
     half = stats.t.ppf(0.975, 4) * apart.std(ddof=1) / np.sqrt(5)
     assert (row["lead low"], row["lead high"]) == pytest.approx((1 - half, 1 + half))

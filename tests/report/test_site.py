@@ -68,7 +68,7 @@ def test_the_key_figure_and_the_points_have_fixed_places(site):
         for end in ("-key.png", "-key.svg", "-key-dark.svg"):
             assert (site.report / "figures" / f"{name}{end}").stat().st_size > 5000
     assert (site.report / "plots" / "digits.csv").read_text().startswith("rate,method,score,low,high\n")
-    assert (site.report / "figures" / "planes-planes.svg").is_file()
+    assert (site.report / "figures" / "planes-scores-mnist-uniform.svg").is_file()
 
 
 def test_a_study_that_has_not_run_says_so(site):
