@@ -54,10 +54,9 @@ class LiftedHinge(nn.Module):
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) -> scalar; 0 where no pair has a negative."""
         check_batch(embeddings, labels)
-        with torch.autocast(embeddings.device.type, enabled=False):
-            x = prepared(embeddings, self.normalize)
-            near = negatives.nearest(x, labels, self.synthesis, self.points, self.normalize)
-            losses = torch.relu(near.positive + self.margin - near.distance) * near.exists
-            count = near.exists.sum().clamp(min=1)
-            self.last = {"active_share": (losses.detach() > 0).sum() / count}
-            return losses.sum() / count
+        x = prepared(embeddings, self.normalize)
+        near = negatives.nearest(x, labels, self.synthesis, self.points, self.normalize)
+        losses = torch.relu(near.positive + self.margin - near.distance) * near.exists
+        count = near.exists.sum().clamp(min=1)
+        self.last = {"active_share": (losses.detach() > 0).sum() / count}
+        return losses.sum() / count

@@ -82,12 +82,13 @@ def hardest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
     assert synthesis in SYNTHESES[1:], synthesis
     pairs = positive_pairs(labels)
     x1, x2 = embeddings[pairs.first], embeddings[pairs.second]
-    if synthesis == "loop":
-        negative = geodesic.arcs(x1, x2, x1, x2).distance
-    elif synthesis == "loop_linear":
-        negative = geodesic.segments(x1, x2, x1, x2).distance
-    else:
-        negative = _expanded(x1, x2, points, normalize)
+    with torch.autocast(embeddings.device.type, enabled=False):
+        if synthesis == "loop":
+            negative = geodesic.arcs(x1, x2, x1, x2).distance
+        elif synthesis == "loop_linear":
+            negative = geodesic.segments(x1, x2, x1, x2).distance
+        else:
+            negative = _expanded(x1, x2, points, normalize)
     classes = labels[pairs.first]
     mask = (classes[:, None] != classes) & pairs.valid[:, None] & pairs.valid
     return Hardest(pairs, between(embeddings, pairs.first, pairs.second), negative, mask)
@@ -125,7 +126,8 @@ def nearest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
 def squared_distances(embeddings: Tensor) -> Tensor:
     """(N, D) -> (N, N), detached and not clamped: to choose by."""
     squares = embeddings.square().sum(1)
-    return squares[:, None] + squares - 2 * embeddings @ embeddings.T
+    with torch.autocast(embeddings.device.type, enabled=False):
+        return squares[:, None] + squares - 2 * embeddings @ embeddings.T
 
 
 def without(distances: Tensor, mask: Tensor, sign: int = 1) -> Tensor:
