@@ -1,0 +1,38 @@
+"""Optuna's storage for a study: a journal file, which `optuna-dashboard <file>` shows while the sweep runs.
+
+One writer appends to it (the sweep holds the study alone). A trial costs about 4 ms there, 25 ms in SQLite.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import optuna
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+
+
+def open_storage(path: Path) -> optuna.storages.BaseStorage:
+    """Open or begin a journal, after removing what a killed process left: its lock, and a line cut short.
+
+    The journal holds nothing that the store of trials could not give again: one that cannot be read is set aside.
+    """
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_name(path.name + ".lock").unlink(missing_ok=True)
+    if path.is_file():
+        content = path.read_bytes()
+        if not content.endswith(b"\n"):
+            path.write_bytes(content[: content.rfind(b"\n") + 1])
+    try:
+        return _journal(path)
+    except Exception:
+        path.replace(path.with_name(path.name + ".unreadable"))
+        return _journal(path)
+
+
+def _journal(path: Path) -> optuna.storages.BaseStorage:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return JournalStorage(JournalFileBackend(str(path)))

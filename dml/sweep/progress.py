@@ -1,0 +1,169 @@
+"""A sweep's progress: a live table on a terminal, a plain line elsewhere, and a small file for `dml.sweep.status`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from dml.sweep.plan import Job, Plan
+from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome
+from dml.training.checkpoint import replacing
+
+LINE_SECONDS = 10.0  # between two plain lines
+TICK_SECONDS = 1.0
+
+
+class Tracked(Protocol):
+    """What sends records to the tracking server."""
+
+    @property
+    def unsent(self) -> int:
+        """Records that wait."""
+        ...
+
+
+class Progress:
+    """Counts what ends, and shows it from a thread of its own.
+
+    Parameters
+    ----------
+    study : the study's name.
+    path : the status file.
+    slots : trials at once, for the estimate of the time left.
+    """
+
+    def __init__(self, study: str, path: Path, slots: Callable[[], int] = lambda: 1):
+        self._study, self._path, self.slots = study, path, slots
+        self._plan: Plan | None = None
+        self._counts = {FINISHED: 0, FAILED: 0, PRUNED: 0}
+        self._reused = self._resumed = 0
+        self._seconds: list[float] = []
+        self._best: dict[str, float] = {}
+        self._started = time.time()
+        self._state = "starting"
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
+        self._tracking: Tracked | None = None
+
+    def watch(self, plan: Plan, tracking: Tracked) -> None:
+        """Begin to show a plan's trials, and how many records wait for the tracking server."""
+        self._plan, self._tracking, self._state = plan, tracking, "running"
+        self._thread.start()
+
+    def ended(self, job: Job, outcome: Outcome, reused: bool) -> None:
+        """A trial ended."""
+        self._counts[outcome.status] += 1
+        self._reused += reused
+        if not reused:
+            self._seconds.append(outcome.seconds)
+        if job.phase == "tune" and outcome.status == FINISHED:
+            value = outcome.scores.get(self._plan.objective(job)) if self._plan else None
+            if value is not None:
+                self._best[job.cell.name] = max(value, self._best.get(job.cell.name, value))
+
+    def resumed(self) -> None:
+        """A worker died, and its trial is resumed."""
+        self._resumed += 1
+
+    def close(self, state: str) -> None:
+        """Show the end."""
+        self._state = state
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state as plain values."""
+        plan = self._plan
+        ended, total = sum(self._counts.values()), plan.total if plan else 0
+        cells = plan.cells if plan else []
+        left = None
+        if self._seconds and plan:
+            left = sum(self._seconds) / len(self._seconds) * max(0, total - ended) / max(1, self.slots())
+        return {
+            "study": self._study,
+            "state": self._state,
+            "cells": len(cells),
+            "cells_done": sum(cell.done for cell in cells),
+            "trials": total,
+            **self._counts,
+            "reused": self._reused,
+            "resumed": self._resumed,
+            "running": len(plan.running) if plan else 0,
+            "unsent": self._tracking.unsent if self._tracking else 0,
+            "elapsed": time.time() - self._started,
+            "left": left,
+            "best": dict(sorted(self._best.items(), key=lambda item: -item[1])),
+            "updated": time.time(),
+        }
+
+    def _show(self) -> None:
+        console = Console(stderr=False)
+        if console.is_terminal:
+            with Live(console=console, refresh_per_second=2, get_renderable=lambda: table(self.snapshot())):
+                while not self._stop.wait(TICK_SECONDS):
+                    self._write()
+        else:
+            last = time.monotonic()
+            while not self._stop.wait(TICK_SECONDS):
+                self._write()
+                if time.monotonic() - last >= LINE_SECONDS:
+                    last = time.monotonic()
+                    print(line(self.snapshot()), flush=True)
+            print(line(self.snapshot()), flush=True)
+        self._write()
+
+    def _write(self) -> None:
+        try:
+            with replacing(self._path) as temporary:
+                temporary.write_text(json.dumps(self.snapshot()), encoding="utf-8")
+        except OSError as error:  # a full disk stops the sweep where something is lost by it, not here
+            print(f"status file: {error}", file=sys.stderr)
+
+
+def line(now: dict[str, Any]) -> str:
+    """One line of text."""
+    left = f", about {_duration(now['left'])} left" if now["left"] and now["state"] == "running" else ""
+    best = next(iter(now["best"].items()), None)
+    said = [
+        f"{now['cells_done']}/{now['cells']} cells",
+        f"{now[FINISHED] + now[FAILED] + now[PRUNED]}/{now['trials']} trials",
+        f"{now['running']} running" if now["state"] == "running" else now["state"],
+    ]
+    said += [f"{now[name]} {word}" for name, word in _NOTES.items() if now[name]]
+    if best:
+        said.append(f"best {best[1]:.3f} ({best[0]})")
+    return f"{now['study']}: {', '.join(said)}; {_duration(now['elapsed'])}{left}"
+
+
+def table(now: dict[str, Any]) -> Table:
+    """The same as a table, with the best cells so far."""
+    shown = Table(title=line({**now, "best": {}}), title_justify="left", show_header=bool(now["best"]), expand=False)
+    shown.add_column("best cells so far, by validation score")
+    shown.add_column("score", justify="right")
+    for name, score in list(now["best"].items())[:8]:
+        shown.add_row(name, f"{score:.3f}")
+    return shown
+
+
+_NOTES = {
+    FAILED: "failed",
+    PRUNED: "pruned",
+    "reused": "already done",
+    "resumed": "resumed after a worker died",
+    "unsent": "waiting to be sent to MLflow",
+}
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))

@@ -1,0 +1,151 @@
+"""What a cell tries next: Optuna's proposals, the same ones whatever the timing of the machine.
+
+A cell's trials come in rounds. The first round is drawn at random (TPE's start-up), each later one (an eighth of the
+budget) is proposed from what all earlier rounds gave, by a sampler seeded with the cell and the trial's number. A round
+is asked for as a whole before any of its trials ends, so proposals do not depend on which worker was faster, nor on
+whether the sweep was interrupted: Optuna's storage could be deleted, and the same proposals would come again.
+`random` and `grid` do not look at results; without a pruner all their trials are one round.
+
+A trial is pruned by Optuna's pruner against the trials of earlier rounds of its own cell, for the same reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import optuna
+from optuna.trial import Trial, TrialState
+
+from dml.config import SearchSpec
+from dml.seeding import derive
+from dml.sweep.space import grid
+from dml.sweep.store import FINISHED, PRUNED, Outcome
+from dml.types import Choice, LogUniform, Space
+
+STARTUP = 10  # the most trials of the first round, TPE's own default
+
+
+class Proposals:
+    """One cell's Optuna study.
+
+    Parameters
+    ----------
+    search : the study's search section.
+    spaces : the cell's searched settings, at least one.
+    name : the Optuna study's name, unique in the storage for all that decides a result.
+    cell : the cell's name, which seeds its proposals.
+    """
+
+    def __init__(
+        self,
+        search: SearchSpec,
+        spaces: Mapping[str, Space],
+        name: str,
+        cell: str,
+        storage: optuna.storages.BaseStorage,
+    ):
+        self._search, self._spaces, self._cell = search, spaces, cell
+        self._grid = grid(spaces, search.trials) if search.sampler == "grid" else []
+        self.total = len(self._grid) if self._grid else search.trials
+        self._study = optuna.create_study(storage=storage, study_name=name, direction="maximize", load_if_exists=True)
+        self._known = self._study.get_trials(deepcopy=False)
+        self._live: dict[int, Trial] = {}
+
+    def rounds(self) -> list[range]:
+        """The numbers of each round's trials."""
+        if self._search.sampler != "tpe" and self._search.pruner == "none":
+            return [range(self.total)]
+        first = min(self.total, STARTUP, max(2, self.total // 2))
+        size = max(1, self.total // 8)
+        return [range(first), *(range(n, min(n + size, self.total)) for n in range(first, self.total, size))]
+
+    def ask(self, number: int) -> dict[str, Any]:
+        """The settings of a trial. One that an interrupted sweep left is taken up with the settings that it had."""
+        known = self._known[number] if number < len(self._known) else None
+        if known is not None and known.state.is_finished():
+            return dict(known.params)
+        self._study.sampler = self._sampler(number)
+        if known is not None and known.state == TrialState.RUNNING:
+            trial = Trial(self._study, known._trial_id)
+        else:
+            if self._grid and known is None:
+                self._study.enqueue_trial(self._grid[number])
+            trial = self._study.ask()
+        assert trial.number == number, f"cell {self._cell}: asked for trial {number}, got {trial.number}"
+        self._live[number] = trial
+        return {name: _suggest(trial, name, space) for name, space in self._spaces.items()}
+
+    def report(self, number: int, step: int, value: float) -> None:
+        """Show a running trial's score in Optuna's storage."""
+        if number in self._live and math.isfinite(value):
+            self._live[number].report(value, step)
+
+    def tell(self, number: int, outcome: Outcome, value: float | None, key: str) -> None:
+        """Record how a trial ended; telling twice changes nothing."""
+        if number not in self._live:
+            return
+        trial = self._live.pop(number)
+        trial.set_user_attr("key", key)
+        if outcome.status == FINISHED:
+            self._study.tell(trial, value)
+        elif outcome.status == PRUNED:
+            trial.set_user_attr("outcome", asdict(outcome))
+            self._study.tell(trial, state=TrialState.PRUNED)
+        else:
+            trial.set_user_attr("error", outcome.error)
+            self._study.tell(trial, state=TrialState.FAIL)
+
+    def pruned(self, number: int) -> Outcome | None:
+        """The outcome of a trial that this search pruned earlier. It belongs to the search, not to the store."""
+        known = self._known[number] if number < len(self._known) else None
+        return Outcome(**known.user_attrs["outcome"]) if known and known.state == TrialState.PRUNED else None
+
+    def note(self, number: int, text: str) -> None:
+        """Leave a word with a trial that stays open, to be tried again by another run."""
+        if number in self._live:
+            self._live.pop(number).set_user_attr("error", text)
+
+    def _sampler(self, number: int) -> optuna.samplers.BaseSampler:
+        seed = derive(self._search.seed, f"{self._cell}/{number}") % 2**32
+        if self._search.sampler == "tpe":
+            return optuna.samplers.TPESampler(seed=seed, n_startup_trials=len(self.rounds()[0]), constant_liar=True)
+        return optuna.samplers.RandomSampler(seed=seed)
+
+
+class Pruning:
+    """Whether one trial should stop: Optuna's pruner over the curves of earlier rounds, replayed in their order.
+
+    Parameters
+    ----------
+    pruner : `median` or `halving`.
+    earlier : the curves {step: objective} of the cell's trials of earlier rounds, and whether each ran to its end.
+    every : training steps between two evaluations.
+    """
+
+    def __init__(self, pruner: str, earlier: list[tuple[Mapping[int, float], bool]], every: int):
+        kinds = {
+            "median": lambda: optuna.pruners.MedianPruner(n_startup_trials=2),
+            "halving": lambda: optuna.pruners.SuccessiveHalvingPruner(min_resource=every, reduction_factor=2),
+        }
+        study = optuna.create_study(direction="maximize", pruner=kinds[pruner]())
+        for curve, whole in earlier:
+            trial = study.ask()
+            for step, value in sorted(curve.items()):
+                trial.report(value, step)
+                trial.should_prune()
+            study.tell(trial, curve[max(curve)] if whole else None, TrialState.COMPLETE if whole else TrialState.PRUNED)
+        self._trial = study.ask()
+
+    def should_stop(self, step: int, value: float) -> bool:
+        """Whether the trial, with this score at this step, is not worth its time."""
+        self._trial.report(value, step)
+        return self._trial.should_prune()
+
+
+def _suggest(trial: Trial, name: str, space: Space) -> Any:
+    if isinstance(space, Choice):
+        return trial.suggest_categorical(name, space.options)
+    return trial.suggest_float(name, space.low, space.high, log=isinstance(space, LogUniform))

@@ -1,0 +1,51 @@
+"""Files at a URI that every node of a cluster sees: S3, Google Cloud Storage, HDFS, or a mounted folder (`file://`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyarrow import fs
+
+
+class Remote:
+    """A folder at a URI.
+
+    Parameters
+    ----------
+    uri : such as `s3://bucket/sweeps` or `file:///mnt/shared/sweeps`.
+
+    Raises
+    ------
+    ValueError : not a URI that Arrow's filesystems know.
+    """
+
+    def __init__(self, uri: str):
+        try:
+            self._files, self._root = fs.FileSystem.from_uri(uri)
+        except Exception as error:
+            raise ValueError(
+                f"resources.storage {uri!r}: {error}; expected s3://, gs://, hdfs:// or file://"
+            ) from error
+
+    def pull(self, source: str, target: Path) -> None:
+        """Copy all files below `source` into a local folder; nothing happens where there are none."""
+        source = f"{self._root}/{source}"
+        if self._files.get_file_info(source).type == fs.FileType.Directory:
+            fs.copy_files(source, str(target), source_filesystem=self._files)
+
+    def push(self, source: Path, target: str) -> None:
+        """Copy a local folder's files below `target`, and remove those there that it no longer has.
+
+        The result comes last: whoever finds it finds everything else.
+        """
+        target = f"{self._root}/{target}"
+        here = [p for p in source.rglob("*") if p.is_file() and p.name != "lock" and not p.name.startswith(".")]
+        for path in sorted(here, key=lambda p: (p.name in ("result.json", "failed.json"), str(p))):
+            to = f"{target}/{path.relative_to(source).as_posix()}"
+            self._files.create_dir(to.rpartition("/")[0], recursive=True)
+            fs.copy_files(str(path), to, destination_filesystem=self._files)
+        kept = {f"{target}/{path.relative_to(source).as_posix()}" for path in here}
+        there = self._files.get_file_info(fs.FileSelector(target, recursive=True, allow_not_found=True))
+        for info in there:
+            if info.type == fs.FileType.File and info.path not in kept:
+                self._files.delete_file(info.path)

@@ -1,0 +1,101 @@
+"""A sweep's trials as a table, and its summary as flat numbers."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import pandas as pd
+
+from dml.config import Study
+from dml.sweep.plan import Job, Plan
+from dml.sweep.store import FINISHED, Outcome
+
+PACKAGES = ("torch", "torchvision", "numpy", "ray", "optuna", "mlflow")
+
+
+def trials_frame(study: Study, plan: Plan) -> pd.DataFrame:
+    """One row a trial that ended, by (cell, phase, number) in the study's order; one float column a score."""
+    rows = [row(study, plan, job, outcome) for job, outcome in plan.ended()]
+    scores = pd.DataFrame([dict(outcome.scores) for _, outcome in plan.ended()], dtype="float64")
+    return pd.concat([pd.DataFrame(rows), scores], axis=1)
+
+
+def row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]:
+    """A trial's row without its scores."""
+    return {
+        "key": job.key,
+        "study": study.name,
+        "cell": job.cell.name,
+        "phase": job.phase,
+        "number": job.number,
+        "seed": job.seed,
+        "status": outcome.status,
+        "error": outcome.error,
+        "dataset": job.cell.dataset,
+        "noise": job.cell.noise,
+        "rate": job.cell.rate,
+        "loss": job.cell.loss.name,
+        "positives": job.cell.positives,
+        "negatives": job.cell.negatives,
+        "settings": json.dumps(flat_settings(job), sort_keys=True),
+        "objective": float(outcome.scores.get(plan.objective(job), float("nan"))),
+        "seconds": outcome.seconds,
+        "curve": json.dumps(outcome.curve),
+        "diagnostics": json.dumps(dict(outcome.diagnostics)),
+        "started": outcome.started,
+        "host": outcome.host,
+    }
+
+
+def flat_settings(job: Job) -> dict[str, Any]:
+    """A trial's loss and miner settings, fixed and searched, as `loss.margin`."""
+    miner = (job.spec.miner or {}).get("settings", {})
+    flat = {f"loss.{key}": value for key, value in job.spec.loss["settings"].items()}
+    return {**flat, **{f"miner.{key}": value for key, value in miner.items()}, **job.settings}
+
+
+def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """What ran, with which code, and each cell's mean score on the test set."""
+    done = frame[(frame["phase"] == "confirm") & (frame["status"] == FINISHED)]
+    return {
+        "study": study.name,
+        "cells": counts["cells"],
+        "trials": len(frame),
+        **{status: int((frame["status"] == status).sum()) for status in ("finished", "failed", "pruned")},
+        "already_done": counts["reused"],
+        "resumed": counts["resumed"],
+        "seconds": round(seconds, 1),
+        "training_seconds": round(float(frame["seconds"].sum()), 1),
+        "score": {cell: float(value) for cell, value in done.groupby("cell", sort=False)["objective"].mean().items()},
+        "git_commit": git_commit(),
+        "command": " ".join(sys.argv),
+        "versions": {"python": platform.python_version(), **versions()},
+    }
+
+
+@cache
+def git_commit() -> str:
+    """The commit of the code that runs, `-dirty` where files differ from it; empty outside a repository."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages that decide numbers or drive the sweep."""
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

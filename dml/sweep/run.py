@@ -1,0 +1,168 @@
+"""A study's sweep: every cell tuned at the same budget and confirmed with every seed, in one Ray Tune run.
+
+What ended is in the store before anything else is done with it, so a sweep that is killed at any moment is simply run
+again: finished trials are taken from the store, half-done ones go on from their checkpoints.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dml.config import Study
+from dml.sweep import cluster
+from dml.sweep.optuna_storage import open_storage
+from dml.sweep.plan import Job, Plan
+from dml.sweep.progress import Progress
+from dml.sweep.results import summarize, trials_frame
+from dml.sweep.specs import Describe
+from dml.sweep.store import Outcome, TrialStore, only_sweep
+from dml.sweep.trial import TRAINER, find_trainer
+from dml.sweep.writer import NoWriter, Writer, open_writer
+from dml.training.checkpoint import replacing
+
+
+def run_study(
+    study: Study,
+    data_root: Path,
+    store: Path,
+    out: Path,
+    tracking: str | None = None,
+    trainer: str = TRAINER,
+    describe: Describe | None = None,
+) -> pd.DataFrame:
+    """Run what is missing of a study, and write `out/trials.parquet` and `out/summary.json`.
+
+    Parameters
+    ----------
+    study : what is compared.
+    data_root : the folder with the data stages' outputs (`data/<study>`).
+    store : where trials are kept, shared by all studies.
+    out : the folder for the results.
+    tracking : MLflow's backend; none: `MLFLOW_TRACKING_URI`, or SQLite in the working directory; `off`: no tracking.
+    trainer : dotted path of the class that runs a trial, a `dml.sweep.trial.Trainer`.
+    describe : digests of the data that a trial sees; none: `dml.training.data.describe`.
+
+    Returns
+    -------
+    One row a trial, in the study's order: the content of `trials.parquet`.
+
+    Raises
+    ------
+    ConnectionError : the tracking server or the cluster cannot be reached; nothing has run then.
+    OSError : a full disk. What ended is kept.
+    KeyboardInterrupt : after Ctrl-C or SIGTERM, once all workers have stopped.
+    """
+    started = time.time()
+    data_root, store, out = Path(data_root).resolve(), Path(store).resolve(), Path(out)
+    find_trainer(trainer)
+    if describe is None:
+        describe = _describe(data_root)
+    with only_sweep(store, study.name):
+        progress = Progress(study.name, store / "sweeps" / f"{study.name}.json")
+        trials = TrialStore(store, study.resources.storage)
+        writer = open_writer(study, store, tracking, describe)
+        state = "failed"
+        try:
+            plan = Plan(study, trials, describe, open_storage(store / "sweeps" / f"{study.name}.journal"))
+            progress.watch(plan, writer)
+            plan.start(lambda job, outcome, reused: _ended(plan, progress, writer, job, outcome, reused))
+            if not plan.finished:
+                _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress)
+            writer.best_model(plan)
+            state = "finished"
+        except KeyboardInterrupt:
+            state = "interrupted"
+            raise
+        finally:
+            progress.close(state)
+            writer.close(state)
+        frame = trials_frame(study, plan)
+        summary = summarize(study, frame, progress.snapshot(), time.time() - started)
+        with replacing(out / "trials.parquet") as temporary:
+            frame.to_parquet(temporary, index=False)
+        with replacing(out / "summary.json") as temporary:
+            temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    return frame
+
+
+def _describe(data_root: Path) -> Describe:
+    from dml.training.data import describe
+
+    return lambda *asked: describe(data_root, *asked)
+
+
+def _ended(plan: Plan, progress: Progress, writer: Writer | NoWriter, job: Job, outcome: Outcome, reused: bool) -> None:
+    progress.ended(job, outcome, reused)
+    writer.trial(plan, job, outcome)
+
+
+def _run_trials(plan: Plan, shared: dict[str, Any], progress: Progress) -> None:
+    """One Ray Tune run, until the plan is finished."""
+    resources = plan.study.resources
+    cluster.connect(resources)
+    from ray import tune
+
+    from dml.sweep.search import CellSearcher, PlanStopper, Watch
+    from dml.sweep.trial import TrialWorker
+
+    cluster.check(resources)
+    slots = cluster.slots(resources)
+    progress.slots = slots
+    device = "cuda" if resources.gpus_per_trial else "cpu"
+    shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": device, "path": list(sys.path)}
+    stopper = PlanStopper(plan)
+    searcher = CellSearcher(plan, shared, slots, stopper)
+    scratch = tempfile.mkdtemp(prefix="dml-")
+    try:
+        with _stopping_on_signals(stopper.stop):
+            tune.run(
+                tune.with_resources(TrialWorker, {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial}),
+                name="sweep",
+                search_alg=searcher,
+                num_samples=-1,
+                stop=stopper,
+                callbacks=[Watch(searcher, stopper, progress.resumed)],
+                reuse_actors=True,
+                max_failures=resources.max_failures,
+                storage_path=scratch,
+                trial_dirname_creator=lambda trial: trial.trial_id,
+                raise_on_failed_trial=False,
+                verbose=0,
+            )
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    stopper.raise_problem()
+
+
+@contextmanager
+def _stopping_on_signals(stop: Callable[[BaseException], None]) -> Iterator[None]:
+    """Ctrl-C or SIGTERM ends the sweep in order; a second one ends it at once."""
+
+    def first(number: int, frame: object) -> None:
+        print("\nStopping the workers; what ended is kept (again to stop at once).", file=sys.stderr, flush=True)
+        for signal_number in before:
+            signal.signal(signal_number, signal.default_int_handler)
+        stop(KeyboardInterrupt())
+
+    before = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, first)
+    except ValueError:  # not the main thread: signals are the caller's
+        before = {}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,151 @@
+"""The plan as Ray Tune sees it: one searcher for all cells, one stopper, and a callback for workers that died."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import ray
+from ray.tune import Callback, Stopper
+from ray.tune.search import Searcher
+
+from dml.sweep.plan import Job, Plan
+from dml.sweep.store import FAILED, PRUNED, Outcome
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class PlanStopper(Stopper):
+    """Stops a trial that its cell's pruner gives up, and everything when asked to."""
+
+    def __init__(self, plan: Plan):
+        self._plan = plan
+        self.curves: dict[str, list[Any]] = {}  # job id -> [[step, scores], ...] of trials under way
+        self.jobs: dict[str, Job] = {}  # Ray's trial id -> job
+        self.workers: Callable[[], list[Any]] = list  # handles of the workers that train now
+        self._problem: BaseException | None = None
+
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+        job = self.jobs.get(trial_id)
+        if job is None or not result.get("progress"):
+            return False
+        step, scores = json.loads(result["progress"])
+        self.curves.setdefault(job.id, []).append([step, scores])
+        with self.guarded():
+            return self._plan.report(job.id, step, scores) and not result.get("outcome")
+        return False
+
+    def stop(self, problem: BaseException) -> None:
+        """End the sweep; `problem` is raised once all workers have stopped."""
+        self._problem = self._problem or problem
+
+    def stop_all(self) -> bool:
+        if self._problem is None:
+            return False
+        for worker in self.workers():
+            ray.kill(worker)  # a worker that trains would answer only at its next evaluation
+        return True
+
+    def raise_problem(self) -> None:
+        """Raise what ended the sweep, if something did."""
+        if self._problem is not None:
+            raise self._problem
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing: Ray Tune saves a stopper with its own state, which is never used again."""
+        return {}
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """An error in the driver ends the sweep as itself: Ray Tune would turn it into text."""
+        try:
+            yield
+        except Exception as error:
+            self.stop(error)
+
+
+class CellSearcher(Searcher):
+    """Gives Ray Tune the next trial of any cell, as many at once as can run.
+
+    Parameters
+    ----------
+    plan : what to run.
+    shared : the settings that all trials have in common (paths, trainer, device).
+    slots : trials that fit the machine or the cluster now. More would wait in the cluster with a placement group each.
+    stopper : what ends the sweep.
+    """
+
+    def __init__(self, plan: Plan, shared: Mapping[str, Any], slots: Callable[[], int], stopper: PlanStopper):
+        super().__init__()
+        self._plan, self._shared, self._slots, self._stopper = plan, dict(shared), slots, stopper
+
+    def suggest(self, trial_id: str) -> Any:
+        if self._plan.finished:
+            return Searcher.FINISHED
+        if len(self._plan.running) >= self._slots():
+            return None
+        job = self._plan.take()
+        if job is None:
+            return None
+        self._stopper.jobs[trial_id] = job
+        return {**self._shared, "key": job.key, "spec": json.dumps(asdict(job.spec))}
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        """A trial ended by itself or was pruned. An error is settled by `Watch`, which knows its text."""
+        job = self._stopper.jobs.get(trial_id)
+        if error or job is None:
+            return
+        del self._stopper.jobs[trial_id]
+        curve = self._stopper.curves.pop(job.id, [])
+        found = json.loads(result["outcome"]) if result and result.get("outcome") else None
+        if found is None:
+            seconds = float((result or {}).get("time_total_s", 0.0))
+            self._end(job, Outcome(PRUNED, curve[-1][1] if curve else {}, curve, seconds=seconds))
+        elif found["errno"] in FULL:
+            self._stopper.stop(OSError(found["errno"], os.strerror(found["errno"]), str(self._plan.store.root)))
+        else:
+            self._end(job, Outcome(**found))
+
+    def fail(self, trial_id: str, text: str) -> None:
+        """A trial's workers died more often than the study allows."""
+        job = self._stopper.jobs.pop(trial_id, None)
+        if job is not None:
+            self._stopper.curves.pop(job.id, None)
+            self._end(job, Outcome(FAILED, error=text, lasting=False))
+
+    def _end(self, job: Job, outcome: Outcome) -> None:
+        with self._stopper.guarded():
+            self._plan.end(job.id, outcome)
+
+    def save(self, checkpoint_path: str) -> None:
+        """Nothing: the plan is rebuilt from the store."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Nothing: the plan is rebuilt from the store."""
+
+
+class Watch(Callback):
+    """Tells the plan of trials whose workers died, and the stopper which workers there are."""
+
+    def __init__(self, searcher: CellSearcher, stopper: PlanStopper, on_resume: Callable[[], None]):
+        self._searcher, self._on_resume = searcher, on_resume
+        self._trials: list[Any] = []
+        stopper.workers = self._workers
+
+    def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
+        self._trials = trials
+
+    def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        self._searcher.fail(trial.trial_id, f"the trial's worker died too often; at last:\n{trial.get_error()}")
+
+    def on_trial_recover(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        self._on_resume()
+
+    def _workers(self) -> list[Any]:
+        found = (trial.temporary_state.ray_actor for trial in self._trials if trial.status == trial.RUNNING)
+        return [worker for worker in found if worker is not None]

@@ -1,0 +1,7 @@
+"""What MLflow runs to load a logged model (`models from code`)."""
+
+import mlflow
+
+from dml.tracking.pyfunc import EmbeddingModel
+
+mlflow.models.set_model(EmbeddingModel())

@@ -1,0 +1,96 @@
+"""Studies and folders for the sweep's tests; `toy` and `driver` are helpers beside this file."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from dml.config import Study  # noqa: E402
+
+
+@pytest.fixture
+def toy_study() -> Callable[..., Study]:
+    """A study of two losses whose trials are toys; keyword arguments override its sections."""
+    from driver import study
+
+    return study
+
+
+@pytest.fixture
+def workplace(tmp_path: Path) -> Iterator[Workplace]:
+    """A folder in which sweeps run as processes of their own."""
+    place = Workplace(tmp_path)
+    yield place
+    place.end()
+
+
+class Workplace:
+    """Runs `driver.py` in a folder, and can read what it leaves."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._processes: list[subprocess.Popen[str]] = []
+        self.orders()
+
+    def orders(self, **orders: Any) -> None:
+        """What the toys do from now on."""
+        (self.folder / "toy.json").write_text(json.dumps(orders))
+
+    def start(self, environment: dict[str, str] | None = None, **overrides: Any) -> subprocess.Popen[str]:
+        """Start a sweep in a process group of its own; `overrides` are the study's sections."""
+        process = subprocess.Popen(
+            [sys.executable, str(HERE / "driver.py"), str(self.folder), json.dumps(overrides)],
+            cwd=self.folder,
+            env={**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._processes.append(process)
+        return process
+
+    def sweep(self, environment: dict[str, str] | None = None, **overrides: Any) -> str:
+        """Run a sweep to its end and return what it printed."""
+        process = self.start(environment, **overrides)
+        text, _ = process.communicate(timeout=200)
+        assert process.returncode == 0, text
+        return text
+
+    def log(self) -> list[str]:
+        """What the toys wrote: `<pid> <loss>-<phase>-<key> begin|resume N|close`."""
+        path = self.folder / "steps.log"
+        return path.read_text().splitlines() if path.is_file() else []
+
+    def wait(self, condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+        """Wait until something is true, and return it."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            found = condition()
+            if found:
+                return found
+            time.sleep(0.05)
+        raise AssertionError(f"not within {seconds} s; the toys wrote {self.log()}")
+
+    def results(self) -> set[str]:
+        """Keys of the trials that finished."""
+        return {path.parent.name for path in self.folder.glob("store/trials/*/result.json")}
+
+    def end(self) -> None:
+        """End what is still running, with all its children."""
+        for process in self._processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()

@@ -1,0 +1,172 @@
+import itertools
+
+import optuna
+import pytest
+import toy
+
+from dml.sweep.plan import Plan
+from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome, TrialStore
+
+
+def score(job):
+    margin = job.settings.get("loss.margin", 0.2)
+    name = "validation" if job.phase == "tune" else "test"
+    return {f"{name}/fine/recall@1": 1 - (margin - 0.3) ** 2}
+
+
+def start(study, store, storage=None):
+    ended = []
+    plan = Plan(study, store, toy.describe, storage or optuna.storages.InMemoryStorage())
+    plan.start(lambda job, outcome, reused: ended.append((job, outcome, reused)))
+    return plan, ended
+
+
+def finish(plan, keep=True, limit=None):
+    """Run everything that is ready, one trial at a time; returns what ran."""
+    ran = []
+    while not plan.finished and len(ran) != limit:
+        job = plan.take()
+        outcome = Outcome(FINISHED, score(job), [[10, score(job)]], seconds=1.0)
+        if keep:
+            plan.store.write(job.key, outcome)
+        ran.append(job)
+        plan.end(job.id, outcome)
+    return ran
+
+
+def identity(job):
+    return job.cell.name, job.phase, job.number
+
+
+def test_every_cell_has_its_budget_then_its_seeds(toy_study, tmp_path):
+    plan, ended = start(toy_study(), TrialStore(tmp_path))
+    assert plan.total == 2 * (3 + 2)
+    finish(plan)
+    expected = itertools.product(
+        [cell.name for cell in toy_study().cells()],
+        [("tune", 0), ("tune", 1), ("tune", 2), ("confirm", 0), ("confirm", 1)],
+    )
+    assert [identity(job) for job, _ in plan.ended()] == [(cell, *rest) for cell, rest in expected]
+    assert sorted(identity(job) for job, _, _ in ended) == sorted(identity(job) for job, _ in plan.ended())
+
+
+def test_the_best_settings_on_validation_classes_are_confirmed(toy_study, tmp_path):
+    plan, _ = start(toy_study(), TrialStore(tmp_path))
+    finish(plan)
+    for state in plan.cells:
+        best = max(state.tuned.values(), key=lambda pair: pair[1].scores["validation/fine/recall@1"])
+        assert all(job.settings == best[0].settings for job, _ in state.confirmed.values())
+        assert [job.seed for job, _ in state.confirmed.values()] == [0, 1]
+
+
+def test_a_finished_trial_is_never_run_again(toy_study, tmp_path):
+    plan, _ = start(toy_study(), TrialStore(tmp_path))
+    ran = finish(plan)
+    again, ended = start(toy_study(), TrialStore(tmp_path))
+    assert again.finished
+    assert all(reused for _, _, reused in ended)
+    assert {j.key for j, _ in again.ended()} == {j.key for j in ran}
+    assert [(j.key, o) for j, o in again.ended()] == [(j.key, o) for j, o in plan.ended()]
+
+
+@pytest.mark.parametrize(
+    ("change", "new"),
+    [
+        ({"losses": ["triplet", "contrastive", "multi_similarity"]}, 5),
+        ({"noise": [{"model": "uniform", "rates": [0.0, 0.3]}]}, 10),
+        ({"seeds": [0, 1, 2]}, 2),
+        ({"name": "another", "title": "Another"}, 0),
+        ({"resources": {"concurrent": 1}}, 0),
+    ],
+)
+def test_only_what_is_new_runs(toy_study, tmp_path, change, new):
+    finish(start(toy_study(), TrialStore(tmp_path))[0])
+    plan, _ = start(toy_study(**change), TrialStore(tmp_path))
+    assert len(finish(plan)) == new
+
+
+@pytest.mark.parametrize("cut", range(11))
+def test_an_interrupted_sweep_ends_like_an_uninterrupted_one(toy_study, tmp_path, cut):
+    whole, _ = start(toy_study(), TrialStore(tmp_path / "whole"))
+    finish(whole)
+    storage = optuna.storages.InMemoryStorage()
+    finish(start(toy_study(), TrialStore(tmp_path / "cut"), storage)[0], limit=cut)
+    plan, _ = start(toy_study(), TrialStore(tmp_path / "cut"), storage)
+    assert len(finish(plan)) == 10 - cut
+    assert [(j.key, j.settings) for j, _ in plan.ended()] == [(j.key, j.settings) for j, _ in whole.ended()]
+
+
+def test_trials_with_one_key_run_once(toy_study, tmp_path):
+    study = toy_study(losses=[{"name": "triplet", "search": {"margin": {"choice": [0.1, 0.3]}}}], search={"trials": 8})
+    plan, _ = start(study, TrialStore(tmp_path))
+    ran = finish(plan)
+    assert len({job.key for job in ran}) == len(ran) <= 2 + 2
+    assert len(list(plan.ended())) == 8 + 2
+
+
+def test_a_failed_trial_fails_alone(toy_study, tmp_path):
+    plan, _ = start(toy_study(), TrialStore(tmp_path))
+    broken = plan.take()
+    plan.end(broken.id, Outcome(FAILED, error="a traceback"))
+    finish(plan)
+    rows = {identity(job): outcome for job, outcome in plan.ended()}
+    assert len(rows) == 10
+    assert rows.pop(identity(broken)).error == "a traceback"
+    assert all(outcome.status == FINISHED for outcome in rows.values())
+
+
+def test_a_cell_whose_trials_all_fail_is_not_confirmed(toy_study, tmp_path):
+    plan, _ = start(toy_study(), TrialStore(tmp_path))
+    while not plan.finished:
+        job = plan.take()
+        failed = job.cell.loss.name == "triplet"
+        plan.end(job.id, Outcome(FAILED, error="nan") if failed else Outcome(FINISHED, score(job)))
+    assert {(job.cell.loss.name, job.phase) for job, _ in plan.ended()} == {
+        ("triplet", "tune"),
+        ("contrastive", "tune"),
+        ("contrastive", "confirm"),
+    }
+
+
+def test_a_failure_that_may_not_come_again_is_tried_again(toy_study, tmp_path):
+    storage = optuna.storages.InMemoryStorage()
+    store = TrialStore(tmp_path)
+    plan, _ = start(toy_study(), store, storage)
+    unlucky, doomed = plan.take(), plan.take()
+    plan.end(unlucky.id, Outcome(FAILED, error="a full disk", lasting=False))
+    lasting = Outcome(FAILED, error="nan")
+    store.write(doomed.key, lasting)
+    plan.end(doomed.id, lasting)
+    finish(plan)
+    again, _ = start(toy_study(), store, storage)
+    assert identity(finish(again)[0]) == identity(unlucky)
+    rows = {identity(job): outcome.status for job, outcome in again.ended()}
+    assert [i for i, status in rows.items() if status == FAILED] == [identity(doomed)]
+
+
+@pytest.mark.parametrize("scores", [{}, {"validation/fine/recall@1": float("nan")}])
+def test_a_trial_without_its_objective_failed(toy_study, tmp_path, scores):
+    plan, ended = start(toy_study(), TrialStore(tmp_path))
+    plan.end(plan.take().id, Outcome(FINISHED, scores))
+    assert ended[0][1].status == FAILED
+    assert "validation/fine/recall@1" in ended[0][1].error
+
+
+def test_fixed_runs_no_search(toy_study, tmp_path):
+    plan, _ = start(toy_study(search={"sampler": "fixed"}), TrialStore(tmp_path))
+    ran = finish(plan)
+    assert [(job.phase, job.settings) for job in ran] == [("confirm", {})] * 4
+
+
+def test_pruned_by_its_own_cell_only(toy_study, tmp_path):
+    storage = optuna.storages.InMemoryStorage()
+    study = toy_study(search={"trials": 8, "pruner": "median"}, losses=["triplet"])
+    plan, _ = start(study, TrialStore(tmp_path), storage)
+    finish(plan, limit=4)
+    job = plan.take()
+    assert plan.report(job.id, 10, {"validation/fine/recall@1": -5.0})
+    plan.end(job.id, Outcome(PRUNED, {"validation/fine/recall@1": -5.0}, [[10, {"validation/fine/recall@1": -5.0}]]))
+    good = plan.take()
+    assert not plan.report(good.id, 10, {"validation/fine/recall@1": 2.0})
+    _, ended = start(study, TrialStore(tmp_path), storage)
+    assert [outcome.status for _, outcome, _ in ended] == [FINISHED] * 4 + [PRUNED]

@@ -1,0 +1,107 @@
+import shutil
+import time
+
+import mlflow
+import pytest
+
+from dml.tracking.tracker import Tracker, TrackingError
+
+
+def record(n=0, **changes):
+    base = {
+        "name": f"run-{n}",
+        "status": "FINISHED",
+        "params": {"loss": "triplet", "loss.margin": 0.1 * n, "none": None},
+        "tags": {"dml.cell": "cell"},
+        "curve": [[5, {"validation/fine/recall@1": 0.5}], [10, {"validation/fine/recall@1": 0.75}]],
+        "metrics": {"objective": 0.75},
+        "start": 1_700_000_000.0,
+        "end": 1_700_000_010.0,
+    }
+    return {**base, **changes}
+
+
+@pytest.fixture(scope="module")
+def empty_database(tmp_path_factory):
+    """MLflow's tables, made once: that takes seconds."""
+    path = tmp_path_factory.mktemp("mlflow") / "empty.db"
+    mlflow.MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture
+def uri(tmp_path, monkeypatch, empty_database):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(empty_database, tmp_path / "mlflow.db")
+    return f"sqlite:///{tmp_path / 'mlflow.db'}"
+
+
+def track(uri, tmp_path, numbers, **settings):
+    tracker = Tracker("study", tmp_path / "spool.jsonl", uri, **settings)
+    for n in numbers:
+        tracker.trial(f"cell|tune|{n}", f"key-{n}", record(n))
+    assert tracker.close("FINISHED", {"finished": len(numbers)}) == 0
+
+
+def runs(uri):
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    experiment = client.get_experiment_by_name("dml")
+    return client, list(client.search_runs([experiment.experiment_id], max_results=1000))
+
+
+def test_a_study_is_a_parent_run_and_a_trial_its_child(uri, tmp_path):
+    track(uri, tmp_path, range(3), tags={"dml.git_commit": "abc"}, datasets={"digits": "123"})
+    client, found = runs(uri)
+    (parent,) = [run for run in found if run.data.tags["dml.kind"] == "study"]
+    children = [run for run in found if run.data.tags["dml.kind"] == "trial"]
+    assert len(children) == 3
+    assert {run.data.tags["mlflow.parentRunId"] for run in children} == {parent.info.run_id}
+    assert {run.info.run_name for run in children} == {"run-0", "run-1", "run-2"}
+    assert {run.info.status for run in found} == {"FINISHED"}
+    assert all(run.data.tags["dml.git_commit"] == "abc" for run in found)
+    assert [d.dataset.digest for d in parent.inputs.dataset_inputs] == ["123"]
+    assert parent.data.metrics == {"finished": 3}
+    (second,) = [run for run in children if run.info.run_name == "run-1"]
+    assert second.data.params == {"loss": "triplet", "loss.margin": "0.1"}
+    history = client.get_metric_history(second.info.run_id, "validation/fine/recall_at_1")
+    assert [(m.step, m.value, m.timestamp) for m in history] == [
+        (5, 0.5, 1_700_000_005_000),
+        (10, 0.75, 1_700_000_010_000),
+    ]
+
+
+def test_a_second_run_doubles_nothing(uri, tmp_path):
+    track(uri, tmp_path, range(3))
+    track(uri, tmp_path, range(5))
+    client, found = runs(uri)
+    assert sorted(run.info.run_name for run in found) == ["run-0", "run-1", "run-2", "run-3", "run-4", "study"]
+    for run in found:
+        if run.data.tags["dml.kind"] == "trial":
+            assert len(client.get_metric_history(run.info.run_id, "validation/fine/recall_at_1")) == 2
+
+
+def test_a_run_that_a_crash_left_half_made_is_completed(uri, tmp_path):
+    track(uri, tmp_path, range(1))
+    client, found = runs(uri)
+    (child,) = [run for run in found if run.data.tags["dml.kind"] == "trial"]
+    client.update_run(child.info.run_id, status="RUNNING")
+    track(uri, tmp_path, range(1))
+    client, found = runs(uri)
+    assert [run.info.status for run in found] == ["FINISHED"] * 2
+    assert len(client.get_metric_history(child.info.run_id, "validation/fine/recall_at_1")) == 2
+
+
+def test_a_record_that_mlflow_refuses_holds_up_nothing(uri, tmp_path, caplog):
+    tracker = Tracker("study", tmp_path / "spool.jsonl", uri)
+    tracker.trial("a", "a", record(params={"x" * 300: 1}))
+    tracker.trial("b", "b", record(1))
+    assert tracker.close() == 0
+    assert "refuses" in caplog.text
+    assert "run-1" in {run.info.run_name for run in runs(uri)[1]}
+
+
+def test_an_unreachable_server_is_named_at_once(tmp_path):
+    started = time.monotonic()
+    with pytest.raises(TrackingError, match=r"http://127\.0\.0\.1:9.*MLFLOW_TRACKING_URI"):
+        Tracker("study", tmp_path / "spool.jsonl", "http://127.0.0.1:9")
+    assert time.monotonic() - started < 30
