@@ -14,7 +14,7 @@ KEPT = 1 << 26  # a gallery of at most so many numbers is kept in float64
 
 
 class ExactDistances:
-    """Squared distances to a gallery, in float64, by matrix products around an origin near the points.
+    """Order of a gallery by float64 distance, as matrix products around an origin near the points.
 
     Parameters
     ----------
@@ -25,18 +25,24 @@ class ExactDistances:
     def __init__(self, vectors: Vectors, gallery: Tensor) -> None:
         self.vectors, self.gallery = vectors, gallery
         self._copies: tuple[Tensor, Tensor] | None = None
-        self._kept: list[tuple[Tensor, Tensor]] = []
+        self._kept: Tensor | None = None
+        self._space: dict[str, Tensor] = {}
 
     def __call__(self, rows: Tensor) -> Tensor:
-        """Squared distances, float64 (b, m), of rows of `vectors` to the gallery; duplicates have the same bits."""
+        """Squared distances less the query's own squared norm, float64 (b, m), of rows of `vectors` to the gallery.
+
+        Duplicates have the same bits. The array is used again by the next call.
+        """
         queries = self.vectors.double(rows) - self.vectors.origin
-        own = queries.square().sum(1, keepdim=True)
-        out = torch.empty(len(rows), len(self.gallery), dtype=torch.float64, device=self.vectors.device)
-        start = 0
-        for part, squares in self._tiles():
-            stop = start + len(part)
-            out[:, start:stop] = torch.addmm(own + squares, queries, part.T, alpha=-2.0)
-            start = stop
+        queries = torch.cat([-2 * queries, torch.ones_like(queries[:, :1])], 1)
+        out = self._array("distances", len(rows))
+        if self._kept is not None:
+            torch.mm(queries, self._kept.T, out=out)
+        else:
+            start = 0
+            for part in self._parts():
+                out[:, start : start + len(part)] = queries @ part.T
+                start += len(part)
         if self._copies is None:
             self._copies = self._find_copies()
         copies, originals = self._copies
@@ -44,19 +50,36 @@ class ExactDistances:
             out[:, copies] = out[:, originals]
         return out
 
-    def _tiles(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """The gallery about the origin, float64 (t, D), and its squared norms (t,), piece by piece."""
-        if self._kept:
-            yield from self._kept
-            return
+    def in_order(self, distances: Tensor) -> Tensor:
+        """Each row sorted. NumPy sorts values alone several times faster than torch does on a CPU. Used again, too."""
+        if distances.device.type != "cpu":
+            return distances.sort(dim=1).values
+        ordered = self._array("ordered", len(distances)).copy_(distances)
+        parts = [part.numpy() for part in ordered.chunk(torch.get_num_threads())]
+        with ThreadPoolExecutor(len(parts)) as pool:
+            list(pool.map(lambda part: part.sort(axis=1), parts))
+        return ordered
+
+    def _array(self, name: str, rows: int) -> Tensor:
+        """Working space (rows, m): fresh pages cost as much as the arithmetic on them."""
+        if name not in self._space or len(self._space[name]) < rows:
+            shape = rows, len(self.gallery)
+            self._space[name] = torch.empty(shape, dtype=torch.float64, device=self.vectors.device)
+        return self._space[name][:rows]
+
+    def _parts(self) -> Iterator[Tensor]:
+        """The gallery about the origin with its squared norms as a last column, float64 (t, D + 1), piece by piece."""
         dimension = self.vectors.given.shape[1]
         keep = len(self.gallery) * dimension <= KEPT
+        parts = []
         for rows in self.gallery.split(max(256, CHUNK // dimension)):
             part = self.vectors.double(rows) - self.vectors.origin
-            tile = part, part.square().sum(1)
+            part = torch.cat([part, part.square().sum(1, keepdim=True)], 1)
             if keep:
-                self._kept.append(tile)
-            yield tile
+                parts.append(part)
+            yield part
+        if keep:
+            self._kept = torch.cat(parts)
 
     def _find_copies(self) -> tuple[Tensor, Tensor]:
         """Places in the gallery that repeat an earlier one, and the earlier ones, int64 (c,) each."""
@@ -73,14 +96,3 @@ class ExactDistances:
         places = torch.arange(len(order), device=total.device)
         first = torch.where(same, 0, places).cummax(0).values
         return order[same], order[first[same]]
-
-
-def in_order(distances: Tensor) -> Tensor:
-    """Each row sorted, float64 (b, m). NumPy sorts values alone several times faster than torch does on a CPU."""
-    if distances.device.type != "cpu":
-        return distances.sort(dim=1).values
-    ordered = distances.clone()
-    parts = [part.numpy() for part in ordered.chunk(torch.get_num_threads())]
-    with ThreadPoolExecutor(len(parts)) as pool:
-        list(pool.map(lambda part: part.sort(axis=1), parts))
-    return ordered

@@ -36,25 +36,33 @@ class Vectors:
         if given.shape[0] == 0 or given.shape[1] == 0:
             raise ValueError(f"embeddings: expected at least one row and one column, got {tuple(given.shape)}")
         self.given = given.to(device=device, dtype=torch.float32).contiguous()
-        bad = torch.cat([~part.isfinite().all(1) for part in self._chunks(self.given)]).nonzero()[:, 0].tolist()
+        self.normalize = normalize
+        self.scale: Tensor | None = None
+        self.working = torch.empty_like(self.given)
+        total = torch.zeros(self.given.shape[1], dtype=torch.float64, device=self.device)
+        norms = torch.empty(len(self.given), dtype=torch.float64, device=self.device)
+        step = max(1, CHUNK // self.given.shape[1])
+        slices = [slice(start, start + step) for start in range(0, len(self.given), step)]
+        for rows in slices:
+            part = self.given[rows].double()
+            norms[rows] = torch.linalg.vector_norm(part, dim=1)
+            if normalize:
+                part *= torch.where(norms[rows] > 0, norms[rows], 1.0).reciprocal()[:, None]
+                self.working[rows] = part
+            total += part.sum(0)
+        bad = (~norms.isfinite()).nonzero()[:, 0].tolist()
         if bad:
             shown = ", ".join(map(str, bad[:10])) + (", ..." if len(bad) > 10 else "")
             raise ValueError(f"embeddings: {len(bad)} of {len(given)} rows hold NaN or infinity: {shown}")
-        self.normalize = normalize
-        self.scale: Tensor | None = None
+        mean = total / len(self.given)
         if normalize:
-            norms = torch.cat([part.double().norm(dim=1) for part in self._chunks(self.given)])
             self.scale = torch.where(norms > 0, norms, 1.0).reciprocal()
-        step = max(1, CHUNK // self.given.shape[1])
-        slices = [slice(start, start + step) for start in range(0, len(self.given), step)]
-        mean = torch.stack([self.double(rows).sum(0) for rows in slices]).sum(0) / len(self.given)
+        else:
+            torch.sub(self.given, mean.float(), out=self.working)
         # Float64 products of nearly collapsed embeddings need an origin nearby; of few bits: grids stay exact.
         grid = 2.0 ** (mean.abs().max().clamp(min=1e-300).log2().floor() - 8)
         self.origin = (mean / grid).round() * grid
-        self.working = torch.empty_like(self.given)
-        for rows in slices:
-            self.working[rows] = self.double(rows) if normalize else self.double(rows) - mean
-        self.squares = torch.cat([part.square().sum(1) for part in self._chunks(self.working)])
+        self.squares = torch.linalg.vector_norm(self.working, dim=1).square()
 
     def __len__(self) -> int:
         return len(self.given)
@@ -88,10 +96,6 @@ class Vectors:
         """Some rows in float64, normalised where that is asked."""
         chosen = self.given[rows].double()
         return chosen if self.scale is None else chosen * self.scale[rows][:, None]
-
-    @staticmethod
-    def _chunks(x: Tensor) -> tuple[Tensor, ...]:
-        return x.split(max(1, CHUNK // x.shape[1]))
 
 
 def codes(labels: Any, n: int, what: str) -> np.ndarray:

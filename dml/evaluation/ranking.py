@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from dml.evaluation import _search
-from dml.evaluation._exact import ExactDistances, in_order
+from dml.evaluation._exact import ExactDistances
 from dml.evaluation._vectors import CHUNK, Vectors
 from dml.evaluation.relevance import Hits, Relevance
 
@@ -58,7 +58,7 @@ class Neighbours:
         if not self.approximate and (k is None or k + SPARE >= min(m, SCAN_FROM)):
             for block in self._slices(max(1, 4 * CHUNK // m)):
                 distances = self._exact(self.queries[block])
-                ordered = in_order(distances)
+                ordered = self._exact.in_order(distances)
                 yield block, {name: level.hits_in_all(block, distances, ordered) for name, level in levels.items()}
         else:
             for block, order in self.blocks(k or m):
