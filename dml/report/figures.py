@@ -11,16 +11,17 @@ from dml.report import style
 from dml.report.published import metric_label
 from dml.report.reproduction import published_by_cell
 from dml.report.results import Results, readable, score_label
+from dml.report.robustness import TOPLINE, kept
 from dml.report.tables import summary_of
 
 
-def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figure | None:
-    """Score against noise rate: a panel per loss and negatives, a line per positives, bands over seeds.
+def against_noise(results: Results, dataset: str, noise: str, key: str, of_topline: bool = False) -> Figure | None:
+    """Score, or its share of the topline, against noise rate: a panel per loss and negatives, a line per positives.
 
-    The other panels' lines stand in grey behind, so that panels compare. A cross at the foot marks a cell of which no
-    seed finished.
+    Bands are over seeds. The other panels' lines stand in grey behind, so that panels compare. A cross at the foot
+    marks a cell of which no seed finished.
     """
-    lines = _lines(results, dataset, noise, key)
+    lines = _lines(results, dataset, noise, key, of_topline)
     if not any(points for points in lines.values()):
         return None
     panels, columns = _panels(list(lines))
@@ -58,8 +59,13 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figur
                 axes.plot(
                     lacking, [foot] * len(lacking), "x", color=style.policy(method[1])[0], clip_on=False, zorder=5
                 )
-    figure.supxlabel("share of training labels that are wrong", color=style.MUTED, fontsize=9)
-    figure.supylabel(score_label(key), color=style.MUTED, fontsize=9)
+    wrong = "share of training samples left out" if noise == TOPLINE else "share of training labels that are wrong"
+    figure.supxlabel(wrong, color=style.MUTED, fontsize=9)
+    figure.supylabel(
+        metric_label(key.split("/", 2)[2]) + ", share of the topline" if of_topline else score_label(key),
+        color=style.MUTED,
+        fontsize=9,
+    )
     return figure
 
 
@@ -110,7 +116,9 @@ def row_label(results: Results, name: str) -> str:
     return ", ".join(parts) or method.label
 
 
-def _lines(results: Results, dataset: str, noise: str, key: str) -> dict[tuple[str, str, str], list[tuple[float, ...]]]:
+def _lines(
+    results: Results, dataset: str, noise: str, key: str, of_topline: bool
+) -> dict[tuple[str, str, str], list[tuple[float, ...]]]:
     """(rate, mean, low, high) of each (loss, positives, negatives), by rate."""
     lines: dict[tuple[str, str, str], list[tuple[float, ...]]] = {}
     for name, cell in results.cells.items():
@@ -118,7 +126,8 @@ def _lines(results: Results, dataset: str, noise: str, key: str) -> dict[tuple[s
             continue
         method = results.methods[name]
         points = lines.setdefault((method.loss, method.positives, method.negatives), [])
-        s = summary_of(results.values(name, key), "s")
+        values = kept(results, name, key) if of_topline else results.values(name, key)
+        s = summary_of(values, "s")
         if s["s n"]:
             points.append((cell.rate, s["s mean"], s["s low"], s["s high"]))
     return {method: sorted(points) for method, points in lines.items()}

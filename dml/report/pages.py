@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dml.report import comparisons, figures, planes, progress, reproduction, runs, tables
+from dml.report import comparisons, figures, planes, progress, reproduction, robustness, runs, tables
 from dml.report.comparisons import interval
 from dml.report.content import Page, Section, Writer
 from dml.report.provenance import facts, provenance
@@ -23,6 +23,7 @@ def study_page(results: Results, store: Path, root: Path) -> Page:
         plane,
         _published(results, writer),
         _all_results(results, writer),
+        _robustness(results, writer),
         _settings(results, writer),
         _training(results, writer),
         _what_ran(results, writer),
@@ -152,6 +153,26 @@ def _all_results(results: Results, writer: Writer) -> Section:
     return section
 
 
+def _robustness(results: Results, writer: Writer) -> Section:
+    section = Section("robustness", "What noise takes away")
+    for dataset, noise in _axes(results):
+        if noise == robustness.TOPLINE or not robustness.has_topline(results, dataset):
+            continue
+        key = results.objective(dataset)
+        caption = (
+            f"{score_label(key)}, in percent of the topline: training on the clean share of the samples alone"
+            f"{_where(results, dataset, noise)}. What is missing is lost to wrong labels, not to fewer good ones."
+        )
+        section.figures += writer.figure(
+            f"topline-{dataset}-{noise}",
+            figures.against_noise(results, dataset, noise, key, of_topline=True),
+            f"{score_label(key)} in percent of the topline, against the label-noise rate.",
+            caption,
+        )
+    section.tables = writer.table(robustness.table(results))
+    return section
+
+
 def _settings(results: Results, writer: Writer) -> Section:
     section = Section("settings", "Settings and searches")
     section.tables = writer.table(runs.best_settings(results))
@@ -201,8 +222,9 @@ def _failures(results: Results) -> Section:
 
 
 def _axes(results: Results) -> list[tuple[str, str]]:
-    """The (dataset, noise model) pairs of a study."""
-    return list(dict.fromkeys((cell.dataset, cell.noise) for cell in results.cells.values()))
+    """The (dataset, noise model) pairs of a study, toplines last."""
+    pairs = dict.fromkeys((cell.dataset, cell.noise) for cell in results.cells.values())
+    return sorted(pairs, key=lambda pair: pair[1] == robustness.TOPLINE)
 
 
 def _where(results: Results, dataset: str, noise: str) -> str:

@@ -21,6 +21,7 @@ Kind = Literal[
     "interval",
     "p",
     "count",
+    "break",
     "share",
     "seconds",
     "number",
@@ -130,6 +131,8 @@ def _cell(column: Column, row: dict[str, Any], scale: tuple[float, float, int] |
     }
     if column.kind == "interval":  # its text stands in the column itself, its number beside it
         return Cell(value, float(row[f"{column.key} difference"]))
+    if column.kind == "break":
+        return Cell(f"above {row['reach']:.0%}" if math.isinf(value) else f"{value:.0%}", min(value, 9.0))
     if column.kind == "share":
         return Cell(f"{int(value)} of {int(row['others'])}", int(value))
     if column.kind in writers:
