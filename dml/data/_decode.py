@@ -73,11 +73,9 @@ def _check_array(image: np.ndarray) -> None:
 
 def _open(image: Path | bytes) -> Image.Image:
     try:
-        if isinstance(image, Path):
-            image = image.read_bytes()
-        if not image:
+        if not (image.stat().st_size if isinstance(image, Path) else image):
             raise CorruptImage("an empty file")
-        opened = Image.open(io.BytesIO(image))
+        opened = Image.open(io.BytesIO(image) if isinstance(image, bytes) else image)  # reads the header only
     except FileNotFoundError:
         raise CorruptImage("the file is missing") from None
     except UnidentifiedImageError:
@@ -87,7 +85,8 @@ def _open(image: Path | bytes) -> Image.Image:
     except (CorruptImage, MemoryError):
         raise
     except Exception as error:
-        raise CorruptImage(f"cannot be read: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error  # without the path
+        raise CorruptImage(f"cannot be read: {reason}") from error
     if opened.width * opened.height > MAX_PIXELS:
         raise CorruptImage(f"{opened.width} x {opened.height} pixels, more than {MAX_PIXELS}")
     return opened

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -58,7 +57,7 @@ def read_table(path: Path) -> Iterator[dict[str, Any]]:
 def labels(values: list[Any], name: str, where: list[str]) -> tuple[list[int], list[str]]:
     """Numbers and names of a column of labels. Numbers stay as they are; names are numbered in their order."""
     for row, value in enumerate(values):
-        if value is None or value is pd.NA or (isinstance(value, str) and not value.strip()):
+        if pd.isna(value) or (isinstance(value, str) and not value.strip()):
             raise DataError(f"{where[row]}: {name} is missing")
     if all(_number(value) is not None for value in values):
         numbers = [_integer(value, name, where[row]) for row, value in enumerate(values)]
@@ -89,7 +88,7 @@ def _number(value: Any) -> float | None:
 
 def _integer(value: Any, name: str, where: str) -> int:
     number = _number(value)
-    if number is None or math.isnan(number) or number != math.floor(number) or not 0 <= number < LARGEST:
+    if number is None or not number.is_integer() or not 0 <= number < LARGEST:
         raise DataError(f"{where}: {name} is {value!r}, expected an integer of at least 0 (or names throughout)")
     return int(number)
 

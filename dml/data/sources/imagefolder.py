@@ -60,8 +60,8 @@ class Imagefolder:
         """Changes when a file is added, removed or written: what is packed is then packed anew."""
         digest = hashlib.sha256()
         for path in [*self._files(), *([Path(self.table)] if self.table else [])]:
-            state = path.stat()
-            digest.update(f"{path}|{state.st_size}|{state.st_mtime_ns}\n".encode())
+            state = path.stat() if path.is_file() else None
+            digest.update(f"{path}|{state and (state.st_size, state.st_mtime_ns)}\n".encode())
         return digest.hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:

@@ -1,0 +1,152 @@
+"""Images of every kind -> 8-bit grey or RGB, or a reason why not."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dml.data._decode import MAX_PIXELS, CorruptImage, decode, header, resize
+
+RAMP = np.arange(256, dtype=np.uint8).reshape(16, 16)
+
+
+def encoded(image, form, **options):
+    file = io.BytesIO()
+    image.save(file, form, **options)
+    return file.getvalue()
+
+
+def grey(content):
+    return np.asarray(decode(content, 1))
+
+
+def colour(content):
+    return np.asarray(decode(content, 3))
+
+
+def test_one_bit():
+    content = encoded(Image.fromarray(RAMP >= 128), "PNG")
+    assert header(content) == (16, 16, True)
+    np.testing.assert_array_equal(grey(content), np.where(RAMP >= 128, 255, 0))
+
+
+@pytest.mark.parametrize("form", ["PNG", "TIFF"])
+def test_sixteen_bit_is_scaled_not_clipped(form):
+    values = np.linspace(0, 65535, 256).astype(np.uint16).reshape(16, 16)
+    content = encoded(Image.fromarray(values), form)
+    assert header(content) == (16, 16, True)
+    np.testing.assert_array_equal(grey(content), np.rint(values / 65535 * 255))
+    np.testing.assert_array_equal(colour(content)[:, :, 1], grey(content))
+
+
+def test_pixels_without_a_fixed_range():
+    for array in (RAMP.astype(np.float32), RAMP.astype(np.int32) * 1000):
+        with pytest.raises(CorruptImage, match="no fixed range"):
+            decode(encoded(Image.fromarray(array), "TIFF"), 1)
+
+
+@pytest.mark.parametrize("form", ["JPEG", "TIFF"])
+def test_cmyk(form):
+    red = Image.new("CMYK", (8, 8), (0, 255, 255, 0))
+    content = encoded(red, form)
+    assert header(content) == (8, 8, False)
+    np.testing.assert_allclose(colour(content)[4, 4], (255, 0, 0), atol=3)
+
+
+def test_of_an_animation_the_first_frame():
+    frames = [Image.new("RGB", (8, 8), c) for c in ("red", "green", "blue")]
+    for form in ("GIF", "WEBP", "PNG"):
+        content = encoded(frames[0], form, save_all=True, append_images=frames[1:], **LOSSLESS.get(form, {}))
+        np.testing.assert_array_equal(colour(content)[4, 4], (255, 0, 0))
+
+
+LOSSLESS = {"WEBP": {"lossless": True}}
+
+
+def test_a_palette_becomes_colour():
+    image = Image.new("P", (8, 8), 1)
+    image.putpalette([0, 0, 0, 10, 200, 30])
+    content = encoded(image, "PNG")
+    assert header(content) == (8, 8, False)
+    np.testing.assert_array_equal(colour(content)[0, 0], (10, 200, 30))
+
+
+def test_transparency_is_flattened_on_white():
+    clear, half = Image.new("RGBA", (8, 8), (255, 0, 0, 0)), Image.new("RGBA", (8, 8), (0, 0, 0, 128))
+    np.testing.assert_array_equal(colour(encoded(clear, "PNG"))[0, 0], (255, 255, 255))
+    np.testing.assert_allclose(colour(encoded(half, "PNG"))[0, 0], 127, atol=1)
+    content = encoded(Image.new("LA", (8, 8), (0, 0)), "PNG")
+    assert header(content) == (8, 8, True)
+    assert grey(content)[0, 0] == 255
+
+
+@pytest.mark.parametrize("transparency", [1, bytes([255, 0])])
+def test_a_palette_with_transparency(transparency):
+    image = Image.new("P", (8, 8), 1)
+    image.putpalette([0, 0, 0, 10, 200, 30])
+    content = encoded(image, "PNG", transparency=transparency)
+    np.testing.assert_array_equal(colour(content)[0, 0], (255, 255, 255))
+
+
+def test_exif_orientation_is_not_applied():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    assert header(encoded(Image.new("RGB", (8, 4)), "JPEG", exif=exif))[:2] == (4, 8)
+
+
+def test_an_empty_file(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(b"")
+    for image in (b"", tmp_path / "a.jpg"):
+        with pytest.raises(CorruptImage, match="an empty file"):
+            header(image)
+
+
+def test_reasons_are_the_same_everywhere(tmp_path):
+    """No paths and no addresses in memory: a manifest that lists them has the same bytes anywhere."""
+    (tmp_path / "a.jpg").write_bytes(b"not an image")
+    for image in (b"not an image", tmp_path / "a.jpg"):
+        with pytest.raises(CorruptImage, match=r"^not an image of a known format$"):
+            header(image)
+    with pytest.raises(CorruptImage, match=r"^the file is missing$"):
+        header(tmp_path / "none.jpg")
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP"])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_truncated_files(form, share):
+    content = encoded(Image.fromarray(np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)), form)
+    with pytest.raises(CorruptImage):
+        decode(content[: int(share * len(content))], 3)
+
+
+def test_thirty_thousand_pixels_a_side():
+    """A 1-bit PNG of 900 million pixels takes 0.1 MB: it is refused from its header, before a byte is decoded."""
+    content = encoded(Image.new("1", (30_000, 30_000)), "PNG", compress_level=1)
+    assert len(content) < 10**6
+    for read in (header, grey):
+        with pytest.raises(CorruptImage, match=f"more than {MAX_PIXELS}"):
+            read(content)
+
+
+def test_a_folder_in_an_images_place(tmp_path):
+    (tmp_path / "a.jpg").mkdir()
+    with pytest.raises(CorruptImage, match=r"^cannot be read: Is a directory$"):
+        header(tmp_path / "a.jpg")
+
+
+def test_a_little_above_the_limit():
+    """Where Pillow only warns."""
+    content = encoded(Image.new("1", (9_500, 9_500)), "PNG", compress_level=1)
+    with pytest.raises(CorruptImage, match=f"more than {MAX_PIXELS}"):
+        header(content)
+
+
+def test_arrays():
+    assert header(RAMP) == (16, 16, True)
+    assert header(RAMP[:, :, None]) == (16, 16, True)
+    assert header(np.stack([RAMP] * 3, -1)) == (16, 16, False)
+    np.testing.assert_array_equal(grey(RAMP), RAMP)
+    np.testing.assert_array_equal(colour(RAMP[:, :, None])[:, :, 2], RAMP)
+    assert resize(decode(RAMP, 1), 4).shape == (4, 4, 1)
+    assert resize(decode(RAMP, 3), None).shape == (16, 16, 3)

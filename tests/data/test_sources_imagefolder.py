@@ -1,0 +1,203 @@
+"""A user's own images: folders of one and two levels, tables, and what is wrong with them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from dml.data import DataError
+from dml.data.packed import open_packed, pack
+from dml.data.sources.imagefolder import Imagefolder
+
+
+def quiet(line):
+    pass
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Writes images of one grey value below `tmp_path/root`."""
+
+    def write(*paths):
+        for number, name in enumerate(paths):
+            path = tmp_path / "root" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (8, 8), (10 * number,) * 3).save(path)
+        return str(tmp_path / "root")
+
+    return write
+
+
+def packed(source, tmp_path, **options):
+    source.download(tmp_path, quiet)
+    pack(source, tmp_path / "raw", tmp_path / "packed", report=quiet, **options)
+    return open_packed(tmp_path / "packed")
+
+
+def test_one_level(make, tmp_path):
+    source = Imagefolder(make("b/1.png", "a/2.PNG", "c/sub.png", "b/0.jpg"))
+    (tmp_path / "root" / "notes.txt").write_text("no image")
+    (tmp_path / "root" / ".hidden").mkdir()
+    (tmp_path / "root" / ".hidden" / "x.png").write_bytes(b"")
+    index = packed(source, tmp_path).index
+    assert index["path"].tolist() == ["a/2.PNG", "b/0.jpg", "b/1.png", "c/sub.png"]
+    assert index["fine"].tolist() == [0, 1, 1, 2]
+    assert index["fine_name"].tolist() == ["a", "b", "b", "c"]
+    assert index["coarse"].tolist() == [-1] * 4
+
+
+def test_two_levels(make, tmp_path):
+    source = Imagefolder(make("cats/tabby/1.png", "dogs/x/2.png", "dogs/tabby/3.png", "dogs/x/4.png"))
+    data = packed(source, tmp_path)
+    index = data.index
+    assert index["fine_name"].tolist() == ["cats/tabby", "dogs/tabby", "dogs/x", "dogs/x"]
+    assert index["fine"].tolist() == [0, 1, 2, 2]
+    assert index["coarse"].tolist() == [0, 1, 1, 1]
+    assert data.images[:, 0, 0, 0].tolist() == [0, 20, 10, 30]
+
+
+@pytest.mark.parametrize("paths", [(), ("1.png",), ("a/1.png", "b/c/2.png"), ("a/b/c/1.png",), ("a/1.png", "2.png")])
+def test_other_depths(paths, make, tmp_path):
+    (tmp_path / "root").mkdir()
+    with pytest.raises(DataError, match=r"expected <class>/<image> or <coarse>/<fine>/<image> throughout, found"):
+        packed(Imagefolder(make(*paths) if paths else str(tmp_path / "root")), tmp_path)
+
+
+def test_classes_are_split_in_the_order_of_their_names(make, tmp_path):
+    root = make(*(f"{coarse}/{fine}/{n}.png" for coarse in "abc" for fine in "xy" for n in range(2)))
+    index = packed(Imagefolder(root), tmp_path).index
+    assert Imagefolder(root).roles(index).tolist() == ["train"] * 6 + ["test"] * 6
+    assert Imagefolder(root, test_share=0.34, disjoint="coarse").roles(index).tolist() == ["train"] * 8 + ["test"] * 4
+    assert set(Imagefolder(root, test_share=0).roles(index)) == {"train"}
+
+
+def test_disjoint_in_labels_that_there_are_not(make, tmp_path):
+    root = make("a/1.png", "b/1.png")
+    index = packed(Imagefolder(root), tmp_path).index
+    with pytest.raises(DataError, match="no coarse labels"):
+        Imagefolder(root, disjoint="coarse").roles(index)
+
+
+def write_table(tmp_path, suffix, rows):
+    path = tmp_path / f"table{suffix}"
+    frame = pd.DataFrame(rows)
+    if suffix == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path, index=False)
+    return str(path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_table(suffix, make, tmp_path):
+    root = make("x.png", "deep/y.png", "z.png")
+    table = write_table(
+        tmp_path,
+        suffix,
+        {
+            "path": ["z.png", "x.png", "deep/y.png"],
+            "fine": [7, 3, 3],
+            "coarse": ["wild", "tame", "tame"],
+            "split": ["train", "query", "gallery"],
+            "camera": [0, 1, 2],
+        },
+    )
+    source = Imagefolder(root, table=table)
+    data = packed(source, tmp_path)
+    assert data.images[:, 0, 0, 0].tolist() == [20, 0, 10]
+    assert data.index["fine"].tolist() == [7, 3, 3]
+    assert data.index["coarse"].tolist() == [1, 0, 0]
+    assert data.index["coarse_name"].tolist() == ["wild", "tame", "tame"]
+    assert data.index["camera"].tolist() == [0, 1, 2]
+    assert source.roles(data.index).tolist() == ["train", "query", "gallery"]
+
+
+def test_names_as_labels_and_classes_split(make, tmp_path):
+    root = make("x.png", "y.png")
+    table = write_table(tmp_path, ".csv", {"path": ["x.png", "y.png"], "fine": ["wren", "owl"]})
+    source = Imagefolder(root, table=table)
+    index = packed(source, tmp_path).index
+    assert index["fine"].tolist() == [1, 0]
+    assert source.roles(index).tolist() == ["test", "train"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("label", [-1.0, 2.5, float("nan"), float("inf"), 1e30])
+def test_numbers_that_are_no_labels_name_their_row(label, suffix, make, tmp_path):
+    table = write_table(tmp_path, suffix, {"path": ["x.png", "y.png"], "fine": [0.0, label]})
+    row = 3 if suffix == ".csv" else 1
+    with pytest.raises(DataError, match=rf"table{suffix}: row {row}: fine is .*(missing|expected an integer)"):
+        packed(Imagefolder(make("x.png", "y.png"), table=table), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "match"),
+    [
+        ({"path": ["x.png"]}, "no column 'fine'"),
+        ({"file": ["x.png"], "fine": [1]}, "no column 'path'"),
+        ({"path": ["x.png"], "fine": [1], "spilt": ["train"]}, "unknown column 'spilt'; did you mean 'split'"),
+        ({"path": ["x.png"], "fine": [1], "split": ["validate"]}, "row 2: split is 'validate'"),
+        ({"path": ["x.png"], "fine": [1], "camera": ["left"]}, "row 2: camera is 'left'"),
+        ({"path": ["x.png", ""], "fine": [1, 1]}, "row 3: path is ''"),
+        ({"path": ["x.png", "x.png"], "fine": [1, 1]}, "row 3: 'x.png' is there twice, first in row 2"),
+        ({"path": ["x.png", "y.png"], "fine": ["a", " "]}, "row 3: fine is missing"),
+        ({"path": [], "fine": []}, "no rows"),
+    ],
+)
+def test_tables_that_are_wrong(columns, match, make, tmp_path):
+    table = write_table(tmp_path, ".csv", columns)
+    with pytest.raises(DataError, match=match):
+        packed(Imagefolder(make("x.png", "y.png"), table=table), tmp_path)
+
+
+def test_a_parquet_label_that_is_null(make, tmp_path):
+    table = write_table(tmp_path, ".parquet", {"path": ["x.png", "y.png"], "fine": ["a", None]})
+    with pytest.raises(DataError, match="row 1: fine is missing"):
+        packed(Imagefolder(make("x.png", "y.png"), table=table), tmp_path)
+
+
+def test_files_that_are_no_tables(make, tmp_path):
+    root = make("x.png")
+    (tmp_path / "t.parquet").write_bytes(b"PAR1 no more")
+    (tmp_path / "t.csv").write_bytes(b"")
+    (tmp_path / "t.xlsx").write_bytes(b"")
+    for name, match in (("t.parquet", "cannot be read"), ("t.csv", "cannot be read"), ("t.xlsx", "expected a .csv")):
+        with pytest.raises(DataError, match=match):
+            packed(Imagefolder(root, table=str(tmp_path / name)), tmp_path)
+
+
+def test_a_file_that_the_table_names_and_is_not_there(make, tmp_path):
+    table = write_table(tmp_path, ".csv", {"path": ["x.png", "none.png"], "fine": [1, 2]})
+    with pytest.raises(DataError, match=r"none\.png: the file is missing"):
+        packed(Imagefolder(make("x.png"), table=table), tmp_path)
+
+
+def test_no_such_folder_or_table(make, tmp_path):
+    with pytest.raises(DataError, match=r"root is '/nowhere/at/all', which is no folder"):
+        packed(Imagefolder("/nowhere/at/all"), tmp_path)
+    with pytest.raises(DataError, match=r"table is 'none\.csv', which is no file"):
+        packed(Imagefolder(make("a/x.png"), table="none.csv"), tmp_path)
+
+
+def test_a_changed_folder_is_packed_anew(make, tmp_path):
+    source = Imagefolder(make("a/1.png", "b/2.png"))
+    assert len(packed(source, tmp_path).images) == 2
+    Image.new("RGB", (8, 8), "red").save(tmp_path / "root" / "b" / "3.png")
+    assert len(packed(source, tmp_path).images) == 3
+    lines = []
+    pack(source, tmp_path / "raw", tmp_path / "packed", report=lines.append)
+    assert "packed already" in lines[0]
+
+
+def test_late_decoding_follows_links(make, tmp_path):
+    source = Imagefolder(make("a/1.png", "b/2.png"))
+    (tmp_path / "root" / "c").symlink_to(tmp_path / "root" / "b")
+    data = packed(source, tmp_path, resize=4, decode="late")
+    assert data.index["fine"].tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(data.images[[0, 2]][:, 0, 0, 0], [0, 10])
+
+
+@pytest.mark.parametrize("options", [{"test_share": 1.5}, {"disjoint": "superfine"}])
+def test_options_out_of_range(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        Imagefolder("x", **options)
