@@ -67,7 +67,7 @@ def pair_masks(labels: Tensor, tuples: Form, dtype: torch.dtype) -> tuple[Tensor
 
 
 def _counts(rows: Tensor, columns: Tensor, n: int, device: torch.device, dtype: torch.dtype) -> Tensor:
-    rows, columns = rows.to(device), columns.to(device)
+    rows, columns = (t.to(device=device, dtype=torch.int64) for t in (rows, columns))
     valid = rows >= 0
     flat = (rows * n + columns).mul_(valid)  # padding adds 0 to the first place
     return torch.zeros(n * n, dtype=dtype, device=device).index_add_(0, flat, valid.to(dtype)).view(n, n)

@@ -32,9 +32,8 @@ def all_triplets(
 
     distances, positives, negatives (N, N), the masks 0 and 1 -> (0-d, 0-d float64, (N, N)).
     """
-    on_host = distances.device.type == "cpu" and not torch.compiler.is_compiling()
     n = len(distances)
-    if on_host:
+    if may_look(distances):
         anchors, others = positives.nonzero(as_tuple=True)
         if swap or len(anchors) <= SWEEP * n:
             weights = distances.new_ones(len(anchors))
@@ -43,6 +42,11 @@ def all_triplets(
         index = torch.arange(n * n, device=distances.device)
         return _sweep(distances, negatives, margin, swap, index // n, index % n, positives.flatten())
     return _sort(distances, positives, negatives, margin)
+
+
+def may_look(tensor: Tensor) -> bool:
+    """Whether a number in the tensor can decide what is computed next: it is at hand, and no graph is being traced."""
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def listed_triplets(

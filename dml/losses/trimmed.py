@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from dml import discovery
 from dml.losses._forms import Form
+from dml.losses._settings import check_batch
 from dml.types import Space, Uniform
 
 
@@ -73,6 +74,7 @@ class Trimmed(nn.Module):
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form the wrapped loss takes -> scalar."""
+        check_batch(embeddings, labels)
         losses, weights = self.loss.per_tuple(embeddings, labels, tuples)
         with torch.no_grad():
             order = losses.masked_fill(weights == 0, float("inf")).argsort(stable=True)
