@@ -11,8 +11,11 @@ FEW = 8
 
 
 def rank(uniform: Tensor, count: Tensor) -> Tensor:
-    """floor(uniform * count): int64, one of the ranks 0 .. count - 1, each as likely; 0 where count is 0."""
-    return torch.minimum((uniform * count).long(), (count - 1).clamp_min(0))  # the product may round up to count
+    """floor(uniform * count): int64, one of the ranks 0 .. count - 1, each as likely; 0 where count is 0.
+
+    The largest float32 below 1 times a count below 2^24 never rounds up to the count.
+    """
+    return (uniform * count).long()
 
 
 def one_of(admissible: Tensor, uniform: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from dml.miners import build
+from dml.miners.negatives.distance_weighted import DistanceWeighted
 
 
 def target(embeddings, labels, dimension, cutoff=0.5, max_distance=1.4):
@@ -76,19 +77,29 @@ def test_nothing_beyond_the_largest_distance_unless_there_is_nothing_else(tools)
     )
     assert near[0].tolist() == [0, 0, 200, 0, 0]
     far = tools.count(
-        build(positives="easy", negatives="distance_weighted"), place(0.0, 1, 110, 100, 105), labels, 2000, column=2
+        build(positives="easy", negatives="distance_weighted"), place(0.0, 1, 110, 100, 105), labels, 800, column=2
     )
     expected = target(place(0.0, 1, 110, 100, 105), labels, 5)
     assert tools.chi_square(far[:2], expected[:2]) > 1e-3
     wide = build(positives="easy", negatives="distance_weighted", max_distance=1.6)
-    assert tools.count(wide, place(0.0, 1, 60, 100, 180), labels, 2000, column=2)[0, 3] > 0
+    assert tools.count(wide, place(0.0, 1, 60, 100, 180), labels, 800, column=2)[0, 3] > 0
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 8, 512])
+def test_weights_are_finite_whatever_the_distance(dimension):
+    squared = torch.tensor([0, 1e-12, 0.25, 2, 4 - 1e-6, 4, 4 + 1e-6, 100, torch.inf])
+    weights = DistanceWeighted().log_weights(squared, dimension)
+    assert weights.isfinite().all()
+    assert (weights[:3] == weights[2]).all()
+    assert (weights[5:] == weights[5]).all()
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 8, 512])
-def test_opposite_embeddings_are_finite(dimension, tools):
-    """d = 2, or more by rounding: the weight is large, not infinite."""
+@pytest.mark.parametrize("axes", [1, 2])
+def test_opposite_embeddings(dimension, axes, tools):
+    """d = 2, or about it by rounding."""
     embeddings = torch.zeros(6, dimension)
-    embeddings[:3, :2], embeddings[3:, :2] = 0.1, -0.1
+    embeddings[:3, :axes], embeddings[3:, :axes] = 0.1, -0.1
     labels = torch.tensor([0, 0, 0, 1, 1, 1])
     counts = tools.count(build(positives="all", negatives="distance_weighted"), embeddings, labels, 200, column=2)
     strangers = tools.uniform_over([[3, 4, 5]] * 3 + [[0, 1, 2]] * 3, 6)
