@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 
-def distance(ends: tuple[Tensor, ...], weights: tuple[Tensor, ...], squared: Tensor, pull: Tensor | float) -> Tensor:
+def distance(ends: tuple[Tensor, ...], weights: tuple[Tensor, ...], squared: Tensor, pull: Tensor) -> Tensor:
     """`sqrt(squared)`, attached to the ends. Its gradient is 0 where it is 0.
 
     Parameters
@@ -23,25 +23,25 @@ def distance(ends: tuple[Tensor, ...], weights: tuple[Tensor, ...], squared: Ten
     ends : x1, x2 (P, D) and y1, y2 (Q, D).
     weights : u1, u2, w1, w2, each (P, Q), detached.
     squared : (P, Q), the squared distances, detached.
-    pull : p1.p2 (P, Q) where p1 and p2 were divided by their norms, 1 where they are what they are.
+    pull : (P, Q), p1.p2 where p1 and p2 were divided by their norms, 1 where they are what they are.
     """
-    return _Distance.apply(*ends, *weights, squared, pull)
+    return _Distance.apply(*ends, *weights, pull, squared)
 
 
 class _Distance(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, *inputs: Any) -> Tensor:
-        *points_and_weights, squared, ctx.pull = inputs
+    def forward(ctx: Any, *inputs: Tensor) -> Tensor:
+        *kept, squared = inputs
         result = squared.sqrt()
-        ctx.save_for_backward(*points_and_weights, result)
+        ctx.save_for_backward(*kept, result)
         return result
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        x1, x2, y1, y2, u1, u2, w1, w2, result = ctx.saved_tensors
+        x1, x2, y1, y2, u1, u2, w1, w2, pull, result = ctx.saved_tensors
         slope = gradients[0] * result.sign() / result.clamp(min=torch.finfo(result.dtype).tiny)
-        pulled = slope * ctx.pull
+        pulled = slope * pull
         a1, a2 = slope * u1, slope * u2
         a11, a12, a21, a22 = a1 * w1, a1 * w2, a2 * w1, a2 * w2
         p1, p2, q1, q2 = pulled * u1, pulled * u2, pulled * w1, pulled * w2

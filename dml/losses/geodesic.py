@@ -134,7 +134,7 @@ def segments(x1: Tensor, x2: Tensor, y1: Tensor, y2: Tensor) -> Closest:
         case = (1 - within1) * (1 - within2) * (5 + 2 * end1 + end2)
         case += (1 - within1) * within2 * (1 + end1) + within1 * (1 - within2) * (3 + end2)
         weights = (1 - k1, k1, 1 - k2, k2)
-    return Closest(distance((x1, x2, y1, y2), weights, squared.clamp(min=0), pull=1.0), k1, k2, case.long())
+    return Closest(distance((x1, x2, y1, y2), weights, squared.clamp(min=0), pull=one), k1, k2, case.long())
 
 
 def _above(left: Tensor, right: Tensor | float) -> Tensor:

@@ -163,4 +163,5 @@ def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
         second = second.gather(0, first[None])[0]
         weights = (u1.T.gather(1, first), u2.T.gather(1, first), u1.gather(0, second), u2.gather(0, second))
         squared = squared.clamp(min=0)
-    return distance((x1, x2, x1, x2), weights, squared, pull=1 - squared / 2 if normalize else 1.0)
+        pull = 1 - squared / 2 if normalize else torch.ones_like(squared)
+    return distance((x1, x2, x1, x2), weights, squared, pull)
