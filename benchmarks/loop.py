@@ -54,7 +54,7 @@ def gain(pairs: int = 150) -> None:
 def by_formulas(points: list[torch.Tensor], pairing: str, interior_bound: str) -> np.ndarray:
     """Section 3.2 and table 1, arctangents, divisions and multipliers included -> (P,); infinite: no case is valid.
 
-    pairing : `printed` (alpha's + root with beta's - root), `same` (+ with +) or `solved` (beta from alpha by stationarity).
+    pairing : `printed` (alpha's + root with beta's - root), `same` (+ with +), `solved` (beta from alpha, stationary).
     interior_bound : `alpha0`, or `0` as in a public version of the authors' code (loss/optimum_pts_mx.py).
     """
     x1, x2, y1, y2 = (z.numpy() for z in points)

@@ -11,8 +11,8 @@ Vasudeva et al., "LoOp: looking for optimal hard negative embeddings for deep me
 Deviations from the paper, of form and not of value:
 - Interior optimum (case 0): the leading singular pair of n, from the sum and the difference of its angles,
   `alpha + beta = atan2(n12 + n21, n11 - n22)` and `alpha - beta = atan2(n21 - n12, n11 + n22)`. The paper's quadratics
-  divide by `ab + cd` and `ac + bd`, which may be 0, and leave open which alpha goes with which beta. The other singular
-  pair is never a minimum.
+  divide by `ab + cd` and `ac + bd`, which may be 0, and print alpha's + root with beta's - root: + goes with +, since
+  both then belong to the leading pair. The other singular pair is never a minimum.
 - No multipliers and no sentinel distance: the candidates within the box are compared by their value, and the corners
   always are within it.
 - Memory is O(P Q) scalars for P and Q pairs, whatever D: no p1 or p2 is materialised. The tangents n2 and n4 are, one a
