@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dml.config import Study
-from dml.report import pages, style
+from dml.report import pages, style, theory
 from dml.report.results import load
 from dml.report.tables import curves_for_dvc
 
@@ -30,7 +30,8 @@ def build(
     ----------
     results_root : holds `<study>/trials.parquet` and `<study>/summary.json`; what is absent is shown as such.
     store : holds `trials/<key>/embeddings.npz` where a study keeps embeddings.
-    out : replaced as a whole: `index.html`, `studies/<study>.html`, `figures/`, `data/` (CSV), `plots/` (for DVC).
+    out : replaced as a whole: `index.html`, `theory.html`, `studies/<study>.html`, `figures/`, `data/` (CSV), `plots/`
+        (for DVC).
 
     Raises
     ------
@@ -69,8 +70,14 @@ def _write(root: Path, studies: Sequence[Study], results_root: Path, store: Path
         with style.applied():
             page = pages.study_page(results, store, root)
         curves_for_dvc(results).to_csv(root / "plots" / f"{study.name}.csv", index=False, float_format="%.6g")
-        text = environment.get_template("study.html").render(page=page, root="../", **shared)
+        text = environment.get_template("study.html").render(
+            page=page, root="../", eyebrow=f"Study {study.name}", **shared
+        )
         (root / page.href).write_text(text, encoding="utf-8")
         made.append(page)
-    text = environment.get_template("index.html").render(pages=made, root="", **shared)
+    with style.applied():
+        proven = theory.theory_page(root)
+    text = environment.get_template("study.html").render(page=proven, root="", eyebrow="Theory", **shared)
+    (root / proven.href).write_text(text, encoding="utf-8")
+    text = environment.get_template("index.html").render(pages=made, theory=proven, root="", **shared)
     (root / "index.html").write_text(text, encoding="utf-8")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dml.config import load_study
 from dml.report.site import build
 
 
@@ -27,12 +28,12 @@ class _Links(html.parser.HTMLParser):
 
 
 def _pages(report: Path) -> list[Path]:
-    return [report / "index.html", *sorted((report / "studies").glob("*.html"))]
+    return [report / "index.html", report / "theory.html", *sorted((report / "studies").glob("*.html"))]
 
 
 def test_every_link_and_image_resolves(site):
     pages = _pages(site.report)
-    assert len(pages) == 4
+    assert len(pages) == 5
     for page in pages:
         found = _Links(page.read_text(encoding="utf-8"))
         assert len(set(found.ids)) == len(found.ids)
@@ -117,7 +118,7 @@ def test_partial_inputs_are_said(synthetic, tmp_path, alter, expected):
     study = synthetic.study(losses=["triplet"], negatives=["random"])
     synthetic.write(study, tmp_path, alter)
     build([study], tmp_path / "results", tmp_path / "store", tmp_path / "report")
-    for page in _pages(tmp_path / "report"):
+    for page in (tmp_path / "report" / "index.html", tmp_path / "report" / "studies" / "digits.html"):
         assert expected in page.read_text(encoding="utf-8")
 
 
@@ -164,3 +165,14 @@ def test_two_studies_of_one_name_are_refused(synthetic, tmp_path):
 def test_no_study_is_a_page_too(tmp_path):
     index = build([], tmp_path, tmp_path, tmp_path / "report")
     assert "No study is listed" in index.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["quickstart", "eps-mnist"])
+def test_the_studies_of_the_repository_have_a_page(synthetic, tmp_path, name):
+    study = load_study(Path(__file__).parents[2] / "pipelines" / "studies" / f"{name}.yaml")
+    synthetic.write(study, tmp_path)
+    build([study], tmp_path / "results", tmp_path / "store", tmp_path / "report")
+    page = (tmp_path / "report" / "studies" / f"{name}.html").read_text(encoding="utf-8")
+    assert (tmp_path / "report" / "figures" / f"{name}-key.png").is_file()
+    assert "not complete" not in page
+    assert ("Published and reproduced" in page) == bool(study.published)
