@@ -57,10 +57,28 @@ class Source(Protocol):
         ...
 
 
-class Metric(Protocol):
-    """One number, or several, from what `evaluation.evaluate` computed once for all metrics."""
+class RetrievalMetric(Protocol):
+    """A number per query, from the neighbours that `evaluation.evaluate` found once for all metrics."""
 
-    def __call__(self, context: Any) -> Mapping[str, float]: ...
+    def depth(self, most: int) -> int | None:
+        """Neighbours needed where the query with the most relevant rows has `most`; None: the whole ranking."""
+        ...
+
+    def __call__(self, hits: Any) -> np.ndarray:
+        """`evaluation.relevance.Hits` of b queries -> float64 (b,)."""
+        ...
+
+
+class ClusteringMetric(Protocol):
+    """A number from one k-means clustering, shared by all metrics that ask for as many clusters."""
+
+    def clusters(self, classes: int) -> int:
+        """How many clusters."""
+        ...
+
+    def __call__(self, table: Any) -> float:
+        """`evaluation.clustering.Contingency` -> the score."""
+        ...
 
 
 class Backbone(Protocol):
