@@ -1,0 +1,69 @@
+"""The documentation says what is so: its code runs, its commands exist, its settings are the settings."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from dml import config, discovery
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+STUDIES = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+def test_the_readmes_code_runs():
+    for block in blocks(README, "python"):
+        scope: dict = {}
+        exec(compile(block, "README.md", "exec"), scope)
+        assert scope["embeddings"].grad is not None
+        assert 0 <= scope["scores"]["recall@1"] <= 1
+        assert len(scope["noisy"].observed) == len(scope["labels"])
+
+
+def test_the_readmes_study_is_a_study(tmp_path):
+    (block,) = blocks(README, "yaml")
+    path = tmp_path / "my-images.yaml"
+    path.write_text(block)
+    assert len(config.load_study(path).cells()) == 8
+
+
+def test_the_commands_exist():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    assert set(re.findall(r"(?:`|^)make ([a-z-]+)", README, flags=re.MULTILINE)) <= targets
+
+
+def test_links_lead_somewhere():
+    for text, base in ((README, ROOT), (STUDIES, ROOT / "docs")):
+        for link in re.findall(r"\]\(([^)#]+)\)", text):
+            assert link.startswith("http") or (base / link).exists(), link
+
+
+@pytest.mark.parametrize(
+    ("package", "shown"),
+    [
+        ("dml.losses", README),
+        ("dml.miners.positives", README),
+        ("dml.miners.negatives", README),
+        ("dml.noise", README),
+        ("dml.models", STUDIES),
+        ("dml.data.batches", STUDIES),
+        ("dml.data.augment", STUDIES),
+    ],
+)
+def test_every_part_is_named(package, shown):
+    for name in discovery.names(package):
+        assert f"`{name}`" in shown, f"{package}: {name}"
+
+
+def test_every_setting_of_a_study_is_described():
+    models = [m for m in vars(config).values() if isinstance(m, type) and issubclass(m, BaseModel)]
+    for model in models:
+        for name in model.model_fields:
+            if not (model is config.Study and name == "name"):
+                assert re.search(rf"\b{name}\b", STUDIES), f"{model.__name__}.{name}"
