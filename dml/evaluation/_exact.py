@@ -26,7 +26,8 @@ class ExactDistances:
         self.vectors, self.gallery = vectors, gallery
         self._copies: tuple[Tensor, Tensor] | None = None
         self._kept: Tensor | None = None
-        self._space: dict[str, Tensor] = {}
+        self._working: Tensor | None = None
+        self._space: dict[tuple[str, torch.dtype], Tensor] = {}
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Squared distances less the query's own squared norm, float64 (b, m), of rows of `vectors` to the gallery.
@@ -35,7 +36,7 @@ class ExactDistances:
         """
         queries = self.vectors.double(rows) - self.vectors.origin
         queries = torch.cat([-2 * queries, torch.ones_like(queries[:, :1])], 1)
-        out = self._array("distances", len(rows))
+        out = self._array("distances", len(rows), torch.float64)
         if self._kept is not None:
             torch.mm(queries, self._kept.T, out=out)
         else:
@@ -50,22 +51,32 @@ class ExactDistances:
             out[:, copies] = out[:, originals]
         return out
 
+    def quick(self, rows: Tensor) -> Tensor:
+        """The same in float32, within `vectors.tolerance` of the true differences."""
+        vectors = self.vectors
+        if self._working is None:
+            everyone = len(self.gallery) == len(vectors)
+            self._working = vectors.working if everyone else vectors.working[self.gallery]
+        out = self._array("distances", len(rows), torch.float32)
+        return torch.mm(-2 * vectors.working[rows], self._working.T, out=out).add_(vectors.squares[self.gallery])
+
     def in_order(self, distances: Tensor) -> Tensor:
         """Each row sorted. NumPy sorts values alone several times faster than torch does on a CPU. Used again, too."""
         if distances.device.type != "cpu":
             return distances.sort(dim=1).values
-        ordered = self._array("ordered", len(distances)).copy_(distances)
+        ordered = self._array("ordered", len(distances), distances.dtype).copy_(distances)
         parts = [part.numpy() for part in ordered.chunk(torch.get_num_threads())]
         with ThreadPoolExecutor(len(parts)) as pool:
             list(pool.map(lambda part: part.sort(axis=1), parts))
         return ordered
 
-    def _array(self, name: str, rows: int) -> Tensor:
+    def _array(self, name: str, rows: int, kind: torch.dtype) -> Tensor:
         """Working space (rows, m): fresh pages cost as much as the arithmetic on them."""
-        if name not in self._space or len(self._space[name]) < rows:
-            shape = rows, len(self.gallery)
-            self._space[name] = torch.empty(shape, dtype=torch.float64, device=self.vectors.device)
-        return self._space[name][:rows]
+        space = self._space.get((name, kind))
+        if space is None or len(space) < rows:
+            space = torch.empty(rows, len(self.gallery), dtype=kind, device=self.vectors.device)
+            self._space[name, kind] = space
+        return space[:rows]
 
     def _parts(self) -> Iterator[Tensor]:
         """The gallery about the origin with its squared norms as a last column, float64 (t, D + 1), piece by piece."""

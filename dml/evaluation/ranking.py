@@ -19,10 +19,12 @@ from torch import Tensor
 
 from dml.evaluation import _search
 from dml.evaluation._exact import ExactDistances
+from dml.evaluation._ranks import Ranks
 from dml.evaluation._vectors import CHUNK, Vectors
 from dml.evaluation.relevance import Hits, Relevance
 
 SPARE = 8  # candidates beyond those asked for, so that a tie at the boundary is seen
+QUICK_MOST = 64  # relevant rows a query, on average, that are ranked by float32 first
 SCAN_FROM = 2048  # from this many neighbours on, whole rows are sorted
 
 
@@ -56,10 +58,10 @@ class Neighbours:
         """For each block of queries, at each level, the relevant rows among at least the k nearest (None: all)."""
         m = len(self.gallery)
         if not self.approximate and (k is None or k + SPARE >= min(m, SCAN_FROM)):
+            quick = m >= SCAN_FROM and all(level.positives.mean() <= QUICK_MOST for level in levels.values())
             for block in self._slices(max(1, 4 * CHUNK // m)):
-                distances = self._exact(self.queries[block])
-                ordered = self._exact.in_order(distances)
-                yield block, {name: level.hits_in_all(block, distances, ordered) for name, level in levels.items()}
+                ranks = Ranks(self._exact, self.queries[block], quick)
+                yield block, {name: level.hits_in_all(block, ranks) for name, level in levels.items()}
         else:
             for block, order in self.blocks(k or m):
                 yield block, {name: level.hits(block, order) for name, level in levels.items()}

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dml.evaluation._ranks import Ranks
+
 
 class Hits(NamedTuple):
     """Where a block of b queries finds its own class: one entry for each relevant row among the nearest, in order."""
@@ -65,33 +67,21 @@ class Relevance:
         ranks = torch.arange(1, order.shape[1] + 1, device=order.device) - ignored.cumsum(1)
         return self._hits(block, ranks, relevant & ~ignored)
 
-    def hits_in_all(self, block: slice, distances: Tensor, ordered: Tensor) -> Hits:
-        """All hits of a block of queries, from its distances to the gallery, (b, m), and the same sorted.
-
-        A row's rank is its place among the sorted distances: no order of the whole gallery is needed but where
-        distances are equal.
-        """
+    def hits_in_all(self, block: slice, ranks: Ranks) -> Hits:
+        """All hits of a block of queries, wherever they are in the ranking."""
         queries = self._queries[block, None]
         labels = self._labels[queries]
         column = torch.arange(int(self._sizes[labels].max()), device=queries.device)
         inside = column < self._sizes[labels]
         start = self._sizes.cumsum(0)[labels] - self._sizes[labels]
         place = self._members[(start + column).clamp(max=len(self._members) - 1)]
-        own = distances.gather(1, place)
-        rank = torch.searchsorted(ordered, own)
-        after = ordered.gather(1, (rank + 1).clamp(max=ordered.shape[1] - 1))
-        tied = (inside & (after == own) & (rank + 1 < ordered.shape[1])).any(1).nonzero()[:, 0]
-        if len(tied):
-            order = distances[tied].sort(dim=1, stable=True).indices
-            ranks = torch.arange(order.shape[1], device=order.device).expand_as(order)
-            rank[tied] = torch.empty_like(order).scatter_(1, order, ranks).gather(1, place[tied])
+        rank = ranks(place, inside)
         ignored = self._is_ignored(queries, self._gallery[place], inside)
-        last = 2 * ordered.shape[1]
+        last = 2 * len(self._gallery)
         key = torch.where(inside, 2 * rank + ignored, last).sort(dim=1).values
         ignored = (key % 2).bool()
-        return self._hits(
-            block, torch.div(key, 2, rounding_mode="floor") + 1 - ignored.cumsum(1), (key < last) & ~ignored
-        )
+        places = torch.div(key, 2, rounding_mode="floor") + 1 - ignored.cumsum(1)
+        return self._hits(block, places, (key < last) & ~ignored)
 
     def _is_ignored(self, queries: Tensor, neighbours: Tensor, relevant: Tensor) -> Tensor:
         ignored = neighbours == queries

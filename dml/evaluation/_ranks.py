@@ -1,0 +1,80 @@
+"""Ranks of a few gallery rows among all, without an order of all: by their place among the sorted distances.
+
+In float32 first, where a query has few relevant rows: a rank is certain where no other distance is within the
+tolerance, and else the rows within it are compared by their exact distances. In float64 where that would be more work:
+there only equal distances need more, an order of the whole row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dml.evaluation._exact import ExactDistances
+
+CLOSE_MOST = 1000  # rows within the tolerance, a query: comparing more costs more than float64 products
+
+
+class Ranks:
+    """Ranks of gallery rows for a block of queries.
+
+    Parameters
+    ----------
+    distances : to the gallery.
+    rows : int64 (b,), the queries' rows.
+    quick : try float32.
+    """
+
+    def __init__(self, distances: ExactDistances, rows: Tensor, quick: bool) -> None:
+        self._source, self._rows = distances, rows
+        self._measure(quick)
+
+    def _measure(self, quick: bool) -> None:
+        self._quick = quick
+        self._distances = self._source.quick(self._rows) if quick else self._source(self._rows)
+        self._ordered = self._source.in_order(self._distances)
+
+    def __call__(self, place: Tensor, inside: Tensor) -> Tensor:
+        """Ranks from 0 of places in the gallery, int64 (b, c); those not `inside` are undefined."""
+        own = self._distances.gather(1, place)
+        if self._quick:
+            tolerance = self._source.vectors.tolerance
+            low, high = own - tolerance, own + tolerance
+            rank = torch.searchsorted(self._ordered, low)
+            close = torch.searchsorted(self._ordered, high, right=True) - rank
+            close *= inside
+            doubtful = (close > 1).nonzero()
+            if int(close.sum()) <= CLOSE_MOST * len(rank):
+                if len(doubtful):
+                    rank[doubtful[:, 0], doubtful[:, 1]] += self._nearer(place, doubtful, low, high)
+                return rank
+            self._measure(quick=False)
+            own = self._distances.gather(1, place)
+        rank = torch.searchsorted(self._ordered, own)
+        last = self._ordered.shape[1] - 1
+        after = self._ordered.gather(1, (rank + 1).clamp(max=last))
+        tied = (inside & (after == own) & (rank < last)).any(1).nonzero()[:, 0]
+        if len(tied):
+            order = self._distances[tied].sort(dim=1, stable=True).indices
+            ranks = torch.arange(order.shape[1], device=order.device).expand_as(order)
+            rank[tied] = torch.empty_like(order).scatter_(1, order, ranks).gather(1, place[tied])
+        return rank
+
+    def _nearer(self, place: Tensor, doubtful: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """For each doubtful (row, column), int64 (t, 2): how many of the rows within the tolerance are truly before."""
+        row, column = doubtful[:, 0], doubtful[:, 1]
+        one, bounds = place[row, column], torch.stack([low[row, column], high[row, column]], 1).cpu().numpy()
+        table = self._distances.cpu().numpy()
+        near = [
+            np.flatnonzero((table[r] >= least) & (table[r] <= most))
+            for r, (least, most) in zip(row.tolist(), bounds, strict=True)
+        ]
+        sizes = torch.tensor([len(found) for found in near], device=row.device)
+        other = torch.from_numpy(np.concatenate(near)).to(row.device)
+        asking = torch.arange(len(row), device=row.device).repeat_interleave(sizes)
+        vectors, gallery, queries = self._source.vectors, self._source.gallery, self._rows[row]
+        own = vectors.exact(queries, gallery[one])[asking]
+        theirs = vectors.exact(queries[asking], gallery[other])
+        before = (theirs < own) | ((theirs == own) & (other < one[asking]))
+        return torch.zeros_like(row).index_add_(0, asking, before.long())
