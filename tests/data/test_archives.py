@@ -165,5 +165,4 @@ def test_the_disk_fills_while_unpacking(archive, folder, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(archives, "_copy", full)
-    monkeypatch.setattr(tarfile.TarFile, "makefile", full)
     refused(archive, folder, "no space left")

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,8 @@ def real(request, tmp_path_factory):
         patch.setenv("DML_MIRROR", MIRROR)
         source.download(raw, quiet)
     pack(source, raw, raw.parent / "packed", report=quiet)
-    return source, raw, open_packed(raw.parent / "packed")
+    yield source, raw, open_packed(raw.parent / "packed")
+    shutil.rmtree(raw.parent)  # pytest would keep three runs' 32,000 files
 
 
 @pytest.mark.slow
