@@ -25,6 +25,7 @@ DEFAULT_URI = "sqlite:///mlflow.db"
 EXPERIMENT = "dml"
 BATCH = 1000  # metrics in one request, MLflow's limit
 RETRY_SECONDS = (0.5, 10.0)  # the first and the longest wait for a server that is down
+PATIENCE_SECONDS = 30.0  # for a server that is down when a sweep ends
 REFUSED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS")
 REQUESTS = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10"}  # the spool does the waiting
 
@@ -109,10 +110,8 @@ class Tracker:
             }
         )
 
-    def close(
-        self, status: str = "FINISHED", metrics: Mapping[str, float] | None = None, patience: float = 30.0
-    ) -> int:
-        """End the parent run and send what waits, for at most `patience` seconds once the server is down.
+    def close(self, status: str = "FINISHED", metrics: Mapping[str, float] | None = None) -> int:
+        """End the parent run and send what waits, for at most `DML_TRACKING_PATIENCE` seconds once the server is down.
 
         Returns
         -------
@@ -120,6 +119,7 @@ class Tracker:
         """
         self._spool.append({"kind": "end", "status": status, "metrics": dict(metrics or {}), "end": time.time()})
         self._closing.set()
+        patience = float(os.environ.get("DML_TRACKING_PATIENCE", PATIENCE_SECONDS))
         since = None
         while self._thread.is_alive():
             self._thread.join(timeout=0.2)

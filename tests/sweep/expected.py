@@ -1,0 +1,39 @@
+"""What a sweep of toys must give: the same plan, run in this process without Ray, without a pause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import driver
+import optuna
+import pandas as pd
+import toy
+
+from dml.sweep import specs
+from dml.sweep.plan import Plan
+from dml.sweep.results import trials_frame
+from dml.sweep.store import FINISHED, Outcome, TrialStore
+
+DECIDED = ["key", "cell", "phase", "number", "seed", "status", "settings", "objective", "curve", "diagnostics"]
+
+
+def frame(folder: Path, **overrides: Any) -> pd.DataFrame:
+    """The trials of an uninterrupted sweep, in the columns that its settings decide."""
+    study = driver.study(**overrides)
+    (folder / "toy.json").write_text("{}")
+    version, specs.version = specs.version, lambda parts: "toys"
+    try:
+        plan = Plan(study, TrialStore(folder), toy.describe, optuna.storages.InMemoryStorage())
+        plan.start(lambda job, outcome, reused: None)
+        while not plan.finished:
+            job = plan.take()
+            trainer = toy.Toy(job.spec, folder, folder / job.key)
+            while not trainer.finished:
+                trainer.advance()
+            result = trainer.result()
+            curve = [[point.step, dict(point.scores)] for point in result.curve]
+            plan.end(job.id, Outcome(FINISHED, result.scores, curve, result.diagnostics))
+    finally:
+        specs.version = version
+    return trials_frame(study, plan)[DECIDED]

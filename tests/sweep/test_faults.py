@@ -1,0 +1,288 @@
+"""What a sweep survives. Each fault is a real one: a process killed, a server stopped, a disk filled.
+
+After each, the sweep's trials equal those of an uninterrupted one, bit for bit; none is lost, none is there twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import expected
+import mlflow
+import pandas as pd
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+def check(workplace, uri=None, **overrides):
+    """The results are those of an uninterrupted sweep; returns them."""
+    found = pd.read_parquet(workplace.folder / "out" / "trials.parquet")
+    whole = workplace.folder / "uninterrupted"
+    whole.mkdir()
+    pd.testing.assert_frame_equal(found[expected.DECIDED], expected.frame(whole, **overrides), check_exact=True)
+    if uri:
+        check_mlflow(uri, found)
+    return found
+
+
+def check_mlflow(uri, frame):
+    """Each trial is there once, finished, with its whole curve once."""
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    experiment = client.get_experiment_by_name("dml")
+    parents = client.search_runs([experiment.experiment_id], "tags.`dml.kind` = 'study'")
+    assert [run.info.status for run in parents] == ["FINISHED"]
+    runs = client.search_runs([experiment.experiment_id], "tags.`dml.kind` = 'trial'", max_results=1000)
+    assert Counter(run.data.tags["dml.trial"] for run in runs) == Counter(
+        f"{row.cell}|{row.phase}|{row.number}" for row in frame.itertuples()
+    )
+    assert {run.info.status for run in runs} == {"FINISHED"}
+    curves = {row.key: json.loads(row.curve) for row in frame.itertuples()}
+    for run in runs[:4]:
+        phase = "validation" if run.data.tags["dml.phase"] == "tune" else "test"
+        history = client.get_metric_history(run.info.run_id, f"{phase}/fine/recall_at_1")
+        curve = curves[run.data.tags["dml.key"]]
+        assert [(m.step, m.value) for m in history] == [
+            (step, scores[f"{phase}/fine/recall@1"]) for step, scores in curve
+        ]
+
+
+def training_worker(workplace):
+    """The process of a worker in the middle of a trial, once one has made a few steps."""
+    begun = [line.split() for line in workplace.log() if line.split()[2] != "close"]
+    for pid, trial, *_ in begun:
+        closed = any(line.split()[1] == trial and "close" in line for line in workplace.log())
+        state = next(workplace.folder.glob(f"store/trials/{trial.rsplit('-', 1)[1]}*/checkpoint/state.json"), None)
+        if not closed and state is not None and json.loads(state.read_text())["step"] in range(2, 9):
+            return int(pid)
+    return None
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_worker_is_killed_in_mid_epoch(workplace):
+    workplace.orders(seconds=0.2, checkpoint_each_step=True)
+    process = workplace.start()
+    os.kill(workplace.wait(lambda: training_worker(workplace)), signal.SIGKILL)
+    text, _ = process.communicate(timeout=200)
+    assert process.returncode == 0, text
+    check(workplace)
+    assert json.loads((workplace.folder / "out" / "summary.json").read_text())["resumed"] == 1
+    assert any("resume" in line for line in workplace.log())
+
+
+def test_a_worker_that_always_dies_fails_its_trial_alone(workplace):
+    workplace.orders(orders={"triplet": "die"})
+    text = workplace.sweep(resources={"max_failures": 1})
+    frame = pd.read_parquet(workplace.folder / "out" / "trials.parquet")
+    assert set(frame.loc[frame["loss"] == "contrastive", "status"]) == {"finished"}
+    failed = frame[frame["loss"] == "triplet"]
+    assert set(failed["status"]) == {"failed"}
+    assert failed["error"].str.contains("died too often").all(), text
+
+
+def test_the_driver_is_killed_twice(workplace):
+    uri = f"sqlite:///{workplace.folder / 'mlflow.db'}"
+    workplace.orders(seconds=0.05)
+    for some in (2, 6):
+        process = workplace.start(tracking=uri)
+        workplace.wait(lambda some=some: len(workplace.results()) >= some)
+        before = workplace.results()
+        process.kill()
+        process.wait()
+    text = workplace.sweep(tracking=uri)
+    assert before <= workplace.results()
+    assert "already done" in text
+    check(workplace, uri)
+    begun = Counter(line.split()[1] for line in workplace.log() if line.endswith("begin"))
+    finished_before = {key[:8] for key in before}
+    assert all(count == 1 for name, count in begun.items() if name.rsplit("-", 1)[1] in finished_before)
+
+
+def test_ctrl_c_ends_in_order_and_resumes(workplace):
+    workplace.orders(seconds=0.3, checkpoint_each_step=True)
+    process = workplace.start()
+    worker = workplace.wait(lambda: training_worker(workplace))
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    text, _ = process.communicate(timeout=60)
+    assert process.returncode not in (0, -signal.SIGINT), text
+    assert "interrupted" in text
+    assert "what ended is kept" in text
+    assert "Traceback" not in text
+    workplace.wait(lambda: not alive(worker), seconds=10)
+    assert not (workplace.folder / "out" / "trials.parquet").exists()
+    workplace.orders()
+    workplace.sweep()
+    check(workplace)
+
+
+def test_a_node_of_the_cluster_dies(workplace):
+    from ray.cluster_utils import Cluster
+
+    workplace.orders(seconds=0.3, checkpoint_each_step=True)
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    try:
+        nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+        process = workplace.start({"RAY_ADDRESS": cluster.address})
+        workplace.wait(lambda: len({line.split()[0] for line in workplace.log()}) == 2, seconds=120)
+        workplace.wait(lambda: training_worker(workplace))
+        cluster.remove_node(nodes[0], allow_graceful=False)
+        text, _ = process.communicate(timeout=200)
+        assert process.returncode == 0, text
+    finally:
+        cluster.shutdown()
+    check(workplace)
+    assert json.loads((workplace.folder / "out" / "summary.json").read_text())["resumed"] >= 1
+
+
+def test_a_trial_that_raises_or_yields_nan_fails_alone(workplace):
+    workplace.orders(orders={"triplet": "raise", "contrastive": "nan"})
+    losses = ["triplet", "contrastive", "multi_similarity"]
+    workplace.sweep(losses=losses)
+    frame = pd.read_parquet(workplace.folder / "out" / "trials.parquet")
+    status = frame.groupby("loss")["status"].unique().map(list).to_dict()
+    assert status == {"triplet": ["failed"], "contrastive": ["failed"], "multi_similarity": ["finished"]}
+    for loss, said in (("triplet", "KeyError: 'a part that is broken'"), ("contrastive", "the loss became NaN")):
+        errors = frame.loc[frame["loss"] == loss, "error"]
+        assert len(errors) == 3
+        assert errors.str.contains(said, regex=False).all()
+        assert errors.str.contains("toy.py").all(), "no traceback"
+    before = len(workplace.log())
+    workplace.orders()
+    workplace.sweep(losses=losses)
+    again = {line.split()[1].split("-")[0] for line in workplace.log()[before:]}
+    assert again == {"triplet"}, "an error in the code is tried again, a result of the settings is not"
+
+
+def test_a_trial_finds_the_disk_full(workplace):
+    workplace.orders(orders={"contrastive": "full"})
+    process = workplace.start()
+    text, _ = process.communicate(timeout=200)
+    assert process.returncode != 0
+    assert "No space left on device" in text
+    assert "Traceback" not in text
+    (workplace.folder / "freed").touch()
+    workplace.sweep()
+    check(workplace)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small file system")
+def test_the_stores_disk_is_full(workplace):
+    store = workplace.folder / "store"
+    store.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", store], check=False)
+    if mounted.returncode:
+        pytest.skip("cannot mount a file system here")
+    try:
+        workplace.orders(seconds=0.05)
+        process = workplace.start()
+        workplace.wait(lambda: len(workplace.results()) >= 3)
+        before = workplace.results()
+        ballast = store / "ballast"
+        with open(ballast, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError:
+                pass
+        text, _ = process.communicate(timeout=100)
+        assert process.returncode != 0
+        assert "No space left on device" in text
+        ballast.unlink()
+        assert before <= workplace.results()
+        workplace.sweep()
+        check(workplace)
+    finally:
+        workplace.end()
+        subprocess.run(["umount", "-l", store], check=True)
+
+
+class Server:
+    """A real MLflow server, which can be killed and started again on the same port."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port = probe.getsockname()[1]
+        self.uri = f"http://127.0.0.1:{self._port}"
+        self._process = None
+
+    def start(self):
+        command = ["mlflow", "server", "--port", str(self._port), "--workers", "1"]
+        store = f"sqlite:///{self._folder / 'server.db'}"
+        folder = str(self._folder / "server-artifacts")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", *command, "--backend-store-uri", store, "--default-artifact-root", folder],
+            cwd=self._folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        until = time.monotonic() + 90
+        while time.monotonic() < until:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self._port)) == 0:
+                    return
+            time.sleep(0.2)
+        raise AssertionError("the MLflow server does not start")
+
+    def kill(self):
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+@pytest.fixture
+def server(tmp_path):
+    server = Server(tmp_path)
+    server.start()
+    yield server
+    server.kill()
+
+
+def test_the_tracking_server_is_away_for_a_while(workplace, server):
+    workplace.orders(seconds=0.1)
+    process = workplace.start(tracking=server.uri)
+    workplace.wait(lambda: len(workplace.results()) >= 2)
+    server.kill()
+    workplace.wait(lambda: len(workplace.results()) >= 6)
+    server.start()
+    text, _ = process.communicate(timeout=200)
+    assert process.returncode == 0, text
+    check(workplace, server.uri)
+
+
+def test_the_tracking_server_comes_back_after_the_sweep(workplace, server):
+    workplace.orders(seconds=0.1)
+    process = workplace.start({"DML_TRACKING_PATIENCE": "1"}, tracking=server.uri)
+    workplace.wait(lambda: len(workplace.results()) >= 2)
+    server.kill()
+    text, _ = process.communicate(timeout=200)
+    assert process.returncode == 0, text
+    assert "records wait for the next run" in text
+    server.start()
+    workplace.sweep(tracking=server.uri)
+    check(workplace, server.uri)
+    assert not list(workplace.folder.glob("store/sweeps/*.jsonl"))
+
+
+def test_no_tracking_server_at_the_start(workplace):
+    process = workplace.start(tracking="http://127.0.0.1:9")
+    text, _ = process.communicate(timeout=100)
+    assert process.returncode != 0
+    assert "no MLflow tracking server answers at http://127.0.0.1:9" in text
+    assert "Traceback" not in text
+    assert workplace.log() == []
