@@ -16,6 +16,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
+def move(values: Tensor, device: torch.device) -> Tensor:
+    """To `device`, without waiting; only what the host itself will read has to arrive first."""
+    return values.to(device, non_blocking=device.type != "cpu")
+
+
 class Draw:
     """Uniform numbers in [0, 1) from one generator, drawn on its device and handed over without waiting."""
 
@@ -25,8 +30,7 @@ class Draw:
     def __call__(self, shape: torch.Size) -> Tensor:
         """float32 of that shape; with no generator, from torch's default one."""
         device = self.device if self.generator is None else self.generator.device
-        drawn = torch.rand(shape, generator=self.generator, device=device)
-        return drawn.to(self.device, non_blocking=True)
+        return move(torch.rand(shape, generator=self.generator, device=device), self.device)
 
 
 def _once(make: Callable[[Batch], Tensor]) -> property:

@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from dml.miners._batch import Batch, Draw, NegativePolicy, PositivePolicy
+from dml.miners._batch import Batch, Draw, NegativePolicy, PositivePolicy, move
 from dml.types import Pairs, Tuples
 
 DISTANCES = ("euclidean", "squared")
@@ -85,7 +85,7 @@ class PolicyMiner:
         ValueError : embeddings are not (N, D) of a floating type, or labels not integers (N,).
         """
         _check(embeddings, labels)
-        labels = labels.to(embeddings.device, torch.int64, non_blocking=True)
+        labels = move(labels, embeddings.device).long()
         with torch.autocast(embeddings.device.type, enabled=False):
             if len(embeddings) == 0:
                 return self._empty(labels)
@@ -140,11 +140,12 @@ def _check(embeddings: Tensor, labels: Tensor) -> None:
 
 def _compact(positives: Tensor, negatives: Tensor, valid: Tensor) -> Tuples:
     """The triples that there are; as many numbers as they need, and a synchronisation on a GPU."""
+    anchors, place = valid.nonzero(as_tuple=True)
+    kept = positives[anchors, place]
     if negatives.dtype != torch.bool:
-        anchors, place = valid.nonzero(as_tuple=True)
-        return Tuples(anchors, positives[anchors, place], negatives[anchors, place])
-    anchors, place, chosen = (valid[:, :, None] & negatives[:, None, :]).nonzero(as_tuple=True)
-    return Tuples(anchors, positives[anchors, place], chosen)
+        return Tuples(anchors, kept, negatives[anchors, place])
+    pair, chosen = negatives[anchors].nonzero(as_tuple=True)
+    return Tuples(anchors[pair], kept[pair], chosen)
 
 
 def _padded(positives: Tensor, negatives: Tensor, valid: Tensor) -> Tuples:
