@@ -15,6 +15,7 @@ import pandas as pd
 from dml.evaluation import statistics
 from dml.report.published import metric_label
 from dml.report.results import Results, readable, score_label
+from dml.report.robustness import TOPLINE
 from dml.report.table import NOTHING, Column, Table, percent
 from dml.report.tables import identity, identity_columns, summary_of
 
@@ -29,7 +30,7 @@ def versus_winner(results: Results) -> pd.DataFrame:
     `holm`, `seeds`. A winner without others has one row in which `other` is empty.
     """
     rows: list[dict[str, Any]] = []
-    groups = dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values())
+    groups = sorted(dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values()), key=_is_topline)
     for group in groups:
         names = [name for name, c in results.cells.items() if (c.dataset, c.noise, c.rate) == group]
         scores = {name: results.values(name, results.objective(group[0])) for name in names}
@@ -181,6 +182,10 @@ def _difference_columns() -> tuple[Column, ...]:
         Column("holm", "p (Holm)", "p", P_NOTE),
         Column("seeds", "Seeds", "count"),
     )
+
+
+def _is_topline(group: tuple[str, str, float]) -> bool:
+    return group[1] == TOPLINE
 
 
 def _same_but(results: Results, axis: str, one: str, other: str) -> bool:

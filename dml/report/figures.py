@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
@@ -26,26 +29,30 @@ def against_noise(results: Results, dataset: str, noise: str, key: str, of_topli
         return None
     panels, columns = _panels(list(lines))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(2.0 + 2.55 * columns, 0.75 + 2.15 * rows), layout="constrained")
+    titles = [_panel_title(panel) for panel in panels]
+    head = 0.1 + 0.17 * max(title.count("\n") + 1 for title in titles)  # inches above each panel
+    figure = Figure(figsize=(0.85 + 2.95 * columns, 0.6 + (1.75 + head) * rows))
+    width, height = figure.get_size_inches()
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    figure.subplots_adjust(0.8 / width, 0.6 / height, 1 - 0.05 / width, 1 - head / height, 0.04, (head + 0.1) / 1.65)
     rates = sorted({cell.rate for cell in results.cells.values() if (cell.dataset, cell.noise) == (dataset, noise)})
     for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()
-    for axes, panel in zip(grid.flat, panels, strict=False):
-        for method, points in lines.items():
-            if (method[0], method[2]) != panel:
-                axes.plot([p[0] for p in points], [p[1] for p in points], color=style.CONTEXT, linewidth=0.8, zorder=1)
+    for axes in grid.flat[max(0, len(panels) - columns) : len(panels)]:
+        axes.tick_params(labelbottom=True)
+    for axes, panel, title in zip(grid.flat, panels, titles, strict=False):
+        others = [[p[:2] for p in points] for m, points in lines.items() if (m[0], m[2]) != panel and points]
+        axes.add_collection(LineCollection(others, colors=style.CONTEXT, linewidths=0.8, zorder=1))
         for method, points in lines.items():
             if (method[0], method[2]) == panel:
                 _band(axes, points, *style.policy(method[1]))
-        axes.set_title(_panel_title(panel))
+        axes.set_title(title)
         axes.set_xlim(rates[0] - 0.04 * rates[-1], rates[-1] * 1.42)  # the lines' labels stand at the right
         axes.set_xticks(rates if len(rates) <= 6 else rates[:: -(-len(rates) // 6)])
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.yaxis.set_major_formatter(PercentFormatter(100, decimals=0))
         axes.grid(visible=False, axis="x")
-    figure.draw_without_rendering()
     for axes, panel in zip(grid.flat, panels, strict=False):
         drawn = [(m, points) for m, points in lines.items() if (m[0], m[2]) == panel]
         ends = [(p[-1][1], _line_label(m), style.policy(m[1])[0]) for m, p in drawn if p]
@@ -55,16 +62,19 @@ def against_noise(results: Results, dataset: str, noise: str, key: str, of_topli
         for method, points in drawn:
             there = {p[0] for p in points}
             lacking = [rate for rate in _asked(results, dataset, noise, method) if rate not in there]
-            if lacking:  # an empty line that is not clipped would upset the layout
+            if lacking:
                 axes.plot(
                     lacking, [foot] * len(lacking), "x", color=style.policy(method[1])[0], clip_on=False, zorder=5
                 )
     wrong = "share of training samples left out" if noise == TOPLINE else "share of training labels that are wrong"
-    figure.supxlabel(wrong, color=style.MUTED, fontsize=9)
+    wrong += "   (panels: loss, negatives; lines: positives)"
+    figure.supxlabel(wrong, color=style.MUTED, fontsize=9, y=0.09 / height, va="bottom")
     figure.supylabel(
         metric_label(key.split("/", 2)[2]) + ", share of the topline" if of_topline else score_label(key),
         color=style.MUTED,
         fontsize=9,
+        x=0.08 / width,
+        ha="left",
     )
     return figure
 
@@ -154,7 +164,7 @@ def _panels(methods: list[tuple[str, str, str]]) -> tuple[list[tuple[str, str]],
 
 def _panel_title(panel: tuple[str, str]) -> str:
     loss, negatives = panel
-    return readable(loss if not negatives else f"{loss}, {negatives}")
+    return "\n".join(textwrap.wrap(readable(f"{loss}, {negatives}" if negatives else loss), 32))
 
 
 def _line_label(method: tuple[str, str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,15 @@ class Results:
 
     @cached_property
     def methods(self) -> dict[str, Method]:
-        """The method of each cell, by the cell's name."""
-        return {name: method_of(cell) for name, cell in self.cells.items()}
+        """The method of each cell, by the cell's name; a loss's settings are told only where they tell two apart."""
+        found = {name: method_of(cell) for name, cell in self.cells.items()}
+        variants: dict[str, set[str]] = {}
+        for method in found.values():
+            variants.setdefault(method.loss.split("(")[0], set()).add(method.loss)
+        return {
+            name: replace(method, loss=bare) if len(variants[bare := method.loss.split("(")[0]]) == 1 else method
+            for name, method in found.items()
+        }
 
     @cached_property
     def confirmed(self) -> pd.DataFrame:
@@ -97,10 +104,14 @@ class Results:
 
     def values(self, cell: str, key: str) -> pd.Series:
         """A cell's confirmed scores in percent, indexed by seed."""
-        rows = self.confirmed[self.confirmed["cell"] == cell]
-        if key not in rows:
+        rows = self._by_cell.get(cell)
+        if rows is None or key not in rows:
             return pd.Series(dtype=float)
-        return rows.set_index("seed")[key].dropna().astype(float) * 100
+        return rows[key].dropna().astype(float) * 100
+
+    @cached_property
+    def _by_cell(self) -> dict[str, pd.DataFrame]:
+        return {str(name): rows.set_index("seed") for name, rows in self.confirmed.groupby("cell")}
 
     def missing(self) -> dict[str, int]:
         """How many of a cell's confirm seeds have not finished, for the cells where some have not."""

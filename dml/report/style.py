@@ -126,6 +126,9 @@ def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float, gap: fl
 
 def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
     """Write `<stem>.svg`, `<stem>-dark.svg` and, if asked for, `<stem>.png`; returns width and height in points."""
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # laid out once, not for each file again
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     light = buffer.getvalue()
