@@ -367,6 +367,8 @@ def test_nothing_waits_for_the_device(monkeypatch, name, settings, form):
         loss(x, y, tuples).backward()
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
 @every_loss
 def test_compiled_it_gives_the_same(name, settings):
     x, y = batch()
