@@ -176,13 +176,14 @@ def _robustness(results: Results, writer: Writer) -> Section:
 def _settings(results: Results, writer: Writer) -> Section:
     section = Section("settings", "Settings and searches")
     section.tables = writer.table(runs.best_settings(results))
-    for dataset in dict.fromkeys(cell.dataset for cell in results.cells.values()):
+    for dataset, noise in _axes(results):
         metric = metric_label(results.study.search.objective)
         section.figures += writer.figure(
-            f"search-{dataset}",
-            progress.searches(results, dataset),
+            f"search-{dataset}-{noise}",
+            progress.searches(results, dataset, noise),
             "Validation score of each tuning trial, and the best so far.",
-            f"Each tuning trial's {metric} on validation classes (points) and the best so far (lines).",
+            f"Each tuning trial's {metric} on validation classes (points) and the best so far (lines)"
+            f"{_where(results, dataset, noise)}.",
         )
     return section
 
@@ -195,7 +196,7 @@ def _training(results: Results, writer: Writer) -> Section:
             f"curves-{dataset}-{noise}",
             progress.learning_curves(results, dataset, noise),
             f"{label} during training.",
-            f"{label}, during training{_where(results, dataset, noise)}: mean over seeds. Shown, never chosen by.",
+            f"{label}, during training{_where(results, dataset, noise)}: mean over seeds. No step was chosen by it.",
         )
     section.folded = [{"title": t.title, "figures": [], "tables": [t]} for t in writer.table(runs.diagnostics(results))]
     return section

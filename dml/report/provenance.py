@@ -37,7 +37,10 @@ def provenance(results: Results) -> list[tuple[str, str]]:
         ("Trained on", ", ".join(f"{d.label}: {d.train_on} labels" for d in study.datasets)),
         ("Evaluated on", ", ".join(f"{d.label}: {' and '.join(d.evaluate_on)} labels" for d in study.datasets)),
         ("Network", f"{training.backbone}, {training.embedding_size} dimensions"),
-        ("Batches", f"{batch.classes} classes x {batch.per_class} images, {training.steps:,} steps"),
+        (
+            "Batches",
+            f"{batch.classes} classes \N{MULTIPLICATION SIGN} {batch.per_class} images, {training.steps:,} steps",
+        ),
         ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
         ("Seeds", ", ".join(map(str, study.seeds))),
     ]
