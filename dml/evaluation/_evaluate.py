@@ -75,7 +75,8 @@ def evaluate(
         `ami`, `f1`.
     normalize : L2-normalise first; k-means is then spherical. Take what the loss was trained with.
     queries, gallery : bool (n,), which rows ask and which are found; none: all. A row in both never finds itself.
-    cameras : int64 (n,): gallery rows of the query's class and camera are left out (Market-1501, CUHK03).
+    cameras : int64 (n,): gallery rows of the query's class and camera are left out (Market-1501, CUHK03). Negative:
+        unknown, as no other.
     backend : `auto`, `faiss` or `torch`.
     approximate : search an inverted file (faiss); `approximate_recall` says which share of the neighbours it found,
         on up to 1000 queries.
@@ -110,7 +111,7 @@ def evaluate(
     retrieval = {name: part for name, part in parts.items() if hasattr(part, "depth")}
     if retrieval or keep is not None:
         asking, found = _rows(queries, n, "queries"), _rows(gallery, n, "gallery")
-        camera = None if cameras is None else codes(cameras, n, "cameras")
+        camera = None if cameras is None else _cameras(cameras, n)
         relevance = {level: Relevance(values, camera, asking, found) for level, values in coded.items()}
         rows = [torch.from_numpy(chosen).to(vectors.device) for chosen in (asking, found)]
         neighbours = Neighbours(vectors, rows[0], rows[1], backend, approximate, seed)
@@ -159,6 +160,13 @@ def _metric(name: str, options: Mapping[str, Any]) -> Any:
     taken = discovery.settings_of(discovery.find("dml.evaluation.metrics", stem))
     chosen = {option: value for option, value in options.items() if option in taken}
     return discovery.build("dml.evaluation.metrics", stem, **settings, **chosen)
+
+
+def _cameras(cameras: Any, n: int) -> np.ndarray:
+    """Codes of cameras, int64 (n,); each unknown one (negative) is a camera of its own."""
+    known = codes(cameras, n, "cameras")
+    unknown = np.asarray(torch.as_tensor(cameras).cpu()) < 0
+    return np.where(unknown, known.max() + 1 + np.arange(n), known)
 
 
 def _rows(mask: Any, n: int, what: str) -> np.ndarray:

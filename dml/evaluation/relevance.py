@@ -39,7 +39,7 @@ class Relevance:
     ) -> None:
         same = np.zeros(len(queries), dtype=np.int64)
         if cameras is not None:
-            pairs = labels * (cameras.max() + 1) + cameras
+            pairs = np.unique(labels * (cameras.max() + 1) + cameras, return_inverse=True)[1].reshape(-1)
             same = _counts(pairs[gallery])(pairs[queries])
         itself = np.isin(queries, gallery).astype(np.int64)
         self.ignored = np.maximum(same, itself)  # (q,): a query in the gallery is one of its camera's rows

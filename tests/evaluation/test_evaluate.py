@@ -55,6 +55,11 @@ def test_query_and_gallery_with_cameras(case, naive, seed):
     assert shallow == pytest.approx({name: truth[name] for name in shallow}, abs=1e-12)
 
 
+def test_an_unknown_camera_is_no_other_camera(case):
+    x, labels = case(0)
+    assert evaluate(x, labels, RETRIEVAL, cameras=np.full(len(x), -1)) == evaluate(x, labels, RETRIEVAL)
+
+
 def test_two_levels_in_one_pass_equal_two_passes(case):
     x, labels = case(0)
     names = ["recall@1", "map@r", "nmi", "nmi+", "ami", "f1"]

@@ -129,6 +129,20 @@ def test_cuda_gives_the_same_order(case, k):
     np.testing.assert_array_equal(found, reference(x, k, True))
 
 
+def test_duplicates_tie_whatever_the_products_say():
+    x = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
+    x[[7, 30, 12]] = x[3]
+    x[41] = 2 * x[20]  # of the same direction
+    exact = ExactDistances(Vectors(x), torch.arange(50))
+    exact(torch.arange(50))
+    copies, originals = exact._copies
+    assert dict(zip(copies.tolist(), originals.tolist(), strict=True)) == {7: 3, 12: 3, 30: 3, 41: 20}
+    exact._kept[[7, 41]] += 1e-9  # as rounding may do, depending on a column's place
+    distances = exact(torch.arange(50))
+    assert (distances[:, 7] == distances[:, 3]).all()
+    assert (distances[:, 41] == distances[:, 20]).all()
+
+
 @pytest.mark.parametrize("spread", [1.0, 1e-3, 1e-5, 0.0])
 def test_ranks_by_float32_first_are_the_exact_ranks(spread):
     rng = np.random.default_rng(0)
