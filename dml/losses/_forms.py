@@ -50,8 +50,9 @@ def pair_weights(labels: Tensor, tuples: Form, dtype: torch.dtype) -> tuple[Tens
     n = len(labels)
     is_triples(tuples)
     if tuples is None:
-        same = labels[:, None] == labels
-        return same.to(dtype).fill_diagonal_(0), (~same).to(dtype)
+        positives = (labels[:, None] == labels).to(dtype)
+        negatives = 1 - positives
+        return positives.fill_diagonal_(0), negatives
     if len(tuples) == 2:
         return tuples[0].to(labels.device, dtype, copy=True), tuples[1].to(labels.device, dtype, copy=True)
     a1, p, a2, q = tuples if len(tuples) == 4 else (tuples[0], tuples[1], tuples[0], tuples[2])

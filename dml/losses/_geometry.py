@@ -105,9 +105,9 @@ class Geometry:
 
     def squared(self) -> Tensor:
         """Squared Euclidean distances (N, N), exactly 0 on the diagonal and for rows equal up to rounding."""
-        matrix = self.similarities()
-        norms = matrix.diagonal().clone()
-        matrix.mul_(-2).add_(norms[:, None]).add_(norms)
+        norms = self.x.square().sum(1)
+        with torch.autocast(self.x.device.type, enabled=False):
+            matrix = torch.addmm(norms[:, None].expand(-1, len(norms)), self.x, self.x.T, alpha=-2).add_(norms)
         floor = 8 * torch.finfo(matrix.dtype).eps
         if self._normalize:
             return torch.threshold_(matrix, floor, 0.0).fill_diagonal_(0)
@@ -120,25 +120,26 @@ class Geometry:
         *parameters: tuple[Tensor, Tensor],
         similarity: Tensor | None = None,
         squared: Tensor | None = None,
+        over: Tensor | float = 1.0,
     ) -> Tensor:
         """The scalar `value`, attached to the embeddings and to `parameters`, which are (parameter, derivative).
 
-        Exactly one of `similarity` = dL/ds and `squared` = dL/dD, (N, N), is given.
+        Exactly one of `similarity` = dL/ds and `squared` = dL/dD, (N, N), is given, still to be divided by `over`.
         """
         terms = [term for term in parameters if term[0].requires_grad and torch.is_grad_enabled()]
         if self.wanted:
             with torch.autocast(self.x.device.type, enabled=False):
-                terms.append((self._embeddings, self._back(similarity, squared)))
+                terms.append((self._embeddings, self._back(similarity, squared).div_(over)))
         return attach(value, *terms) if terms else value
 
     def _back(self, similarity: Tensor | None, squared: Tensor | None) -> Tensor:
-        if similarity is not None:
-            gradient = torch.addmm(similarity @ self.x, similarity.T, self.x)
-        else:
-            assert squared is not None
-            total = (squared.sum(1) + squared.sum(0))[:, None]
-            gradient = torch.addmm(squared @ self.x, squared.T, self.x)
-            gradient = (total * self.x).sub_(gradient).mul_(2)
+        matrix = similarity if squared is None else squared
+        assert matrix is not None
+        gradient = torch.addmm(matrix @ self.x, matrix.T, self.x)
+        if squared is not None:
+            # The terms in x_i itself are radial: of unit vectors, the projection below takes them off.
+            radial = 0 if self._normalize else (squared.sum(1) + squared.sum(0))[:, None] * self.x
+            gradient = gradient.neg_().add_(radial).mul_(2)
         if self._normalize:
             gradient -= self.x * (gradient * self.x).sum(1, keepdim=True)
             gradient *= self._inverse
@@ -146,6 +147,11 @@ class Geometry:
 
 
 def roots(squared: Tensor) -> tuple[Tensor, Tensor]:
-    """Distances d = sqrt(D) (N, N), and the slope dd/dD = 1 / (2 d), which counts as 0 where d is 0."""
+    """Distances d = sqrt(D) (N, N) and 1 / d, which counts as 0 where d is 0. dd/dD is half of it. Overwrites D."""
     distances = squared.sqrt()
-    return distances, distances.div(squared.add(1e-30)).mul_(0.5)
+    return distances, torch.div(distances, squared.add_(1e-30), out=squared)
+
+
+def dot(first: Tensor, second: Tensor) -> Tensor:
+    """The sum of the products of two (N, N), without an array of the products."""
+    return torch.dot(first.reshape(-1), second.reshape(-1))

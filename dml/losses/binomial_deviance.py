@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form, pair_weights
-from dml.losses._geometry import Geometry
+from dml.losses._geometry import Geometry, dot
 from dml.losses._settings import check_above, check_batch
 from dml.types import LogUniform, Space, Uniform
 
@@ -61,4 +61,4 @@ def _deviance(exponents: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """sum of weights * log(1 + exp(exponents)), and its derivative with respect to the exponents."""
     # softplus(z) = [z]_+ + log1p(exp(-|z|)): exact for any z, where torch's own is linear above a threshold.
     soft = exponents.abs().neg_().exp_().log1p_().add_(torch.relu(exponents))
-    return (soft * weights).sum(), torch.sigmoid(exponents).mul_(weights)
+    return dot(soft, weights), torch.sigmoid(exponents).mul_(weights)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form, divisor, pair_weights
-from dml.losses._geometry import Geometry, prepared, roots, safe_root, squared_distances
+from dml.losses._geometry import Geometry, dot, prepared, roots, safe_root, squared_distances
 from dml.losses._settings import REDUCTIONS, check_batch, check_choice
 from dml.types import Choice, Space, Uniform
 
@@ -54,20 +54,24 @@ class Contrastive(nn.Module):
         geometry = Geometry(embeddings, self.normalize)
         squared = geometry.squared()
         positives, negatives = pair_weights(labels, tuples, squared.dtype)
+        count = positives.sum() + negatives.sum()
         if self.form == "hadsell":
-            distances, slope = roots(squared)
+            distances, inverse = roots(squared)
             gap = torch.relu_(self.margin - distances)
-            total = 0.5 * (positives * squared + negatives * gap.square()).sum()
-            gradient = slope.mul_(gap).mul_(negatives).neg_().add_(positives, alpha=0.5)
+            pull, push = positives * distances, negatives * gap
+            total = (dot(pull, distances) + dot(push, gap)) / 2
+            active = dot(positives, distances.sign_()) + dot(negatives, gap.sign_())
+            gradient, twice = push.neg_().add_(pull).mul_(inverse), 2
         else:
             gap = torch.relu_(self.margin - squared)
-            total = (positives * squared + negatives * gap).sum()
-            gradient = positives - negatives * gap.sign()
-        count = positives.sum() + negatives.sum()
-        active = (positives * squared.sign()).sum() + (negatives * gap.sign()).sum()
+            total = dot(positives, squared) + dot(negatives, gap)
+            active = dot(positives, squared.sign_())
+            push = negatives.mul_(gap.sign_())
+            active = active + push.sum()
+            gradient, twice = positives.sub_(push), 1
         over = divisor(self.reduction, count, active)
         self.last = {"active_share": active / count.clamp(min=1)}
-        return geometry.finish(total / over, squared=gradient.div_(over))
+        return geometry.finish(total / over, squared=gradient, over=twice * over)
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each pair's loss and how often it counts, (2 N^2,) both; differentiable by autograd."""

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry, prepared, roots, safe_root, squared_distances
+from dml.losses._geometry import Geometry, dot, prepared, roots, safe_root, squared_distances
 from dml.losses._settings import check_batch
 from dml.types import Space, Uniform
 
@@ -42,7 +42,7 @@ class LiftedStructure(nn.Module):
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
         check_batch(embeddings, labels)
         geometry = Geometry(embeddings, self.normalize)
-        distances, slope = roots(geometry.squared())
+        distances, inverse = roots(geometry.squared())
         positives, negatives = pair_masks(labels, tuples, distances.dtype)
         exponents = (1 - negatives).mul_(-NONE).sub_(distances)
         top = exponents.amax(1, keepdim=True)
@@ -55,13 +55,13 @@ class LiftedStructure(nn.Module):
         first = torch.exp(pushed - higher)
         both = first + torch.exp(pushed.T - higher)
         cost = torch.relu_(both.log().add_(higher).add_(distances)).mul_(positives)
-        value = cost.square().sum() / (2 * count)
+        value = dot(cost, cost) / (2 * count)
         self.last = {"active_share": cost.sign().sum() / count}
-        cost.div_(count)  # = dL/dJ
+        # From here on, cost is count times dL/dJ.
         by_end = cost * (first / both)
         by_end = (by_end.sum(1) + (cost.sum(0) - by_end.sum(0)))[:, None]
         gradient = cost.sub_(terms.mul_(by_end / (total + (1 - some))))
-        return geometry.finish(value, squared=gradient.mul_(slope))
+        return geometry.finish(value, squared=gradient.mul_(inverse), over=2 * count)
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each pair's 1/2 [J]_+^2 and whether it is a positive pair, (N^2,) both; differentiable by autograd."""

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form, divisor, pair_weights
-from dml.losses._geometry import Geometry, prepared, roots, safe_root, squared_distances
+from dml.losses._geometry import Geometry, dot, prepared, roots, safe_root, squared_distances
 from dml.losses._settings import REDUCTIONS, check_batch, check_choice
 from dml.types import Space, Uniform
 
@@ -65,24 +65,24 @@ class Margin(nn.Module):
         squared = geometry.squared()
         positives, negatives = pair_weights(labels, tuples, squared.dtype)
         count = positives.sum() + negatives.sum()
-        distances, slope = roots(squared)
+        distances, inverse = roots(squared)
         boundary = self._boundary(labels, squared.dtype).detach()
         gap = distances.sub_(boundary)
-        far = torch.relu(gap + self.margin)
         near = torch.relu_(self.margin - gap)
-        total = (positives * far).sum() + (negatives * near).sum()
+        far = torch.relu_(gap.add_(self.margin))
+        total = dot(positives, far) + dot(negatives, near)
         pull, push = positives.mul_(far.sign_()), negatives.mul_(near.sign_())
         active = pull.sum() + push.sum()
         over = divisor(self.reduction, count, active)
         self.last = {"active_share": active / count.clamp(min=1), "beta": boundary.mean()}
-        gradient = pull.sub_(push).div_(over)
+        gradient = pull.sub_(push)
         terms = []
         if isinstance(self.beta, nn.Parameter):
-            by_anchor = -gradient.sum(1)
+            by_anchor = -gradient.sum(1) / over
             beta_gradient = torch.zeros_like(self.beta, dtype=gradient.dtype)
             index = labels if self.beta_per == "class" else torch.zeros_like(labels)
             terms = [(self.beta, beta_gradient.index_add_(0, index, by_anchor))]
-        return geometry.finish(total / over, *terms, squared=gradient.mul_(slope))
+        return geometry.finish(total / over, *terms, squared=gradient.mul_(inverse), over=2 * over)
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each pair's loss and how often it counts, (2 N^2,) both; differentiable by autograd."""

@@ -71,13 +71,12 @@ class MultiSimilarity(nn.Module):
         geometry = Geometry(embeddings, self.normalize)
         similarities = geometry.similarities()
         positives, negatives = pair_masks(labels, tuples, similarities.dtype)
-        kept = positives.any(1) | negatives.any(1)
-        self.last = {"anchor_share": kept.to(similarities.dtype).mean()}
+        self.last = {"anchor_share": (positives.sum(1) + negatives.sum(1)).sign().mean()}
         pull, pull_gradient = soft_count(similarities, positives, -self.alpha, self.base)
         push, push_gradient = soft_count(similarities, negatives, self.beta, self.base)
         size = max(len(labels), 1)
         value = (pull / self.alpha + push / self.beta).sum() / size
-        return geometry.finish(value, similarity=push_gradient.sub_(pull_gradient).div_(size))
+        return geometry.finish(value, similarity=push_gradient.sub_(pull_gradient), over=size)
 
     def _synthetic(self, embeddings: Tensor, labels: Tensor, tuples: Form) -> Tensor:
         with torch.autocast(embeddings.device.type, enabled=False):

@@ -74,7 +74,7 @@ class Triplet(nn.Module):
             return (losses * weights).sum() / divisor(self.reduction, total, active)
         geometry = Geometry(embeddings, self.normalize)
         squared = geometry.squared()
-        distances, slope = roots(squared) if self.distance == "euclidean" else (squared, None)
+        distances, inverse = roots(squared) if self.distance == "euclidean" else (squared, None)
         if is_triples(tuples):
             value, active, total, gradient = listed_triplets(
                 distances, *triples(tuples, labels.device), self.margin, self.swap
@@ -85,10 +85,9 @@ class Triplet(nn.Module):
             total = torch.dot(positives.sum(1).double(), negatives.sum(1).double())
         over = divisor(self.reduction, total, active)
         self.last = {"active_share": active / total.clamp(min=1)}
-        gradient.div_(over)
-        return geometry.finish(
-            (value / over).to(distances.dtype), squared=gradient if slope is None else gradient.mul_(slope)
-        )
+        if inverse is not None:
+            gradient.mul_(inverse).mul_(0.5)
+        return geometry.finish((value / over).to(distances.dtype), squared=gradient, over=over)
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each triple's loss and weight (0 for padding), (T,) both; differentiable by autograd.
