@@ -110,7 +110,7 @@ def simulate(
     generator = np.random.default_rng(seed)
     neighbours = neighbour_order(distances, order)
     ends = np.cumsum(probabilities, axis=1)[:, :-1]
-    off = ~np.eye(n, dtype=bool)
+    off: np.ndarray = ~np.eye(n, dtype=bool)
     risks = np.empty(draws)
     for draw in range(draws):
         labels = (generator.random((n, 1)) > ends).sum(axis=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from dml.data.augment._ops import Normalization, ToFloat, center_crop, check_images, random_crop, random_flip
+from dml.data.augment._ops import Normalization, ToFloat, center_crop, check_images, random_crop_flip
 
 
 class CropFlip:
@@ -19,4 +19,4 @@ class CropFlip:
         check_images(images)
         if not training:
             return self._to_float(center_crop(images, self.size))
-        return self._to_float(random_flip(random_crop(images, self.size, generator), generator))
+        return self._to_float(random_crop_flip(images, self.size, generator))

@@ -16,6 +16,7 @@ STATISTICS = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "none": ((0.0,), (1.0,)),
 }
+CACHE = 2**20  # bytes
 Normalization = str | Mapping[str, Sequence[float]]
 
 
@@ -23,7 +24,7 @@ class ToFloat:
     """uint8 or float (B, C, H, W) -> float32 (B, C', H, W): `channels` channels, `(x / 255 - mean) / std`.
 
     Grey images are repeated to three channels; colour ones become grey by ITU-R 601 luma. For one channel, statistics
-    of three are averaged.
+    of three are averaged. The result is stored as the images are: packed ones, (B, H, W, C), in `channels_last`.
     """
 
     def __init__(self, channels: int | None, normalization: Normalization) -> None:
@@ -37,13 +38,31 @@ class ToFloat:
             images = images.expand(-1, 3, -1, -1)
         elif self._channels == 1 and images.shape[1] == 3:
             images = F.rgb_to_grayscale(images)
-        # Contiguous first and then in place: on a CPU several times as fast as one expression on (B, H, W, C) storage.
-        # Plain numbers, channel by channel: tensors of them would have to be copied to a GPU at every call.
-        result = torch.empty(images.shape, dtype=torch.float32, device=images.device).copy_(images)
         mean, std = (_averaged(values, images.shape[1]) for values in (self._mean, self._std))
-        for channel in range(images.shape[1]):
-            result[:, channel].mul_(1 / (255 * std[channel])).add_(-mean[channel] / std[channel])
+        scale, shift = [1 / (255 * s) for s in std], [-m / s for m, s in zip(mean, std, strict=True)]
+        result = torch.empty_like(images, dtype=torch.float32)
+        for some, out in zip(images.split(_chunk(images)), result.split(_chunk(images)), strict=True):
+            _affine_(out.copy_(some), scale, shift)
         return result
+
+
+def _affine_(images: Tensor, scale: Sequence[float], shift: Sequence[float]) -> None:
+    """`x * scale + shift` with one number a channel, in place."""
+    count, channels, height, width = images.shape
+    interleaved = images.permute(0, 2, 3, 1)
+    if images.device.type == "cpu" and channels > 1 and interleaved.is_contiguous():
+        rows = interleaved.view(count, height, width * channels)  # one long inner loop, not one of three channels
+        torch.addcmul(torch.tensor(shift).repeat(width), rows, torch.tensor(scale).repeat(width), out=rows)
+        return
+    for channel in range(channels):  # plain numbers: tensors of them would have to be copied to a GPU at every call
+        images[:, channel].mul_(scale[channel]).add_(shift[channel])
+
+
+def _chunk(images: Tensor) -> int:
+    """How many images to treat at once: all on a GPU; on a CPU those whose floats stay in its cache meanwhile."""
+    if images.device.type != "cpu":
+        return len(images)
+    return max(1, CACHE // (4 * images[0].numel()))
 
 
 def _averaged(values: Sequence[float], channels: int) -> Sequence[float]:
@@ -82,26 +101,31 @@ def resize(images: Tensor, size: int | None) -> Tensor:
     return F.resize(images, [size, size], antialias=True)
 
 
-def random_crop(images: Tensor, size: int, generator: torch.Generator | None) -> Tensor:
-    """A crop of `size` x `size` at its own random place in each image: (B, C, H, W) -> (B, C, size, size)."""
+def random_crop_flip(images: Tensor, size: int, generator: torch.Generator | None) -> Tensor:
+    """Each image's own random crop, mirrored with probability 1/2: (B, C, H, W) -> (B, C, size, size)."""
     check_crop(images, size)
-    count, _, height, width = images.shape
-    top = _draw(images, generator, height - size + 1)
-    left = _draw(images, generator, width - size + 1)
-    windows = images.unfold(2, size, 1).unfold(3, size, 1)  # a view: (B, C, tops, lefts, size, size)
-    return windows[torch.arange(count, device=images.device), :, top, left]
+    count, channels, height, width = images.shape
+    top = random_integers(images, generator, height - size + 1)
+    left = random_integers(images, generator, width - size + 1)
+    mirrored = random_integers(images, generator, 2).bool()
+    if images.device.type != "cpu":
+        windows = images.unfold(2, size, 1).unfold(3, size, 1)  # a view: (B, C, tops, lefts, size, size)
+        crops = windows[torch.arange(count, device=images.device), :, top, left]
+        return torch.where(mirrored.view(-1, 1, 1, 1), crops.flip(-1), crops)
+    # On a CPU one pass over memory, image by image, is several times as fast as three over the batch.
+    interleaved = images.is_contiguous(memory_format=torch.channels_last)
+    layout = torch.channels_last if interleaved else torch.contiguous_format
+    result = torch.empty(count, channels, size, size, dtype=images.dtype, memory_format=layout)
+    for image, out, y, x, flip in zip(images, result, top.tolist(), left.tolist(), mirrored.tolist(), strict=True):
+        crop = image[:, y : y + size, x : x + size]
+        out.copy_(crop.flip(-1) if flip else crop)
+    return result
 
 
 def center_crop(images: Tensor, size: int) -> Tensor:
     """The central `size` x `size` of each image."""
     check_crop(images, size)
     return F.center_crop(images, [size, size])
-
-
-def random_flip(images: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Each image is mirrored left to right with probability 1/2."""
-    mirrored = _draw(images, generator, 2).bool().view(-1, 1, 1, 1)
-    return torch.where(mirrored, images.flip(-1), images)
 
 
 def check_crop(images: Tensor, size: int) -> None:
@@ -120,6 +144,6 @@ def uniform(images: Tensor, generator: torch.Generator | None, *shape: int) -> T
     return torch.rand(*shape, generator=generator, device=device).to(images.device, non_blocking=True)
 
 
-def _draw(images: Tensor, generator: torch.Generator | None, below: int) -> Tensor:
-    """A whole number from 0 to below - 1 for each image."""
+def random_integers(images: Tensor, generator: torch.Generator | None, below: int) -> Tensor:
+    """int64 (B,): a number from 0 to below - 1 for each image."""
     return (uniform(images, generator, len(images)) * below).long().clamp_(max=below - 1)

@@ -5,7 +5,8 @@ torchvision's defaults: an area of 8% to 100%, an aspect ratio of 3/4 to 4/3, lo
 drawn as by torchvision's `RandomResizedCrop`, which draws up to ten boxes and falls back to a central one; here a box
 that does not fit is drawn again up to ten times too, and then clipped to the image.
 
-Resizing is bilinear with antialiasing, as two matrix products an image, so that boxes of all sizes go through at once.
+Resizing is bilinear with antialiasing: on a GPU by two matrix products an image, so that boxes of all sizes go through
+at once; on a CPU by torchvision, image by image, which rounds to whole levels.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import math
 
 import torch
 from torch import Tensor
+from torchvision.transforms.v2 import functional as F
 
 from dml.data.augment._ops import (
     Normalization,
     ToFloat,
     check_images,
     check_size,
-    random_flip,
+    random_integers,
     resize,
     uniform,
 )
@@ -62,7 +64,9 @@ class RandomResizedCrop:
         if not training:
             return self._to_float(self._central(images))
         boxes = self._boxes(images, generator)
-        return self._to_float(resized_crop(random_flip(images, generator), boxes, self.image_size))
+        mirrored = random_integers(images, generator, 2).bool()
+        resized = each_resized_crop if images.device.type == "cpu" else resized_crop
+        return self._to_float(resized(images, boxes, mirrored, self.image_size))
 
     def _central(self, images: Tensor) -> Tensor:
         """The central square, 7/8 of the shorter side (224 of 256), resized."""
@@ -88,12 +92,25 @@ class RandomResizedCrop:
         return torch.stack([top, left, tall, wide], dim=1)
 
 
-def resized_crop(images: Tensor, boxes: Tensor, size: int) -> Tensor:
-    """Each image's box, bilinear with antialiasing: uint8 (B, C, H, W), boxes (B, 4) -> float32 (B, C, size, size)."""
+def resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
+    """Each image's box, bilinear with antialiasing, and mirrored or not.
+
+    uint8 (B, C, H, W), boxes (B, 4), mirrored bool (B,) -> float32 (B, C, size, size) from 0 to 255.
+    """
     top, left, tall, wide = boxes.unbind(1)
     rows = _weights(top, tall, images.shape[2], size)  # (B, size, H)
     columns = _weights(left, wide, images.shape[3], size)  # (B, size, W)
+    columns = torch.where(mirrored.view(-1, 1, 1), columns.flip(1), columns)
     return rows.unsqueeze(1) @ (images.float() @ columns.transpose(1, 2).unsqueeze(1))
+
+
+def each_resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
+    """The same, image by image, in whole levels: uint8 (B, C, size, size)."""
+    result = torch.empty(*images.shape[:2], size, size, dtype=images.dtype)
+    for image, box, flip, out in zip(images, boxes.int().tolist(), mirrored.tolist(), result, strict=True):
+        resized = F.resized_crop(image, *box, [size, size], antialias=True)
+        out.copy_(resized.flip(-1) if flip else resized)
+    return result
 
 
 def _weights(start: Tensor, extent: Tensor, length: int, size: int) -> Tensor:

@@ -1,0 +1,157 @@
+"""Images per second into the model: packed and mapped, beside a `torch.utils.data.DataLoader` over an image folder.
+
+    python benchmarks/data.py [--rounds 5] [--seconds 2] [--out docs/benchmarks/data.md]
+
+Both read the same synthetic images (a smooth scene with noise, so that JPEG has what a photograph has), make balanced
+batches of 8 classes x 4 images (LoOp's batch of 32), augment alike and give normalised float32 batches. The folder
+holds PNG files of 32 and 80 pixels a side and JPEG files of 256. The peer is what the field uses: torchvision's
+ImageFolder, PIL, torchvision's transforms, DataLoader with 0 and 2 workers, pytorch-metric-learning's
+MPerClassSampler; the faster of the two counts. Contenders take turns in one process; each turn starts its iterator
+anew and does not count the start. Shown are medians over the rounds, and the ratio's range.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from pytorch_metric_learning.samplers import MPerClassSampler
+from torch.utils.data import DataLoader
+from torchvision import transforms
+from torchvision.datasets import ImageFolder
+
+from dml.data import augment, batches
+from dml.training.feeder import Feeder
+
+CLASSES, PER_CLASS = 8, 4
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+FLIP_CROP = [transforms.RandomCrop(227), transforms.RandomHorizontalFlip()]
+CASES = {  # side: (images, file type, dml's pipeline, the peer's transforms)
+    32: (6400, "png", "none", []),
+    80: (3200, "png", "omniglot80", []),
+    256: (960, "jpg", "crop227", FLIP_CROP),
+}
+
+
+def scenes(count: int, side: int, seed: int) -> Iterator[np.ndarray]:
+    """uint8 (side, side, 3): smooth colours and some noise."""
+    generator = np.random.default_rng(seed)
+    for _ in range(count):
+        coarse = generator.integers(0, 256, size=(6, 6, 3), dtype=np.uint8)
+        smooth = np.asarray(Image.fromarray(coarse).resize((side, side), Image.Resampling.BICUBIC), dtype=np.float32)
+        yield np.clip(smooth + generator.normal(0, 8, size=smooth.shape), 0, 255).astype(np.uint8)
+
+
+def write(folder: Path, count: int, side: int, kind: str) -> tuple[int, int]:
+    """An image folder of 32 classes and the packed array of the same pixels; bytes of each."""
+    packed = np.lib.format.open_memmap(folder / "images.npy", mode="w+", dtype=np.uint8, shape=(count, side, side, 3))
+    size = 0
+    for row, scene in enumerate(scenes(count, side, seed=side)):
+        content = io.BytesIO()
+        Image.fromarray(scene).save(content, format="JPEG" if kind == "jpg" else "PNG", quality=90)
+        path = folder / "folder" / f"{row % 32:02d}" / f"{row:05d}.{kind}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        size += path.write_bytes(content.getvalue())
+        packed[row] = np.asarray(Image.open(content))
+    packed.flush()
+    return size, packed.nbytes
+
+
+def ours(folder: Path, count: int, pipeline: str) -> Iterator[torch.Tensor]:
+    """Batches as training takes them."""
+    labels = np.arange(count) % 32
+    sampler = batches.build("balanced", labels=labels, classes=CLASSES, per_class=PER_CLASS)
+    feeder = Feeder(np.load(folder / "images.npy", mmap_mode="r"), np.arange(count), labels, sampler, "cpu")
+    change = augment.build(pipeline, channels=3, normalization="imagenet")
+    generator = torch.Generator().manual_seed(0)
+    while True:
+        yield change(feeder.next().images, training=True, generator=generator)
+
+
+def theirs(folder: Path, chain: list[Callable], workers: int) -> Iterator[torch.Tensor]:
+    """Batches of a DataLoader, for ever."""
+    steps = [*chain, transforms.ToTensor(), transforms.Normalize(MEAN, STD)]
+    data = ImageFolder(str(folder / "folder"), transforms.Compose(steps))
+    size = CLASSES * PER_CLASS
+    sampler = MPerClassSampler(data.targets, PER_CLASS, batch_size=size, length_before_new_iter=100_000)
+    loader = DataLoader(data, batch_size=size, sampler=sampler, num_workers=workers)
+    while True:
+        for images, _ in loader:
+            yield images
+
+
+def rate(start: Callable[[], Iterator[torch.Tensor]], seconds: float) -> float:
+    """Images per second over about `seconds`, after a warm-up of as many batches as workers read ahead."""
+    iterator = start()
+    for _ in range(5):
+        next(iterator)
+    count, begin = 0, time.perf_counter()
+    while (elapsed := time.perf_counter() - begin) < seconds:
+        count += len(next(iterator))
+    iterator.close()  # type: ignore[attr-defined]
+    return count / elapsed
+
+
+def measure(side: int, rounds: int, seconds: float) -> dict[str, list[float]]:
+    count, kind, pipeline, chain = CASES[side]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        files, packed = write(folder, count, side, kind)
+        contenders = {
+            "dml": lambda: ours(folder, count, pipeline),
+            "0 workers": lambda: theirs(folder, chain, 0),
+            "2 workers": lambda: theirs(folder, chain, 2),
+        }
+        rates: dict[str, list[float]] = {key: [] for key in contenders}
+        for _ in range(rounds):
+            for key, start in contenders.items():
+                rates[key].append(rate(start, seconds))
+    return {**rates, "bytes": [files / count, packed / count]}
+
+
+def row(side: int, rates: dict[str, list[float]]) -> str:
+    middle = {key: statistics.median(values) for key, values in rates.items()}
+    best = max(("0 workers", "2 workers"), key=middle.__getitem__)
+    ratios = [own / other for own, other in zip(rates["dml"], rates[best], strict=True)]
+    cells = [f"{side} x {side}", CASES[side][2], *(f"{middle[key]:,.0f}" for key in ("dml", "0 workers", "2 workers"))]
+    cells += [f"{statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})"]
+    cells += [f"{rates['bytes'][0]:,.0f} / {rates['bytes'][1]:,.0f}"]
+    return "| " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each contender in each round")
+    parser.add_argument("--sides", type=int, nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--out", type=Path, help="write the Markdown here too")
+    given = parser.parse_args()
+    command = f"python benchmarks/data.py --rounds {given.rounds} --seconds {given.seconds:g}"
+    lines = [
+        "# Images per second into the model",
+        "",
+        f"`{command}`, {os.cpu_count()} cores, torch {torch.__version__}, {torch.get_num_threads()} threads.",
+        "Medians of interleaved rounds; the ratio is to the faster DataLoader, with its range over the rounds.",
+        "",
+        "| images | pipeline | dml, images/s | DataLoader, 0 workers | 2 workers | ratio | bytes, file / packed |",
+        "|---|---|---|---|---|---|---|",
+        *(row(side, measure(side, given.rounds, given.seconds)) for side in given.sides),
+    ]
+    text = "\n".join(lines) + "\n"
+    print(text)
+    if given.out:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        given.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
