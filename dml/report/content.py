@@ -52,6 +52,7 @@ class Section:
     folded: list[dict[str, Any]] = field(default_factory=list)
     facts: list[tuple[str, str]] = field(default_factory=list)
     command: str = ""
+    download: str = ""  # the path of every trial as CSV
     failures: list[dict[str, str]] = field(default_factory=list)
 
     @property
