@@ -81,16 +81,11 @@ def _inside(archive: Path, name: str) -> PurePosixPath:
     return path
 
 
-def _copy(archive: Path, source: IO[bytes], target: Path, left: int) -> int:
-    """Copy a member, at most `left` bytes; returns how many may still come."""
+def _copy(source: IO[bytes], target: Path) -> None:
+    """Copy a member. Python's readers give no more bytes than the size that the archive states, which was checked."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "wb") as file:
-        while block := source.read(BLOCK):
-            left -= len(block)
-            if left < 0:
-                raise _bomb(archive)
-            file.write(block)
-    return left
+        shutil.copyfileobj(source, file, BLOCK)
 
 
 def _bomb(archive: Path) -> DataError:
@@ -118,7 +113,7 @@ def _unzip(archive: Path, folder: Path, limit: int) -> None:
                 (folder / path).mkdir(parents=True, exist_ok=True)
                 continue
             with file.open(member) as source:
-                limit = _copy(archive, source, folder / path, limit)
+                _copy(source, folder / path)
 
 
 def _untar(archive: Path, folder: Path, limit: int) -> None:
@@ -131,9 +126,10 @@ def _untar(archive: Path, folder: Path, limit: int) -> None:
                 continue
             if not member.isfile():
                 raise DataError(f"{archive}: refused: the member {member.name!r} is a link or a device")
-            if member.size > limit:
+            limit -= member.size
+            if limit < 0:
                 raise _bomb(archive)
             source = file.extractfile(member)
             assert source is not None, member.name
             with source:
-                limit = _copy(archive, source, folder / path, limit)
+                _copy(source, folder / path)
