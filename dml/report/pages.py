@@ -207,9 +207,8 @@ def _what_ran(results: Results, writer: Writer) -> Section:
     section.command = f"make repro STUDY={results.study.name}"
     if not results.trials.empty:
         shown = results.trials.drop(columns=["host"], errors="ignore")
-        (writer.root / "data" / results.study.name / "trials.csv").write_text(
-            shown.to_csv(index=False), encoding="utf-8"
-        )
+        section.download = f"data/{results.study.name}/trials.csv"
+        (writer.root / section.download).write_text(shown.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
     return section
 
 
