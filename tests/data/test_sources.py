@@ -407,8 +407,24 @@ def test_cuhk03_single_shot_has_one_gallery_image_a_person(tmp_path, monkeypatch
     gallery = index[roles == "gallery"]
     assert gallery["fine"].tolist() == sorted({row[0] for row in held})
     assert (gallery["camera"] % 2 == 1).all()
+    assert set(index["height"]) == {160}
+    assert set(index["width"]) == {60}
     assert np.sum(roles == "query") == sum(row[3] == "query" for row in held)
     assert np.sum(roles == "unused") == sum(row[3] == "gallery" for row in held) - len(gallery)
+
+
+def test_cifar100_pixels_are_rows_of_a_channel_after_another(tmp_path):
+    """The dataset's page: 1024 red, 1024 green, 1024 blue, each row by row. The order is told by three pixels."""
+    data = np.zeros((1, 3072), np.uint8)
+    data[0, 1] = data[0, 1024 + 32] = data[0, 2048 + 33] = 255
+    batch = {"data": data, "fine_labels": [0], "coarse_labels": [0]}
+    folder = tmp_path / "cifar-100-python"
+    folder.mkdir()
+    for part in ("train", "test"):
+        (folder / part).write_bytes(pickle.dumps(batch))
+    (folder / "meta").write_bytes(pickle.dumps({"fine_label_names": ["a"], "coarse_label_names": ["b"]}))
+    image = next(iter(dml.data.build("cifar100").images(tmp_path)))["image"]
+    assert np.argwhere(image == 255).tolist() == [[0, 1, 0], [1, 0, 1], [1, 1, 2]]
 
 
 def test_a_pickle_that_would_run_code_is_refused(tmp_path):

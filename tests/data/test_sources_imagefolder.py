@@ -1,5 +1,7 @@
 """A user's own images: folders of one and two levels, tables, and what is wrong with them."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -182,8 +184,15 @@ def test_no_such_folder_or_table(make, tmp_path):
 def test_a_changed_folder_is_packed_anew(make, tmp_path):
     source = Imagefolder(make("a/1.png", "b/2.png"))
     assert len(packed(source, tmp_path).images) == 2
-    Image.new("RGB", (8, 8), "red").save(tmp_path / "root" / "b" / "3.png")
+    Image.new("RGB", (8, 8), "red").save(tmp_path / "root" / "b" / "3.bmp")
     assert len(packed(source, tmp_path).images) == 3
+    before = open_packed(tmp_path / "packed").manifest["digest"]
+    path = tmp_path / "root" / "b" / "3.bmp"
+    state = path.stat()
+    Image.new("RGB", (8, 8), "lime").save(path)
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns + 1))
+    assert path.stat().st_size == state.st_size
+    assert packed(source, tmp_path).manifest["digest"] != before
     lines = []
     pack(source, tmp_path / "raw", tmp_path / "packed", report=lines.append)
     assert "packed already" in lines[0]
