@@ -11,7 +11,8 @@ Columns: `index` (int64, the row in the packed data), `final`, `tune` and `fold`
 Deviation: where sorted halves would leave a coarse class out of one of them although it has several fine classes
 (CIFAR-100, Online Products), the classes, sorted by coarse and then fine label, go to the two halves in turn.
 
-A class is a fine one; a source with `disjoint = "coarse"` (Omniglot's alphabets) has its coarse classes kept whole.
+A class is a fine one. Coarse classes are kept whole instead for a source that says `disjoint = "coarse"`, or that says
+nothing and holds out whole coarse classes itself, as Omniglot does with its alphabets.
 """
 
 from __future__ import annotations
@@ -46,15 +47,16 @@ def make(index: pd.DataFrame, source: Any, folds: int = 5, seed: int = 0) -> pd.
     """
     if folds < 2:
         raise ValueError(f"folds: expected at least 2, got {folds}")
-    level = getattr(source, "disjoint", "fine")
+    fine, coarse = index["fine"].to_numpy(np.int64), index["coarse"].to_numpy(np.int64)
+    final = np.asarray(source.roles(index) if hasattr(source, "roles") else _first_half(fine), dtype=object)
+    level = getattr(source, "disjoint", None) or _held_out_level(final, fine, coarse)
     if level not in ("fine", "coarse"):
         raise ValueError(f"source {source!r}: disjoint is {level!r}. Choices: fine, coarse")
-    classes = index[level].to_numpy(np.int64)
-    final = np.asarray(source.roles(index) if hasattr(source, "roles") else _first_half(classes), dtype=object)
-    _check_roles(final, classes, index["fine"].to_numpy(np.int64))
+    classes = fine if level == "fine" else coarse
+    _check_roles(final, classes, fine)
 
     train = final == "train"
-    units = pd.DataFrame({"unit": classes[train], "coarse": index["coarse"].to_numpy(np.int64)[train]})
+    units = pd.DataFrame({"unit": classes[train], "coarse": coarse[train]})
     units = units.drop_duplicates("unit").sort_values("unit")  # one row a class, with one coarse class of it
     if len(units) < 2:
         raise ValueError(f"a split needs at least 2 training classes (level {level!r}), got {len(units)}")
@@ -100,6 +102,15 @@ def _first_half(classes: np.ndarray) -> np.ndarray:
     known = np.unique(classes[classes >= 0])
     train = np.isin(classes, known[: (len(known) + 1) // 2])
     return np.where(classes < 0, "unused", np.where(train, "train", "test")).astype(object)
+
+
+def _held_out_level(final: np.ndarray, fine: np.ndarray, coarse: np.ndarray) -> str:
+    """The level that the roles hold out whole classes of: coarse, if several train and none of those is tested."""
+    if final.shape != fine.shape:
+        return "fine"
+    train, tested = final == "train", np.isin(final, ("test", "query", "gallery"))
+    several = len(np.unique(coarse[train])) > 1 and tested.any()
+    return "coarse" if several and not np.intersect1d(coarse[train], coarse[tested]).size else "fine"
 
 
 def _check_roles(final: np.ndarray, classes: np.ndarray, fine: np.ndarray) -> None:

@@ -31,6 +31,10 @@ class Alphabets(FirstClassesTrain):
     disjoint = "coarse"
 
 
+class Letters(FirstClassesTrain):
+    disjoint = "fine"
+
+
 def make_index(fine, coarse=None):
     fine = np.asarray(fine)
     coarse = fine if coarse is None else np.asarray(coarse)
@@ -52,7 +56,7 @@ def classes_by(split, index, column, level="fine"):
 @pytest.mark.parametrize("seed", range(30))
 def test_classes_are_disjoint_and_nothing_is_lost(seed):
     index, classes = random_index(seed)
-    split = splits.make(index, FirstClassesTrain(classes // 2 + 1), folds=3, seed=seed)
+    split = splits.make(index, Letters(classes // 2 + 1), folds=3, seed=seed)
     assert split["index"].tolist() == index["index"].tolist()
     final = classes_by(split, index, "final")
     assert not final["train"] & final["test"]
@@ -97,14 +101,22 @@ def test_folds_spread_each_coarse_class():
     assert (pd.crosstab(classes["fold"], classes["coarse"]) == 2).all(axis=None)
 
 
-def test_a_source_may_keep_coarse_classes_whole():
+@pytest.mark.parametrize("source", [Alphabets, FirstClassesTrain])
+def test_coarse_classes_stay_whole_where_the_source_says_or_does_so(source):
     index = make_index(np.repeat(np.arange(30), 4), np.repeat(np.arange(30) // 5, 4))
-    split = splits.make(index, Alphabets(4, "coarse"), folds=2)
+    split = splits.make(index, source(4, "coarse"), folds=2)
     coarse = classes_by(split, index, "tune", "coarse")
     assert coarse["train"] == {0, 1}
     assert coarse["validation"] == {2, 3}
     folds = [set(index["coarse"][split["fold"] == k]) for k in range(2)]
     assert not folds[0] & folds[1]
+
+
+def test_a_source_that_says_fine_has_its_way():
+    index = make_index(np.repeat(np.arange(30), 4), np.repeat(np.arange(30) // 5, 4))
+    split = splits.make(index, Letters(4, "coarse"))
+    coarse = classes_by(split, index, "tune", "coarse")
+    assert coarse["train"] == coarse["validation"] == {0, 1, 2, 3}
 
 
 def test_only_the_folds_depend_on_the_seed():
@@ -221,8 +233,6 @@ def test_omniglot_halves_are_whole_alphabets():
     index["part"] = parts["part"]
 
     class Omniglot:
-        disjoint = "coarse"
-
         def roles(self, index):
             return np.where(index["part"] == "images_background", "train", "test")
 
