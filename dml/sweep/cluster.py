@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from dml.config import ResourcesSpec
 
@@ -23,6 +23,9 @@ QUIET = {
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "60",
 }
 
+WAITING = 16  # trials that may wait in a cluster for a node
+MOST_STARTING = 64  # workers that start at once
+
 
 def connect(resources: ResourcesSpec) -> None:
     """Join the cluster of the study or of `RAY_ADDRESS`, or start Ray on this machine; nothing where it runs already.
@@ -37,9 +40,10 @@ def connect(resources: ResourcesSpec) -> None:
     logging.getLogger("ray").setLevel(logging.ERROR)
     if ray.is_initialized():
         return
-    address = resources.address or os.environ.get("RAY_ADDRESS")
-    if not address:
+    there = address(resources)
+    if there is None:
         ray.init(
+            address="local",  # not whatever cluster happens to run on this machine
             num_cpus=cpus(),
             object_store_memory=10**8,  # results only: images are mapped from the packed files
             include_dashboard=False,
@@ -48,9 +52,14 @@ def connect(resources: ResourcesSpec) -> None:
         )
         return
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        ray.init(address=there, log_to_driver=False, logging_level=logging.ERROR)
     except ConnectionError as error:
-        raise ConnectionError(f"no Ray cluster answers at {address!r} (resources.address or RAY_ADDRESS)") from error
+        raise ConnectionError(f"no Ray cluster answers at {there!r} (resources.address or RAY_ADDRESS)") from error
+
+
+def address(resources: ResourcesSpec) -> str | None:
+    """The cluster's address; none: this machine."""
+    return resources.address or os.environ.get("RAY_ADDRESS") or None
 
 
 def cpus() -> int:
@@ -59,10 +68,13 @@ def cpus() -> int:
 
 
 def slots(resources: ResourcesSpec, refresh: float = 5.0) -> Callable[[], int]:
-    """How many trials fit now, asked again every `refresh` seconds: nodes come and go."""
+    """How many trials to give Ray now, asked again every `refresh` seconds: nodes come and go.
+
+    On this machine, as many as fit. On a cluster a few more, which wait there and make an autoscaler add nodes.
+    """
     import ray
 
-    needed = {"CPU": resources.cpus_per_trial, "GPU": resources.gpus_per_trial}
+    ahead = WAITING if address(resources) else 0
     known, asked = 0, -refresh
 
     def count() -> int:
@@ -70,22 +82,31 @@ def slots(resources: ResourcesSpec, refresh: float = 5.0) -> Callable[[], int]:
         if time.monotonic() - asked > refresh:
             asked = time.monotonic()
             nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-            fits = [min(int(node.get(k, 0) / n + 1e-9) for k, n in needed.items() if n) for node in nodes]
-            known = max(1, sum(fits))
+            known = max(1, sum(_fits(resources, node) for node in nodes) + ahead)
         return min(known, resources.concurrent or known)
 
+    # Ray Tune's own limit on trials that wait for a worker to start; without it workers start one after another.
+    os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(min(count(), MOST_STARTING))
     return count
 
 
 def check(resources: ResourcesSpec) -> None:
-    """Raise a ValueError where no node can hold a single trial, and an autoscaler is not there to add one."""
+    """Raise a ValueError where a trial fits no node of this machine; say so where a cluster may still grow one."""
     import ray
 
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    for kind, needed in (("CPU", resources.cpus_per_trial), ("GPU", resources.gpus_per_trial)):
-        largest = max((node.get(kind, 0) for node in nodes), default=0)
-        if needed > largest:
-            raise ValueError(
-                f"resources.{kind.lower()}s_per_trial is {needed:g}, but the largest node of this cluster has "
-                f"{largest:g} {kind}s"
-            )
+    if any(_fits(resources, node) for node in nodes):
+        return
+    there = ", ".join(f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs" for node in nodes)
+    problem = (
+        f"resources: a trial takes cpus_per_trial {resources.cpus_per_trial:g} and gpus_per_trial "
+        f"{resources.gpus_per_trial:g}, but no node has that; there are: {there}"
+    )
+    if address(resources) is None:
+        raise ValueError(problem)
+    print(f"{problem}. Waiting for the cluster to grow.", flush=True)
+
+
+def _fits(resources: ResourcesSpec, node: Mapping[str, float]) -> int:
+    needed = {"CPU": resources.cpus_per_trial, "GPU": resources.gpus_per_trial}
+    return min(int(node.get(kind, 0) / amount + 1e-9) for kind, amount in needed.items() if amount)

@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -61,7 +62,7 @@ def run_study(
     ------
     ConnectionError : the tracking server or the cluster cannot be reached; nothing has run then.
     OSError : a full disk. What ended is kept.
-    KeyboardInterrupt : after Ctrl-C or SIGTERM, once all workers have stopped.
+    KeyboardInterrupt : after Ctrl-C, once all workers have stopped.
     """
     started = time.time()
     data_root, store, out = Path(data_root).resolve(), Path(store).resolve(), Path(out)
@@ -125,7 +126,7 @@ def _run_trials(plan: Plan, shared: dict[str, Any], progress: Progress) -> None:
     searcher = CellSearcher(plan, shared, slots, stopper)
     scratch = tempfile.mkdtemp(prefix="dml-")
     try:
-        with _stopping_on_signals(stopper.stop):
+        with _stopping_on_ctrl_c(stopper.stop):
             tune.run(
                 tune.with_resources(TrialWorker, {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial}),
                 name="sweep",
@@ -146,23 +147,19 @@ def _run_trials(plan: Plan, shared: dict[str, Any], progress: Progress) -> None:
 
 
 @contextmanager
-def _stopping_on_signals(stop: Callable[[BaseException], None]) -> Iterator[None]:
-    """Ctrl-C or SIGTERM ends the sweep in order; a second one ends it at once."""
+def _stopping_on_ctrl_c(stop: Callable[[BaseException], None]) -> Iterator[None]:
+    """Ctrl-C ends the sweep in order; a second one ends it at once. SIGTERM does so too: the next run goes on."""
 
     def first(number: int, frame: object) -> None:
         print("\nStopping the workers; what ended is kept (again to stop at once).", file=sys.stderr, flush=True)
-        for signal_number in before:
-            signal.signal(signal_number, signal.default_int_handler)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         stop(KeyboardInterrupt())
 
-    before = {}
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            before[number] = signal.signal(number, first)
-    except ValueError:  # not the main thread: signals are the caller's
-        before = {}
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    before = signal.signal(signal.SIGINT, first)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.signal(signal.SIGINT, before)

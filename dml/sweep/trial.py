@@ -25,7 +25,7 @@ from ray import tune
 from dml.sweep.store import FAILED, FINISHED, Outcome, TrialStore
 from dml.types import Progress, TrialResult, TrialSpec
 
-TRAINER = "dml.training.loop.Training"
+TRAINER = "dml.sweep.trial.training"
 
 
 class Trainer(Protocol):
@@ -34,7 +34,10 @@ class Trainer(Protocol):
     An error that is the trial's result, and would come again, is named `TrainingError`.
     """
 
-    finished: bool
+    @property
+    def finished(self) -> bool:
+        """Whether all steps are done and evaluated."""
+        ...
 
     def advance(self) -> Progress:
         """Train to the next evaluation, evaluate, save a checkpoint."""
@@ -65,6 +68,17 @@ def find_trainer(path: str) -> Callable[..., Trainer]:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"trainer {path!r} cannot be imported: {error}") from error
+
+
+def training(spec: TrialSpec, data_root: Path, folder: Path, device: str) -> Trainer:
+    """The loop of `dml.training`, in this process or spread over the devices that the study asks for."""
+    if spec.training["devices"] > 1:
+        from dml.training.distributed import DistributedTraining
+
+        return DistributedTraining(spec, data_root, folder, device)
+    from dml.training.loop import Training
+
+    return Training(spec, data_root, folder, device)
 
 
 class TrialWorker(tune.Trainable):
@@ -151,7 +165,7 @@ class TrialWorker(tune.Trainable):
         return Outcome(
             FAILED,
             error=text,
-            lasting=type(error).__name__ == "TrainingError",
+            lasting="TrainingError: " in text,  # by name: a distributed trial's comes from another process, as text
             errno=getattr(error, "errno", None) or 0,
             started=self._started,
             host=platform.node(),

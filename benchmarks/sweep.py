@@ -1,0 +1,223 @@
+"""What a sweep costs beside its trials: a table for `docs/benchmarks/sweep.md`.
+
+    python benchmarks/sweep.py [--parts abc] [--trials 100,1000,10000] [--out docs/benchmarks/sweep.md]
+
+(a) A trial inside the sweep against the bare training loop in one process: the same trials of the quickstart study,
+one at a time, with the worker warm (the time between the first trial's end and the last one's).
+(b) Trials an hour of the quickstart study: the sweep against one process a trial, as many at once as there are
+processors, both from a cold start.
+(c) The driver's time for trials that do nothing, with and without MLflow (SQLite): seconds on the clock, and the
+driver's own processor time, which a busy machine does not stretch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path += [str(ROOT / "pipelines"), str(ROOT / "benchmarks")]
+
+from dml.config import Study, load_study  # noqa: E402
+from dml.types import Progress, TrialResult, TrialSpec  # noqa: E402
+
+METRICS = [f"validation/fine/recall@{k}" for k in range(1, 21)]
+
+
+class Nothing:
+    """A trial that does nothing and has twenty scores."""
+
+    def __init__(self, spec: TrialSpec, data_root: Path, folder: Path, device: str):
+        self._name = "validation" if spec.phase == "tune" else "test"
+        self.finished = False
+
+    def advance(self) -> Progress:
+        self.finished = True
+        return Progress(1, self._scores())
+
+    def result(self) -> TrialResult:
+        return TrialResult(self._scores(), [Progress(1, self._scores())], {}, 0.0)
+
+    def discard_checkpoint(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def _scores(self) -> dict[str, float]:
+        return {name.replace("validation", self._name): 0.5 for name in METRICS}
+
+
+def prepare(study: Study) -> Path:
+    """The data stages of a study, in the working directory."""
+    import corrupt
+    import download
+    import pack
+    import split
+
+    for stage in (download.download, pack.pack_all, split.split, corrupt.corrupt):
+        stage(study)
+    return Path("data") / study.name
+
+
+def quickstart(**changes: object) -> Study:
+    """The quickstart study with sections replaced."""
+    study = load_study(ROOT / "pipelines" / "studies" / "quickstart.yaml")
+    return Study(**{**study.model_dump(mode="json"), **changes, "name": "quickstart"})
+
+
+def overhead(steps: int) -> str:
+    """(a)"""
+    import torch
+
+    from dml.sweep import specs
+    from dml.sweep.run import run_study
+    from dml.training.data import describe
+    from dml.training.loop import Training
+
+    torch.set_num_threads(1)
+    changes = {
+        "noise": [{"model": "uniform", "rates": [0.2]}],
+        "losses": ["triplet"],
+        "positives": ["easy"],
+        "negatives": ["random"],
+        "seeds": list(range(12)),
+        "search": {"sampler": "fixed"},
+        "resources": {"concurrent": 1},
+        "training": {**quickstart().training.model_dump(mode="json"), "steps": steps},
+        "evaluation": {"metrics": ["recall@1", "map@r", "nmi"], "every": steps // 3, "sets": ["test"]},
+    }
+    study = quickstart(**changes)
+    root = prepare(study)
+    cell = study.cells()[0]
+    bare = []
+    for seed in study.seeds:
+        digests = describe(root, cell.dataset, cell.noise, cell.rate, seed, "confirm")
+        started = time.perf_counter()
+        training = Training(specs.build(study, cell, "confirm", seed, {}, digests), root, Path(f"bare/{seed}"))
+        while not training.finished:
+            training.advance()
+        training.result()
+        training.discard_checkpoint()
+        training.close()
+        bare.append(time.perf_counter() - started)
+    ends: list[float] = []
+    run_study(study, root, Path("store-a"), Path("out-a"), "sqlite:///a.db", describe=lambda *a: describe(root, *a))
+    for path in Path("store-a").glob("trials/*/result.json"):
+        ends.append(path.stat().st_mtime)
+    between = (max(ends) - min(ends)) / (len(ends) - 1)
+    typical = statistics.mean(bare[1:])
+    more = between - typical
+    return f"| (a) a trial of {steps} steps | {typical:.3f} s bare | {between:.3f} s in the sweep | {more:+.3f} s |"
+
+
+def one_process_each() -> str:
+    """(b)"""
+    study = quickstart(
+        noise=[{"model": "uniform", "rates": [0.2]}], losses=["triplet"], seeds=[0, 1, 2], search={"trials": 3}
+    )
+    root = prepare(study)
+    command = [sys.executable, __file__, "--one", str(root)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    processors = len(os.sched_getaffinity(0))
+    started = time.perf_counter()
+    with ThreadPoolExecutor(processors) as pool:
+        trials = 2 * processors
+        jobs = [pool.submit(subprocess.run, [*command, str(n)], env=environment, check=True) for n in range(trials)]
+        for job in jobs:
+            job.result()
+    alone = 3600 * trials / (time.perf_counter() - started)
+    started = time.perf_counter()
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import sweep; from pathlib import Path;"
+        "from dml.config import Study; from dml.sweep.run import run_study; import json;"
+        "study = Study(**json.loads(sys.argv[2]), name='quickstart');"
+        "run_study(study, Path('data/quickstart'), Path('store-b'), Path('out-b'), 'sqlite:///b.db')"
+    )
+    arguments = [str(ROOT / "benchmarks"), json.dumps(study.model_dump(mode="json"))]
+    subprocess.run([sys.executable, "-c", code, *arguments], check=True)
+    count = json.loads(Path("out-b/summary.json").read_text())["trials"]
+    swept = 3600 * count / (time.perf_counter() - started)
+    ratio = swept / alone
+    return f"| (b) quickstart trials an hour | {alone:.0f} a process each | {swept:.0f} in the sweep | {ratio:.1f}x |"
+
+
+def one(root: Path, number: int) -> None:
+    """One trial in this process, for (b)."""
+    from dml.sweep import specs
+    from dml.training.data import describe
+    from dml.training.loop import Training
+
+    study = quickstart(noise=[{"model": "uniform", "rates": [0.2]}], losses=["triplet"])
+    cell, seed = study.cells()[number % len(study.cells())], number % 3
+    digests = describe(root, cell.dataset, cell.noise, cell.rate, seed, "confirm")
+    training = Training(specs.build(study, cell, "confirm", seed, {}, digests), root, Path(f"alone/{number}"))
+    while not training.finished:
+        training.advance()
+
+
+def nothing(trials: int, tracking: str) -> str:
+    """(c)"""
+    from dml.sweep.run import run_study
+
+    study = quickstart(
+        noise=[{"model": "uniform", "rates": [k / 10000 for k in range(trials // 10)]}],
+        losses=["triplet"],
+        positives=["random"],
+        negatives=["random"],
+        seeds=[0, 1],
+        search={"sampler": "tpe", "trials": 8},
+    )
+    name = f"{trials}-{tracking.partition(':')[0]}"
+
+    def digests(*asked: object) -> dict[str, str]:
+        return {"packed": "none", "split": "none", "labels": repr(asked)}
+
+    started, used = time.perf_counter(), time.process_time()
+    run_study(study, Path(), Path(f"store-{name}"), Path(f"out-{name}"), tracking, "sweep.Nothing", digests)
+    clock, own = time.perf_counter() - started, time.process_time() - used
+    label = "without MLflow" if tracking == "off" else "with MLflow"
+    per = f"{1000 * clock / trials:.0f} ms a trial on the clock | {1000 * own / trials:.0f} ms of the driver"
+    return f"| (c) {trials:,} trials that do nothing, {label} | {clock:.1f} s | {per} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", default="abc")
+    parser.add_argument("--trials", default="100,1000,10000", help="sizes for (c)")
+    parser.add_argument("--steps", type=int, default=120, help="of a trial in (a)")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        one(Path(arguments.one[0]), int(arguments.one[1]))
+        return
+    out = arguments.out.resolve() if arguments.out else None
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        if "c" in arguments.parts:
+            # The first sweep of a process starts Ray and imports torch in the workers: it is not counted.
+            nothing(20, "off")
+            for trials in map(int, arguments.trials.split(",")):
+                lines += [nothing(trials, "off"), nothing(trials, f"sqlite:///{folder}/{trials}.db")]
+        if "a" in arguments.parts:
+            lines.append(overhead(arguments.steps))
+        if "b" in arguments.parts:
+            lines.append(one_process_each())
+        os.chdir(ROOT)
+    text = "\n".join(lines)
+    print(text)
+    if out:
+        command = f"`python benchmarks/sweep.py --parts {arguments.parts} --trials {arguments.trials}`"
+        out.write_text(f"# A sweep's own cost\n\n{__doc__}\n{command}\n\n| | | | |\n|---|---|---|---|\n{text}\n")
+
+
+if __name__ == "__main__":
+    main()
