@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from dml.losses._forms import Form, is_triples, pair_masks, triples
 from dml.losses._geometry import Geometry
 from dml.losses._settings import check_at_least, check_batch
-from dml.losses._triplets import all_triplets, listed_triplets, sortable
+from dml.losses._triplets import all_triplets, listed_triplets, may_look, sortable
 from dml.types import Space, Uniform
 
 
@@ -62,10 +62,48 @@ class Quadruplet(nn.Module):
 
 def _second_term(squared: Tensor, labels: Tensor, positives: Tensor, margin: float) -> tuple[Tensor, Tensor]:
     """Mean of [D_ap - D_kl + margin]_+ over the quadruplets, 0-d float64, and its derivative, (N, N)."""
-    n = len(labels)
     same = labels[:, None] == labels
     other = (~same).to(squared.dtype)
     positives = positives * same
+    pairs = other.sum(dtype=torch.float64) - 2 * other.sum(1, dtype=torch.float64)[:, None] * same.sum(1)[:, None]
+    total = (positives * pairs).sum().clamp(min=1)
+    if may_look(squared):
+        anchors, others = positives.nonzero(as_tuple=True)
+        classes, of_row = labels.unique(return_inverse=True)
+        if len(classes) * len(anchors) <= len(labels) ** 2:
+            value, gradient = _counted(squared, other, anchors, others, of_row, len(classes), margin)
+            return value / total, (gradient / total).to(squared.dtype)
+    value, gradient = _sorted(squared, labels, same, positives, other, margin)
+    return value / total, (gradient / total).to(squared.dtype)
+
+
+def _counted(
+    squared: Tensor, other: Tensor, a: Tensor, p: Tensor, of_row: Tensor, classes: int, margin: float
+) -> tuple[Tensor, Tensor]:
+    """The sum over quadruplets and its derivative, from a table of classes x thresholds: some N^2 entries."""
+    thresholds, order = (squared[a, p] + margin).sort()
+    a, p, count = a[order], p[order], len(order)
+    # A pair (k, l) lies below the thresholds from its bucket on; its row of the table is k's class.
+    bucket = torch.searchsorted(thresholds, squared.contiguous(), right=True)
+    place = (of_row[:, None] * (count + 1) + bucket).flatten()
+    empty = torch.zeros(classes * (count + 1), dtype=torch.float64, device=squared.device)
+    number = empty.index_add(0, place, other.flatten().double()).view(classes, -1).cumsum(1)[:, :count]
+    summed = empty.index_add(0, place, (other * squared).flatten().double()).view(classes, -1).cumsum(1)[:, :count]
+    own = (of_row[a], torch.arange(count, device=a.device))
+    below = number.sum(0) - 2 * number[own]
+    value = (below * thresholds - summed.sum(0) + 2 * summed[own]).sum()
+    later = torch.zeros(classes, count + 1, dtype=torch.float64, device=a.device)
+    later[own] = 1
+    later = later.flip(1).cumsum(1).flip(1).flatten()[place].view_as(squared)  # thresholds of k's class above D_kl
+    gradient = (later + later.T + bucket - count).mul_(other)
+    return value, gradient.index_put_((a, p), below, accumulate=True)
+
+
+def _sorted(
+    squared: Tensor, labels: Tensor, same: Tensor, positives: Tensor, other: Tensor, margin: float
+) -> tuple[Tensor, Tensor]:
+    """The sum over quadruplets and its derivative, from one order of all distances and thresholds."""
+    n = len(labels)
     places = squared + positives * margin
     keys = sortable(places).mul_(2).add_(~same)
     keys.masked_fill_((positives + other) == 0, torch.iinfo(torch.int64).max)
@@ -75,12 +113,10 @@ def _second_term(squared: Tensor, labels: Tensor, positives: Tensor, margin: flo
     of_row = torch.searchsorted(labels.sort().values, labels)[:, None].expand(n, n).flatten()
     by_class = order[of_row[order].argsort(stable=True)]
     below_own, sum_own, above_own = _running(by_class, places, positives, other, of_row)
-    pairs = other.sum(dtype=torch.float64) - 2 * other.sum(1, dtype=torch.float64)[:, None] * same.sum(1)[:, None]
-    total = (positives * pairs).sum().clamp(min=1)
     below = (below_all - 2 * below_own).mul_(positives)
-    value = (below * places - positives * (sum_all - 2 * sum_own)).sum() / total
+    value = (below * places - positives * (sum_all - 2 * sum_own)).sum()
     above = (above_all - above_own - above_own.T).mul_(other)
-    return value, ((below - above) / total).to(squared.dtype)
+    return value, below - above
 
 
 def _running(

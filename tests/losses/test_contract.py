@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import dml.losses
 from dml import discovery
-from dml.losses import _triplets
+from dml.losses import _triplets, quadruplet
 from dml.types import Choice, LogUniform, Pairs, Tuples, Uniform
 
 CLASSES, SIZE = 8, 16
@@ -316,6 +316,11 @@ def test_what_it_learns_has_a_gradient_and_is_saved(name, settings):
         assert key in loss.state_dict()
 
 
+def as_on_a_device(monkeypatch):
+    for module in (_triplets, quadruplet):
+        monkeypatch.setattr(module, "may_look", lambda tensor: False)
+
+
 class _Sizes(TorchDispatchMode):
     """The largest number of entries of any tensor that an operation makes."""
 
@@ -337,7 +342,7 @@ def test_memory_is_of_the_order_of_n_squared(monkeypatch, name, settings, way):
         pytest.skip("lists all triplets where none are given, as it says")
     monkeypatch.setattr(_triplets, "BLOCK", 1)
     if way == "device":
-        monkeypatch.setattr(_triplets, "SWEEP", -1)
+        as_on_a_device(monkeypatch)
     x, y = batch(sizes=(16, 16, 8, 4, 2, 2))
     with _Sizes() as sizes:
         run(build(name, settings), x, y)
@@ -353,7 +358,7 @@ def test_nothing_waits_for_the_device(monkeypatch, name, settings, form):
 
     if name == "trimmed" and settings["loss"] == "triplet" and form != "padded":
         pytest.skip("lists all triplets where none are given, as it says")
-    monkeypatch.setattr(_triplets, "may_look", lambda tensor: False)  # as on a device
+    as_on_a_device(monkeypatch)
     n = 24
     with FakeTensorMode():
         x = torch.empty(n, SIZE, requires_grad=True)
