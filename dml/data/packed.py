@@ -8,12 +8,11 @@ and renamed whole. With `decode="late"` there is no `images.npy`: files are deco
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
-import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,9 +22,9 @@ import pandas as pd
 from dml.data import DataError, _decode
 from dml.data._decode import CorruptImage
 from dml.data._late import LateImages
-from dml.data._listing import Listing, check_counts, corrupt_error, list_images, options_of
-from dml.data._store import NpyWriter, check_space, load_json, locked, new_folder, save_json
-from dml.data._stream import Progress, ordered
+from dml.data._listing import corrupt_error, list_images, options_of
+from dml.data._store import load_json, locked, new_folder, save_json
+from dml.data._writing import Content, decoded, write
 
 PACKING = 1  # a change that alters packed bytes raises it
 
@@ -110,14 +109,14 @@ def pack(
     raw, out = Path(raw), Path(out)
     asked = {"source": source.name, "options": _plain(options_of(source)), "resize": resize}
     asked |= {"on_corrupt": on_corrupt, "decode": decode, "packing": PACKING}
-    origin = source.fingerprint(raw) if hasattr(source, "fingerprint") else None
+    origin = _origin(source, raw)
     with locked(out, report):
         there = load_json(out / "manifest.json")
         if there and asked.items() <= there.items() and load_json(out / "origin.json") == origin:
             report(f"{out}: packed already ({there['images']} images)")
             return there
         with new_folder(out) as folder:
-            manifest = asked | _write(source, raw, folder, asked, workers or os.cpu_count() or 1, report)
+            manifest = asked | write(source, raw, folder, asked, workers or os.cpu_count() or 1, report)
             save_json(folder / "origin.json", origin)
             save_json(folder / "manifest.json", manifest)
     report(f"{out}: {manifest['images']} images packed, {len(manifest['skipped'])} skipped")
@@ -135,123 +134,23 @@ def content_digest(source: Any, raw: Path, workers: int | None = None) -> str:
     listing = list_images(source, raw, workers, lambda line: None)
     if listing.corrupt:
         raise corrupt_error(listing.index, listing.corrupt)
-    content = _Content(listing)
-    for row, pixels, own in _decoded(source, raw, listing, None, workers, True):
+    content = Content(listing)
+    for row, pixels, own in decoded(source, raw, listing, None, workers, True):
         if isinstance(pixels, CorruptImage):
             raise corrupt_error(listing.index, {row: str(pixels)})
         content.add(row, own)
     return content.digest.hexdigest()
 
 
-class _Content:
-    def __init__(self, listing: Listing) -> None:
-        self.labels = listing.index[["fine", "coarse"]].to_numpy("<i8")
-        self.digest = hashlib.sha256()
-
-    def add(self, row: int, own: bytes) -> None:
-        self.digest.update(own + self.labels[row].tobytes())
-
-
-def _write(
-    source: Any, raw: Path, folder: Path, asked: Mapping[str, Any], workers: int, report: Callable[[str], None]
-) -> dict[str, Any]:
-    """Write images and index; returns what the manifest says of them."""
-    side, late, fatal = asked["resize"], asked["decode"] == "late", asked["on_corrupt"] == "error"
-    listing = list_images(source, raw, workers, report)
-    check_counts(source, listing.index)
-    if listing.corrupt and fatal:
-        raise corrupt_error(listing.index, listing.corrupt)
-    shape = (len(listing.index) - len(listing.corrupt), *_size(source, listing, side), 1 if listing.grey else 3)
-    root = _root(source, raw) if late else None
-    if not late:
-        check_space(folder, math.prod(shape), f"{source.name} (a smaller `resize`, or decode='late', needs less)")
-
-    known = getattr(source, "content", None) if getattr(source, "complete", True) else None
-    corrupt, digest, content = dict(listing.corrupt), hashlib.sha256(), _Content(listing)
-    progress = Progress(f"packing {source.name}", len(listing.index), report)
-    with NpyWriter(None if late else folder / "images.npy", shape) as images:
-        for row, pixels, own in _decoded(source, raw, listing, side, workers, known is not None):
-            if isinstance(pixels, CorruptImage):
-                corrupt[row] = str(pixels)
-                continue
-            assert pixels.shape == shape[1:], (pixels.shape, shape)
-            data = pixels.tobytes()
-            images.write(data)
-            digest.update(data)
-            content.add(row, own)
-            progress(row + 1)
-    if corrupt and fatal:
-        raise corrupt_error(listing.index, corrupt)
-    if known is not None and content.digest.hexdigest() != known:
-        raise DataError(
-            f"{source.name}: the images or labels in {raw} are not the dataset's: content digest "
-            f"{content.digest.hexdigest()}, expected {known}; delete the folder and download again"
-        )
-
-    index = listing.index.drop(index=list(corrupt)).reset_index(drop=True)
-    index["index"] = np.arange(len(index))
-    index.to_parquet(folder / "index.parquet", index=False)
-    for level in ("fine", "coarse"):
-        digest.update(index[level].to_numpy("<i8").tobytes())
-    paths = listing.index["path"].to_numpy()
-    return {
-        "images": images.count,
-        "height": shape[1],
-        "width": shape[2],
-        "channels": shape[3],
-        "digest": digest.hexdigest(),
-        "content": known,
-        "skipped": [{"path": str(paths[row]), "reason": corrupt[row]} for row in sorted(corrupt)],
-        "root": root,
-    }
-
-
-def _decoded(
-    source: Any, raw: Path, listing: Listing, side: int | None, workers: int, content: bool
-) -> Iterator[tuple[int, np.ndarray | CorruptImage, bytes]]:
-    """Of each row that the listing has whole: row, pixels, and (with `content`) the digest of its full-size pixels."""
-    work = partial(_one, channels=1 if listing.grey else 3, side=side, content=content)
-    rows = ((row, record["image"]) for row, record in enumerate(source.images(raw)) if row not in listing.corrupt)
-    return ordered(work, rows, workers)
-
-
-def _one(
-    item: tuple[int, _decode.ImageLike], channels: int, side: int | None, content: bool
-) -> tuple[int, np.ndarray | CorruptImage, bytes]:
-    row, encoded = item
+def _origin(source: Any, raw: Path) -> dict[str, str | None]:
+    """What the packed bytes come from beside the options: a user's files, and the code that reads and decodes them."""
     try:
-        image = _decode.decode(encoded, channels)
-    except CorruptImage as error:
-        return row, error, b""
-    own = b""
-    if content:
-        own = hashlib.sha256(f"{image.height}x{image.width}x{channels}:".encode() + image.tobytes()).digest()
-    return row, _decode.resize(image, side), own
-
-
-def _size(source: Any, listing: Listing, side: int | None) -> tuple[int, int]:
-    """Height and width of the packed images."""
-    whole = listing.index.drop(index=list(listing.corrupt))
-    if whole.empty:
-        raise corrupt_error(listing.index, listing.corrupt)
-    if side is not None:
-        return side, side
-    first = whole.iloc[0]
-    other = whole[(whole["height"] != first["height"]) | (whole["width"] != first["width"])]
-    if len(other):
-        found = ", ".join(f"{r['path']} is {r['height']} x {r['width']}" for r in (first, other.iloc[0]))
-        raise DataError(f"{source.name}: the images have several sizes ({found}): give `resize`, a side in pixels")
-    return int(first["height"]), int(first["width"])
-
-
-def _root(source: Any, raw: Path) -> str:
-    """The folder that the index's paths are relative to."""
-    root = Path(getattr(source, "root", None) or raw).resolve()
-    for record in source.images(raw):
-        if not isinstance(record["image"], Path) or (root / record["path"]).resolve() != record["image"].resolve():
-            raise DataError(f"{source.name}: its images are not files of their own: decode='late' cannot be used")
-        break
-    return str(root)
+        code = Path(inspect.getfile(type(source))).read_bytes()
+    except (OSError, TypeError):  # a class typed into an interpreter
+        code = b""
+    code += Path(_decode.__file__).read_bytes()
+    files = source.fingerprint(raw) if hasattr(source, "fingerprint") else None
+    return {"files": files, "code": hashlib.sha256(code).hexdigest()}
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:

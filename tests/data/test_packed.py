@@ -128,6 +128,15 @@ def test_other_settings_or_another_origin_pack_anew(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"out", "out.lock"}
 
 
+def test_changed_code_packs_anew(tmp_path, monkeypatch):
+    pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=quiet)
+    (tmp_path / "other.py").write_text("# another reader of the same files")
+    monkeypatch.setattr(packed.inspect, "getfile", lambda kind: tmp_path / "other.py")
+    lines = []
+    pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=lines.append)
+    assert lines == [f"{tmp_path / 'out'}: 5 images packed, 0 skipped"]
+
+
 def test_a_worker_maps_the_same_file(tmp_path):
     pack(Made(arrays(5000)), tmp_path, tmp_path / "out", report=quiet)
     data = open_packed(tmp_path / "out")
