@@ -76,7 +76,7 @@ def fetch(source: Any, raw: Path, report: Report = print) -> None:
             raise
         save_json(raw / MARKER, {"entries": sorted(set(entries)), "checked_by_content": doubtful})
         sync(raw / MARKER)
-    report(f"{source.name}: downloaded and verified")
+        report(f"{source.name}: downloaded and verified")
 
 
 def _check_content(source: Any, raw: Path) -> None:
