@@ -37,7 +37,7 @@ def hinge(eta: float, classes: int | None = None) -> float:
     """
     if not eta >= 1:
         raise ValueError(f"eta: expected at least 1, got {eta!r}")
-    return _largest(1 / eta, eta, classes)
+    return _largest(1 / eta, classes)
 
 
 def marginal(gamma: float, classes: int | None = None) -> float:
@@ -51,17 +51,15 @@ def marginal(gamma: float, classes: int | None = None) -> float:
     """
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma: expected 0 to 1, got {gamma!r}")
-    return _largest(gamma, gamma, classes)
+    return _largest(gamma, classes)
 
 
-def _largest(least: float, most: float, classes: int | None) -> float:
-    """The largest p with both conditions met, for K w- between `least` and `most` where w+ = 1."""
+def _largest(least: float, classes: int | None) -> float:
+    """The largest p with both conditions met, for K w- of at least `least` <= 1 where w+ = 1."""
     if classes is None:
         return 1 - math.sqrt(1 - least)
     if classes < 2:
         raise ValueError(f"classes: expected at least 2, got {classes!r}")
-    k = classes
-    positive = k / ((k - 1) * (1 + most / k))
-    negative = least * k / (least + k)
-    # Both conditions read `(K p / (K - 1) - 1)^2 >= 1 - c`: always met where c >= 1.
-    return (k - 1) / k * (1 - math.sqrt(1 - min(positive, negative, 1.0)))
+    # Both conditions read `(K p / (K - 1) - 1)^2 >= 1 - c`; c is the smaller, and so decides, for negative pairs.
+    c = least * classes / (least + classes)
+    return (classes - 1) / classes * (1 - math.sqrt(1 - c))

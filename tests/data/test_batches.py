@@ -201,13 +201,10 @@ def test_hierarchical_with_uneven_coarse_classes_still_visits_every_class():
 
 def test_hierarchical_takes_the_most_frequent_coarse_class_of_noisy_labels():
     labels = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3, 3])
-    coarse = np.array([5, 5, 6, 5, 6, 5, 6, 6, 6, 5])  # class 3 ties: the lower
-    sampler = batches.build("hierarchical", labels=labels, classes=2, per_class=1, coarse=coarse, coarse_classes=1)
-    for batch in take(sampler, 20):
-        assert set(labels[batch]) in ({0, 1}, {0, 3}, {1, 3}, {2, 0}, {2, 1}, {2, 3})
-    runs = {frozenset(labels[b]) for b in take(sampler, 40)}
-    assert any({0, 1, 3} >= run for run in runs)
-    assert frozenset({0, 2}) in runs or frozenset({1, 2}) in runs or frozenset({2, 3}) in runs
+    coarse = np.array([5, 5, 6, 5, 6, 5, 6, 6, 6, 5])  # classes 0, 1: 5; class 2: 6; class 3 ties: the lower, 5
+    sampler = batches.build("hierarchical", labels=labels, classes=3, per_class=1, coarse=coarse, coarse_classes=1)
+    first_of_each_epoch = take(sampler, 40)[::2]  # a full run of three, then the short one, filled up
+    assert {frozenset(labels[batch]) for batch in first_of_each_epoch} == {frozenset({0, 1, 3})}
 
 
 def test_hierarchical_settings():
