@@ -17,6 +17,11 @@ def test_against_scikit_learn(average, classes, clusters):
         assert Nmi(average)(contingency(y, c)) == pytest.approx(expected, abs=1e-9)
 
 
+def test_a_class_and_a_cluster_of_more_than_half():
+    y, c = np.arange(120) < 100, np.arange(120) % 10 < 9
+    assert Nmi()(contingency(y, c)) == pytest.approx(normalized_mutual_info_score(y, c), abs=1e-9)
+
+
 def test_extremes():
     y = np.arange(30) // 5
     assert Nmi()(contingency(y, 7 - y)) == pytest.approx(1)
