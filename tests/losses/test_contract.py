@@ -321,6 +321,21 @@ def as_on_a_device(monkeypatch):
         monkeypatch.setattr(module, "may_look", lambda tensor: False)
 
 
+@every_loss
+def test_what_it_logs_is_a_number_and_holds_no_graph(name, settings):
+    """`active_share` above all: a mean over the tuples that are active scales gradients by its inverse."""
+    x, y = batch()
+    loss = build(name, settings)
+    run(loss, x, y)
+    logged = getattr(loss, "last", {})
+    averages_over_active = settings.get("reduction", getattr(loss, "reduction", None)) == "nonzero"
+    assert "active_share" in logged or not averages_over_active
+    for key, number in logged.items():
+        assert number.shape == ()
+        assert not number.requires_grad
+        assert not key.endswith("share") or 0 <= number <= 1
+
+
 class _Sizes(TorchDispatchMode):
     """The largest number of entries of any tensor that an operation makes."""
 
