@@ -67,6 +67,9 @@ class DatasetSpec(_Model):
         None, ge=4, le=4096, description="side of the packed square, in pixels; none: as they come"
     )
     on_corrupt: Literal["error", "skip"] = "error"
+    decode: Literal["early", "late"] = Field(
+        "early", description="late: decode while training, for data that fill a disk"
+    )
     train_on: Level = "fine"
     evaluate_on: list[Level] = ["fine"]
 

@@ -35,7 +35,7 @@ def test_training_helps(make_spec, data_root, tmp_path):
     spec = make_spec("contrastive", "all", "all", steps=60, rate=0.0, evaluation={"every": 60})
     training = Training(replace(spec, dataset={**spec.dataset, "evaluate_on": ["coarse"]}), data_root, tmp_path)
     before = training.evaluate()["seen/coarse/nmi"]
-    assert finish(training).result().scores["seen/coarse/nmi"] > before + 0.3
+    assert finish(training).result().scores["seen/coarse/nmi"] > before + 0.2
 
 
 def test_the_tuning_phase_sees_validation_classes_only(make_spec, data_root, tmp_path):
