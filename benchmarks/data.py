@@ -1,6 +1,6 @@
 """Images per second into the model: packed and mapped, beside a `torch.utils.data.DataLoader` over an image folder.
 
-    python benchmarks/data.py [--rounds 5] [--seconds 2] [--out docs/benchmarks/data.md]
+    python benchmarks/data.py [--rounds 5] [--seconds 2] [--threads 1] [--out docs/benchmarks/data.md]
 
 Both read the same synthetic images (a smooth scene with noise, so that JPEG has what a photograph has), make balanced
 batches of 8 classes x 4 images (LoOp's batch of 32), augment alike and give normalised float32 batches. The folder
@@ -132,14 +132,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each contender in each round")
+    parser.add_argument("--threads", type=int, default=1, help="of torch in this process; workers have one each")
     parser.add_argument("--sides", type=int, nargs="+", default=list(CASES), choices=list(CASES))
     parser.add_argument("--out", type=Path, help="write the Markdown here too")
     given = parser.parse_args()
-    command = f"python benchmarks/data.py --rounds {given.rounds} --seconds {given.seconds:g}"
+    torch.set_num_threads(given.threads)
+    command = f"python benchmarks/data.py --rounds {given.rounds} --seconds {given.seconds:g} --threads {given.threads}"
     lines = [
         "# Images per second into the model",
         "",
-        f"`{command}`, {os.cpu_count()} cores, torch {torch.__version__}, {torch.get_num_threads()} threads.",
+        f"`{command}`, {os.cpu_count()} cores, torch {torch.__version__}, {given.threads} threads in this process.",
         "Medians of interleaved rounds; the ratio is to the faster DataLoader, with its range over the rounds.",
         "",
         "| images | pipeline | dml, images/s | DataLoader, 0 workers | 2 workers | ratio | bytes, file / packed |",
