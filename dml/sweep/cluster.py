@@ -90,6 +90,16 @@ def slots(resources: ResourcesSpec, refresh: float = 5.0) -> Callable[[], int]:
     return count
 
 
+def gpus(resources: ResourcesSpec) -> Callable[[int], str]:
+    """What a number of running trials takes of the GPUs, in words; empty where trials take none."""
+    import ray
+
+    if not resources.gpus_per_trial:
+        return lambda running: ""
+    total = sum(node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"])
+    return lambda running: f"{running * resources.gpus_per_trial:g} of {total:g} GPUs taken"
+
+
 def check(resources: ResourcesSpec) -> None:
     """Raise a ValueError where a trial fits no node of this machine; say so where a cluster may still grow one."""
     import ray

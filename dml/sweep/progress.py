@@ -44,6 +44,7 @@ class Progress:
 
     def __init__(self, study: str, path: Path, slots: Callable[[], int] = lambda: 1):
         self._study, self._path, self.slots = study, path, slots
+        self.gpus: Callable[[int], str] = lambda running: ""  # running trials -> the GPUs that they take
         self._plan: Plan | None = None
         self._counts = {FINISHED: 0, FAILED: 0, PRUNED: 0}
         self._reused = self._resumed = 0
@@ -100,6 +101,7 @@ class Progress:
             "reused": self._reused,
             "resumed": self._resumed,
             "running": len(plan.running) if plan else 0,
+            "gpus": self.gpus(len(plan.running)) if plan else "",
             "unsent": self._tracking.unsent if self._tracking else 0,
             "elapsed": time.time() - self._started,
             "left": left,
@@ -141,6 +143,8 @@ def line(now: dict[str, Any]) -> str:
         f"{now['running']} running" if now["state"] == "running" else now["state"],
     ]
     said += [f"{now[name]} {word}" for name, word in _NOTES.items() if now[name]]
+    if now["gpus"] and now["state"] == "running":
+        said.append(now["gpus"])
     if best:
         said.append(f"best {best[1]:.3f} ({best[0]})")
     return f"{now['study']}: {', '.join(said)}; {_duration(now['elapsed'])}{left}"

@@ -86,8 +86,8 @@ def run_study(
             state = "interrupted"
             raise
         finally:
-            progress.close(state)
             writer.close(state)
+            progress.close(state)
         frame = trials_frame(study, plan)
         summary = summarize(study, frame, progress.snapshot(), time.time() - started)
         with replacing(out / "trials.parquet") as temporary:
@@ -119,7 +119,7 @@ def _run_trials(plan: Plan, shared: dict[str, Any], progress: Progress) -> None:
 
     cluster.check(resources)
     slots = cluster.slots(resources)
-    progress.slots = slots
+    progress.slots, progress.gpus = slots, cluster.gpus(resources)
     device = "cuda" if resources.gpus_per_trial else "cpu"
     shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": device, "path": list(sys.path)}
     stopper = PlanStopper(plan)

@@ -12,6 +12,7 @@ import logging
 import os
 import threading
 import time
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,13 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_URI = "sqlite:///mlflow.db"
 EXPERIMENT = "dml"
+DIGEST_LENGTH = 36  # MLflow's limit
 BATCH = 1000  # metrics in one request, MLflow's limit
 RETRY_SECONDS = (0.5, 10.0)  # the first and the longest wait for a server that is down
 PATIENCE_SECONDS = 30.0  # for a server that is down when a sweep ends
 REFUSED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS")
 REQUESTS = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10"}  # the spool does the waiting
+BARS = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
 
 
 class TrackingError(ConnectionError):
@@ -60,21 +63,23 @@ class Tracker:
         tags: Mapping[str, str] | None = None,
         datasets: Mapping[str, str] | None = None,
     ):
-        for name, value in REQUESTS.items():
+        for name, value in {**REQUESTS, **BARS}.items():
             os.environ.setdefault(name, value)
         import mlflow  # seconds: only where something is tracked
 
         self.uri = uri or os.environ.get("MLFLOW_TRACKING_URI") or DEFAULT_URI
         self._study, self._settings, self._tags = study, dict(settings or {}), dict(tags or {})
         self._datasets = dict(datasets or {})
-        self._client = mlflow.MlflowClient(tracking_uri=self.uri)
         self._experiment = self._parent = ""
         self._runs: dict[tuple[str, str], tuple[str, bool]] = {}  # (trial, key) -> run id, whether it is complete
         self.down = False
         try:
             with _quiet():
+                self._client = mlflow.MlflowClient(tracking_uri=self.uri)
                 self._open()
         except Exception as error:
+            if getattr(error, "error_code", "") in REFUSED:
+                raise
             raise TrackingError(
                 f"no MLflow tracking server answers at {self.uri} (MLFLOW_TRACKING_URI): {_short(error)}"
             ) from error
@@ -200,7 +205,8 @@ class Tracker:
         self._client.log_batch(self._parent, tags=[RunTag(k, str(v)) for k, v in tags.items()])
         context = [InputTag("mlflow.data.context", "training")]
         inputs = [
-            DatasetInput(Dataset(name, digest, "dml", digest), context) for name, digest in self._datasets.items()
+            DatasetInput(Dataset(name, digest[:DIGEST_LENGTH], "dml", digest), context)
+            for name, digest in self._datasets.items()
         ]
         if inputs:
             self._client.log_inputs(self._parent, inputs)
@@ -264,7 +270,9 @@ def _quiet():
     for name in names:
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="mlflow")
+            yield
     finally:
         for name, level in levels.items():
             logging.getLogger(name).setLevel(level)

@@ -255,7 +255,7 @@ def server(tmp_path):
 
 def test_the_tracking_server_is_away_for_a_while(workplace, server):
     workplace.orders(seconds=0.1)
-    process = workplace.start(tracking=server.uri)
+    process = workplace.start({"DML_TRACKING_PATIENCE": "120"}, tracking=server.uri)
     workplace.wait(lambda: len(workplace.results()) >= 2)
     server.kill()
     workplace.wait(lambda: len(workplace.results()) >= 6)

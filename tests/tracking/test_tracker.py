@@ -50,7 +50,7 @@ def runs(uri):
 
 
 def test_a_study_is_a_parent_run_and_a_trial_its_child(uri, tmp_path):
-    track(uri, tmp_path, range(3), tags={"dml.git_commit": "abc"}, datasets={"digits": "123"})
+    track(uri, tmp_path, range(3), tags={"dml.git_commit": "abc"}, datasets={"digits": "0123456789abcdef" * 4})
     client, found = runs(uri)
     (parent,) = [run for run in found if run.data.tags["dml.kind"] == "study"]
     children = [run for run in found if run.data.tags["dml.kind"] == "trial"]
@@ -59,7 +59,7 @@ def test_a_study_is_a_parent_run_and_a_trial_its_child(uri, tmp_path):
     assert {run.info.run_name for run in children} == {"run-0", "run-1", "run-2"}
     assert {run.info.status for run in found} == {"FINISHED"}
     assert all(run.data.tags["dml.git_commit"] == "abc" for run in found)
-    assert [d.dataset.digest for d in parent.inputs.dataset_inputs] == ["123"]
+    assert [d.dataset.digest for d in parent.inputs.dataset_inputs] == [("0123456789abcdef" * 4)[:36]]
     assert parent.data.metrics == {"finished": 3}
     (second,) = [run for run in children if run.info.run_name == "run-1"]
     assert second.data.params == {"loss": "triplet", "loss.margin": "0.1"}
