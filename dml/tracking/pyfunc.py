@@ -28,7 +28,7 @@ class EmbeddingModel(PythonModel):
 
     def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]  # MLflow would read hints
         """model_input uint8 (N, H, W, C) -> float32 (N, D)."""
-        return self._embed(np.asarray(model_input))
+        return self._embed(np.array(model_input))  # a copy: torch takes no read-only (mapped) array
 
 
 def log_model(uri: str, run_id: str, record: Mapping[str, Any], name: str = "best") -> str:
