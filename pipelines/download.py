@@ -1,7 +1,6 @@
 """Stage `download`: fetch and verify the raw files of a study's datasets."""
 
 import hashlib
-import sys
 from pathlib import Path
 
 from _stage import STORE, data_root, run, write_json
@@ -28,4 +27,4 @@ def download(study: Study) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run(download))
+    run(download)

@@ -1,7 +1,7 @@
 """Stage `pack`: decode and resize each image once, into one array that every process maps."""
 
 import os
-import sys
+from typing import Any
 
 from _stage import STORE, data_root, run, write_json
 
@@ -14,7 +14,7 @@ def pack_all(study: Study) -> None:
     packed = {}
     for dataset in study.datasets:
         source = data.build(dataset.source, **dataset.options)
-        how = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
+        how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
         folder = STORE / "packed" / packed_id(source, **how)
         manifest = pack(source, STORE / "raw" / dataset.label, folder, **how)
         packed[dataset.label] = {**manifest, "folder": os.path.relpath(folder, data_root(study))}
@@ -22,4 +22,4 @@ def pack_all(study: Study) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run(pack_all))
+    run(pack_all)

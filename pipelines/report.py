@@ -1,7 +1,5 @@
 """Stage `report`: one static site over all studies, published numbers beside reproduced ones."""
 
-import sys
-
 from _stage import REPORT, RESULTS, STORE, run
 
 from dml.config import Study
@@ -13,4 +11,4 @@ def report(studies: list[Study]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run(report, several=True))
+    run(report, several=True)

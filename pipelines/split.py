@@ -1,7 +1,5 @@
 """Stage `split`: say which images train, validate and test. The split is saved and never computed again."""
 
-import sys
-
 from _stage import data_root, run
 
 from dml import data
@@ -19,4 +17,4 @@ def split(study: Study) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run(split))
+    run(split)

@@ -1,7 +1,5 @@
 """Stage `sweep`: tune every cell of a study at the same budget, then confirm its best settings on the test split."""
 
-import sys
-
 from _stage import RESULTS, STORE, data_root, run
 
 from dml.config import Study
@@ -13,4 +11,4 @@ def sweep(study: Study) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(run(sweep))
+    run(sweep)

@@ -64,6 +64,11 @@ class Triplet(nn.Module):
         self.reduction, self.synthesis, self.points, self.normalize = reduction, synthesis, points, normalize
         self.last: dict[str, Tensor] = {}
 
+    @property
+    def mining(self) -> dict[str, float | str]:
+        """What semi-hard mining should share with this loss, unless a study says otherwise."""
+        return {"margin": self.margin, "distance": self.distance}
+
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
         check_batch(embeddings, labels)

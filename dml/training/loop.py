@@ -329,12 +329,13 @@ def describe_model(spec: TrialSpec, data: TrialData) -> dict[str, Any]:
     """What rebuilds the trial's network and its preprocessing, as JSON."""
     training, manifest = spec.training, data.packed.manifest
     channels = model_channels(training, manifest)
+    image_size = build_augment(spec, data).image_size or manifest["height"]
     return {
         "network": {
             "backbone": training["backbone"],
             "embedding_size": training["embedding_size"],
             "channels": channels,
-            "image_size": manifest["height"],
+            "image_size": image_size,
             **training["backbone_settings"],
         },
         "augment": {"name": training["augment"], "channels": channels, **training["augment_settings"]},
