@@ -45,7 +45,7 @@ class TrainedEmbedder:
         out = []
         with torch.inference_mode():
             for start in range(0, len(images), batch):
-                chunk = torch.from_numpy(np.ascontiguousarray(images[start : start + batch])).permute(0, 3, 1, 2)
+                chunk = torch.from_numpy(np.array(images[start : start + batch])).permute(0, 3, 1, 2)  # may be mapped
                 embedded = self._model(self._augment(chunk, training=False, generator=None)).float()
                 out.append(torch.nn.functional.normalize(embedded) if self._normalize else embedded)
         return torch.cat(out).numpy() if out else np.empty((0, self._model.embedding_size), np.float32)
