@@ -14,6 +14,7 @@ def test_divides_by_r_and_looks_no_farther():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_against_pytorch_metric_learning(case, seed):
+    pytest.importorskip("faiss")  # the peer needs it
     accuracy = pytest.importorskip("pytorch_metric_learning.utils.accuracy_calculator")
     peer = accuracy.AccuracyCalculator(include=("mean_average_precision_at_r",), k="max_bin_count")
     x, labels = case(seed, duplicates=False)

@@ -13,6 +13,7 @@ def test_share_of_the_nearest():
 
 
 def test_against_pytorch_metric_learning(case):
+    pytest.importorskip("faiss")  # the peer needs it
     accuracy = pytest.importorskip("pytorch_metric_learning.utils.accuracy_calculator")
     peer = accuracy.AccuracyCalculator(include=("precision_at_1",), k=1)
     x, labels = case(0, duplicates=False)
