@@ -7,6 +7,7 @@ stay here at the boundary: the classes of `dml` take plain keyword arguments.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -71,7 +72,7 @@ class DatasetSpec(_Model):
         "early", description="late: decode while training, for data that fill a disk"
     )
     train_on: Level = "fine"
-    evaluate_on: list[Level] = ["fine"]
+    evaluate_on: list[Level] = Field(["fine"], min_length=1)
 
     @model_validator(mode="after")
     def _check(self) -> DatasetSpec:
@@ -81,6 +82,8 @@ class DatasetSpec(_Model):
         for level in [self.train_on, *self.evaluate_on]:
             if level not in levels:
                 raise ValueError(f"source {self.source!r} has no {level!r} labels. Choices: {', '.join(levels)}")
+        if not re.fullmatch(r"[\w.+-]+", self.label):
+            raise ValueError(f"name: {self.label!r} names files: expected letters, digits and . _ + - alone")
         return self
 
     @property
@@ -92,7 +95,7 @@ class NoiseSpec(_Model):
     """A noise model and its rates."""
 
     model: Name = "uniform"
-    rates: list[Annotated[float, Field(ge=0, lt=1)]] = [0.0]
+    rates: list[Annotated[float, Field(ge=0, lt=1)]] = Field([0.0], min_length=1)
     settings: dict[str, Any] = {}
 
     @model_validator(mode="after")
@@ -118,12 +121,17 @@ class LossSpec(_Model):
         discovery.check_settings(part, {**self.settings, **(self.search or {})}, label)
         fill = {"num_classes": 2, "embedding_size": 2}
         known = discovery.settings_of(part)
+        both = set(self.settings) & set(self.search or {})
+        if both:
+            raise ValueError(f"{label}: {', '.join(sorted(both))} is fixed in settings and searched: take one out")
         sample = {k: v for k, v in fill.items() if k in known and k not in self.settings}
-        sample |= {key: _example(space) for key, space in (self.search or {}).items()}
-        try:
-            part(**{**sample, **self.settings})
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{label}: {error}") from error
+        sample |= {key: _ends(space)[0] for key, space in (self.search or {}).items()}
+        trials = [{}, *({key: value} for key, space in (self.search or {}).items() for value in _ends(space))]
+        for trial in trials:
+            try:
+                part(**{**sample, **self.settings, **trial})
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{label}: {error}") from error
         if not getattr(part, "uses_tuples", True) and (self.positives or self.negatives):
             raise ValueError(
                 f"{label} ignores tuples, so it cannot be paired with positives or negatives; take them out"
@@ -146,8 +154,18 @@ class MinerSpec(_Model):
 
     @model_validator(mode="after")
     def _check(self) -> MinerSpec:
+        given = {**self.settings, **self.search}
         if self.name is not None:
-            discovery.check_settings(discovery.find("dml.miners", self.name), self.settings, f"miner {self.name!r}")
+            discovery.check_settings(discovery.find("dml.miners", self.name), given, f"miner {self.name!r}")
+            return self
+        own = discovery.settings_of(discovery.find("dml.miners", "dml.miners.mine.PolicyMiner"))
+        known = set(own) - {"positives", "negatives"}
+        for package in ("dml.miners.positives", "dml.miners.negatives"):
+            for policy in discovery.names(package):
+                known |= set(discovery.settings_of(discovery.find(package, policy)))
+        for key in given:
+            if key not in known:
+                raise ValueError(f"unknown setting {key!r}{discovery.suggestion(key, sorted(known))}")
         return self
 
 
@@ -201,21 +219,30 @@ class TrainingSpec(_Model):
     def _check(self) -> TrainingSpec:
         backbone = discovery.find("dml.models", self.backbone)
         discovery.check_settings(backbone, self.backbone_settings, f"backbone {self.backbone!r}")
-        for key in self.search:
+        discovery.find("dml.data.batches", self.batch.sampler)
+        discovery.build("dml.data.augment", self.augment, **{"channels": 3, **self.augment_settings})
+        for key, space in self.search.items():
             if key not in ("learning_rate", "weight_decay", "loss_learning_rate", "steps", "embedding_size"):
                 raise ValueError(
                     f"search: {key!r} cannot be searched. Choices: learning_rate, weight_decay, "
                     "loss_learning_rate, steps, embedding_size"
                 )
+            if key in ("steps", "embedding_size") and not isinstance(space, Choice):
+                raise ValueError(f"search: {key} is a whole number: expected {{choice: [...]}}")
+            for value in _ends(space):
+                try:
+                    TrainingSpec(**{key: value})
+                except ValidationError as error:
+                    raise ValueError(f"search: {key}: {error.errors()[0]['msg']}, got {value!r}") from None
         return self
 
 
 class EvaluationSpec(_Model):
     """What is measured, on clean labels."""
 
-    metrics: list[Name] = ["recall@1", "map@r", "nmi"]
+    metrics: list[Name] = Field(["recall@1", "map@r", "nmi"], min_length=1)
     every: int | None = Field(None, ge=1, description="steps between two evaluations; none: at the end only")
-    sets: list[Literal["test", "seen"]] = ["test"]
+    sets: list[Literal["test", "seen"]] = Field(["test"], min_length=1)
     keep_embeddings: bool = False
 
     @model_validator(mode="after")
@@ -285,6 +312,31 @@ class Study(_Model):
             values = getattr(self, axis)
             if len(set(values)) < len(values):
                 raise ValueError(f"{axis}: {values} names one twice")
+        pairs = [(noise.model, rate) for noise in self.noise for rate in noise.rates]
+        for pair in pairs:
+            if pairs.count(pair) > 1:
+                raise ValueError(f"noise: {pair[0]!r} stands twice with the rate {pair[1]:g}")
+        first: dict[str, Cell] = {}
+        for cell in self._all_cells():
+            if first.setdefault(cell.name, cell) != cell:
+                raise ValueError(
+                    f"losses: two of them would both be the cell {cell.name!r}: tell them apart by settings"
+                )
+        if self.search.objective not in self.evaluation.metrics:
+            there = ", ".join(self.evaluation.metrics)
+            raise ValueError(
+                f"search.objective is {self.search.objective!r}, which evaluation.metrics leaves out: {there}"
+            )
+        images, devices = self.training.batch.classes * self.training.batch.per_class, self.training.devices
+        if images % devices:
+            raise ValueError(
+                f"training.devices: a batch of {images} images cannot be shared equally by {devices} devices"
+            )
+        if 0 < self.resources.gpus_per_trial < devices:
+            raise ValueError(
+                f"training.devices is {devices}, one GPU each: expected resources.gpus_per_trial {devices} (or 0, for "
+                f"processes on CPUs), got {self.resources.gpus_per_trial:g}"
+            )
         labels = [dataset.label for dataset in self.datasets]
         if len(set(labels)) < len(labels):
             raise ValueError(f"datasets: two are called the same ({', '.join(labels)}): give them a name each")
@@ -397,5 +449,6 @@ def _line(node: yaml.Node, location: list[Any]) -> int:
     return line
 
 
-def _example(space: Space) -> Any:
-    return space.options[0] if isinstance(space, Choice) else space.low
+def _ends(space: Space) -> tuple[Any, ...]:
+    """The values between which all others lie, or all of them."""
+    return space.options if isinstance(space, Choice) else (space.low, space.high)
