@@ -1,8 +1,8 @@
 """The MNIST network of the easy-positive-sampling paper (Levi et al., sec. 5.1, app. C).
 
 Two 3x3 convolutions (32 and 64 channels), each followed by ReLU and then batch norm, a 2x2 max-pool, a dense layer of
-128. The dense layer to the plane is the embedding head (`embedding_size: 2`). The paper names no activation between the
-two dense layers, and there is none here: with a ReLU there, both kinds of positives keep the digits further apart.
+128 with ReLU. The dense layer to the plane is the embedding head (`embedding_size: 2`). The paper names no activation
+between the two dense layers; without one they would be a single linear map.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class EpsMnist(nn.Module):
             nn.MaxPool2d(2),
             nn.Flatten(),
             nn.Linear(64 * side * side, 128),
+            nn.ReLU(inplace=True),
         )
 
     def forward(self, images: Tensor) -> Tensor:
