@@ -1,6 +1,6 @@
 """scikit-learn's bundled handwritten digits: 1797 images of 8 x 8, no download.
 
-Coarse is even/odd, as the EPS paper trains MNIST (Xuan et al. 2020, sec. 5.1). Digits 0-5 train, a stratified share of
+Coarse is even/odd, as the EPS paper trains MNIST (Levi et al. 2021, sec. 5.1). Digits 0-5 train, a stratified share of
 them is held out as `seen`, digits 6-9 test. Pixels 0..16 are scaled to 0..255.
 
 Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", its test part.

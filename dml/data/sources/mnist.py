@@ -1,6 +1,6 @@
 """MNIST: 70,000 handwritten digits of 28 x 28 in four idx files.
 
-Coarse is even/odd. The EPS paper's split (Xuan et al. 2020, sec. 5.1): digits 0-5 of the training part train, digits
+Coarse is even/odd. The EPS paper's split (Levi et al. 2021, sec. 5.1): digits 0-5 of the training part train, digits
 0-5 of the test part are `seen`, digits 6-9 of the test part are `test`; digits 6-9 of the training part are unused.
 
 URLs and MD5 sums: torchvision.datasets.MNIST. The content digest is that of the idx files whose MD5 sums, unpacked, are

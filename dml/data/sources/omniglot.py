@@ -1,7 +1,7 @@
 """Omniglot: 1,623 handwritten characters of 50 alphabets, 20 drawings each, 105 x 105, ink 0 on paper 255.
 
 Fine is the character, coarse the alphabet. Characters of different alphabets are different classes. The 30 background
-alphabets train, the 20 evaluation alphabets test (Lake et al. 2015; Xuan et al. 2020, sec. 5.1): whole alphabets are
+alphabets train, the 20 evaluation alphabets test (Lake et al. 2015; Levi et al. 2021, sec. 5.1): whole alphabets are
 disjoint.
 
 URLs and MD5 sums: torchvision.datasets.Omniglot.
