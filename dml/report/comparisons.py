@@ -77,7 +77,8 @@ def winners(results: Results) -> Table | None:
         f"By {key}, in percent. A method is a loss, its positives + its negatives. "
         "Lead: winner less runner-up in points, paired over seeds, with its "
         "95% interval. Worse beyond chance: methods whose difference from the winner has a p below 0.05 by the paired "
-        "t-test over seeds, with Holm's correction for all methods at that noise rate; p: the runner-up's."
+        "t-test over seeds, with Holm's correction for all methods at that noise rate; p: the runner-up's. The same "
+        "scores name the winner, which flatters its lead a little."
     )
     return Table("winners", "Winners", caption, tuple(columns), frame)
 

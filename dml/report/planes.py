@@ -50,7 +50,7 @@ def planes(results: Results, store: Path) -> Figure | None:
             if row == 0:
                 axes.set_title(row_label(results, name).replace("\n", ", "))
             if column == 0:
-                axes.set_ylabel({"seen": "training digits", "test": "new digits"}.get(part, part))
+                axes.set_ylabel({"seen": "training classes", "test": "new classes"}.get(part, part))
     return figure
 
 

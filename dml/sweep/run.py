@@ -27,7 +27,7 @@ from dml.sweep.plan import Job, Plan
 from dml.sweep.progress import Progress
 from dml.sweep.results import summarize, trials_frame
 from dml.sweep.specs import Describe
-from dml.sweep.store import Outcome, TrialStore, only_sweep
+from dml.sweep.store import FAILED, Outcome, TrialStore, only_sweep
 from dml.sweep.trial import TRAINER, find_trainer
 from dml.sweep.writer import NoWriter, Writer, open_writer
 from dml.training.checkpoint import replacing
@@ -88,6 +88,7 @@ def run_study(
         finally:
             writer.close(state)
             progress.close(state)
+        _say_what_may_pass(study.name, plan)
         frame = trials_frame(study, plan)
         summary = summarize(study, frame, progress.snapshot(), time.time() - started)
         with replacing(out / "trials.parquet") as temporary:
@@ -95,6 +96,19 @@ def run_study(
         with replacing(out / "summary.json") as temporary:
             temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     return frame
+
+
+def _say_what_may_pass(name: str, plan: Plan) -> None:
+    """Say how to try again what is not kept: DVC takes the stage for done, and would not run it a second time."""
+    passing = [outcome for _, outcome in plan.ended() if outcome.status == FAILED and not outcome.lasting]
+    if passing:
+        last = passing[0].error.strip().rpartition("\n")[2]
+        print(
+            f"{name}: {len(passing)} trial{'s' * (len(passing) > 1)} failed for a reason that may pass ({last}); "
+            f"`dvc repro --force --single-item sweep@{name} && dvc repro` tries again what failed, and only that.",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _describe(data_root: Path) -> Describe:

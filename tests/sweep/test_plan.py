@@ -1,9 +1,11 @@
 import itertools
+from types import SimpleNamespace
 
 import optuna
 import pytest
 import toy
 
+from dml.sweep import run
 from dml.sweep.plan import Plan
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome, TrialStore
 
@@ -170,3 +172,15 @@ def test_pruned_by_its_own_cell_only(toy_study, tmp_path):
     assert not plan.report(good.id, 10, {"validation/fine/recall@1": 2.0})
     _, ended = start(study, TrialStore(tmp_path), storage)
     assert [outcome.status for _, outcome, _ in ended] == [FINISHED] * 4 + [PRUNED]
+
+
+def test_how_to_try_again_what_may_pass_is_said(capsys):
+    """DVC takes the stage for done, so the next `dvc repro` alone would not."""
+    ended = [Outcome(FAILED, error="nan"), Outcome(FAILED, error="Traceback\nOSError: away\n", lasting=False)]
+    say = run._say_what_may_pass
+    say("mine", SimpleNamespace(ended=lambda: [(None, outcome) for outcome in ended]))
+    said = capsys.readouterr().err
+    assert "1 trial failed for a reason that may pass (OSError: away)" in said
+    assert "sweep@mine" in said
+    say("mine", SimpleNamespace(ended=lambda: [(None, ended[0])]))
+    assert capsys.readouterr().err == ""
