@@ -6,6 +6,9 @@ VENV := $(CURDIR)/.venv
 STAMP := $(VENV)/.installed-$(EXTRAS)
 export PATH := $(VENV)/bin:$(PATH)
 
+# Two files of tests at a time, each on one thread: numbers do not depend on the machine's cores.
+PYTEST := OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile
+
 .PHONY: help setup repro test test-fast lint ui status report bench clean
 
 help:  ## show this list
@@ -26,10 +29,10 @@ repro: setup  ## run the studies of params.yaml to report/index.html; STUDY="a b
 	@python pipelines/choose.py --done
 
 test: setup  ## run all tests, the slow ones too
-	@python -m pytest $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 test-fast: setup  ## run the tests that take seconds
-	@python -m pytest -m "not slow" $(ARGS)
+	@$(PYTEST) -m "not slow" $(ARGS)
 
 lint: setup  ## what CI checks beside the tests
 	@ruff check .
