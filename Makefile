@@ -9,7 +9,7 @@ export PATH := $(VENV)/bin:$(PATH)
 # Two files of tests at a time, each on one thread: numbers do not depend on the machine's cores.
 PYTEST := OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile
 
-.PHONY: help setup repro test test-fast lint ui status report bench clean
+.PHONY: help setup repro test test-fast lint bench ui status clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,6 +39,10 @@ lint: setup  ## what CI checks beside the tests
 	@ruff format --check .
 	@mypy
 	@lint-imports --no-logo
+
+bench: setup  ## measure everything beside its peers, into docs/benchmarks (about an hour on a quiet machine)
+	@for part in losses data evaluation sweep; do python benchmarks/$$part.py --out docs/benchmarks/$$part.md; done
+	@python benchmarks/loop.py | tee docs/benchmarks/loop.md
 
 ui: setup  ## browse the runs in MLflow
 	@mlflow ui --backend-store-uri $${MLFLOW_TRACKING_URI:-sqlite:///mlflow.db}
