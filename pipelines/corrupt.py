@@ -17,8 +17,6 @@ def corrupt(study: Study) -> None:
         for phase, seeds in (("tune", [study.search.seed]), ("confirm", study.seeds)):
             rows = training_rows(data_root(study), dataset.label, phase)
             labels = packed.index[dataset.train_on].to_numpy()[rows]
-            if (labels < 0).any():
-                raise ValueError(f"dataset {dataset.label!r}: train_on is {dataset.train_on!r}, which its images lack")
             context = {"features": pixel_features(packed, rows)} if "features" in needed else {}
             tables.append(noise.table(rows, labels, models, seeds, phase, **context))
         path = data_root(study) / "noise" / f"{dataset.label}.parquet"

@@ -21,8 +21,11 @@ def download(study: Study) -> None:
     fetched = {}
     for dataset in study.datasets:
         raw = STORE / "raw" / dataset.label
-        data.build(dataset.source, **dataset.options).download(raw)
+        source = data.build(dataset.source, **dataset.options)
+        source.download(raw)
         fetched[dataset.label] = {"source": dataset.source, "options": dataset.options, **listing(raw)}
+        if hasattr(source, "fingerprint"):  # files of the user's own, elsewhere
+            fetched[dataset.label]["fingerprint"] = source.fingerprint(raw)
     write_json(data_root(study) / "download.json", fetched)
 
 

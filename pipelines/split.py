@@ -13,6 +13,12 @@ def split(study: Study) -> None:
         source = data.build(dataset.source, **dataset.options)
         packed = open_packed_of(data_root(study), dataset.label)
         table = splits.make(packed.index, source)
+        used = packed.index[(table["final"] != "unused").to_numpy()]
+        for level in (dataset.train_on, *dataset.evaluate_on):
+            if (used[level] < 0).any():
+                raise ValueError(
+                    f"dataset {dataset.label!r}: its images have no {level!r} labels; the study names them"
+                )
         splits.save(table, data_root(study) / "split" / f"{dataset.label}.parquet")
 
 

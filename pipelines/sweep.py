@@ -3,10 +3,27 @@
 from _stage import RESULTS, STORE, data_root, run
 
 from dml.config import Study
+from dml.data import splits
 from dml.sweep.run import run_study
+from dml.training.data import EVALUATION_ROLES
+
+
+def check_sets(study: Study) -> None:
+    """A set without images is missed now and not by every trial at its end."""
+    for dataset in study.datasets:
+        split = splits.load(data_root(study) / "split" / f"{dataset.label}.parquet")
+        for name in study.evaluation.sets:
+            column, roles = EVALUATION_ROLES[name]
+            if not split[column].isin(roles).any():
+                there = ", ".join(sorted(set(split[column])))
+                raise ValueError(
+                    f"dataset {dataset.label!r}: evaluation.sets names {name!r}, but none of its images is "
+                    f"{' or '.join(roles)}. There are: {there}"
+                )
 
 
 def sweep(study: Study) -> None:
+    check_sets(study)
     run_study(study, data_root(study), STORE, RESULTS / study.name)
 
 

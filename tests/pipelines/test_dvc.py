@@ -1,0 +1,110 @@
+"""A study of seconds under DVC, with a copy of `dml`: what a change runs again, and what the user's commands show.
+
+The tests share one project and go on from one another, in this order.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import mlflow
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STUDY = "pipelines/studies/tiny.yaml"
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+
+@pytest.fixture(scope="module")
+def work(shared_project, tiny):
+    project = shared_project
+    shutil.copytree(ROOT / "dml", project.root / "dml", ignore=shutil.ignore_patterns("__pycache__"))
+    project.environment |= {"PYTHONPATH": str(project.root)}
+    project.study("tiny", tiny)
+    assert project.stage("choose", "tiny").code == 0
+    person = ("-c", "user.name=A tester", "-c", "user.email=tester@example.org")
+    for command in (("init", "-q"), ("add", "-A"), (*person, "commit", "-q", "-m", "start")):
+        subprocess.run(["git", *command], cwd=project.root, check=True)
+    return project
+
+
+def repro(work) -> set[str]:
+    """Run the pipeline; the stages that ran."""
+    done = work.run("dvc", "repro", timeout=900)
+    assert done.code == 0, done.text
+    return {name.partition("@")[0] for name in re.findall(r"Running stage '(\S+)'", done.text)}
+
+
+def change(work, path: str, old: str, new: str) -> None:
+    text = (work.root / path).read_text()
+    assert text.count(old) == 1
+    (work.root / path).write_text(text.replace(old, new))
+
+
+def summary(work) -> dict:
+    return json.loads((work.root / "results/tiny/summary.json").read_text())
+
+
+def test_repro_goes_from_download_to_the_report(work):
+    assert repro(work) == {"download", "pack", "split", "corrupt", "sweep", "report"}
+    assert (work.root / "report/index.html").is_file()
+    frame = pd.read_parquet(work.root / "results/tiny/trials.parquet")
+    assert set(frame["cell"]) == {f"digits|uniform-0.2|triplet|{positives}+random" for positives in ("random", "easy")}
+    assert set(frame["status"]) == {"finished"}
+    untracked = subprocess.run(["git", "status", "--short"], cwd=work.root, capture_output=True, text=True).stdout
+    assert untracked.split() == ["??", "dvc.lock"]
+
+
+def test_mlflow_holds_the_study_its_trials_and_a_model_that_embeds(work):
+    uri = f"sqlite:///{work.root / 'mlflow.db'}"
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    experiment = client.get_experiment_by_name("dml").experiment_id
+    runs = client.search_runs([experiment])
+    (parent,) = [run for run in runs if run.data.tags["dml.kind"] == "study"]
+    children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
+    assert len(children) == len(runs) - 1 == 2
+    assert {run.info.status for run in runs} == {"FINISHED"}
+    (model,) = client.search_logged_models([experiment])
+    mlflow.set_tracking_uri(uri)
+    images = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 1), dtype=np.uint8)
+    embeddings = mlflow.pyfunc.load_model(model.model_uri).predict(images)
+    assert embeddings.shape == (5, 4)
+    assert np.isfinite(embeddings).all()
+
+
+def test_with_nothing_changed_nothing_runs(work):
+    assert repro(work) == set()
+
+
+def test_what_metrics_and_plots_show(work):
+    metrics = json.loads(work.run("dvc", "metrics", "show", "--json").text)[""]["data"]
+    shown = metrics["results/tiny/summary.json"]["data"]
+    assert shown["finished"] == 2
+    assert set(shown["score"]) == set(summary(work)["score"])
+    plots = json.loads(work.run("dvc", "plots", "show", "--json").text)
+    assert not plots.get("errors"), plots
+    assert "triplet, easy + random" in json.dumps(plots)
+    assert work.run("dvc", "plots", "show").code == 0
+
+
+def test_a_new_seed_trains_alone(work):
+    change(work, STUDY, "seeds: [0]", "seeds: [0, 1]")
+    assert repro(work) == {"corrupt", "sweep", "report"}
+    assert (summary(work)["trials"], summary(work)["already_done"]) == (4, 2)
+    changed = json.loads(work.run("dvc", "params", "diff", "--json").text)
+    assert changed[STUDY]["seeds"] == {"old": [0], "new": [0, 1]} or "seeds" in str(changed[STUDY])
+
+
+def test_a_correction_of_another_loss_trains_nothing_and_of_this_one_all(work):
+    with open(work.root / "dml/losses/margin.py", "a") as file:
+        file.write("\nCORRECTED = True\n")
+    assert repro(work) >= {"sweep"}
+    assert summary(work)["already_done"] == 4
+    with open(work.root / "dml/losses/triplet.py", "a") as file:
+        file.write("\nCORRECTED = True\n")
+    assert repro(work) >= {"sweep"}
+    assert (summary(work)["trials"], summary(work)["already_done"]) == (4, 0)

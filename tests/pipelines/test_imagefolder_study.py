@@ -1,0 +1,92 @@
+"""A user's own folder of images, two levels deep, through the data stages: what comes out is what lies there."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from dml.training.data import open_packed_of
+
+pytestmark = pytest.mark.slow
+
+IMAGES = 6
+STUDY = """\
+title: Pets
+datasets:
+  - source: imagefolder
+    name: pets
+    options: {root: photos}
+    resize: 12
+    train_on: fine
+    evaluate_on: [fine, coarse]
+noise:
+  - {model: uniform, rates: [0.0, 0.5]}
+losses: [triplet]
+positives: [easy]
+negatives: [random]
+seeds: [0, 1]
+search: {sampler: fixed, level: fine}
+training: {backbone: mlp, steps: 2, batch: {classes: 2, per_class: 2}}
+"""
+
+
+def photograph(root, animals):
+    shade = 0
+    for coarse, kinds in animals.items():
+        for fine in kinds:
+            (root / coarse / fine).mkdir(parents=True)
+            for number in range(IMAGES):
+                shade += 3
+                pixels = np.full((20 + number, 30, 3), shade, np.uint8)
+                Image.fromarray(pixels).save(root / coarse / fine / f"{number}.png")
+
+
+def test_a_folder_of_two_levels_is_packed_split_and_corrupted(project):
+    photograph(project.root / "photos", {"cat": ["manx", "tabby"], "dog": ["boxer", "collie", "pug", "spitz"]})
+    project.study("pets", STUDY)
+    project.stages("download pack split corrupt", "pets")
+    root = project.root / "data/pets"
+
+    packed = open_packed_of(root, "pets")
+    index = packed.index
+    assert packed.images.shape == (6 * IMAGES, 12, 12, 3)
+    shades = packed.images.reshape(len(index), -1)
+    assert (shades.min(axis=1) == shades.max(axis=1)).all()
+    assert shades[:, 0].tolist() == list(range(3, 3 + 3 * len(index), 3))
+    names = ["cat/manx", "cat/tabby", "dog/boxer", "dog/collie", "dog/pug", "dog/spitz"]
+    assert index["fine_name"].tolist() == [name for name in names for _ in range(IMAGES)]
+    assert index["coarse_name"].tolist() == ["cat"] * 2 * IMAGES + ["dog"] * 4 * IMAGES
+    assert index.groupby("coarse_name")["fine"].nunique().to_dict() == {"cat": 2, "dog": 4}
+    assert index["height"].tolist() == [20 + n for _ in names for n in range(IMAGES)]
+
+    split = pd.read_parquet(root / "split/pets.parquet")
+    by_class = split.groupby(index["fine_name"])["final"].unique().map(list).to_dict()
+    assert by_class == {name: ["train" if place < 3 else "test"] for place, name in enumerate(names)}
+    halves = split[split["final"] == "train"].groupby(index["fine"])["tune"].unique()
+    assert sorted(len(roles) for roles in halves) == [1, 1, 1]
+    assert {role for roles in halves for role in roles} == {"train", "validation"}
+
+    noise = pd.read_parquet(root / "noise/pets.parquet")
+    training = split.loc[split["final"] == "train", "index"]
+    confirm = noise[noise["phase"] == "confirm"]
+    assert set(confirm["seed"]) == {0, 1}
+    assert set(noise["index"]) <= set(training)
+    for (rate, _), table in confirm.groupby(["rate", "seed"]):
+        assert sorted(table["index"]) == sorted(training)
+        true = index["fine"].to_numpy()[table["index"]]
+        assert (table["observed"] != true).sum() == round(rate * len(table)) == table["flipped"].sum()
+
+
+def test_a_new_image_is_seen_when_the_stages_run_again(project):
+    animals = {"cat": ["manx", "tabby"], "dog": ["boxer", "collie"]}
+    photograph(project.root / "photos", animals)
+    project.study("pets", STUDY)
+    project.stages("download pack", "pets")
+    before = [(project.root / "data/pets" / name).read_text() for name in ("download.json", "pack.json")]
+    Image.fromarray(np.zeros((9, 9, 3), np.uint8)).save(project.root / "photos/dog/collie/new.png")
+    project.stages("download pack", "pets")
+    after = [(project.root / "data/pets" / name).read_text() for name in ("download.json", "pack.json")]
+    assert before[0] != after[0]
+    assert json.loads(after[1])["pets"]["images"] == 1 + json.loads(before[1])["pets"]["images"]

@@ -1,0 +1,62 @@
+"""MNIST and the full Omniglot through the data stages, with the papers' counts. Needs their archives (`DML_MIRROR`)."""
+
+import pandas as pd
+import pytest
+
+from dml.training.data import open_packed_of
+
+STAGES = "download pack split corrupt"
+pytestmark = pytest.mark.slow
+
+
+def study(source: str, train_on: str, evaluate_on: str) -> str:
+    return f"""\
+title: {source}
+datasets: [{{source: {source}, resize: 28, train_on: {train_on}, evaluate_on: {evaluate_on}}}]
+noise: [{{model: uniform, rates: [0.4]}}]
+losses: [triplet]
+positives: [easy]
+negatives: [random]
+seeds: [0]
+search: {{sampler: fixed, level: fine}}
+training: {{backbone: small_conv, batch: {{classes: 2, per_class: 2}}}}
+"""
+
+
+def outputs(project, name):
+    root = project.root / "data" / name
+    packed = open_packed_of(root, name)
+    table = pd.read_parquet(root / f"split/{name}.parquet").merge(packed.index, on="index", validate="one_to_one")
+    assert packed.images.shape[:3] == (len(table), 28, 28)
+    noise = pd.read_parquet(root / f"noise/{name}.parquet")
+    return table, noise[noise["phase"] == "confirm"]
+
+
+def test_omniglot_is_split_by_alphabets(project, mirror):
+    project.study("omniglot", study("omniglot", "fine", "[fine, coarse]"))
+    project.stages(STAGES, "omniglot", DML_MIRROR=mirror)
+    table, noise = outputs(project, "omniglot")
+    train, test = (table[table["final"] == role] for role in ("train", "test"))
+    assert len(table) == len(train) + len(test)
+    assert (len(train), train["fine"].nunique(), train["coarse_name"].nunique()) == (19280, 964, 30)
+    assert (len(test), test["fine"].nunique(), test["coarse_name"].nunique()) == (13180, 659, 20)
+    assert not set(train["coarse_name"]) & set(test["coarse_name"])
+    fits, validates = (train[train["tune"] == role] for role in ("train", "validation"))
+    assert len(fits) + len(validates) == 19280
+    assert fits["coarse"].nunique() == validates["coarse"].nunique() == 15
+    assert not set(fits["coarse"]) & set(validates["coarse"])
+    assert (len(noise), noise["flipped"].sum()) == (19280, round(0.4 * 19280))
+
+
+def test_mnist_trains_on_the_digits_0_to_5(project, mirror):
+    project.study("mnist", study("mnist", "coarse", "[fine]"))
+    project.stages(STAGES, "mnist", DML_MIRROR=mirror)
+    table, noise = outputs(project, "mnist")
+    assert len(table) == 70000
+    counts = {role: len(rows) for role, rows in table.groupby("final")}
+    assert counts == {"train": 36017, "seen": 6031, "test": 3969, "unused": 23983}
+    digits = {role: sorted(set(rows["fine"])) for role, rows in table.groupby("final")}
+    assert digits["train"] == digits["seen"] == [0, 1, 2, 3, 4, 5]
+    assert digits["test"] == [6, 7, 8, 9]
+    assert set(noise["observed"]) == {0, 1}
+    assert (len(noise), noise["flipped"].sum()) == (36017, round(0.4 * 36017))

@@ -1,0 +1,157 @@
+"""What a stage says to a user who asked for what cannot be done: one message, no traceback, nothing half done."""
+
+import ast
+import gzip
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+
+from dml.training.numerics import closure
+
+ROOT = Path(__file__).parents[2]
+ENTRY = {"dml.config", "dml.discovery", "dml.protocols", "dml.types"}  # they say what a study may hold
+
+
+def folders(root: Path, *classes: str) -> None:
+    for number, name in enumerate(classes):
+        (root / name).mkdir(parents=True)
+        for image in range(2):
+            Image.fromarray(np.full((6, 6, 3), 40 * number + image, np.uint8)).save(root / name / f"{image}.png")
+
+
+def test_an_unknown_study_is_refused_with_the_choices_and_params_stay(project, refused):
+    before = (project.root / "params.yaml").read_text()
+    for done in (project.stage("download", "quickstrt"), project.stage("choose", "quickstart", "quickstrt")):
+        message = refused(done)
+        assert "quickstrt.yaml: there is no such study" in message
+        assert "eps-mnist" in message
+    assert (project.root / "params.yaml").read_text() == before
+
+
+def test_choosing_writes_the_list_and_keeps_the_comments(project):
+    before = (project.root / "params.yaml").read_text()
+    done = project.stage("choose", "eps-mnist", "quickstart", "--done")
+    assert done.code == 0, done.text
+    assert f"file://{project.root}/report/index.html" in done.text
+    after = (project.root / "params.yaml").read_text()
+    assert yaml.safe_load(after) == {"studies": ["eps-mnist", "quickstart"]}
+    assert [line for line in after.splitlines() if line[0] == "#"] == [l for l in before.splitlines() if l[0] == "#"]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (("search:", "serch:"), ["tiny.yaml:11: serch: unknown key; did you mean 'search'"]),
+        (("[triplet]", "[tripelt]"), ["tiny.yaml:7: losses", "'tripelt'; did you mean 'triplet'", "contrastive"]),
+    ],
+)
+def test_a_mistake_in_a_study_is_named_with_file_line_and_choices(project, refused, tiny, change, expected):
+    project.study("tiny", tiny.replace(*change))
+    message = refused(project.stage("sweep", "tiny"))
+    assert all(part in message for part in expected), message
+    assert not (project.root / "store").exists()
+
+
+@pytest.mark.slow
+def test_an_absent_dataset_says_which_file_to_put_where(project, refused, tiny):
+    project.study("tiny", tiny.replace("digits", "mnist"))
+    message = refused(project.stage("download", "tiny"))
+    name = "train-images-idx3-ubyte.gz"
+    assert f"Put it at {project.root}/store/raw/mnist/{name}" in message
+    assert f"<mirror>/mnist/{name}" in message
+    assert "DML_MIRROR" in message
+    assert not (project.root / "data").exists()
+    assert "run the download stage" in refused(project.stage("pack", "tiny"))
+
+
+@pytest.mark.slow
+def test_an_archive_that_fails_its_check_is_not_kept(project, refused, tiny, tmp_path):
+    project.study("tiny", tiny.replace("digits", "mnist"))
+    names = [f"{a}-idx{b}-ubyte.gz" for a, b in (("train-images", 3), ("train-labels", 1))]
+    names += [name.replace("train", "t10k") for name in names]
+    (tmp_path / "mirror/mnist").mkdir(parents=True)
+    for name in names:
+        (tmp_path / "mirror/mnist" / name).write_bytes(gzip.compress(bytes(1000)))
+    message = refused(project.stage("download", "tiny", DML_MIRROR=str(tmp_path / "mirror")))
+    assert names[0] in message
+    assert not list((project.root / "store/raw").rglob("*.gz"))
+    assert not (project.root / "data").exists()
+
+
+@pytest.mark.slow
+def test_labels_that_the_images_lack_are_missed_before_anything_trains(project, refused, tiny):
+    folders(project.root / "photos", "a", "b", "c", "d")
+    text = tiny.replace("source: digits", "source: imagefolder\n    options: {root: photos}")
+    project.study("tiny", text)
+    project.stages("download pack", "tiny")
+    assert "'imagefolder': its images have no 'coarse' labels" in refused(project.stage("split", "tiny"))
+    project.study("tiny", text.replace("train_on: coarse", "evaluate_on: [fine, coarse]"))
+    assert "'imagefolder': its images have no 'coarse' labels" in refused(project.stage("split", "tiny"))
+    text = text.replace("train_on: coarse", "train_on: fine").replace("{metrics", "{sets: [test, seen], metrics")
+    project.study("tiny", text)
+    project.stages("split corrupt", "tiny")
+    message = refused(project.stage("sweep", "tiny"))
+    assert "evaluation.sets names 'seen'" in message
+    assert not (project.root / "store/trials").exists()
+
+
+@pytest.mark.slow
+def test_a_full_disk_leaves_nothing_that_looks_whole(project, refused, tiny):
+    project.study("tiny")
+    store = project.root / "store"
+    store.mkdir()
+    mount = shutil.which("mount")
+    small = [mount or "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(store)]
+    if mount is None or subprocess.run(small, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a small disk")
+    try:
+        project.stages("download", "tiny")
+        message = refused(project.stage("pack", "tiny"))
+        assert "full" in message or "space" in message
+        assert not list(store.rglob("manifest.json"))
+        assert not (project.root / "data/tiny/pack.json").exists()
+        subprocess.run([mount, "-o", "remount,size=200m", str(store)], check=True)
+        project.stages("pack", "tiny")
+    finally:
+        subprocess.run(["umount", str(store)], check=True)
+
+
+@pytest.mark.slow
+def test_a_tracking_server_that_does_not_answer_is_named_before_anything_trains(project, refused):
+    project.study("tiny")
+    project.stages("download pack split corrupt", "tiny")
+    uri = "http://127.0.0.1:9"
+    message = refused(project.stage("sweep", "tiny", MLFLOW_TRACKING_URI=uri))
+    assert message.startswith(f"no MLflow tracking server answers at {uri} (MLFLOW_TRACKING_URI)")
+    assert len(message.splitlines()) == 1
+    assert not list(project.root.glob("store/trials/*/*"))
+    assert not (project.root / "results").exists()
+
+
+@pytest.mark.parametrize("stage", ["download", "pack", "split", "corrupt", "sweep", "report"])
+def test_dvc_knows_each_module_that_a_stage_runs(stage):
+    tree = ast.parse((ROOT / f"pipelines/{stage}.py").read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    names = {f"{node.module}.{alias.name}" for node in imports for alias in node.names}
+    names |= {str(node.module) for node in imports}
+    modules = {name for name in names if name.startswith("dml.") and is_module(name)} - ENTRY
+    modules = {name for name in (closure(modules) if stage == "pack" else modules) if not is_package(name)} - ENTRY
+    described = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"][stage]
+    known = [ROOT / path for path in described.get("do", described)["deps"] if "{" not in path]
+    files = [ROOT / Path(*module.split(".")).with_suffix(".py") for module in modules]
+    missing = [file for file in files if not any(file.is_relative_to(path) for path in known)]
+    assert not missing, f"dvc.yaml: {stage} should depend on them"
+    assert all(path.exists() for path in known if path.name != "results")
+
+
+def is_package(name: str) -> bool:
+    return (ROOT / Path(*name.split("."))).is_dir()
+
+
+def is_module(name: str) -> bool:
+    return is_package(name) or (ROOT / Path(*name.split(".")).with_suffix(".py")).is_file()
