@@ -16,9 +16,7 @@ def split(study: Study) -> None:
         used = packed.index[(table["final"] != "unused").to_numpy()]
         for level in (dataset.train_on, *dataset.evaluate_on):
             if (used[level] < 0).any():
-                raise ValueError(
-                    f"dataset {dataset.label!r}: its images have no {level!r} labels; the study names them"
-                )
+                raise ValueError(f"dataset {dataset.label!r}: the study names {level!r} labels, which its images lack")
         splits.save(table, data_root(study) / "split" / f"{dataset.label}.parquet")
 
 

@@ -59,6 +59,7 @@ def test_repro_goes_from_download_to_the_report(work):
     assert untracked.split() == ["??", "dvc.lock"]
 
 
+@pytest.mark.filterwarnings("ignore:.*type hint")  # MLflow would read hints where there are none
 def test_mlflow_holds_the_study_its_trials_and_a_model_that_embeds(work):
     uri = f"sqlite:///{work.root / 'mlflow.db'}"
     client = mlflow.MlflowClient(tracking_uri=uri)

@@ -85,13 +85,13 @@ def test_an_archive_that_fails_its_check_is_not_kept(project, refused, tiny, tmp
 
 @pytest.mark.slow
 def test_labels_that_the_images_lack_are_missed_before_anything_trains(project, refused, tiny):
-    folders(project.root / "photos", "a", "b", "c", "d")
+    folders(project.root / "photos", *"abcdefgh")
     text = tiny.replace("source: digits", "source: imagefolder\n    options: {root: photos}")
     project.study("tiny", text)
     project.stages("download pack", "tiny")
-    assert "'imagefolder': its images have no 'coarse' labels" in refused(project.stage("split", "tiny"))
+    assert "'coarse' labels, which its images lack" in refused(project.stage("split", "tiny"))
     project.study("tiny", text.replace("train_on: coarse", "evaluate_on: [fine, coarse]"))
-    assert "'imagefolder': its images have no 'coarse' labels" in refused(project.stage("split", "tiny"))
+    assert "'coarse' labels, which its images lack" in refused(project.stage("split", "tiny"))
     text = text.replace("train_on: coarse", "train_on: fine").replace("{metrics", "{sets: [test, seen], metrics")
     project.study("tiny", text)
     project.stages("split corrupt", "tiny")
