@@ -21,7 +21,7 @@ def folders(root: Path, *classes: str) -> None:
     for number, name in enumerate(classes):
         (root / name).mkdir(parents=True)
         for image in range(2):
-            Image.fromarray(np.full((6, 6, 3), 40 * number + image, np.uint8)).save(root / name / f"{image}.png")
+            Image.fromarray(np.full((6, 6, 3), 20 * number + image, np.uint8)).save(root / name / f"{image}.png")
 
 
 def test_an_unknown_study_is_refused_with_the_choices_and_params_stay(project, refused):
