@@ -244,6 +244,8 @@ class EvaluationSpec(_Model):
     every: int | None = Field(None, ge=1, description="steps between two evaluations; none: at the end only")
     sets: list[Literal["test", "seen"]] = Field(["test"], min_length=1)
     keep_embeddings: bool = False
+    over_clustering: int = Field(10, ge=1, description="clusters per class for nmi+")
+    nmi_average: Literal["arithmetic", "geometric"] = "arithmetic"
 
     @model_validator(mode="after")
     def _check(self) -> EvaluationSpec:

@@ -82,11 +82,11 @@ def compare(first: ArrayLike, second: ArrayLike, *, resamples: int = 10_000, see
 
 
 def _paired_t(differences: np.ndarray) -> float:
-    """Two-sided p of a mean of zero; 1 where all are 0, 0 where all are the same other number."""
+    """Two-sided p of a mean of zero; 1 where all are 0, the sign test's where all are the same other number."""
     if differences.size < 2:
         return np.nan
     if np.ptp(differences) == 0:
-        return float(differences[0] == 0)
+        return 1.0 if differences[0] == 0 else 2.0 ** (1 - differences.size)  # t knows no spread: p would be 0
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
 

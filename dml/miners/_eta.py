@@ -62,7 +62,8 @@ class NegativeDistances:
         """
         with torch.autocast(embeddings.device.type, enabled=False):
             batch = Batch(embeddings, labels, normalize=self.normalize, squared=False, width=1)
-            where = (batch.distance * (self.bins / self.high)).long().clamp_(max=self.bins - 1)  # (N, N) bin
+            where = (batch.distance * (self.bins / self.high)).nan_to_num(nan=0).long()  # (N, N) bin
+            where = where.clamp_(0, self.bins - 1)
         times = torch.zeros(where.shape, dtype=torch.float64, device=where.device)  # how often each pair was drawn
         if isinstance(tuples, Pairs):
             times += tuples.negatives * tuples.positives.sum(dim=1, keepdim=True)

@@ -36,6 +36,7 @@ class Timm(nn.Module):
         self.network = timm.create_model(name, pretrained=pretrained, num_classes=0, in_chans=channels)
         self.features = self.network.num_features
         self.frozen_batch_norm = frozen_batch_norm
+        self.train()
 
     def train(self, mode: bool = True) -> Timm:
         super().train(mode)

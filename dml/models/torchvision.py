@@ -36,8 +36,10 @@ class Torchvision(nn.Module):
         if channels != 3:
             raise ValueError(f"backbone 'torchvision': expected 3 channels, got {channels}")
         self.network = models.get_model(name, weights="DEFAULT" if pretrained else None)
+        _settle_architecture(self.network)
         self.features = _take_off_classifier(self.network)
         self.frozen_batch_norm = frozen_batch_norm
+        self.train()
 
     def train(self, mode: bool = True) -> Torchvision:
         super().train(mode)
@@ -46,8 +48,20 @@ class Torchvision(nn.Module):
         return self
 
     def forward(self, images: Tensor) -> Tensor:
-        output = self.network(images)
-        return output if isinstance(output, Tensor) else output.logits  # GoogLeNet's named tuple in training
+        return self.network(images)
+
+
+def _settle_architecture(network: nn.Module) -> None:
+    """Make GoogLeNet and Inception the same network with and without weights, or one could not be loaded as the other.
+
+    torchvision takes GoogLeNet's auxiliary heads off, and rescales both networks' input, only where weights are loaded.
+    The heads are classifiers that no loss here trains: data-parallel training would wait for their gradients.
+    """
+    if hasattr(network, "aux_logits"):
+        network.aux_logits, network.transform_input = False, True
+    for head in ("aux1", "aux2", "AuxLogits"):
+        if hasattr(network, head):
+            setattr(network, head, None)
 
 
 def _take_off_classifier(network: nn.Module) -> int:

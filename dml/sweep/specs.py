@@ -47,7 +47,11 @@ def build(
         noise={"model": cell.noise, "rate": cell.rate, "settings": dict(noise.settings)},
         loss={"name": cell.loss.name, "settings": {**cell.loss.settings, **chosen["loss"]}},
         miner=_miner(study, cell, chosen["miner"]),
-        training={**study.training.model_dump(mode="json", exclude={"search"}), **chosen["training"]},
+        training={
+            **study.training.model_dump(mode="json", exclude={"search"}),
+            **chosen["training"],
+            "device": "cuda" if study.resources.gpus_per_trial else "cpu",
+        },
         evaluation=evaluation,
         numerics=version(_parts(study, cell)),
     )

@@ -61,6 +61,19 @@ def parallel(model: nn.Module, device: torch.device) -> nn.Module:
     return nn.parallel.DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)
 
 
+def average_gradients(loss: nn.Module) -> None:
+    """Give the loss's own parameters the same gradients on all processes.
+
+    Each has computed the whole of them; on GPUs sums differ in their last bits, and proxies would drift apart.
+    """
+    size = rank_and_size()[1]
+    if size > 1:
+        for parameter in loss.parameters():
+            if parameter.grad is not None:
+                dist.all_reduce(parameter.grad)
+                parameter.grad /= size
+
+
 class DistributedTraining:
     """A `Training` spread over `spec.training["devices"]` processes of this machine, with the same interface.
 
@@ -90,7 +103,11 @@ class DistributedTraining:
             theirs.close()
             self._pipes.append(ours)
             self._processes.append(process)
-        self.step, self.total_steps, self.finished = self._ask("state")
+        try:
+            self.step, self.total_steps, self.finished = self._ask("state")
+        except BaseException:
+            self.close()  # nobody else can: the caller has no object
+            raise
 
     def advance(self) -> Progress:
         """Train all processes to the next evaluation; the first one evaluates and saves."""

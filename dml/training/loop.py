@@ -23,7 +23,7 @@ from dml.data import batches
 from dml.seeding import derive, generator
 from dml.training import checkpoint
 from dml.training.data import TrialData, open_data
-from dml.training.distributed import gather, parallel, rank_and_size
+from dml.training.distributed import average_gradients, gather, parallel, rank_and_size
 from dml.training.feeder import Feeder
 from dml.types import Progress, TrialResult, TrialSpec
 
@@ -34,6 +34,9 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "rmsprop": torch.optim.RMSprop,
 }
 LOSS_RATE = 10  # proxies and beta learn this much faster than the network, unless the study says otherwise
+BOUNDED = ("balanced", "hierarchical")  # samplers of which no batch holds more than `per_class` of a class
+SKEW_EVERY = 5  # steps between two looks at which negatives are drawn
+CLUSTERING = ("over_clustering", "nmi_average")  # settings of `evaluation.evaluate` that a study may give
 EMBEDDING_BATCH = 512  # images embedded at once in evaluation
 
 
@@ -71,8 +74,10 @@ class Training:
             if training["channels_last"]:
                 self.model = self.model.to(memory_format=torch.channels_last)
             self.loss = build_loss(spec, self.data.classes).to(self.device)
-            self._random_state = torch.get_rng_state()
+            self._random_state = self._get_random_state()
         self._mine = build_miner(spec, self.loss)
+        mined = self._mine is not None and training["normalize"]
+        self._skew = miners.NegativeDistances() if mined else None  # its bins are those of unit vectors
         self._rank, size = rank_and_size()
         images = training["batch"]["classes"] * training["batch"]["per_class"]
         if images % size:
@@ -129,12 +134,12 @@ class Training:
                 if time.perf_counter() - saved > self._checkpoint_seconds:
                     self._raise_if(bad)
                     self._seconds += time.perf_counter() - started
-                    self._random_state = torch.get_rng_state()
+                    self._random_state = self._get_random_state()
                     if self._rank == 0:
                         self._save()
                     started = saved = time.perf_counter()
             self._raise_if(bad)
-            self._random_state = torch.get_rng_state()
+            self._random_state = self._get_random_state()
         scores = self.evaluate() if self._rank == 0 else {}
         self._curve.append(Progress(self.step, scores))
         self._seconds += time.perf_counter() - started
@@ -158,6 +163,7 @@ class Training:
                 levels,
                 metrics=list(self.spec.evaluation["metrics"]),
                 normalize=self.spec.training["normalize"],
+                **{key: self.spec.evaluation[key] for key in CLUSTERING if key in self.spec.evaluation},
                 **self._protocol(rows),
             )
             scores |= {f"{name}/{key}": float(value) for key, value in found.items()}
@@ -181,6 +187,8 @@ class Training:
         images = self.step * self.spec.training["batch"]["classes"] * self.spec.training["batch"]["per_class"]
         diagnostics = {name: float(total) / self.step for name, total in self._sums.items()}
         diagnostics["images_per_second"] = images / self._seconds
+        if self._skew is not None and float(eta := self._skew.eta(minimum=50)) > 0:
+            diagnostics["eta"] = float(eta)
         return TrialResult(self._curve[-1].scores, tuple(self._curve), diagnostics, self._seconds)
 
     def discard_checkpoint(self) -> None:
@@ -203,9 +211,12 @@ class Training:
         tuples = None
         if self._mine is not None:
             tuples = self._mine(embeddings.detach(), batch.labels, generator=self._generators["miner"])
+            if self._skew is not None and self.step % SKEW_EVERY == 0:
+                self._skew.update(embeddings.detach(), batch.labels, tuples)
         value = self.loss(embeddings, batch.labels, tuples)
         self._optimizer.zero_grad(set_to_none=True)
         value.backward()
+        average_gradients(self.loss)
         self._optimizer.step()
         self._schedule.step()
         self.step += 1
@@ -233,14 +244,21 @@ class Training:
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=half)
 
     @contextmanager
-    def _own_random_state(self, state: Tensor | None):
+    def _own_random_state(self, state: list[Tensor] | None):
         """Run with this trial's global random state (dropout, initial weights), then put the caller's back."""
         with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
             if state is None:
                 torch.manual_seed(derive(self.spec.seed, "init"))
             else:
-                torch.set_rng_state(state)
+                torch.set_rng_state(state[0])
+                if self.device.type == "cuda":
+                    torch.cuda.set_rng_state(state[1], self.device)
             yield
+
+    def _get_random_state(self) -> list[Tensor]:
+        """The global random states that a trial draws from: the CPU's, and its GPU's where it has one."""
+        cuda = [torch.cuda.get_rng_state(self.device)] if self.device.type == "cuda" else []
+        return [torch.get_rng_state(), *cuda]
 
     def _evaluation_sets(self) -> list[str]:
         return ["validation"] if self.spec.phase == "tune" else list(self.spec.evaluation["sets"])
@@ -283,6 +301,7 @@ class Training:
                 "random_state": self._random_state,
                 "curve": [[p.step, dict(p.scores)] for p in self._curve],
                 "sums": self._sums,
+                "skew": [] if self._skew is None else [self._skew.drawn, self._skew.uniform],
                 "seconds": self._seconds,
             },
         )
@@ -291,7 +310,7 @@ class Training:
         path = self.folder / "checkpoint" / "last.pt"
         if not path.is_file():
             return
-        state = checkpoint.load(path, self.device)
+        state = checkpoint.load(path)  # on the CPU: Adam's step counts belong there, or each step would wait for them
         self.step = state["step"]
         self.model.load_state_dict(state["model"])
         self.loss.load_state_dict(state["loss"])
@@ -302,9 +321,12 @@ class Training:
             self._generators[name].set_state(saved.cpu())
         if self._rank:  # the checkpoint is the first process's: the others' augmentations start anew
             self._generators["augment"] = generator(self.spec.seed, f"augment/{self._rank}/{self.step}", self.device)
-        self._random_state = state["random_state"].cpu()
+        self._random_state = state["random_state"]
         self._curve = [Progress(step, scores) for step, scores in state["curve"]]
-        self._sums, self._seconds = state["sums"], state["seconds"]
+        self._sums = {name: total.to(self.device) for name, total in state["sums"].items()}
+        self._seconds = state["seconds"]
+        if self._skew is not None:
+            self._skew.drawn, self._skew.uniform = (counts.to(self.device) for counts in state["skew"])
 
 
 def build_augment(spec: TrialSpec, data: TrialData) -> Any:
@@ -363,11 +385,11 @@ def build_miner(spec: TrialSpec, loss: nn.Module) -> Any:
     settings = dict(spec.miner.get("settings", {}))
     if "name" in spec.miner:
         return miners.build(spec.miner["name"], **settings)
-    own = "." not in spec.loss["name"]
+    own, batch = "." not in spec.loss["name"], spec.training["batch"]
     shared = {
         "normalize": spec.training["normalize"],
         "padded": own,
-        "max_per_class": spec.training["batch"]["per_class"],
+        "max_per_class": batch["per_class"] if batch["sampler"] in BOUNDED else None,
         **getattr(loss, "mining", {}),
     }
     policies = {"positives": spec.miner["positives"], "negatives": spec.miner["negatives"]}

@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 LOOP = "dml.training.loop"
+WEIGHTS = {"dml.models.torchvision": "torchvision", "dml.models.timm": "timm"}  # packages that choose the weights
 
 
 @cache
@@ -34,6 +35,10 @@ def version(parts: tuple[str, ...]) -> str:
     16 hexadecimal digits, the same on every machine with the same code and versions.
     """
     digest = hashlib.sha256(f"torch {torch.__version__.split('+')[0]}\n".encode())
+    digest.update(f"faiss {importlib.util.find_spec('faiss') is not None}\n".encode())  # whose k-means NMI is of
+    for backbone, package in WEIGHTS.items():
+        if backbone in parts:
+            digest.update(f"{package} {_package_version(package)}\n".encode())
     own = [part for part in parts if part.startswith("dml.")]
     for module in sorted(closure([LOOP, *own])):
         digest.update(f"{module} {_normalised(module)}\n".encode())

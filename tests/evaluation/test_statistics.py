@@ -60,7 +60,7 @@ def test_the_bootstrap_rejects_a_true_null_as_often_as_it_says():
 def test_no_difference_and_the_same_difference():
     same = compare([0.5, 0.6], [0.5, 0.6])
     assert (same.difference, same.p, same.p_t) == (0, 1, 1)
-    assert compare([1.0, 1.0], [0.0, 0.0]).p_t == 0
+    assert compare([1.0, 1.0], [0.0, 0.0]).p_t == 0.5
     assert np.isnan(compare([1.0], [0.5]).p_t)
 
 

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from dml.miners import NegativeDistances, build
+from dml.types import Tuples
 
 
 def generator(seed=0):
@@ -65,3 +66,11 @@ def test_distances_beyond_the_last_bin_and_settings():
         NegativeDistances(bins=0)
     with pytest.raises(ValueError, match="high: expected a number above 0, got 0"):
         NegativeDistances(high=0)
+
+
+def test_embeddings_that_are_not_finite_are_counted_somewhere_and_break_nothing():
+    distances = NegativeDistances(bins=4)
+    x = torch.full((4, 2), float("nan"))
+    labels = torch.tensor([0, 0, 1, 1])
+    distances.update(x, labels, Tuples(torch.tensor([0]), torch.tensor([1]), torch.tensor([2])))
+    assert float(distances.drawn.sum()) == 1

@@ -90,6 +90,23 @@ def test_a_trial_killed_between_evaluations_resumes_from_its_last_checkpoint(mak
     assert same_state(resumed.model, whole.model)
 
 
+def test_a_sampler_without_a_limit_on_classes_leaves_the_miner_every_positive(make_spec, data_root):
+    """With `random` batches a class may have more than `per_class` images, and the nearest of them must be found."""
+    spec = make_spec(batch={"sampler": "random", "classes": 2, "per_class": 16})
+    mine = build_miner(spec, build_loss(spec, 2))
+    labels = torch.tensor([0] * 28 + [1] * 4)
+    mine(torch.randn(32, 8, generator=torch.Generator().manual_seed(0)), labels)
+    assert int(mine.last["cut_positives"]) == 0
+
+
+def test_a_trial_tells_how_skewed_its_negatives_are_drawn(make_spec, data_root, tmp_path):
+    """The report puts the bound that follows from eta beside the measured break point."""
+    batch = {"sampler": "balanced", "classes": 2, "per_class": 32}
+    spec = make_spec(negatives="random", steps=120, batch=batch, evaluation={"every": 120})
+    training = finish(Training(spec, data_root, tmp_path))
+    assert 1 <= training.result().diagnostics["eta"] < 100
+
+
 def test_the_golden_curve(make_spec, data_root, tmp_path):
     """Recorded on a CPU. A change here means that every earlier result has changed too."""
     spec = make_spec(steps=30, evaluation={"every": 10, "metrics": ["map@r"], "sets": ["test"]})
@@ -170,6 +187,6 @@ def test_half_precision_trains_to_nearly_the_same(make_spec, data_root, tmp_path
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_gpu_trains_as_a_cpu_does(make_spec, data_root, tmp_path):
-    cpu = finish(Training(make_spec(steps=40), data_root, tmp_path / "cpu")).result().scores
-    gpu = finish(Training(make_spec(steps=40), data_root, tmp_path / "gpu", device="cuda")).result().scores
+    cpu = finish(Training(make_spec(steps=120), data_root, tmp_path / "cpu")).result().scores
+    gpu = finish(Training(make_spec(steps=120), data_root, tmp_path / "gpu", device="cuda")).result().scores
     assert gpu == pytest.approx(cpu, abs=0.05)

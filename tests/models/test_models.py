@@ -1,0 +1,53 @@
+"""Backbones: what is frozen stays so, and a network is the same with and without weights to start from."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from dml import models
+
+SIZES = {"googlenet": 64, "inception_v3": 96, "resnet18": 32}
+
+
+@pytest.mark.parametrize("backbone", ["torchvision", "timm"])
+def test_frozen_batch_norm_is_frozen_from_the_first_step(backbone):
+    """A trial builds a network and trains it; `train()` comes only after its first evaluation."""
+    if backbone == "timm":
+        pytest.importorskip("timm")
+    settings = {"name": "resnet18", "pretrained": False, "frozen_batch_norm": True}
+    model = models.build(backbone, embedding_size=4, **settings)
+    norms = [m for m in model.modules() if isinstance(m, _BatchNorm)]
+    assert norms
+    assert not any(m.training or m.weight.requires_grad for m in norms)
+    before = norms[0].running_mean.clone()
+    model(torch.randn(4, 3, 32, 32))
+    assert torch.equal(norms[0].running_mean, before)
+    assert model.head.training
+    assert model.head.weight.requires_grad
+
+
+@pytest.mark.filterwarnings("ignore:The default weight initialization:FutureWarning")
+@pytest.mark.parametrize("name", ["googlenet", "inception_v3"])
+def test_a_network_with_weights_is_loaded_into_one_without(name, monkeypatch):
+    """The two whose input and heads torchvision changes where it loads weights."""
+    from torchvision import models as available
+
+    def with_weights(name, weights):
+        extra = {"aux_logits": False} if name == "googlenet" else {}  # as `weights="DEFAULT"` leaves it
+        return getattr(available, name)(weights=None, init_weights=False, transform_input=True, **extra)
+
+    monkeypatch.setattr(available, "get_model", with_weights)
+    trained = models.build("torchvision", embedding_size=4, name=name).eval()
+    monkeypatch.undo()
+    loaded = models.build("torchvision", embedding_size=4, name=name, pretrained=False).eval()
+    loaded.load_state_dict(trained.state_dict())
+    images = torch.randn(2, 3, SIZES[name], SIZES[name])
+    torch.testing.assert_close(loaded(images), trained(images))
+    assert all(p.grad is not None for p in _after_a_step(loaded, images))
+
+
+def _after_a_step(model: nn.Module, images: torch.Tensor) -> list[nn.Parameter]:
+    """Its parameters, each of which must have a gradient, or data-parallel training waits for ever."""
+    model.train()(images.repeat(2, 1, 1, 1)).sum().backward()
+    return list(model.parameters())
