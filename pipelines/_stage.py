@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import hashlib
 import json
 import os
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from dml.config import Study, load_study
+from dml.config import DatasetSpec, Study, load_study
 
 PARAMS = Path("params.yaml")
 STUDIES = Path("pipelines/studies")
@@ -25,6 +26,14 @@ REPORT = Path("report")
 def data_root(study: Study) -> Path:
     """The folder of a study's data stages."""
     return Path("data") / study.name
+
+
+def raw_folder(dataset: DatasetSpec) -> Path:
+    """Where a dataset's raw files lie: shared by all studies that use the same source with the same options."""
+    name = dataset.source.rsplit(".", 1)[-1]
+    if dataset.options:
+        name += "-" + hashlib.sha256(json.dumps(dataset.options, sort_keys=True).encode()).hexdigest()[:8]
+    return STORE / "raw" / name
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from _stage import STORE, data_root, run, write_json
+from _stage import data_root, raw_folder, run, write_json
 
 from dml import data
 from dml.config import Study
@@ -20,7 +20,7 @@ def listing(raw: Path) -> dict[str, int | str]:
 def download(study: Study) -> None:
     fetched = {}
     for dataset in study.datasets:
-        raw = STORE / "raw" / dataset.label
+        raw = raw_folder(dataset)
         source = data.build(dataset.source, **dataset.options)
         source.download(raw)
         fetched[dataset.label] = {"source": dataset.source, "options": dataset.options, **listing(raw)}

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from _stage import STORE, data_root, run, write_json
+from _stage import STORE, data_root, raw_folder, run, write_json
 
 from dml import data
 from dml.config import Study
@@ -16,7 +16,7 @@ def pack_all(study: Study) -> None:
         source = data.build(dataset.source, **dataset.options)
         how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
         folder = STORE / "packed" / packed_id(source, **how)
-        manifest = pack(source, STORE / "raw" / dataset.label, folder, **how)
+        manifest = pack(source, raw_folder(dataset), folder, **how)
         packed[dataset.label] = {**manifest, "folder": os.path.relpath(folder, data_root(study))}
     write_json(data_root(study) / "pack.json", packed)
 
