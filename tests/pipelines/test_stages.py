@@ -155,3 +155,13 @@ def is_package(name: str) -> bool:
 
 def is_module(name: str) -> bool:
     return is_package(name) or (ROOT / Path(*name.split(".")).with_suffix(".py")).is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="the table of winners expects a runner-up")
+def test_a_study_of_one_method_has_a_report(project, tiny):
+    project.study("tiny", tiny.replace("[random, easy]", "[random]"))
+    project.stages("download pack split corrupt sweep", "tiny")
+    assert project.stage("choose", "tiny").code == 0
+    done = project.stage("report")
+    assert done.code == 0, done.text
