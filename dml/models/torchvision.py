@@ -58,7 +58,8 @@ def _settle_architecture(network: nn.Module) -> None:
     The heads are classifiers that no loss here trains: data-parallel training would wait for their gradients.
     """
     if hasattr(network, "aux_logits"):
-        network.aux_logits, network.transform_input = False, True
+        setattr(network, "aux_logits", False)  # noqa: B010  (plain attributes, which Module's types do not know)
+        setattr(network, "transform_input", True)  # noqa: B010
     for head in ("aux1", "aux2", "AuxLogits"):
         if hasattr(network, head):
             setattr(network, head, None)
