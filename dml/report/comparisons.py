@@ -41,7 +41,9 @@ def versus_winner(results: Results) -> pd.DataFrame:
         first = dict(zip(("dataset", "noise", "rate"), group, strict=True)) | {"winner": ranked[0]}
         first |= summary_of(scores[ranked[0]], "winner")
         family = [first | {"other": other} | paired(scores[ranked[0]], scores[other]) for other in ranked[1:]]
-        rows += corrected(family) or [first | {"other": ""} | paired(scores[ranked[0]], pd.Series(dtype=float))]
+        rows += corrected(family) or [
+            first | {"other": "", "holm": float("nan")} | paired(scores[ranked[0]], pd.Series(dtype=float))
+        ]
     return pd.DataFrame(rows)
 
 

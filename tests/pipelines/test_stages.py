@@ -158,7 +158,6 @@ def is_module(name: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="the table of winners expects a runner-up")
 def test_a_study_of_one_method_has_a_report(project, tiny):
     project.study("tiny", tiny.replace("[random, easy]", "[random]"))
     project.stages("download pack split corrupt sweep", "tiny")
