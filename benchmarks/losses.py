@@ -10,6 +10,8 @@ CUDA the allocator's peak. Pairs of policies other than the goal's are measured 
 `floor` is the time of: normalise, Gram matrix, backward. The peer is left out where one step takes more than 30 s or
 more than the memory there is, and the table says so; "no peer" is written where it does not define the same. Its
 proxy_nca is another definition (the positive proxy in the denominator), and so is its contrastive (d for d^2 / 2).
+For the times, glibc's allocator is told to keep freed memory: else the kernel hands the same pages out anew, or not, as
+it happens, and either side's step takes up to three times as long.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import argparse
 import gc
 import json
 import math
+import os
 import resource
 import signal
 import statistics
@@ -37,6 +40,7 @@ from dml import discovery
 
 DIMENSIONS, PER_CLASS = 128, 4
 SIZES = (128, 256, 512, 1024, 2048, 4096)
+KEEP = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 34), "MALLOC_TOP_PAD_": str(1 << 26)}
 PATIENCE = 30  # seconds that one step of the peer may take
 Step = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -215,11 +219,14 @@ def child(side: str, n: int, labels: list[str]) -> None:
 
 def memory_on_cpu(side: str, n: int, labels: list[str]) -> dict[str, dict]:
     """What `child` finds, started anew after a step that it died on."""
-    import os
-
     found: dict[str, dict] = {}
     # So that freed arrays leave the resident size at once, and the next step's are counted.
-    environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+    environment = {
+        **os.environ,
+        "MALLOC_TOP_PAD_": "0",
+        "MALLOC_MMAP_THRESHOLD_": "65536",
+        "MALLOC_TRIM_THRESHOLD_": "65536",
+    }
     while labels:
         command = [sys.executable, __file__, "--child", side, "--sizes", str(n), "--labels", *labels]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -334,6 +341,8 @@ def main() -> None:
     if arguments.child:
         child(arguments.child, arguments.sizes[0], arguments.labels)
         return
+    if not KEEP.items() <= os.environ.items():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **KEEP})
     sizes = arguments.sizes or ((512,) if arguments.quick else SIZES)
     labels = arguments.labels or list(GOAL if arguments.quick else {**GOAL, **MORE})
     crossed = [] if arguments.quick or arguments.labels else list(policies())

@@ -67,6 +67,18 @@ def pair_masks(labels: Tensor, tuples: Form, dtype: torch.dtype) -> tuple[Tensor
     return positives, negatives
 
 
+def by_kind(
+    as_positive: Tensor, as_negative: Tensor, positives: Tensor, negatives: Tensor, tuples: Form
+) -> tuple[Tensor, Tensor]:
+    """Each pair's loss and how often it counts, (T,) both, from (N, N) arrays of its loss and count as either kind.
+
+    Without tuples a pair is of one kind, T = N^2; of given tuples it may be of both, T = 2 N^2.
+    """
+    if tuples is None:
+        return torch.lerp(as_negative, as_positive, positives).flatten(), (positives + negatives).flatten()
+    return torch.cat((as_positive, as_negative)).flatten(), torch.cat((positives, negatives)).flatten()
+
+
 def _counts(rows: Tensor, columns: Tensor, n: int, device: torch.device, dtype: torch.dtype) -> Tensor:
     rows, columns = (t.to(device=device, dtype=torch.int64) for t in (rows, columns))
     valid = rows >= 0

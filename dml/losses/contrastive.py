@@ -13,7 +13,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.losses._forms import Form, divisor, pair_weights
+from dml.losses._forms import Form, by_kind, divisor, pair_weights
 from dml.losses._geometry import Geometry, dot, prepared, roots, safe_root, squared_distances
 from dml.losses._settings import REDUCTIONS, check_batch, check_choice
 from dml.types import Choice, Space, Uniform
@@ -74,11 +74,11 @@ class Contrastive(nn.Module):
         return geometry.finish(total / over, squared=gradient, over=twice * over)
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
-        """Each pair's loss and how often it counts, (2 N^2,) both; differentiable by autograd."""
+        """Each pair's loss and how often it counts, (N^2,) or (2 N^2,) both; differentiable by autograd."""
         squared = squared_distances(prepared(embeddings, self.normalize))
         positives, negatives = pair_weights(labels, tuples, squared.dtype)
         if self.form == "hadsell":
             as_positive, as_negative = 0.5 * squared, 0.5 * torch.relu(self.margin - safe_root(squared)).square()
         else:
             as_positive, as_negative = squared, torch.relu(self.margin - squared)
-        return torch.cat((as_positive.flatten(), as_negative.flatten())), torch.cat((positives, negatives)).flatten()
+        return by_kind(as_positive, as_negative, positives, negatives, tuples)

@@ -86,12 +86,14 @@ def arcs(x1: Tensor, x2: Tensor, y1: Tensor, y2: Tensor) -> Closest:
             inside = _above(alpha, 0) * _above(alpha0, alpha) * _above(beta, 0) * _above(beta0, beta)
             yield 0, value, alpha, beta, inside
 
-        best, case = n11, torch.full_like(n11, 5)
+        best, case = n11.clone(), torch.full_like(n11, 5)
         alpha, beta = torch.zeros_like(n11), torch.zeros_like(n11)
         for number, value, at_alpha, at_beta, within in candidates():
             better = _above(value, best) * within
-            best, case = best.lerp(value, better), case + better * (number - case)
-            alpha, beta = torch.lerp(alpha, at_alpha, better), torch.lerp(beta, at_beta, better)
+            best.lerp_(value, better)
+            case.addcmul_(better, number - case)
+            alpha.lerp_(at_alpha.expand_as(alpha), better)
+            beta.lerp_(at_beta.expand_as(beta), better)
         weights = (*_weights(alpha, alpha0), *_weights(beta, beta0))
         squared = (2 - 2 * best).clamp(min=0)
     return Closest(distance((x1, x2, y1, y2), weights, squared, pull=best), alpha, beta, case.long())

@@ -14,7 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.losses._forms import Form, divisor, pair_weights
+from dml.losses._forms import Form, by_kind, divisor, pair_weights
 from dml.losses._geometry import Geometry, dot, prepared, roots, safe_root, squared_distances
 from dml.losses._settings import REDUCTIONS, check_batch, check_choice
 from dml.types import Space, Uniform
@@ -85,12 +85,12 @@ class Margin(nn.Module):
         return geometry.finish(total / over, *terms, squared=gradient.mul_(inverse), over=2 * over)
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
-        """Each pair's loss and how often it counts, (2 N^2,) both; differentiable by autograd."""
+        """Each pair's loss and how often it counts, (N^2,) or (2 N^2,) both; differentiable by autograd."""
         squared = squared_distances(prepared(embeddings, self.normalize))
         positives, negatives = pair_weights(labels, tuples, squared.dtype)
         gap = safe_root(squared) - self._boundary(labels, squared.dtype)
-        losses = torch.cat((torch.relu(gap + self.margin), torch.relu(self.margin - gap)))
-        return losses.flatten(), torch.cat((positives, negatives)).flatten()
+        as_positive, as_negative = torch.relu(gap + self.margin), torch.relu(self.margin - gap)
+        return by_kind(as_positive, as_negative, positives, negatives, tuples)
 
     def _boundary(self, labels: Tensor, dtype: torch.dtype) -> Tensor:
         """beta of each anchor, (N, 1)."""

@@ -13,6 +13,7 @@ is the same up to the gap between that bound and the first negative above it; wh
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import torch
@@ -20,11 +21,14 @@ from torch import Tensor, nn
 
 from dml.losses import synthesis as between_pairs
 from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry, prepared
+from dml.losses._geometry import Geometry, attach, prepared
 from dml.losses._settings import check_above, check_batch
 from dml.types import LogUniform, Space, Uniform
 
 HIDDEN = 1e30  # moves an entry out of a maximum's or minimum's way
+LEAST = (
+    -80.0
+)  # exponents below count as -infinity: their terms are lost beside 1, and `exp` of them takes ten times as long
 
 
 class MultiSimilarity(nn.Module):
@@ -79,34 +83,28 @@ class MultiSimilarity(nn.Module):
         return geometry.finish(value, similarity=push_gradient.sub_(pull_gradient), over=size)
 
     def _synthetic(self, embeddings: Tensor, labels: Tensor, tuples: Form) -> Tensor:
-        with torch.autocast(embeddings.device.type, enabled=False):
-            x = prepared(embeddings, self.normalize)
-            found = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
-            similarities = x @ x.T
+        geometry = Geometry(embeddings, self.normalize)
+        x = prepared(embeddings, self.normalize)
+        found = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
         n, (pairs, _, distances, allowed) = len(x), found
         if len(pairs.valid) == 0:
             return 0 * x.sum()
-        positives, negatives = pair_masks(labels, tuples, x.dtype)
-        least = (similarities.detach() + (1 - negatives) * HIDDEN).amin(1, keepdim=True)
-        # Each sample's own pair; one without a pair is given pair 0, and no negatives.
-        own = torch.zeros(n + 1, dtype=torch.int64, device=x.device)
-        number = torch.arange(len(pairs.valid), device=x.device)
-        for end in (pairs.first, pairs.second):
-            own.scatter_(0, torch.where(pairs.valid, end, n), number + 1)
-        own, paired = (own[:n] - 1).clamp(min=0), own[:n, None] > 0
-        synthetic = (1 - distances.square() / 2)[own]
+        similarities = geometry.similarities()
+        positives, negatives = pair_masks(labels, tuples, similarities.dtype)
+        kept = positives.sum(1)
         slack = 4 * torch.finfo(x.dtype).eps  # the hardest of a set is as similar as its ends, up to rounding
-        kept = allowed[own] & paired & (synthetic.detach() >= least - slack)
-        self.last = {"anchor_share": (positives.any(1) | kept.any(1)).to(x.dtype).mean()}
-        pull = soft_sum(similarities, positives, -self.alpha, self.base) / self.alpha
-        push = soft_sum(synthetic, kept.to(x.dtype), self.beta, self.base) / self.beta
-        return (pull + push).sum() / n
-
-
-def soft_sum(similarities: Tensor, mask: Tensor, sharpness: float, base: float) -> Tensor:
-    """The value (N,) of `soft_count`, differentiable by autograd."""
-    exponents = sharpness * (similarities - base) - (1 - mask) * HIDDEN
-    return torch.logsumexp(torch.nn.functional.pad(exponents, (0, 1)), 1)
+        least = negatives.sub_(1).mul_(-HIDDEN).add_(similarities).amin(1, keepdim=True) - slack
+        pull, pull_gradient = soft_count(similarities, positives, -self.alpha, self.base)
+        synthetic = 1 - distances.detach().square() / 2
+        push, push_gradient = torch.zeros_like(pull[:1]), torch.zeros_like(synthetic)
+        for end in (pairs.first, pairs.second):  # each sample is the end of one pair, or of none
+            mask = (allowed & (synthetic >= least[end])).to(x.dtype)
+            kept = kept.index_add(0, end, mask.sum(1))
+            value, gradient = soft_count(synthetic, mask, self.beta, self.base)
+            push, push_gradient = push + value.sum(), push_gradient.add_(gradient)
+        self.last = {"anchor_share": kept.sign().mean()}
+        pulled = geometry.finish(pull.sum() / self.alpha / n, similarity=pull_gradient.neg_(), over=n)
+        return pulled + attach(push[0] / self.beta / n, (distances, push_gradient.mul_(distances.detach()).div_(-n)))
 
 
 def soft_count(similarities: Tensor, mask: Tensor, sharpness: float, base: float) -> tuple[Tensor, Tensor]:
@@ -116,6 +114,6 @@ def soft_count(similarities: Tensor, mask: Tensor, sharpness: float, base: float
     """
     exponents = mask.sub_(1).mul_(HIDDEN).add_(similarities, alpha=sharpness).sub_(sharpness * base)
     top = exponents.amax(1, keepdim=True).clamp_(min=0)
-    terms = exponents.sub_(top).exp_()
+    terms = torch.threshold_(exponents.sub_(top).clamp_(min=LEAST).exp_(), 2 * math.exp(LEAST), 0.0)
     total = terms.sum(1, keepdim=True).add_(torch.exp(-top))
     return (total.log() + top)[:, 0], terms.div_(total)

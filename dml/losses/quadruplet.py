@@ -5,8 +5,7 @@
 where k and l are of two classes, neither of them a's. Of given tuples, the first term takes the triples; the second
 takes their positive pairs, each once, with every such pair (k, l) of the batch, since no miner chooses one. So all
 triples and no tuples mean the same. All quadruplets cost one sort of the N^2 distances: those below a threshold are
-counted and summed over the whole batch, and those that touch a's class are taken off, counted in the same order class
-by class.
+counted over the whole batch, and those that touch a's class are taken off, counted in the same order class by class.
 """
 
 from __future__ import annotations
@@ -65,78 +64,77 @@ def _second_term(squared: Tensor, labels: Tensor, positives: Tensor, margin: flo
     same = labels[:, None] == labels
     other = (~same).to(squared.dtype)
     positives = positives * same
-    pairs = other.sum(dtype=torch.float64) - 2 * other.sum(1, dtype=torch.float64)[:, None] * same.sum(1)[:, None]
-    total = (positives * pairs).sum().clamp(min=1)
+    others = other.sum(1, dtype=torch.float64)
+    total = torch.dot(positives.sum(1, dtype=torch.float64), others.sum() - 2 * others * same.sum(1)).clamp(min=1)
     if may_look(squared):
         anchors, others = positives.nonzero(as_tuple=True)
         classes, of_row = labels.unique(return_inverse=True)
         if len(classes) * len(anchors) <= len(labels) ** 2:
-            value, gradient = _counted(squared, other, anchors, others, of_row, len(classes), margin)
-            return value / total, (gradient / total).to(squared.dtype)
-    value, gradient = _sorted(squared, labels, same, positives, other, margin)
-    return value / total, (gradient / total).to(squared.dtype)
+            below, gradient = _counted(squared, other, anchors, others, of_row, len(classes), margin)
+            return _value(squared, below, gradient, margin) / total, gradient.div_(total)
+    below, gradient = _sorted(squared, labels, same, positives, other, margin)
+    return _value(squared, below, gradient, margin) / total, (gradient / total).to(squared.dtype)
+
+
+def _value(squared: Tensor, below: Tensor, gradient: Tensor, margin: float) -> Tensor:
+    """The sum over quadruplets, 0-d float64: it is linear between the places where a hinge opens."""
+    slope = torch.dot(gradient.flatten().double(), squared.flatten().double())
+    return slope + margin * below.sum(dtype=torch.float64)
 
 
 def _counted(
     squared: Tensor, other: Tensor, a: Tensor, p: Tensor, of_row: Tensor, classes: int, margin: float
 ) -> tuple[Tensor, Tensor]:
-    """The sum over quadruplets and its derivative, from a table of classes x thresholds: some N^2 entries."""
+    """Pairs (k, l) under each threshold, and the sum's derivative, from a table of classes x thresholds: N^2 entries."""
     thresholds, order = (squared[a, p] + margin).sort()
     a, p, count = a[order], p[order], len(order)
     # A pair (k, l) lies below the thresholds from its bucket on; its row of the table is k's class.
     bucket = torch.searchsorted(thresholds, squared.contiguous(), right=True)
     place = (of_row[:, None] * (count + 1) + bucket).flatten()
-    empty = torch.zeros(classes * (count + 1), dtype=torch.float64, device=squared.device)
-    number = empty.index_add(0, place, other.flatten().double()).view(classes, -1).cumsum(1)[:, :count]
-    summed = empty.index_add(0, place, (other * squared).flatten().double()).view(classes, -1).cumsum(1)[:, :count]
+    number = torch.bincount(place, other.flatten(), classes * (count + 1)).view(classes, count + 1).cumsum(1)
     own = (of_row[a], torch.arange(count, device=a.device))
-    below = number.sum(0) - 2 * number[own]
-    value = (below * thresholds - summed.sum(0) + 2 * summed[own]).sum()
-    later = torch.zeros(classes, count + 1, dtype=torch.float64, device=a.device)
+    below = number.sum(0)[:count] - 2 * number[own]
+    later = squared.new_zeros(classes, count + 1)
     later[own] = 1
     later = later.flip(1).cumsum(1).flip(1).flatten()[place].view_as(squared)  # thresholds of k's class above D_kl
-    gradient = (later + later.T + bucket - count).mul_(other)
-    return value, gradient.index_put_((a, p), below, accumulate=True)
+    # `finish` adds the transpose, so twice the thresholds of k's class stand for those of k's and of l's.
+    gradient = later.mul_(2).add_(bucket).sub_(count).mul_(other)
+    return below, gradient.index_put_((a, p), below.to(gradient.dtype), accumulate=True)
 
 
 def _sorted(
     squared: Tensor, labels: Tensor, same: Tensor, positives: Tensor, other: Tensor, margin: float
 ) -> tuple[Tensor, Tensor]:
-    """The sum over quadruplets and its derivative, from one order of all distances and thresholds."""
+    """Pairs (k, l) under each threshold, and the sum's derivative, from one order of all distances and thresholds."""
     n = len(labels)
     places = squared + positives * margin
     keys = sortable(places).mul_(2).add_(~same)
     keys.masked_fill_((positives + other) == 0, torch.iinfo(torch.int64).max)
     order = keys.flatten().argsort()
-    below_all, sum_all, above_all = _running(order, places, positives, other, None)
+    below_all, above_all = _running(order, positives, other, None)
     # The same order, class by class of the row: a class is known by the first of its places among the sorted labels.
     of_row = torch.searchsorted(labels.sort().values, labels)[:, None].expand(n, n).flatten()
     by_class = order[of_row[order].argsort(stable=True)]
-    below_own, sum_own, above_own = _running(by_class, places, positives, other, of_row)
+    below_own, above_own = _running(by_class, positives, other, of_row)
     below = (below_all - 2 * below_own).mul_(positives)
-    value = (below * places - positives * (sum_all - 2 * sum_own)).sum()
     above = (above_all - above_own - above_own.T).mul_(other)
-    return value, below - above
+    return below, below - above
 
 
-def _running(
-    order: Tensor, places: Tensor, positives: Tensor, other: Tensor, group: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """For each place in the order given: how many `other` pairs lie below, their sum, how many thresholds above.
+def _running(order: Tensor, positives: Tensor, other: Tensor, group: Tensor | None) -> tuple[Tensor, Tensor]:
+    """For each place in the order given: how many `other` pairs lie below, how many thresholds above.
 
-    Restricted to places of the same group, which lie together, where groups are given. All (N, N) float64.
+    Restricted to places of the same group, which lie together, where groups are given. Both (N, N) float64.
     """
-    number = other.flatten()[order].double()
-    thresholds = positives.flatten()[order].double()
-    results = [number.cumsum(0), (number * places.flatten()[order]).cumsum(0), thresholds.cumsum(0)]
+    below = other.flatten()[order].cumsum(0, dtype=torch.float64)
+    above = positives.flatten()[order].cumsum(0, dtype=torch.float64)
     if group is None:
-        results[2] = results[2][-1:] - results[2]
+        above = above[-1:] - above
     else:
         along = group[order]
         first = torch.searchsorted(along, along)
         last = torch.searchsorted(along, along, right=True) - 1
-        results[2] = results[2][last] - results[2]
-        start = (first - 1).clamp(min=0)
-        for k in (0, 1):
-            results[k] = results[k] - results[k][start] * (first > 0)
-    return tuple(torch.empty_like(r).scatter_(0, order, r).view_as(places) for r in results)  # type: ignore[return-value]
+        above = above[last] - above
+        below = below - below[(first - 1).clamp(min=0)] * (first > 0)
+    back = (torch.empty_like(r).scatter_(0, order, r).view_as(other) for r in (below, above))
+    return tuple(back)  # type: ignore[return-value]

@@ -81,7 +81,7 @@ def hardest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
     """
     assert synthesis in SYNTHESES[1:], synthesis
     pairs = positive_pairs(labels)
-    x1, x2 = embeddings[pairs.first], embeddings[pairs.second]
+    x1, x2 = embeddings.index_select(0, pairs.first), embeddings.index_select(0, pairs.second)
     with torch.autocast(embeddings.device.type, enabled=False):
         if synthesis == "loop":
             negative = geodesic.arcs(x1, x2, x1, x2).distance
@@ -91,7 +91,7 @@ def hardest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
             negative = _expanded(x1, x2, points, normalize)
     classes = labels[pairs.first]
     mask = (classes[:, None] != classes) & pairs.valid[:, None] & pairs.valid
-    return Hardest(pairs, between(embeddings, pairs.first, pairs.second), negative, mask)
+    return Hardest(pairs, safe_root((x1 - x2).square().sum(1)), negative, mask)
 
 
 class Nearest(NamedTuple):
@@ -127,7 +127,7 @@ def squared_distances(embeddings: Tensor) -> Tensor:
     """(N, D) -> (N, N), detached and not clamped: to choose by."""
     squares = embeddings.square().sum(1)
     with torch.autocast(embeddings.device.type, enabled=False):
-        return squares[:, None] + squares - 2 * embeddings @ embeddings.T
+        return torch.addmm(squares[:, None], embeddings, embeddings.T, alpha=-2).add_(squares)
 
 
 def without(distances: Tensor, mask: Tensor, sign: int = 1) -> Tensor:
@@ -138,7 +138,7 @@ def without(distances: Tensor, mask: Tensor, sign: int = 1) -> Tensor:
 
 def between(embeddings: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """The distances between rows `first` and rows `second`, each (P,), differentiable."""
-    return safe_root((embeddings[first] - embeddings[second]).square().sum(1))
+    return safe_root((embeddings.index_select(0, first) - embeddings.index_select(0, second)).square().sum(1))
 
 
 def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
@@ -158,9 +158,12 @@ def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
             u1, u2 = torch.where(exists, u1 * scale, 1), torch.where(exists, u2 * scale, 0)
             every = u1[:, :, None] * x1 + u2[:, :, None] * x2
         squared = squared_distances(every.flatten(0, 1)).view(size, pairs, size, pairs)
-        squared, second = squared.min(2)
-        squared, first = squared.min(0)
-        second = second.gather(0, first[None])[0]
+        # The least of each size x size block and its first place, by maxima that need no index: those take 10 times as long.
+        least = squared.amin(2).amin(0)
+        rank = torch.arange(size**2, 0, -1, dtype=torch.int32 if size > 181 else torch.int16, device=x1.device)
+        place = ((squared == least[:, None]) * rank.view(size, 1, size, 1)).amax(2).amax(0)
+        squared, first = least, torch.div(size**2 - place.long(), size, rounding_mode="floor")
+        second = size**2 - place.long() - first * size
         weights = (u1.T.gather(1, first), u2.T.gather(1, first), u1.gather(0, second), u2.gather(0, second))
         squared = squared.clamp(min=0)
         pull = 1 - squared / 2 if normalize else torch.ones_like(squared)

@@ -101,11 +101,17 @@ class Check:
     forms = staticmethod(forms)
 
     @staticmethod
-    def equal(loss, naive, x, y, tuples=None, parameters=(), naive_parameters=None, rtol=1e-6):
-        """loss(x, y, tuples) and naive(x) have the same value (1e-6) and gradients (1e-4, relative)."""
+    def equal(loss, naive, x, y, tuples=None, parameters=(), naive_parameters=None, rtol=1e-6, tied=False):
+        """loss(x, y, tuples) and naive(x) have the same value (1e-6) and gradients (1e-4, relative).
+
+        `tied`: the loss chooses one of several equally near samples, so equal rows' gradients are compared by their sum.
+        """
         value, gradients = value_and_gradient(lambda e: loss(e, y, tuples), x, *parameters)
         expected, wanted = value_and_gradient(naive, x, *(parameters if naive_parameters is None else naive_parameters))
         torch.testing.assert_close(value, expected.to(value.dtype), rtol=rtol, atol=1e-9)
+        if tied:
+            equal_rows = (x[:, None] == x).all(2).to(x.dtype)
+            gradients, wanted = ([equal_rows @ g.to(x.dtype) for g in side] for side in (gradients, wanted))
         for got, want in zip(gradients, wanted, strict=True):
             torch.testing.assert_close(got, want.to(got.dtype), rtol=1e-4, atol=1e-4 * float(want.abs().max()) + 1e-12)
 

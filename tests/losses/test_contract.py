@@ -362,7 +362,8 @@ def test_memory_is_of_the_order_of_n_squared(monkeypatch, name, settings, way):
     with _Sizes() as sizes:
         run(build(name, settings), x, y)
     expansion = 4 if settings.get("synthesis") == "embedding_expansion" else 1  # (points + 2)^2 / 4
-    assert sizes.largest <= 4 * expansion * len(y) ** 2
+    table = 2**16 if name == "trimmed" else 0  # its counts by 16 bits of a loss, whatever N
+    assert sizes.largest <= 4 * expansion * len(y) ** 2 + table
 
 
 @every_loss
