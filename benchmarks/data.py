@@ -7,7 +7,8 @@ batches of 8 classes x 4 images (LoOp's batch of 32), augment alike and give nor
 holds PNG files of 32 and 80 pixels a side and JPEG files of 256. The peer is what the field uses: torchvision's
 ImageFolder, PIL, torchvision's transforms, DataLoader with 0 and 2 workers, pytorch-metric-learning's
 MPerClassSampler; the faster of the two counts. Contenders take turns in one process; each turn starts its iterator
-anew and does not count the start. Shown are medians over the rounds, and the ratio's range.
+anew and does not count the start. The process keeps freed memory, for both, as our trials do
+(`dml/training/allocator.py`). Shown are medians over the rounds, and the ratio's range.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
 from dml.data import augment, batches
+from dml.training.allocator import keep_freed_memory
 from dml.training.feeder import Feeder
 
 CLASSES, PER_CLASS = 8, 4
@@ -136,6 +138,7 @@ def main() -> None:
     parser.add_argument("--sides", type=int, nargs="+", default=list(CASES), choices=list(CASES))
     parser.add_argument("--out", type=Path, help="write the Markdown here too")
     given = parser.parse_args()
+    keep_freed_memory()
     torch.set_num_threads(given.threads)
     command = f"python benchmarks/data.py --rounds {given.rounds} --seconds {given.seconds:g} --threads {given.threads}"
     lines = [

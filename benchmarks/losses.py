@@ -10,8 +10,7 @@ CUDA the allocator's peak. Pairs of policies other than the goal's are measured 
 `floor` is the time of: normalise, Gram matrix, backward. The peer is left out where one step takes more than 30 s or
 more than the memory there is, and the table says so; "no peer" is written where it does not define the same. Its
 proxy_nca is another definition (the positive proxy in the denominator), and so is its contrastive (d for d^2 / 2).
-For the times, glibc's allocator is told to keep freed memory: else the kernel hands the same pages out anew, or not, as
-it happens, and either side's step takes up to three times as long.
+While times are taken, the process keeps freed memory as our trials do (`dml/training/allocator.py`), for both sides.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ import torch
 import dml.losses
 import dml.miners
 from dml import discovery
+from dml.training.allocator import keep_freed_memory
 
 DIMENSIONS, PER_CLASS = 128, 4
 SIZES = (128, 256, 512, 1024, 2048, 4096)
-KEEP = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 34), "MALLOC_TOP_PAD_": str(1 << 26)}
 PATIENCE = 30  # seconds that one step of the peer may take
 Step = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -223,7 +222,6 @@ def memory_on_cpu(side: str, n: int, labels: list[str]) -> dict[str, dict]:
     # So that freed arrays leave the resident size at once, and the next step's are counted.
     environment = {
         **os.environ,
-        "MALLOC_TOP_PAD_": "0",
         "MALLOC_MMAP_THRESHOLD_": "65536",
         "MALLOC_TRIM_THRESHOLD_": "65536",
     }
@@ -341,8 +339,7 @@ def main() -> None:
     if arguments.child:
         child(arguments.child, arguments.sizes[0], arguments.labels)
         return
-    if not KEEP.items() <= os.environ.items():
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **KEEP})
+    keep_freed_memory()
     sizes = arguments.sizes or ((512,) if arguments.quick else SIZES)
     labels = arguments.labels or list(GOAL if arguments.quick else {**GOAL, **MORE})
     crossed = [] if arguments.quick or arguments.labels else list(policies())

@@ -213,6 +213,9 @@ class TrainingSpec(_Model):
     channels_last: bool = False
     compile: bool = False
     devices: int = Field(1, ge=1, description="processes that share one batch (data-parallel)")
+    keep_checkpoints: list[Literal["last", "best"]] = Field(
+        [], description="of trials that ended; best: of tuning ones"
+    )
     search: dict[str, SpaceTerm] = {}
 
     @model_validator(mode="after")

@@ -85,7 +85,7 @@ def _value(squared: Tensor, below: Tensor, gradient: Tensor, margin: float) -> T
 def _counted(
     squared: Tensor, other: Tensor, a: Tensor, p: Tensor, of_row: Tensor, classes: int, margin: float
 ) -> tuple[Tensor, Tensor]:
-    """Pairs (k, l) under each threshold, and the sum's derivative, from a table of classes x thresholds: N^2 entries."""
+    """Pairs (k, l) under each threshold, and the sum's derivative, from a table, classes x thresholds, <= N^2."""
     thresholds, order = (squared[a, p] + margin).sort()
     a, p, count = a[order], p[order], len(order)
     # A pair (k, l) lies below the thresholds from its bucket on; its row of the table is k's class.

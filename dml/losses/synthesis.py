@@ -158,7 +158,7 @@ def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
             u1, u2 = torch.where(exists, u1 * scale, 1), torch.where(exists, u2 * scale, 0)
             every = u1[:, :, None] * x1 + u2[:, :, None] * x2
         squared = squared_distances(every.flatten(0, 1)).view(size, pairs, size, pairs)
-        # The least of each size x size block and its first place, by maxima that need no index: those take 10 times as long.
+        # The least of each size x size block and its first place: `min` with an index takes ten times `amin`.
         least = squared.amin(2).amin(0)
         rank = torch.arange(size**2, 0, -1, dtype=torch.int32 if size > 181 else torch.int16, device=x1.device)
         place = ((squared == least[:, None]) * rank.view(size, 1, size, 1)).amax(2).amax(0)

@@ -79,7 +79,7 @@ def run_study(
             progress.watch(plan, writer)
             plan.start(lambda job, outcome, reused: _ended(plan, progress, writer, job, outcome, reused))
             if not plan.finished:
-                _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress)
+                _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, writer)
             writer.best_model(plan)
             state = "finished"
         except KeyboardInterrupt:
@@ -122,7 +122,7 @@ def _ended(plan: Plan, progress: Progress, writer: Writer | NoWriter, job: Job, 
     writer.trial(plan, job, outcome)
 
 
-def _run_trials(plan: Plan, shared: dict[str, Any], progress: Progress) -> None:
+def _run_trials(plan: Plan, shared: dict[str, Any], progress: Progress, writer: Writer | NoWriter) -> None:
     """One Ray Tune run, until the plan is finished."""
     resources = plan.study.resources
     cluster.connect(resources)
@@ -136,7 +136,7 @@ def _run_trials(plan: Plan, shared: dict[str, Any], progress: Progress) -> None:
     progress.slots, progress.gpus = slots, cluster.gpus(resources)
     device = "cuda" if resources.gpus_per_trial else "cpu"
     shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": device, "path": list(sys.path)}
-    stopper = PlanStopper(plan)
+    stopper = PlanStopper(plan, writer.running)
     searcher = CellSearcher(plan, shared, slots, stopper)
     scratch = tempfile.mkdtemp(prefix="dml-")
     try:

@@ -21,10 +21,16 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class PlanStopper(Stopper):
-    """Stops a trial that its cell's pruner gives up, and everything when asked to."""
+    """Stops a trial that its cell's pruner gives up, and everything when asked to.
 
-    def __init__(self, plan: Plan):
-        self._plan = plan
+    Parameters
+    ----------
+    plan : what runs.
+    tell : told of each evaluation of a trial that goes on: its job, its curve so far, its seconds.
+    """
+
+    def __init__(self, plan: Plan, tell: Callable[[Job, list[Any], float], None] = lambda *running: None):
+        self._plan, self._tell = plan, tell
         self.curves: dict[str, list[Any]] = {}  # job id -> [[step, scores], ...] of trials under way
         self.jobs: dict[str, Job] = {}  # Ray's trial id -> job
         self.workers: Callable[[], list[Any]] = list  # handles of the workers that train now
@@ -35,8 +41,11 @@ class PlanStopper(Stopper):
         if job is None or not result.get("progress"):
             return False
         step, scores = json.loads(result["progress"])
-        self.curves.setdefault(job.id, []).append([step, scores])
+        curve = self.curves.setdefault(job.id, [])
+        curve.append([step, scores])
         with self.guarded():
+            if not result.get("outcome"):
+                self._tell(job, curve, float(result.get("time_total_s", 0.0)))
             return self._plan.report(job.id, step, scores) and not result.get("outcome")
         return False
 

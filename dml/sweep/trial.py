@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from ray import tune
 
 from dml.sweep.store import FAILED, FINISHED, Outcome, TrialStore
+from dml.training.allocator import keep_freed_memory
 from dml.types import Progress, TrialResult, TrialSpec
 
 TRAINER = "dml.sweep.trial.training"
@@ -85,6 +86,7 @@ class TrialWorker(tune.Trainable):
     """Runs one trial after another. Each `train()` is one evaluation of the trial."""
 
     def setup(self, config: dict[str, Any]) -> None:
+        keep_freed_memory()
         self._config = config
         sys.path += [path for path in config["path"] if path not in sys.path]  # a study's own parts and trainers
         self._trainer: Trainer | None = None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from dml.sweep.specs import Describe
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome
 
 OFF = "off"
+LIVE_SECONDS = 20.0  # how long a trial runs before its curve is sent while it does, and between two times
 STATUS = {FINISHED: "FINISHED", FAILED: "FAILED", PRUNED: "KILLED"}
 LOADER = "dml.training.embedder.TrainedEmbedder"
 
@@ -27,6 +30,8 @@ class NoWriter:
 
     def trial(self, plan: Plan, job: Job, outcome: Outcome) -> None: ...
 
+    def running(self, job: Job, curve: Sequence[Any], seconds: float) -> None: ...
+
     def best_model(self, plan: Plan) -> None: ...
 
     def close(self, state: str) -> None: ...
@@ -37,6 +42,7 @@ class Writer:
 
     def __init__(self, tracker: Any):
         self._tracker = tracker
+        self._told: dict[str, float] = {}  # job id -> when its curve was last sent
 
     @property
     def unsent(self) -> int:
@@ -46,6 +52,28 @@ class Writer:
     def trial(self, plan: Plan, job: Job, outcome: Outcome) -> None:
         """A trial ended."""
         start = datetime.fromisoformat(outcome.started).timestamp() if outcome.started else 0.0
+        record = self._describe(job)
+        if outcome.error:
+            record["tags"]["dml.error"] = outcome.error[-4000:]
+        value = outcome.scores.get(plan.objective(job))
+        record |= {
+            "status": STATUS[outcome.status],
+            "curve": outcome.curve,
+            "metrics": {**outcome.diagnostics, **({"objective": value} if value is not None else {})},
+            "start": start,
+            "end": start + outcome.seconds,
+        }
+        self._tracker.trial(_identity(job), job.key, record)
+
+    def running(self, job: Job, curve: Sequence[Any], seconds: float) -> None:
+        """A trial has run for `seconds`, and this is its curve so far, `[[step, scores], ...]`."""
+        if time.monotonic() - self._told.get(job.id, -math.inf) >= LIVE_SECONDS and seconds >= LIVE_SECONDS:
+            self._told[job.id] = time.monotonic()
+            record = {**self._describe(job), "curve": list(curve), "start": time.time() - seconds}
+            self._tracker.running(_identity(job), job.key, record)
+
+    def _describe(self, job: Job) -> dict[str, Any]:
+        """What is known of a trial before it runs."""
         spec = job.spec
         params: dict[str, Any] = {
             "cell": job.cell.name,
@@ -64,23 +92,7 @@ class Writer:
         }
         tags = {"dml.cell": job.cell.name, "dml.phase": job.phase}
         tags |= {f"dml.digest.{k}": str(spec.dataset[k]) for k in ("packed", "split", "labels") if k in spec.dataset}
-        if outcome.error:
-            tags["dml.error"] = outcome.error[-4000:]
-        value = outcome.scores.get(plan.objective(job))
-        self._tracker.trial(
-            f"{job.cell.name}|{job.phase}|{job.number}",
-            job.key,
-            {
-                "name": f"{job.cell.name}|{job.phase}-{job.number}",
-                "status": STATUS[outcome.status],
-                "params": params,
-                "tags": tags,
-                "curve": outcome.curve,
-                "metrics": {**outcome.diagnostics, **({"objective": value} if value is not None else {})},
-                "start": start,
-                "end": start + outcome.seconds,
-            },
-        )
+        return {"name": f"{job.cell.name}|{job.phase}-{job.number}", "params": params, "tags": tags}
 
     def best_model(self, plan: Plan) -> None:
         """Log the model of the cell that leads on validation classes, never on test classes; its first seed's.
@@ -108,6 +120,11 @@ class Writer:
         left = self._tracker.close(status)
         if left:
             print(f"MLflow at {self._tracker.uri} is away: {left} records wait for the next run.", file=sys.stderr)
+
+
+def _identity(job: Job) -> str:
+    """A trial's name in its study, which cells added later do not change."""
+    return f"{job.cell.name}|{job.phase}|{job.number}"
 
 
 def open_writer(study: Study, store: Path, tracking: str | None, describe: Describe) -> Writer | NoWriter:

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,7 @@ class Tracker:
         self._datasets = dict(datasets or {})
         self._experiment = self._parent = ""
         self._runs: dict[tuple[str, str], tuple[str, bool]] = {}  # (trial, key) -> run id, whether it is complete
+        self._shown: dict[str, set[int]] = {}  # run id of a trial under way -> the curve's steps that it has
         self.down = False
         try:
             with _quiet():
@@ -101,6 +102,14 @@ class Tracker:
         """
         if not self._runs.get((trial, key), ("", False))[1]:
             self._spool.append({"kind": "trial", "trial": trial, "key": key, **record})
+
+    def running(self, trial: str, key: str, record: Mapping[str, Any]) -> None:
+        """Hand in the curve so far of a trial under way: a `trial` record without `status`, `metrics` and `end`.
+
+        A server that is away learns of it when the trial has ended: nothing of it waits in the spool.
+        """
+        if not self.down and not self._runs.get((trial, key), ("", False))[1]:
+            self._spool.append({"kind": "running", "trial": trial, "key": key, "at": time.time(), **record})
 
     def model(self, folder: Path, loader: str, key: str, image_shape: list[int], embedding_size: int) -> None:
         """Hand in the best model: what `loader` (a dotted path) makes of `folder` turns images to embeddings."""
@@ -186,7 +195,7 @@ class Tracker:
             tags = {"dml.study": self._study, "dml.kind": "study", **self._tags}
             self._parent = client.create_run(self._experiment, run_name=self._study, tags=tags).info.run_id
         self._describe_parent()
-        self._runs = {}
+        self._runs, self._shown = {}, {}
         token = None
         while True:
             children = f"tags.`mlflow.parentRunId` = '{self._parent}'"
@@ -212,14 +221,33 @@ class Tracker:
             self._client.log_inputs(self._parent, inputs)
 
     def _send_trial(self, record: Mapping[str, Any]) -> None:
-        from mlflow.entities import Metric, Param
+        from mlflow.entities import Metric
 
-        identity = record["trial"], record["key"]
-        run_id, complete = self._runs.get(identity, ("", False))
+        run_id, complete = self._run_of(record)
         if complete:
             return
         start, end = int(1000 * record["start"]), int(1000 * record["end"])
-        if not run_id:
+        last = max((step for step, _ in record["curve"]), default=0)
+        metrics = self._new_points(run_id, record["curve"], lambda step: start + (end - start) * step // max(1, last))
+        metrics += [Metric(metric_name(name), value, end, last) for name, value in record["metrics"].items()]
+        self._log(run_id, record, metrics)
+        self._client.set_terminated(run_id, status=record["status"], end_time=end)
+        if "dml.error" in record["tags"]:  # which a run made while the trial ran does not have
+            self._client.set_tag(run_id, "dml.error", record["tags"]["dml.error"])
+        self._runs[record["trial"], record["key"]] = run_id, True
+        self._shown.pop(run_id, None)
+
+    def _send_running(self, record: Mapping[str, Any]) -> None:
+        run_id, complete = self._run_of(record)
+        if not complete:
+            metrics = self._new_points(run_id, record["curve"], lambda step: int(1000 * record["at"]))
+            self._log(run_id, record, metrics)
+            self._shown[run_id] = {step for step, _ in record["curve"]}
+
+    def _run_of(self, record: Mapping[str, Any]) -> tuple[str, bool]:
+        """The trial's run, made where there is none, and whether it is complete."""
+        identity = record["trial"], record["key"]
+        if identity not in self._runs:
             tags = {
                 "mlflow.parentRunId": self._parent,
                 "dml.study": self._study,
@@ -229,23 +257,34 @@ class Tracker:
                 **self._tags,
                 **record["tags"],
             }
-            run = self._client.create_run(self._experiment, start_time=start, run_name=record["name"], tags=tags)
-            run_id = run.info.run_id
-            self._runs[identity] = run_id, False
-        curve = record["curve"]
-        last = max((step for step, _ in curve), default=0)
-        metrics = [
-            Metric(metric_name(name), value, start + (end - start) * step // max(1, last), step)
+            start, name = int(1000 * record["start"]), record["name"]
+            run = self._client.create_run(self._experiment, start_time=start, run_name=name, tags=tags)
+            self._runs[identity] = run.info.run_id, False
+            self._shown[run.info.run_id] = set()
+        return self._runs[identity]
+
+    def _new_points(self, run_id: str, curve: Sequence[Any], time_of: Callable[[int], int]) -> list[Any]:
+        """The curve's metrics that a run does not have yet."""
+        from mlflow.entities import Metric
+
+        if run_id not in self._shown:  # a run of an earlier process, which was killed: the server knows what it has
+            names = [metric_name(name) for _, scores in curve[:1] for name in scores][:1]
+            points = [point for name in names for point in self._client.get_metric_history(run_id, name)]
+            self._shown[run_id] = {point.step for point in points}
+        return [
+            Metric(metric_name(name), value, time_of(step), step)
             for step, scores in curve
+            if step not in self._shown[run_id]
             for name, value in scores.items()
         ]
-        metrics += [Metric(metric_name(name), value, end, last) for name, value in record["metrics"].items()]
+
+    def _log(self, run_id: str, record: Mapping[str, Any], metrics: Sequence[Any]) -> None:
+        from mlflow.entities import Param
+
         params = [Param(name, value) for name, value in parameters(record["params"]).items()]
         self._client.log_batch(run_id, metrics=metrics[:BATCH], params=params[:100])
         for first in range(BATCH, len(metrics), BATCH):
             self._client.log_batch(run_id, metrics=metrics[first : first + BATCH])
-        self._client.set_terminated(run_id, status=record["status"], end_time=end)
-        self._runs[identity] = run_id, True
 
     def _send_model(self, record: Mapping[str, Any]) -> None:
         from dml.tracking.pyfunc import log_model

@@ -6,35 +6,26 @@ evaluation. On a CPU an interrupted and resumed trial gives the uninterrupted on
 
 from __future__ import annotations
 
-import shutil
+import math
 import time
-from collections.abc import Callable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from dml import discovery, evaluation, losses, miners, models
-from dml.data import augment as augmentations
+from dml import evaluation, miners
 from dml.data import batches
 from dml.seeding import derive, generator
 from dml.training import checkpoint
-from dml.training.data import TrialData, open_data
+from dml.training.build import build_augment, build_loss, build_miner, build_model, build_optimizer, describe_model
+from dml.training.data import open_data
 from dml.training.distributed import average_gradients, gather, parallel, rank_and_size
 from dml.training.feeder import Feeder
 from dml.types import Progress, TrialResult, TrialSpec
 
-OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
-    "adam": torch.optim.Adam,
-    "adamw": torch.optim.AdamW,
-    "sgd": lambda groups, **settings: torch.optim.SGD(groups, momentum=0.9, **settings),
-    "rmsprop": torch.optim.RMSprop,
-}
-LOSS_RATE = 10  # proxies and beta learn this much faster than the network, unless the study says otherwise
-BOUNDED = ("balanced", "hierarchical")  # samplers of which no batch holds more than `per_class` of a class
 SKEW_EVERY = 5  # steps between two looks at which negatives are drawn
 CLUSTERING = ("over_clustering", "nmi_average")  # settings of `evaluation.evaluate` that a study may give
 EMBEDDING_BATCH = 512  # images embedded at once in evaluation
@@ -144,6 +135,8 @@ class Training:
         self._curve.append(Progress(self.step, scores))
         self._seconds += time.perf_counter() - started
         if self._rank == 0:
+            if "best" in self.spec.training["keep_checkpoints"] and self._is_best():
+                self._save("best")
             self._save()
             if self.finished:
                 self._leave()
@@ -192,8 +185,11 @@ class Training:
         return TrialResult(self._curve[-1].scores, tuple(self._curve), diagnostics, self._seconds)
 
     def discard_checkpoint(self) -> None:
-        """Remove the checkpoint, once the result is recorded."""
-        shutil.rmtree(self.folder / "checkpoint", ignore_errors=True)
+        """Remove the checkpoints that the study does not keep, once the result is recorded."""
+        for name in {"last", "best"} - set(self.spec.training["keep_checkpoints"]):
+            self._checkpoint(name).unlink(missing_ok=True)
+        with suppress(OSError):  # some are kept, or there was none
+            self._checkpoint("last").parent.rmdir()
 
     def close(self) -> None:
         """End what runs in the background."""
@@ -287,9 +283,18 @@ class Training:
                     set=np.concatenate([np.full(len(r), name) for name, r in rows.items()]),
                 )
 
-    def _save(self) -> None:
+    def _checkpoint(self, name: str) -> Path:
+        return self.folder / "checkpoint" / f"{name}.pt"
+
+    def _is_best(self) -> bool:
+        """Whether the last evaluation is the best yet, by the first metric and level, on validation classes."""
+        score = f"validation/{self.spec.dataset['evaluate_on'][0]}/{self.spec.evaluation['metrics'][0]}"
+        values = [point.scores.get(score, -math.inf) for point in self._curve]
+        return values[-1] > max(values[:-1], default=-math.inf)
+
+    def _save(self, name: str = "last") -> None:
         checkpoint.save(
-            self.folder / "checkpoint" / "last.pt",
+            self._checkpoint(name),
             {
                 "step": self.step,
                 "model": self.model.state_dict(),
@@ -307,7 +312,7 @@ class Training:
         )
 
     def _resume(self) -> None:
-        path = self.folder / "checkpoint" / "last.pt"
+        path = self._checkpoint("last")
         if not path.is_file():
             return
         state = checkpoint.load(path)  # on the CPU: Adam's step counts belong there, or each step would wait for them
@@ -327,86 +332,3 @@ class Training:
         self._seconds = state["seconds"]
         if self._skew is not None:
             self._skew.drawn, self._skew.uniform = (counts.to(self.device) for counts in state["skew"])
-
-
-def build_augment(spec: TrialSpec, data: TrialData) -> Any:
-    """The trial's augmentation: uint8 batches in, what the backbone takes out."""
-    training = spec.training
-    manifest = data.packed.manifest
-    settings = {"channels": model_channels(training, manifest), **training["augment_settings"]}
-    return augmentations.build(training["augment"], **settings)
-
-
-def model_channels(training: Mapping[str, Any], manifest: Mapping[str, Any]) -> int:
-    """Channels that the backbone sees: the packed images' own, or 3 for torchvision's backbones."""
-    return 3 if training["backbone"] == "torchvision" else int(manifest["channels"])
-
-
-def build_model(spec: TrialSpec, data: TrialData) -> models.Embedder:
-    """The trial's network."""
-    return models.build(**describe_model(spec, data)["network"])
-
-
-def describe_model(spec: TrialSpec, data: TrialData) -> dict[str, Any]:
-    """What rebuilds the trial's network and its preprocessing, as JSON."""
-    training, manifest = spec.training, data.packed.manifest
-    channels = model_channels(training, manifest)
-    image_size = build_augment(spec, data).image_size or manifest["height"]
-    return {
-        "network": {
-            "backbone": training["backbone"],
-            "embedding_size": training["embedding_size"],
-            "channels": channels,
-            "image_size": image_size,
-            **training["backbone_settings"],
-        },
-        "augment": {"name": training["augment"], "channels": channels, **training["augment_settings"]},
-        "normalize": training["normalize"],
-        "image_shape": [manifest["height"], manifest["width"], manifest["channels"]],
-    }
-
-
-def build_loss(spec: TrialSpec, classes: int) -> nn.Module:
-    """The trial's loss. What the data and the network decide is filled in where the loss asks for it."""
-    name, settings = spec.loss["name"], dict(spec.loss["settings"])
-    known = discovery.settings_of(discovery.find("dml.losses", name))
-    fill = {
-        "num_classes": classes,
-        "embedding_size": spec.training["embedding_size"],
-        "normalize": spec.training["normalize"],
-    }
-    return losses.build(name, **{key: value for key, value in fill.items() if key in known}, **settings)
-
-
-def build_miner(spec: TrialSpec, loss: nn.Module) -> Any:
-    """The trial's miner, or None. It shares the loss's margin and distance where the study does not set them."""
-    if spec.miner is None:
-        return None
-    settings = dict(spec.miner.get("settings", {}))
-    if "name" in spec.miner:
-        return miners.build(spec.miner["name"], **settings)
-    own, batch = "." not in spec.loss["name"], spec.training["batch"]
-    shared = {
-        "normalize": spec.training["normalize"],
-        "padded": own,
-        "max_per_class": batch["per_class"] if batch["sampler"] in BOUNDED else None,
-        **getattr(loss, "mining", {}),
-    }
-    policies = {"positives": spec.miner["positives"], "negatives": spec.miner["negatives"]}
-    return miners.build(**policies, **{**shared, **settings})
-
-
-def build_optimizer(
-    training: Mapping[str, Any], model: nn.Module, loss: nn.Module
-) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
-    """The optimiser, with the loss's own parameters in a group of their own, and its schedule."""
-    rate = training["learning_rate"]
-    groups = [{"params": [p for p in model.parameters() if p.requires_grad], "weight_decay": training["weight_decay"]}]
-    learned = [p for p in loss.parameters() if p.requires_grad]
-    if learned:
-        loss_rate = training["loss_learning_rate"] or LOSS_RATE * rate
-        groups.append({"params": learned, "lr": loss_rate, "weight_decay": 0.0})
-    optimizer = OPTIMIZERS[training["optimizer"]](groups, lr=rate)
-    if training["schedule"] == "cosine":
-        return optimizer, torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, training["steps"])
-    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)

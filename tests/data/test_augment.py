@@ -161,7 +161,7 @@ def test_each_image_has_its_own_random_crop():
 
 def test_half_of_the_images_are_mirrored():
     images = make_images(count=1000, height=4, width=4)
-    result = random_crop_flip(images, 4, seeded())
+    result = torch.stack(list(random_crop_flip(images, 4, seeded())))
     mirrored = (result == images.flip(-1)).flatten(1).all(1)
     assert (mirrored | (result == images).flatten(1).all(1)).all()
     assert 430 < mirrored.sum() < 570

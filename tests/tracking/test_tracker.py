@@ -91,6 +91,45 @@ def test_a_run_that_a_crash_left_half_made_is_completed(uri, tmp_path):
     assert len(client.get_metric_history(child.info.run_id, "validation/fine/recall_at_1")) == 2
 
 
+def under_way(points):
+    full = record()
+    return {name: full[name] for name in ("name", "params", "tags", "start")} | {"curve": full["curve"][:points]}
+
+
+def test_a_trial_under_way_has_its_curve_so_far(uri, tmp_path):
+    tracker = Tracker("study", tmp_path / "spool.jsonl", uri)
+    tracker.running("cell|tune|0", "key-0", under_way(1))
+    deadline = time.monotonic() + 20
+    while tracker.unsent and time.monotonic() < deadline:
+        time.sleep(0.05)
+    client, found = runs(uri)
+    (child,) = [run for run in found if run.data.tags["dml.kind"] == "trial"]
+    assert child.info.status == "RUNNING"
+    assert [m.step for m in client.get_metric_history(child.info.run_id, "validation/fine/recall_at_1")] == [5]
+    tracker.trial("cell|tune|0", "key-0", record(status="FAILED", tags={"dml.cell": "cell", "dml.error": "why"}))
+    assert tracker.close() == 0
+    assert sorted(m.step for m in client.get_metric_history(child.info.run_id, "validation/fine/recall_at_1")) == [
+        5,
+        10,
+    ]
+    ended = client.get_run(child.info.run_id)
+    assert (ended.info.status, ended.data.tags["dml.error"]) == ("FAILED", "why")
+    assert ended.data.metrics["objective"] == 0.75
+
+
+def test_points_sent_before_a_crash_are_not_sent_twice(uri, tmp_path):
+    tracker = Tracker("study", tmp_path / "spool.jsonl", uri)
+    tracker.running("cell|tune|0", "key-0", under_way(1))
+    assert tracker.close() == 0
+    track(uri, tmp_path, range(1))
+    client, found = runs(uri)
+    (child,) = [run for run in found if run.data.tags["dml.kind"] == "trial"]
+    assert sorted(m.step for m in client.get_metric_history(child.info.run_id, "validation/fine/recall_at_1")) == [
+        5,
+        10,
+    ]
+
+
 def test_a_record_that_mlflow_refuses_holds_up_nothing(uri, tmp_path, caplog):
     tracker = Tracker("study", tmp_path / "spool.jsonl", uri)
     tracker.trial("a", "a", record(params={"x" * 300: 1}))

@@ -84,6 +84,7 @@ def make_spec(data_root):
                 "channels_last": False,
                 "compile": False,
                 "devices": 1,
+                "keep_checkpoints": [],
                 **training,
             },
             evaluation={

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from dml.training import checkpoint
+from dml.training.build import build_loss, build_miner
 from dml.training.data import open_data
 from dml.training.embedder import TrainedEmbedder
-from dml.training.loop import Training, TrainingError, build_loss, build_miner
+from dml.training.loop import Training, TrainingError
 
 
 def finish(training: Training) -> Training:
@@ -88,6 +90,19 @@ def test_a_trial_killed_between_evaluations_resumes_from_its_last_checkpoint(mak
     assert resumed.step == 5
     assert finish(resumed).result().scores == whole.result().scores
     assert same_state(resumed.model, whole.model)
+
+
+def test_a_trial_that_ended_leaves_the_checkpoints_that_the_study_keeps(make_spec, data_root, tmp_path):
+    for keep in ([], ["last"], ["last", "best"]):
+        folder = tmp_path / "-".join(["kept", *keep])
+        spec = make_spec(phase="tune", keep_checkpoints=keep, evaluation={"every": 2, "sets": ["validation"]})
+        training = finish(Training(spec, data_root, folder))
+        training.discard_checkpoint()
+        assert {path.stem for path in folder.glob("checkpoint/*")} == set(keep)
+    scores = {point.step: point.scores["validation/fine/recall@1"] for point in training.result().curve}
+    best = checkpoint.load(folder / "checkpoint" / "best.pt")["step"]
+    assert best == max(scores, key=lambda step: (scores[step], -step))
+    assert checkpoint.load(folder / "checkpoint" / "last.pt")["step"] == 12
 
 
 def test_a_sampler_without_a_limit_on_classes_leaves_the_miner_every_positive(make_spec, data_root):

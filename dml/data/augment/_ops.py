@@ -33,29 +33,41 @@ class ToFloat:
         self._channels = channels
         self._mean, self._std = (tuple(map(float, values)) for values in _statistics(normalization))
 
-    def __call__(self, images: Tensor) -> Tensor:
-        if self._channels == 3 and images.shape[1] == 1:
-            images = images.expand(-1, 3, -1, -1)
-        elif self._channels == 1 and images.shape[1] == 3:
-            images = F.rgb_to_grayscale(images)
-        mean, std = (_averaged(values, images.shape[1]) for values in (self._mean, self._std))
+    def __call__(self, images: Tensor | Sequence[Tensor]) -> Tensor:
+        """A batch, or its images (C, H, W) one by one: parts of larger ones are read where they lie."""
+        parts = images.split(_chunk(images)) if isinstance(images, Tensor) else [image[None] for image in images]
+        parts = [self._channelled(part) for part in parts]
+        count, (channels, height, width) = len(images), parts[0].shape[1:]
+        mean, std = (_averaged(values, channels) for values in (self._mean, self._std))
         scale, shift = [1 / (255 * s) for s in std], [-m / s for m, s in zip(mean, std, strict=True)]
-        result = torch.empty_like(images, dtype=torch.float32)
-        for some, out in zip(images.split(_chunk(images)), result.split(_chunk(images)), strict=True):
-            _affine_(out.copy_(some), scale, shift)
+        interleaved = channels > 1 and parts[0].stride(1) <= 1 and parts[0].stride(3) != 1
+        layout = torch.channels_last if interleaved else torch.contiguous_format
+        shape = (count, channels, height, width)
+        result = torch.empty(shape, device=parts[0].device, memory_format=layout)
+        if interleaved and result.device.type == "cpu":
+            # Rows of all channels: one long inner loop, not one of three channels.
+            result_rows = result.permute(0, 2, 3, 1).view(count, height, -1)
+            by_column, offset = torch.tensor(scale).repeat(width), torch.tensor(shift).repeat(width)
+            for part, out, rows in zip(parts, _like(result, parts), _like(result_rows, parts), strict=True):
+                out.copy_(part)
+                torch.addcmul(offset, rows, by_column, out=rows)
+            return result
+        for part, out in zip(parts, _like(result, parts), strict=True):
+            out.copy_(part)
+            for channel in range(channels):  # plain numbers: tensors would have to be copied to a GPU at every call
+                out[:, channel].mul_(scale[channel]).add_(shift[channel])
         return result
 
+    def _channelled(self, images: Tensor) -> Tensor:
+        if self._channels == 3 and images.shape[1] == 1:
+            return images.expand(-1, 3, -1, -1)
+        if self._channels == 1 and images.shape[1] == 3:
+            return F.rgb_to_grayscale(images)
+        return images
 
-def _affine_(images: Tensor, scale: Sequence[float], shift: Sequence[float]) -> None:
-    """`x * scale + shift` with one number a channel, in place."""
-    count, channels, height, width = images.shape
-    interleaved = images.permute(0, 2, 3, 1)
-    if images.device.type == "cpu" and channels > 1 and interleaved.is_contiguous():
-        rows = interleaved.view(count, height, width * channels)  # one long inner loop, not one of three channels
-        torch.addcmul(torch.tensor(shift).repeat(width), rows, torch.tensor(scale).repeat(width), out=rows)
-        return
-    for channel in range(channels):  # plain numbers: tensors of them would have to be copied to a GPU at every call
-        images[:, channel].mul_(scale[channel]).add_(shift[channel])
+
+def _like(whole: Tensor, parts: Sequence[Tensor]) -> Sequence[Tensor]:
+    return whole.split([len(part) for part in parts])
 
 
 def _chunk(images: Tensor) -> int:
@@ -101,25 +113,30 @@ def resize(images: Tensor, size: int | None) -> Tensor:
     return F.resize(images, [size, size], antialias=True)
 
 
-def random_crop_flip(images: Tensor, size: int, generator: torch.Generator | None) -> Tensor:
-    """Each image's own random crop, mirrored with probability 1/2: (B, C, H, W) -> (B, C, size, size)."""
+def random_crop_flip(images: Tensor, size: int, generator: torch.Generator | None) -> Tensor | list[Tensor]:
+    """Each image's own random crop, mirrored with probability 1/2: (B, C, H, W) -> (B, C, size, size).
+
+    On a CPU they come as a list of views, so that `ToFloat` makes one pass over memory in place of three.
+    """
     check_crop(images, size)
-    count, channels, height, width = images.shape
+    height, width = images.shape[-2:]
     top = random_integers(images, generator, height - size + 1)
     left = random_integers(images, generator, width - size + 1)
     mirrored = random_integers(images, generator, 2).bool()
     if images.device.type != "cpu":
         windows = images.unfold(2, size, 1).unfold(3, size, 1)  # a view: (B, C, tops, lefts, size, size)
-        crops = windows[torch.arange(count, device=images.device), :, top, left]
+        crops = windows[torch.arange(len(images), device=images.device), :, top, left]
         return torch.where(mirrored.view(-1, 1, 1, 1), crops.flip(-1), crops)
-    # On a CPU one pass over memory, image by image, is several times as fast as three over the batch.
-    interleaved = images.is_contiguous(memory_format=torch.channels_last)
-    layout = torch.channels_last if interleaved else torch.contiguous_format
-    result = torch.empty(count, channels, size, size, dtype=images.dtype, memory_format=layout)
-    for image, out, y, x, flip in zip(images, result, top.tolist(), left.tolist(), mirrored.tolist(), strict=True):
-        crop = image[:, y : y + size, x : x + size]
-        out.copy_(crop.flip(-1) if flip else crop)
-    return result
+    corners = zip(images, top.tolist(), left.tolist(), strict=True)
+    views = [image[:, y : y + size, x : x + size] for image, y, x in corners]
+    return [_mirror(view) if flip else view for view, flip in zip(views, mirrored.tolist(), strict=True)]
+
+
+def _mirror(image: Tensor) -> Tensor:
+    """(C, H, W), stored as it is: channels last where they are."""
+    if image.stride(0) == 1:
+        return image.permute(1, 2, 0).flip(1).permute(2, 0, 1)
+    return image.flip(2)
 
 
 def center_crop(images: Tensor, size: int) -> Tensor:
