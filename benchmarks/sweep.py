@@ -72,7 +72,7 @@ def quickstart(**changes: object) -> Study:
     return Study(**{**study.model_dump(mode="json"), **changes, "name": "quickstart"})
 
 
-def overhead(steps: int) -> str:
+def overhead(steps: int, seeds: int) -> str:
     """(a)"""
     import torch
 
@@ -87,7 +87,7 @@ def overhead(steps: int) -> str:
         "losses": ["triplet"],
         "positives": ["easy"],
         "negatives": ["random"],
-        "seeds": list(range(12)),
+        "seeds": list(range(seeds)),
         "search": {"sampler": "fixed"},
         "resources": {"concurrent": 1},
         "training": {**quickstart().training.model_dump(mode="json"), "steps": steps},
@@ -100,7 +100,7 @@ def overhead(steps: int) -> str:
     for seed in study.seeds:
         digests = describe(root, cell.dataset, cell.noise, cell.rate, seed, "confirm")
         started = time.perf_counter()
-        training = Training(specs.build(study, cell, "confirm", seed, {}, digests), root, Path(f"bare/{seed}"))
+        training = Training(specs.build(study, cell, "confirm", seed, {}, digests), root, Path(f"bare/{steps}/{seed}"))
         while not training.finished:
             training.advance()
         training.result()
@@ -108,13 +108,15 @@ def overhead(steps: int) -> str:
         training.close()
         bare.append(time.perf_counter() - started)
     ends: list[float] = []
-    run_study(study, root, Path("store-a"), Path("out-a"), "sqlite:///a.db", describe=lambda *a: describe(root, *a))
-    for path in Path("store-a").glob("trials/*/result.json"):
+    store = Path(f"store-a/{steps}")
+    run_study(study, root, store, Path(f"out-a/{steps}"), "sqlite:///a.db", describe=lambda *a: describe(root, *a))
+    for path in store.glob("trials/*/result.json"):
         ends.append(path.stat().st_mtime)
     between = (max(ends) - min(ends)) / (len(ends) - 1)
     typical = statistics.mean(bare[1:])
     more = between - typical
-    return f"| (a) a trial of {steps} steps | {typical:.3f} s bare | {between:.3f} s in the sweep | {more:+.3f} s |"
+    share = f"{more:+.3f} s ({100 * more / typical:+.1f}%)"
+    return f"| (a) {seeds} trials of {steps} steps | {typical:.3f} s bare | {between:.3f} s in the sweep | {share} |"
 
 
 def one_process_each() -> str:
@@ -191,7 +193,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default="abc")
     parser.add_argument("--trials", default="100,1000,10000", help="sizes for (c)")
-    parser.add_argument("--steps", type=int, default=120, help="of a trial in (a)")
+    parser.add_argument("--steps", default="120x12,12000x4", help="steps of a trial x number of trials, for (a)")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -208,7 +210,7 @@ def main() -> None:
             for trials in map(int, arguments.trials.split(",")):
                 lines += [nothing(trials, "off"), nothing(trials, f"sqlite:///{folder}/{trials}.db")]
         if "a" in arguments.parts:
-            lines.append(overhead(arguments.steps))
+            lines += [overhead(*map(int, trial.split("x"))) for trial in arguments.steps.split(",")]
         if "b" in arguments.parts:
             lines.append(one_process_each())
         os.chdir(ROOT)
