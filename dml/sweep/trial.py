@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -82,6 +83,12 @@ def training(spec: TrialSpec, data_root: Path, folder: Path, device: str) -> Tra
     return Training(spec, data_root, folder, device)
 
 
+@cache
+def _freeze_imports() -> None:
+    """What is imported stays: `cleanup` need not look through it, which takes longer than a small trial. Once."""
+    gc.freeze()
+
+
 class TrialWorker(tune.Trainable):
     """Runs one trial after another. Each `train()` is one evaluation of the trial."""
 
@@ -140,7 +147,9 @@ class TrialWorker(tune.Trainable):
                 return None, outcome
             spec = TrialSpec(**json.loads(self._config["spec"]))
             data_root, device = Path(self._config["data_root"]), self._config["device"]
-            self._trainer = find_trainer(self._config["trainer"])(spec, data_root, store.folder(key), device)
+            make = find_trainer(self._config["trainer"])
+            _freeze_imports()
+            self._trainer = make(spec, data_root, store.folder(key), device)
         trainer = self._trainer
         progress = None if trainer.finished else trainer.advance()
         if not trainer.finished:
