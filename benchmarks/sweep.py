@@ -217,7 +217,7 @@ def main() -> None:
     text = "\n".join(lines)
     print(text)
     if out:
-        command = f"`python benchmarks/sweep.py --parts {arguments.parts} --trials {arguments.trials}`"
+        command = f"`python benchmarks/sweep.py {' '.join(sys.argv[1:])}`"
         out.write_text(f"# A sweep's own cost\n\n{__doc__}\n{command}\n\n| | | | |\n|---|---|---|---|\n{text}\n")
 
 

@@ -332,6 +332,11 @@ class Study(_Model):
             raise ValueError(
                 f"search.objective is {self.search.objective!r}, which evaluation.metrics leaves out: {there}"
             )
+        if self.search.pruner != "none" and self.evaluation.every is None:
+            raise ValueError(
+                f"search.pruner is {self.search.pruner!r}, but trials are evaluated at their end alone: expected a "
+                "number of steps in evaluation.every"
+            )
         images, devices = self.training.batch.classes * self.training.batch.per_class, self.training.devices
         if images % devices:
             raise ValueError(

@@ -92,6 +92,7 @@ def test_the_terms_of_a_search_space(tmp_path):
         (("seeds:", "evaluation: {metrics: [recal@1]}\nseeds:"), r"unknown metric 'recal@1'.*recall@K"),
         (("seeds:", "search: {objective: nmi@2}\nseeds:"), r"unknown metric 'nmi@2'"),
         (("seeds:", "search: {objective: f1}\nseeds:"), r"objective is 'f1', which evaluation.metrics leaves out"),
+        (("seeds:", "search: {pruner: median}\nseeds:"), r"pruner is 'median', but .* a number of steps in evaluation"),
         (("seeds:", "miner: {settings: {margn: 1}}\nseeds:"), r"miner: unknown setting 'margn'; did you mean 'margin'"),
         (("seeds:", "miner: {search: {margn: {choice: [1]}}}\nseeds:"), r"unknown setting 'margn'"),
         (("seeds:", "training: {augment: crop22}\nseeds:"), r"unknown name 'crop22'; did you mean 'crop227'"),

@@ -12,19 +12,14 @@ pairs; the paper calls that |P| "the set of classes in the batch". With two samp
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml.losses import synthesis as negatives
-from dml.losses._forms import Form
-from dml.losses._geometry import prepared
-from dml.losses._settings import check_at_least, check_batch
-from dml.types import Space, Uniform
+from dml.losses.lifted_hinge import LiftedHinge
 
 
-class HphnTriplet(nn.Module):
+class HphnTriplet(LiftedHinge):
     """Keeps the farthest sample of a pair's class `margin` closer than what is nearest of other classes.
 
     It chooses its own tuples: what a miner chose is ignored.
@@ -42,32 +37,12 @@ class HphnTriplet(nn.Module):
     >>> value = loss(embeddings, labels)  # scalar
     """
 
-    uses_tuples: ClassVar[bool] = False
-    search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.05, 0.8)}
-
-    def __init__(self, margin: float = 0.2, synthesis: str = "none", points: int = 2, normalize: bool = True):
-        super().__init__()
-        check_at_least("margin", margin, 0)
-        negatives.check(synthesis, points, normalize)
-        self.margin, self.synthesis, self.points, self.normalize = margin, synthesis, points, normalize
-        self.last: dict[str, Tensor] = {}
-
-    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
-        """embeddings (N, D), labels int (N,) -> scalar; 0 where no pair has a negative."""
-        check_batch(embeddings, labels)
-        x = prepared(embeddings, self.normalize)
-        near = negatives.nearest(x, labels, self.synthesis, self.points, self.normalize)
-        losses = torch.relu(_farthest(x, labels, near.pairs) + self.margin - near.distance) * near.exists
-        count = near.exists.sum().clamp(min=1)
-        self.last = {"active_share": (losses.detach() > 0).sum() / count}
-        return losses.sum() / count
-
-
-def _farthest(x: Tensor, labels: Tensor, pairs: negatives.PositivePairs) -> Tensor:
-    """The greater of the distances (P,) of a pair's two samples to their farthest samples of the class."""
-    if not len(pairs.valid):
-        return negatives.between(x, pairs.first, pairs.second)
-    other = labels[:, None] != labels
-    value, place = negatives.without(negatives.squared_distances(x), other, sign=-1).max(1)
-    end = torch.where(value[pairs.first] >= value[pairs.second], pairs.first, pairs.second)
-    return negatives.between(x, end, place[end])
+    def _positive(self, x: Tensor, labels: Tensor, near: negatives.Nearest) -> Tensor:
+        """The greater of the distances (P,) of a pair's two samples to their farthest samples of the class."""
+        if not len(near.pairs.valid):
+            return near.positive
+        other = labels[:, None] != labels
+        value, place = negatives.without(negatives.squared_distances(x), other, sign=-1).max(1)
+        first, second = near.pairs.first, near.pairs.second
+        end = torch.where(value[first] >= value[second], first, second)
+        return negatives.between(x, end, place[end])

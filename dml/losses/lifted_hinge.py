@@ -56,7 +56,11 @@ class LiftedHinge(nn.Module):
         check_batch(embeddings, labels)
         x = prepared(embeddings, self.normalize)
         near = negatives.nearest(x, labels, self.synthesis, self.points, self.normalize)
-        losses = torch.relu(near.positive + self.margin - near.distance) * near.exists
+        losses = torch.relu(self._positive(x, labels, near) + self.margin - near.distance) * near.exists
         count = near.exists.sum().clamp(min=1)
         self.last = {"active_share": (losses.detach() > 0).sum() / count}
         return losses.sum() / count
+
+    def _positive(self, x: Tensor, labels: Tensor, near: negatives.Nearest) -> Tensor:
+        """The distances (P,) that are to be small."""
+        return near.positive

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from typing import cast
 
-from dml.models._frozen import freeze_batch_norm
+from dml.models._frozen import Wrapped
 
 
-class Timm(nn.Module):
+class Timm(Wrapped):
     """images (N, C, H, W) -> (N, features), after timm's own pooling.
 
     Parameters
@@ -27,22 +27,10 @@ class Timm(nn.Module):
         pretrained: bool = True,
         frozen_batch_norm: bool = False,
     ):
-        super().__init__()
         import timm  # not needed by any other part of dml
 
         if not timm.is_model(name):
             close = ", ".join(timm.list_models(f"*{name.split('.')[0][:6]}*")[:10])
             raise ValueError(f"backbone 'timm': unknown name {name!r}. Close: {close or 'see timm.list_models()'}")
-        self.network = timm.create_model(name, pretrained=pretrained, num_classes=0, in_chans=channels)
-        self.features = self.network.num_features
-        self.frozen_batch_norm = frozen_batch_norm
-        self.train()
-
-    def train(self, mode: bool = True) -> Timm:
-        super().train(mode)
-        if self.frozen_batch_norm:
-            freeze_batch_norm(self.network)
-        return self
-
-    def forward(self, images: Tensor) -> Tensor:
-        return self.network(images)
+        network = timm.create_model(name, pretrained=pretrained, num_classes=0, in_chans=channels)
+        super().__init__(network, cast(int, network.num_features), frozen_batch_norm)

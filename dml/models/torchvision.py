@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from torch import nn
 from torchvision import models
 
 from dml.discovery import suggestion
-from dml.models._frozen import freeze_batch_norm
+from dml.models._frozen import Wrapped
 
 
-class Torchvision(nn.Module):
+class Torchvision(Wrapped):
     """images (N, 3, H, W) -> (N, features), the input of the network's classifier.
 
     Parameters
@@ -29,26 +29,14 @@ class Torchvision(nn.Module):
         pretrained: bool = True,
         frozen_batch_norm: bool = False,
     ):
-        super().__init__()
         available = models.list_models(module=models)
         if name not in available:
             raise ValueError(f"backbone 'torchvision': unknown name {name!r}{suggestion(name, available)}")
         if channels != 3:
             raise ValueError(f"backbone 'torchvision': expected 3 channels, got {channels}")
-        self.network = models.get_model(name, weights="DEFAULT" if pretrained else None)
-        _settle_architecture(self.network)
-        self.features = _take_off_classifier(self.network)
-        self.frozen_batch_norm = frozen_batch_norm
-        self.train()
-
-    def train(self, mode: bool = True) -> Torchvision:
-        super().train(mode)
-        if self.frozen_batch_norm:
-            freeze_batch_norm(self.network)
-        return self
-
-    def forward(self, images: Tensor) -> Tensor:
-        return self.network(images)
+        network = models.get_model(name, weights="DEFAULT" if pretrained else None)
+        _settle_architecture(network)
+        super().__init__(network, _take_off_classifier(network), frozen_batch_norm)
 
 
 def _settle_architecture(network: nn.Module) -> None:

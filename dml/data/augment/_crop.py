@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
@@ -9,14 +11,26 @@ from dml.data.augment._ops import Normalization, ToFloat, center_crop, check_ima
 
 
 class CropFlip:
-    """A square crop of `size` pixels."""
+    """A square crop of `image_size` pixels.
 
-    def __init__(self, size: int, channels: int | None, normalization: Normalization) -> None:
-        self.size = size
+    Parameters
+    ----------
+    channels : 1 or 3; None: as they come.
+    normalization : see `dml.data.augment.build`.
+
+    Raises
+    ------
+    ValueError : when called, on images smaller than the crop.
+    """
+
+    image_size: ClassVar[int]
+
+    def __init__(self, channels: int | None = None, normalization: Normalization = "imagenet") -> None:
         self._to_float = ToFloat(channels, normalization)
 
-    def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None) -> Tensor:
+    def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
+        """uint8 (B, C, H, W) -> float32 (B, C', image_size, image_size)."""
         check_images(images)
         if not training:
-            return self._to_float(center_crop(images, self.size))
-        return self._to_float(random_crop_flip(images, self.size, generator))
+            return self._to_float(center_crop(images, self.image_size))
+        return self._to_float(random_crop_flip(images, self.image_size, generator))

@@ -5,31 +5,10 @@ Vasudeva et al.: LoOp, sec. 5 (resize to 256 x 256, random crop of 227, horizont
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
 from dml.data.augment._crop import CropFlip
-from dml.data.augment._ops import Normalization
 
 
-class Crop227:
-    """To train, each image has its own crop and is mirrored with probability 1/2.
-
-    Parameters
-    ----------
-    channels : 1 or 3; None: as they come.
-    normalization : see `dml.data.augment.build`.
-
-    Raises
-    ------
-    ValueError : when called, on images smaller than the crop.
-    """
+class Crop227(CropFlip):
+    """To train, each image has its own crop and is mirrored with probability 1/2."""
 
     image_size = 227
-
-    def __init__(self, channels: int | None = None, normalization: Normalization = "imagenet") -> None:
-        self._crop = CropFlip(self.image_size, channels, normalization)
-
-    def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
-        """uint8 (B, C, H, W) -> float32 (B, C', 227, 227)."""
-        return self._crop(images, training, generator)

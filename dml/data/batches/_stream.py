@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -45,6 +45,27 @@ class Counter:
                 f"(fingerprint {state['fingerprint']}, expected {self._fingerprint})"
             )
         self.batch = int(state["batch"])
+
+
+class Sampler:
+    """What a sampler of `ClassBatches` offers: an endless iteration that can be taken up again."""
+
+    _batches: ClassBatches
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> np.ndarray:
+        """int64 (P * M,) positions into the labels, class by class."""
+        return self._batches.next()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the iteration is: JSON-able."""
+        return self._batches.counter.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from there. Raises a ValueError if the state is another sampler's."""
+        self._batches.counter.load_state_dict(state)
 
 
 class ClassBatches:

@@ -7,14 +7,12 @@ tie).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from dml.data.batches._stream import ClassBatches, check_labels, check_shape
+from dml.data.batches._stream import ClassBatches, Sampler, check_labels, check_shape
 
 
-class Hierarchical:
+class Hierarchical(Sampler):
     """Balanced batches whose P classes stand together in runs of one coarse class.
 
     Each epoch cuts the shuffled fine classes of every coarse class into runs of ceil(P / coarse_classes), and lays the
@@ -54,21 +52,6 @@ class Hierarchical:
         self._batches = ClassBatches(
             "hierarchical", labels, classes, per_class, seed, self._order, coarse_classes, self._coarse_of.tolist()
         )
-
-    def __iter__(self) -> Hierarchical:
-        return self
-
-    def __next__(self) -> np.ndarray:
-        """int64 (P * M,) positions into the labels, class by class."""
-        return self._batches.next()
-
-    def state_dict(self) -> dict[str, Any]:
-        """Where the iteration is: JSON-able."""
-        return self._batches.counter.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from there. Raises a ValueError if the state is another sampler's."""
-        self._batches.counter.load_state_dict(state)
 
     def _order(self, names: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         shuffled = generator.permutation(len(names))

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from dml.evaluation.clustering import Contingency, entropy, mean_entropy, mutual_information
+from dml.evaluation.clustering import Contingency, mutual_information
+from dml.evaluation.metrics._information import SharedInformation
 
 
 def expected_mutual_information(classes: np.ndarray, clusters: np.ndarray) -> float:
@@ -30,22 +31,10 @@ def expected_mutual_information(classes: np.ndarray, clusters: np.ndarray) -> fl
     return total
 
 
-class Ami:
-    """Adjusted mutual information."""
+class Ami(SharedInformation):
+    """Adjusted mutual information: at most 1, about 0 for a random clustering."""
 
-    def __init__(self, average: str = "arithmetic") -> None:
-        mean_entropy(1.0, 1.0, average)
-        self.average = average
-
-    def clusters(self, classes: int) -> int:
-        """Clusters asked of k-means."""
-        return classes
-
-    def __call__(self, table: Contingency) -> float:
-        """At most 1; about 0 for a random clustering."""
-        if 1 in (parts := (len(table.classes), len(table.clusters))):
-            return float(parts[0] == parts[1])
-        mean = mean_entropy(entropy(table.classes), entropy(table.clusters), self.average)
+    def _score(self, table: Contingency, mean: float) -> float:
         expected = expected_mutual_information(table.classes, table.clusters)
         room = mean - expected
         least = float(np.finfo(np.float64).eps)

@@ -8,23 +8,12 @@ one cluster: 1; one of the two alone: 0.
 
 from __future__ import annotations
 
-from dml.evaluation.clustering import Contingency, entropy, mean_entropy, mutual_information
+from dml.evaluation.clustering import Contingency, mutual_information
+from dml.evaluation.metrics._information import SharedInformation
 
 
-class Nmi:
-    """NMI."""
+class Nmi(SharedInformation):
+    """NMI, in 0..1."""
 
-    def __init__(self, average: str = "arithmetic") -> None:
-        mean_entropy(1.0, 1.0, average)
-        self.average = average
-
-    def clusters(self, classes: int) -> int:
-        """Clusters asked of k-means."""
-        return classes
-
-    def __call__(self, table: Contingency) -> float:
-        """In 0..1."""
-        if 1 in (parts := (len(table.classes), len(table.clusters))):
-            return float(parts[0] == parts[1])
-        mean = mean_entropy(entropy(table.classes), entropy(table.clusters), self.average)
+    def _score(self, table: Contingency, mean: float) -> float:
         return mutual_information(table) / mean

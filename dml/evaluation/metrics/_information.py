@@ -1,0 +1,31 @@
+"""What NMI and AMI share: the mean entropy that they divide by, and the partitions without one."""
+
+from __future__ import annotations
+
+from dml.evaluation.clustering import Contingency, entropy, mean_entropy
+
+
+class SharedInformation:
+    """A score of the classes and as many k-means clusters.
+
+    Parameters
+    ----------
+    average : `arithmetic` or `geometric`, the mean of the two entropies.
+    """
+
+    def __init__(self, average: str = "arithmetic") -> None:
+        mean_entropy(1.0, 1.0, average)
+        self.average = average
+
+    def clusters(self, classes: int) -> int:
+        """Clusters asked of k-means."""
+        return classes
+
+    def __call__(self, table: Contingency) -> float:
+        """One class and one cluster: 1; one of the two alone: 0."""
+        if 1 in (parts := (len(table.classes), len(table.clusters))):
+            return float(parts[0] == parts[1])
+        return self._score(table, mean_entropy(entropy(table.classes), entropy(table.clusters), self.average))
+
+    def _score(self, table: Contingency, mean: float) -> float:
+        raise NotImplementedError
