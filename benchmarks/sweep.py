@@ -29,14 +29,14 @@ sys.path += [str(ROOT / "pipelines"), str(ROOT / "benchmarks")]
 from dml.config import Study, load_study  # noqa: E402
 from dml.types import Progress, TrialResult, TrialSpec  # noqa: E402
 
-METRICS = [f"validation/fine/recall@{k}" for k in range(1, 21)]
+METRICS = [f"fine/recall@{k}" for k in range(1, 21)]
 
 
 class Nothing:
     """A trial that does nothing and has twenty scores."""
 
     def __init__(self, spec: TrialSpec, data_root: Path, folder: Path, device: str):
-        self._name = "validation" if spec.phase == "tune" else "test"
+        self._set = spec.evaluation["sets"][0]
         self.finished = False
 
     def advance(self) -> Progress:
@@ -51,7 +51,7 @@ class Nothing:
     def close(self) -> None: ...
 
     def _scores(self) -> dict[str, float]:
-        return {name.replace("validation", self._name): 0.5 for name in METRICS}
+        return {f"{self._set}/{name}": 0.5 for name in METRICS}
 
 
 def prepare(study: Study) -> Path:
@@ -184,6 +184,8 @@ def nothing(trials: int, tracking: str) -> str:
     started, used = time.perf_counter(), time.process_time()
     run_study(study, Path(), Path(f"store-{name}"), Path(f"out-{name}"), tracking, "sweep.Nothing", digests)
     clock, own = time.perf_counter() - started, time.process_time() - used
+    summary = json.loads(Path(f"out-{name}/summary.json").read_text())
+    assert summary["trials"] == trials and not summary["failed"], summary
     label = "without MLflow" if tracking == "off" else "with MLflow"
     per = f"{1000 * clock / trials:.0f} ms a trial on the clock | {1000 * own / trials:.0f} ms of the driver"
     return f"| (c) {trials:,} trials that do nothing, {label} | {clock:.1f} s | {per} |"
