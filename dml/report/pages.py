@@ -8,10 +8,13 @@ from typing import Any
 from dml.report import comparisons, figures, planes, progress, reproduction, robustness, runs, tables
 from dml.report.comparisons import interval
 from dml.report.content import Page, Section, Writer
+from dml.report.matrix import matrix
 from dml.report.provenance import facts, provenance
 from dml.report.published import PAPERS, metric_label
 from dml.report.results import SETS, Results, readable, score_label
 from dml.report.table import percent
+
+MANY = 40  # methods: more of them stand in a matrix of squares, not in panels or rows
 
 
 def study_page(results: Results, store: Path, root: Path) -> Page:
@@ -68,7 +71,15 @@ def _winners(results: Results, writer: Writer, key_is_taken: bool) -> Section:
         rates = {c.rate for c in results.cells.values() if (c.dataset, c.noise) == (dataset, noise)}
         suffix = "key" if at == 0 and not key_is_taken else f"scores-{dataset}-{noise}"
         where = _where(results, dataset, noise)
-        if len(rates) > 1:
+        methods = len({m.label for name, m in results.methods.items() if results.cells[name].dataset == dataset})
+        if methods > MANY:
+            figure = matrix(results, dataset, noise, max(rates), key)
+            alt = f"{score_label(key)} of each loss with each way of choosing tuples, as squares{where}."
+            caption = (
+                f"{score_label(key)} with {max(rates):.0%} label noise{where}: a square is a method, the darker the "
+                "higher its mean over seeds; the frame marks the highest, a cross one of which no seed finished."
+            )
+        elif len(rates) > 1:
             figure = figures.against_noise(results, dataset, noise, key)
             alt = f"{score_label(key)} against the label-noise rate, for each loss and way of choosing tuples{where}."
             caption = (

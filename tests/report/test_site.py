@@ -1,12 +1,14 @@
 """The site as a reader gets it: complete, self-contained, the same each time."""
 
 import html.parser
+import re
 import urllib.parse
 from pathlib import Path
 
 import pytest
 
 from dml.config import load_study
+from dml.report import pages
 from dml.report.site import build
 
 
@@ -180,3 +182,16 @@ def test_the_studies_of_the_repository_have_a_page(synthetic, tmp_path, name):
     assert (tmp_path / "report" / "figures" / f"{name}-key.png").is_file()
     assert "not complete" not in page
     assert ("Published and reproduced" in page) == bool(study.published)
+
+
+def test_very_many_methods_stand_in_a_matrix(synthetic, tmp_path, monkeypatch):
+    """A panel or a row for each of them would fill pages."""
+    monkeypatch.setattr(pages, "MANY", 10)
+    many = synthetic.study(name="many")
+    synthetic.write(many, tmp_path)
+    index = build([many], tmp_path / "results", tmp_path / "store", tmp_path / "report")
+    figure = (index.parent / "figures" / "many-key.svg").read_text()
+    height = float(re.search(r'height="([\d.]+)pt"', figure)[1])
+    assert height < 200
+    page = (index.parent / "studies" / "many.html").read_text()
+    assert "a square is a method" in page
