@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from dml import discovery
 from dml.types import Cell, Choice, LogUniform, Part, Space, Uniform
@@ -113,6 +113,12 @@ class LossSpec(_Model):
     search: dict[str, SpaceTerm] | None = Field(None, description="none: the loss's own search space")
     positives: list[Name] | None = None
     negatives: list[Name] | None = None
+    _uses_tuples: bool = PrivateAttr(True)
+
+    @property
+    def uses_tuples(self) -> bool:
+        """Whether the loss, with these settings, is over the tuples that a miner chooses."""
+        return self._uses_tuples
 
     @model_validator(mode="after")
     def _check(self) -> LossSpec:
@@ -127,12 +133,13 @@ class LossSpec(_Model):
         sample = {k: v for k, v in fill.items() if k in known and k not in self.settings}
         sample |= {key: _ends(space)[0] for key, space in (self.search or {}).items()}
         trials = [{}, *({key: value} for key, space in (self.search or {}).items() for value in _ends(space))]
-        for trial in trials:
+        for trial in reversed(trials):
             try:
-                part(**{**sample, **self.settings, **trial})
+                loss = part(**{**sample, **self.settings, **trial})
             except (TypeError, ValueError) as error:
                 raise ValueError(f"{label}: {error}") from error
-        if not getattr(part, "uses_tuples", True) and (self.positives or self.negatives):
+        self._uses_tuples = getattr(loss, "uses_tuples", True)
+        if not self._uses_tuples and (self.positives or self.negatives):
             raise ValueError(
                 f"{label} ignores tuples, so it cannot be paired with positives or negatives; take them out"
             )
@@ -308,7 +315,7 @@ class Study(_Model):
                 discovery.find(package, name)
         if bool(self.positives) != bool(self.negatives):
             raise ValueError("positives and negatives go together: give both or neither")
-        if (self.positives or self.miner.name) and not any(map(self._takes_tuples, self.losses)):
+        if (self.positives or self.miner.name) and not any(loss.uses_tuples for loss in self.losses):
             ignoring = ", ".join(loss.name for loss in self.losses)
             raise ValueError(f"no loss of this study uses tuples ({ignoring}): take out positives, negatives and miner")
         if self.training.batch.per_class == 1 and any(c.positives or c.miner for c in self._all_cells()):
@@ -356,13 +363,9 @@ class Study(_Model):
                 raise ValueError(f"search.level is {level!r}, which datasets.{dataset.label}.evaluate_on leaves out")
         return self
 
-    @staticmethod
-    def _takes_tuples(loss: LossSpec) -> bool:
-        return getattr(discovery.find("dml.losses", loss.name), "uses_tuples", True)
-
     def _policies(self, loss: LossSpec) -> list[tuple[str | None, str | None]]:
         positives, negatives = loss.positives or self.positives, loss.negatives or self.negatives
-        if not self._takes_tuples(loss) or not positives:
+        if not loss.uses_tuples or not positives:
             return [(None, None)]
         return list(itertools.product(positives, negatives))
 
@@ -370,7 +373,7 @@ class Study(_Model):
         foreign = Part(self.miner.name, dict(self.miner.settings), dict(self.miner.search)) if self.miner.name else None
         for dataset, noise, loss in itertools.product(self.datasets, self.noise, self.losses):
             for rate, (positive, negative) in itertools.product(noise.rates, self._policies(loss)):
-                miner = foreign if self._takes_tuples(loss) else None
+                miner = foreign if loss.uses_tuples else None
                 if miner is not None:
                     positive = negative = None
                 yield Cell(dataset.label, noise.model, rate, loss.part(), positive, negative, miner)

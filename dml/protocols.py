@@ -20,7 +20,7 @@ class Loss(Protocol):
     """An `nn.Module`; what it learns (proxies, beta) are its `parameters()`."""
 
     search_space: ClassVar[Mapping[str, Space]]
-    uses_tuples: ClassVar[bool]  # False: it ignores what a miner chooses, and a study may not pair it with one
+    uses_tuples: bool  # False: it ignores what a miner chooses, and a study may not pair it with one
 
     def __call__(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | Pairs | None = None) -> Tensor:
         """embeddings (N, D) float, labels (N,) int64 -> scalar. `tuples=None`: every valid tuple of the batch."""

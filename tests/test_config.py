@@ -86,6 +86,10 @@ def test_the_terms_of_a_search_space(tmp_path):
             ("proxy_nca]", "{name: proxy_nca, positives: [easy], negatives: [hard]}]"),
             r"loss 'proxy_nca' ignores tuples, so it cannot be paired",
         ),
+        (
+            ("proxy_nca]", "{name: triplet, settings: {synthesis: loop}, positives: [easy], negatives: [hard]}]"),
+            r"loss 'triplet' ignores tuples, so it cannot be paired",
+        ),
         (("seeds:", "training: {batch: {per_class: 1}}\nseeds:"), r"with one sample a class there is no positive"),
         (("seeds:", "training: {backbone: resnet}\nseeds:"), r"training.*unknown name 'resnet'"),
         (("seeds:", "training: {search: {margin: {uniform: [0, 1]}}}\nseeds:"), r"'margin' cannot be searched"),

@@ -39,7 +39,7 @@ class Triplet(nn.Module):
     normalize : L2-normalise the embeddings; `loop` needs it.
     """
 
-    uses_tuples: ClassVar[bool] = True
+    uses_tuples: bool = True  # without synthesis
     search_space: ClassVar[dict[str, Space]] = {
         "margin": Uniform(0.05, 0.5),
         "distance": Choice(("euclidean", "squared")),
@@ -61,6 +61,7 @@ class Triplet(nn.Module):
         check_choice("reduction", reduction, REDUCTIONS)
         self.margin, self.distance, self.swap = margin, distance, swap
         between_pairs.check(synthesis, points, normalize)
+        self.uses_tuples = synthesis == "none"
         self.reduction, self.synthesis, self.points, self.normalize = reduction, synthesis, points, normalize
         self.last: dict[str, Tensor] = {}
 
