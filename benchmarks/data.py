@@ -80,8 +80,11 @@ def ours(folder: Path, count: int, pipeline: str) -> Iterator[torch.Tensor]:
     feeder = Feeder(np.load(folder / "images.npy", mmap_mode="r"), np.arange(count), labels, sampler, "cpu")
     change = augment.build(pipeline, channels=3, normalization="imagenet")
     generator = torch.Generator().manual_seed(0)
-    while True:
-        yield change(feeder.next().images, training=True, generator=generator)
+    try:
+        while True:
+            yield change(feeder.next().images, training=True, generator=generator)
+    finally:
+        feeder.close()
 
 
 def theirs(folder: Path, chain: list[Callable], workers: int) -> Iterator[torch.Tensor]:

@@ -1,4 +1,4 @@
-"""Batches for training: drawn, gathered from the mapped array, and on a GPU copied ahead of their use."""
+"""Batches for training: drawn, gathered from the mapped array, and where that takes time made ahead of their use."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import torch
 from torch import Tensor
+
+AHEAD = 2**20  # bytes of a batch from which on it is read ahead: handing over smaller ones costs more than it gains
 
 
 class Sampler(Protocol):
@@ -28,7 +30,7 @@ class Batch(NamedTuple):
 
 
 class Feeder:
-    """Yields batches for ever. On a GPU the next batch is read and copied while the present one trains.
+    """Yields batches for ever. On a GPU, and where batches are large, the next is read while the present one trains.
 
     Parameters
     ----------
@@ -53,18 +55,15 @@ class Feeder:
         self._images, self._rows, self._observed, self._sampler = images, rows, observed, sampler
         self._device = torch.device(device)
         self._state = sampler.state_dict()
-        self._ahead = self._device.type == "cuda"
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="feeder") if self._ahead else None
+        self._pinned = self._device.type == "cuda"
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="feeder")  # starts with its first task
         self._pending: Future | None = None
 
     def next(self) -> Batch:
         """The next batch."""
-        if self._thread is None:
-            host, self._state = self._fetch()
-        else:
-            pending = self._pending or self._thread.submit(self._fetch)
-            host, self._state = pending.result()
-            self._pending = self._thread.submit(self._fetch)
+        host, self._state = self._pending.result() if self._pending else self._fetch()
+        ahead = self._pinned or host.images.nbytes >= AHEAD
+        self._pending = self._thread.submit(self._fetch) if ahead else None
         return Batch(*(tensor.to(self._device, non_blocking=True) for tensor in host))
 
     def _fetch(self) -> tuple[Batch, dict[str, Any]]:
@@ -73,7 +72,7 @@ class Feeder:
         images = torch.from_numpy(np.ascontiguousarray(self._images[self._rows[own]])).permute(0, 3, 1, 2)
         labels = torch.from_numpy(self._observed[positions])
         batch = Batch(images, labels)
-        if self._ahead:
+        if self._pinned:
             batch = Batch(*(tensor.pin_memory() for tensor in batch))
         return batch, self._sampler.state_dict()
 
@@ -91,5 +90,4 @@ class Feeder:
 
     def close(self) -> None:
         """End the reading thread."""
-        if self._thread is not None:
-            self._thread.shutdown(cancel_futures=True)
+        self._thread.shutdown(cancel_futures=True)

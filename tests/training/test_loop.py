@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from dml.training import checkpoint
+from dml.training import checkpoint, feeder
 from dml.training.build import build_loss, build_miner
 from dml.training.data import open_data
 from dml.training.embedder import TrainedEmbedder
@@ -70,6 +70,20 @@ def test_resumed_equals_uninterrupted_bit_for_bit(make_spec, data_root, tmp_path
     assert training.result().curve == whole.result().curve
     assert same_state(training.model, whole.model)
     assert same_state(training.loss, whole.loss)
+
+
+def test_reading_ahead_changes_nothing(make_spec, data_root, tmp_path, monkeypatch):
+    whole = finish(Training(make_spec(), data_root, tmp_path / "whole")).result()
+    monkeypatch.setattr(feeder, "AHEAD", 0)
+    while True:
+        training = Training(make_spec(), data_root, tmp_path / "ahead")
+        if training.finished:
+            break
+        training.advance()
+        assert training._feeder._pending is not None
+        training.close()
+    assert training.result().scores == whole.scores
+    assert training.result().curve == whole.curve
 
 
 def test_a_trial_killed_between_evaluations_resumes_from_its_last_checkpoint(make_spec, data_root, tmp_path):
