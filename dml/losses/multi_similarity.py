@@ -26,9 +26,7 @@ from dml.losses._settings import check_above, check_batch
 from dml.types import LogUniform, Space, Uniform
 
 HIDDEN = 1e30  # moves an entry out of a maximum's or minimum's way
-LEAST = (
-    -80.0
-)  # exponents below count as -infinity: their terms are lost beside 1, and `exp` of them takes ten times as long
+LEAST = -80.0  # exponents below count as -infinity: lost beside 1, and `exp` of them takes ten times as long
 
 
 class MultiSimilarity(nn.Module):

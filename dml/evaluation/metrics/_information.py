@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from dml.evaluation.clustering import Contingency, entropy, mean_entropy
 
 
-class SharedInformation:
+class SharedInformation(ABC):
     """A score of the classes and as many k-means clusters.
 
     Parameters
@@ -27,5 +29,6 @@ class SharedInformation:
             return float(parts[0] == parts[1])
         return self._score(table, mean_entropy(entropy(table.classes), entropy(table.clusters), self.average))
 
+    @abstractmethod
     def _score(self, table: Contingency, mean: float) -> float:
-        raise NotImplementedError
+        """The score of two partitions with this mean entropy, where neither is a single part."""
