@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -38,11 +38,11 @@ class ExactDistances:
         queries = torch.cat([-2 * queries, torch.ones_like(queries[:, :1])], 1)
         out = self._array("distances", len(rows), torch.float64)
         if self._kept is not None:
-            torch.mm(queries, self._kept.T, out=out)
+            _product(queries, self._kept, out)
         else:
             start = 0
             for part in self._parts():
-                out[:, start : start + len(part)] = queries @ part.T
+                _product(queries, part, out[:, start : start + len(part)])
                 start += len(part)
         if self._copies is None:
             self._copies = self._find_copies()
@@ -58,17 +58,8 @@ class ExactDistances:
             everyone = len(self.gallery) == len(vectors)
             self._working = vectors.working if everyone else vectors.working[self.gallery]
         out = self._array("distances", len(rows), torch.float32)
-        return torch.mm(-2 * vectors.working[rows], self._working.T, out=out).add_(vectors.squares[self.gallery])
-
-    def in_order(self, distances: Tensor) -> Tensor:
-        """Each row sorted. NumPy sorts values alone several times faster than torch does on a CPU. Used again, too."""
-        if distances.device.type != "cpu":
-            return distances.sort(dim=1).values
-        ordered = self._array("ordered", len(distances), distances.dtype).copy_(distances)
-        parts = [part.numpy() for part in ordered.chunk(torch.get_num_threads())]
-        with ThreadPoolExecutor(len(parts)) as pool:
-            list(pool.map(lambda part: part.sort(axis=1), parts))
-        return ordered
+        _product(-2 * vectors.working[rows], self._working, out)
+        return out.add_(vectors.squares[self.gallery])
 
     def _array(self, name: str, rows: int, kind: torch.dtype) -> Tensor:
         """Working space (rows, m): fresh pages cost as much as the arithmetic on them."""
@@ -107,3 +98,11 @@ class ExactDistances:
         places = torch.arange(len(order), device=total.device)
         first = torch.where(same, 0, places).cummax(0).values
         return order[same], order[first[same]]
+
+
+def _product(queries: Tensor, gallery: Tensor, out: Tensor) -> None:
+    """`queries @ gallery.T` into `out`. On a CPU by NumPy's BLAS, which not every processor's MKL is a match for."""
+    if out.device.type == "cpu":
+        np.matmul(queries.numpy(), gallery.numpy().T, out=out.numpy())
+    else:
+        torch.mm(queries, gallery.T, out=out)

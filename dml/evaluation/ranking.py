@@ -59,7 +59,7 @@ class Neighbours:
         m = len(self.gallery)
         if not self.approximate and (k is None or k + SPARE >= min(m, SCAN_FROM)):
             quick = m >= SCAN_FROM and all(level.positives.mean() <= QUICK_MOST for level in levels.values())
-            for block in self._slices(max(1, 4 * CHUNK // m)):
+            for block in self._slices(max(1, min(1024, 8 * CHUNK // m))):
                 ranks = Ranks(self._exact, self.queries[block], quick)
                 yield block, {name: level.hits_in_all(block, ranks) for name, level in levels.items()}
         else:
