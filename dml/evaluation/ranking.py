@@ -23,7 +23,7 @@ from dml.evaluation._ranks import Ranks
 from dml.evaluation._vectors import CHUNK, Vectors
 from dml.evaluation.relevance import Hits, Relevance
 
-SPARE = 8  # candidates beyond those asked for, so that a tie at the boundary is seen
+SPARE = 4  # candidates beyond those asked for, so that a tie at the boundary is seen
 QUICK_MOST = 64  # relevant rows a query, on average, that are ranked by float32 first
 SCAN_FROM = 2048  # from this many neighbours on, whole rows are sorted
 

@@ -19,15 +19,18 @@ def expected_mutual_information(classes: np.ndarray, clusters: np.ndarray) -> fl
     """E[I] in nats, of partitions with parts of these sizes, int64 (C,) and (K,)."""
     n = int(classes.sum())
     factorial = gammaln(np.arange(n + 2) + 1.0)  # factorial[i] = log(i!)
+    sizes, times = np.unique(clusters, return_counts=True)
     total = 0.0
     for a, times_a in zip(*np.unique(classes, return_counts=True), strict=True):
-        for b, times_b in zip(*np.unique(clusters, return_counts=True), strict=True):
-            cell = np.arange(max(1, a + b - n), min(a, b) + 1)
-            log_probability = (
-                factorial[a] + factorial[b] + factorial[n - a] + factorial[n - b] - factorial[n] - factorial[cell]
-            ) - (factorial[a - cell] + factorial[b - cell] + factorial[n - a - b + cell])
-            information = cell / n * (np.log(n) + np.log(cell) - np.log(a) - np.log(b))
-            total += float(times_a * times_b * (information * np.exp(log_probability)).sum())
+        least = np.maximum(1, a + sizes - n)
+        cells = np.minimum(a, sizes) - least + 1  # of each pair of sizes; of them all, at most n
+        b = sizes.repeat(cells)
+        cell = np.arange(cells.sum()) + (least - (cells.cumsum() - cells)).repeat(cells)
+        log_probability = (
+            factorial[a] + factorial[b] + factorial[n - a] + factorial[n - b] - factorial[n] - factorial[cell]
+        ) - (factorial[a - cell] + factorial[b - cell] + factorial[n - a - b + cell])
+        information = cell / n * (np.log(n) + np.log(cell) - np.log(a) - np.log(b))
+        total += float(times_a * (times.repeat(cells) * information * np.exp(log_probability)).sum())
     return total
 
 
