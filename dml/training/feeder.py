@@ -10,8 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-AHEAD = 2**20  # bytes of a batch from which on it is read ahead: handing over smaller ones costs more than it gains
-
 
 class Sampler(Protocol):
     """What `dml.data.batches.build` returns."""
@@ -30,11 +28,13 @@ class Batch(NamedTuple):
 
 
 class Feeder:
-    """Yields batches for ever. On a GPU, and where batches are large, the next is read while the present one trains.
+    """Yields batches for ever. On a GPU, and where images are decoded, the next is read while the present one trains.
+
+    A CPU reads mapped pixels in less time than it takes to hand them over.
 
     Parameters
     ----------
-    images : (N, H, W, C) uint8, mapped; indexed by rows.
+    images : (N, H, W, C) uint8, mapped or decoded; indexed by rows.
     rows : int64 (n,), the training images' rows.
     observed : int64 (n,), their observed classes.
     sampler : draws positions into `rows`.
@@ -56,14 +56,14 @@ class Feeder:
         self._device = torch.device(device)
         self._state = sampler.state_dict()
         self._pinned = self._device.type == "cuda"
+        self._ahead = self._pinned or not isinstance(images, np.ndarray)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="feeder")  # starts with its first task
         self._pending: Future | None = None
 
     def next(self) -> Batch:
         """The next batch."""
         host, self._state = self._pending.result() if self._pending else self._fetch()
-        ahead = self._pinned or host.images.nbytes >= AHEAD
-        self._pending = self._thread.submit(self._fetch) if ahead else None
+        self._pending = self._thread.submit(self._fetch) if self._ahead else None
         return Batch(*(tensor.to(self._device, non_blocking=True) for tensor in host))
 
     def _fetch(self) -> tuple[Batch, dict[str, Any]]:

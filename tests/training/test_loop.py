@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from dml.training import checkpoint, feeder
+from dml.training import checkpoint
 from dml.training.build import build_loss, build_miner
 from dml.training.data import open_data
 from dml.training.embedder import TrainedEmbedder
@@ -72,11 +72,11 @@ def test_resumed_equals_uninterrupted_bit_for_bit(make_spec, data_root, tmp_path
     assert same_state(training.loss, whole.loss)
 
 
-def test_reading_ahead_changes_nothing(make_spec, data_root, tmp_path, monkeypatch):
+def test_reading_ahead_changes_nothing(make_spec, data_root, tmp_path):
     whole = finish(Training(make_spec(), data_root, tmp_path / "whole")).result()
-    monkeypatch.setattr(feeder, "AHEAD", 0)
     while True:
         training = Training(make_spec(), data_root, tmp_path / "ahead")
+        training._feeder._ahead = True
         if training.finished:
             break
         training.advance()

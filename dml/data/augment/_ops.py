@@ -35,39 +35,42 @@ class ToFloat:
 
     def __call__(self, images: Tensor | Sequence[Tensor]) -> Tensor:
         """A batch, or its images (C, H, W) one by one: parts of larger ones are read where they lie."""
-        parts = images.split(_chunk(images)) if isinstance(images, Tensor) else [image[None] for image in images]
+        parts = images.split(_chunk(images)) if isinstance(images, Tensor) else images
         parts = [self._channelled(part) for part in parts]
-        count, (channels, height, width) = len(images), parts[0].shape[1:]
+        first = parts[0]
+        channels, height, width = first.shape[-3:]
         mean, std = (_averaged(values, channels) for values in (self._mean, self._std))
         scale, shift = [1 / (255 * s) for s in std], [-m / s for m, s in zip(mean, std, strict=True)]
-        interleaved = channels > 1 and parts[0].stride(1) <= 1 and parts[0].stride(3) != 1
+        interleaved = channels > 1 and first.stride(-3) <= 1 and first.stride(-1) != 1
         layout = torch.channels_last if interleaved else torch.contiguous_format
-        shape = (count, channels, height, width)
-        result = torch.empty(shape, device=parts[0].device, memory_format=layout)
+        result = torch.empty((len(images), channels, height, width), device=first.device, memory_format=layout)
+        outs = _like(result, parts)
         if interleaved and result.device.type == "cpu":
             # Rows of all channels: one long inner loop, not one of three channels.
-            result_rows = result.permute(0, 2, 3, 1).view(count, height, -1)
+            every_row = _like(result.permute(0, 2, 3, 1).view(len(images), height, -1), parts)
             by_column, offset = torch.tensor(scale).repeat(width), torch.tensor(shift).repeat(width)
-            for part, out, rows in zip(parts, _like(result, parts), _like(result_rows, parts), strict=True):
+            for part, out, rows in zip(parts, outs, every_row, strict=True):
                 out.copy_(part)
                 torch.addcmul(offset, rows, by_column, out=rows)
             return result
-        for part, out in zip(parts, _like(result, parts), strict=True):
+        for part, out in zip(parts, outs, strict=True):
             out.copy_(part)
             for channel in range(channels):  # plain numbers: tensors would have to be copied to a GPU at every call
-                out[:, channel].mul_(scale[channel]).add_(shift[channel])
+                out.select(-3, channel).mul_(scale[channel]).add_(shift[channel])
         return result
 
     def _channelled(self, images: Tensor) -> Tensor:
-        if self._channels == 3 and images.shape[1] == 1:
-            return images.expand(-1, 3, -1, -1)
-        if self._channels == 1 and images.shape[1] == 3:
+        channels = images.shape[-3]
+        if self._channels == 3 and channels == 1:
+            return images.expand(*images.shape[:-3], 3, -1, -1)
+        if self._channels == 1 and channels == 3:
             return F.rgb_to_grayscale(images)
         return images
 
 
 def _like(whole: Tensor, parts: Sequence[Tensor]) -> Sequence[Tensor]:
-    return whole.split([len(part) for part in parts])
+    """Views of (B, ...), one for each part: an image, or some of them."""
+    return whole.unbind() if parts[0].ndim == 3 else whole.split([len(part) for part in parts])
 
 
 def _chunk(images: Tensor) -> int:
@@ -127,16 +130,9 @@ def random_crop_flip(images: Tensor, size: int, generator: torch.Generator | Non
         windows = images.unfold(2, size, 1).unfold(3, size, 1)  # a view: (B, C, tops, lefts, size, size)
         crops = windows[torch.arange(len(images), device=images.device), :, top, left]
         return torch.where(mirrored.view(-1, 1, 1, 1), crops.flip(-1), crops)
-    corners = zip(images, top.tolist(), left.tolist(), strict=True)
-    views = [image[:, y : y + size, x : x + size] for image, y, x in corners]
-    return [_mirror(view) if flip else view for view, flip in zip(views, mirrored.tolist(), strict=True)]
-
-
-def _mirror(image: Tensor) -> Tensor:
-    """(C, H, W), stored as it is: channels last where they are."""
-    if image.stride(0) == 1:
-        return image.permute(1, 2, 0).flip(1).permute(2, 0, 1)
-    return image.flip(2)
+    places = zip(images, top.tolist(), left.tolist(), mirrored.tolist(), strict=True)
+    views = [(image.narrow(1, y, size).narrow(2, x, size), mirror) for image, y, x, mirror in places]
+    return [view.flip(2) if mirror else view for view, mirror in views]
 
 
 def center_crop(images: Tensor, size: int) -> Tensor:
