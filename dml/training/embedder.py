@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from dml import models
 from dml.data import augment as augmentations
+from dml.evaluation import embed
 from dml.training import checkpoint
 
 
@@ -42,13 +44,16 @@ class TrainedEmbedder:
                 f"expected uint8 images of shape (N, {', '.join(map(str, self._shape))}), "
                 f"got {images.dtype} of shape {images.shape}"
             )
-        out = []
+        if not len(images):
+            return np.empty((0, self._model.embedding_size), np.float32)
+        parts = (np.array(images[start : start + batch]) for start in range(0, len(images), batch))  # may be mapped
+        batches = (torch.from_numpy(part).permute(0, 3, 1, 2) for part in parts)
         with torch.inference_mode():
-            for start in range(0, len(images), batch):
-                chunk = torch.from_numpy(np.array(images[start : start + batch])).permute(0, 3, 1, 2)  # may be mapped
-                embedded = self._model(self._augment(chunk, training=False, generator=None)).float()
-                out.append(torch.nn.functional.normalize(embedded) if self._normalize else embedded)
-        return torch.cat(out).numpy() if out else np.empty((0, self._model.embedding_size), np.float32)
+            embedded = embed(self._embed_batch, batches, len(images))
+        return (torch.nn.functional.normalize(embedded) if self._normalize else embedded).numpy()
+
+    def _embed_batch(self, images: Tensor) -> Tensor:
+        return self._model(self._augment(images, training=False, generator=None))
 
 
 def _without_download(network: dict) -> dict:

@@ -164,15 +164,18 @@ class Training:
 
     def embed(self, rows: np.ndarray) -> Tensor:
         """Embeddings (m, D) float32 of images, in evaluation mode, in the order of `rows` (m,)."""
+        images = self.data.packed.images
+        parts = (rows[start : start + EMBEDDING_BATCH] for start in range(0, len(rows), EMBEDDING_BATCH))
+        batches_of = (torch.from_numpy(np.ascontiguousarray(images[part])).permute(0, 3, 1, 2) for part in parts)
         self.model.eval()
-        out = torch.empty(len(rows), self.spec.training["embedding_size"], device=self.device)
-        with torch.inference_mode(), self._autocast():
-            for start in range(0, len(rows), EMBEDDING_BATCH):
-                chunk = np.ascontiguousarray(self.data.packed.images[rows[start : start + EMBEDDING_BATCH]])
-                images = torch.from_numpy(chunk).permute(0, 3, 1, 2).to(self.device)
-                out[start : start + len(chunk)] = self.model(self._augment(images, training=False, generator=None))
+        with torch.inference_mode():
+            precision = self.spec.training["precision"]
+            out = evaluation.embed(self._embed_batch, batches_of, len(rows), self.device, precision)
         self.model.train()
         return out
+
+    def _embed_batch(self, images: Tensor) -> Tensor:
+        return self.model(self._augment(images, training=False, generator=None))
 
     def result(self) -> TrialResult:
         """What a finished trial leaves."""
@@ -260,12 +263,17 @@ class Training:
         return ["validation"] if self.spec.phase == "tune" else list(self.spec.evaluation["sets"])
 
     def _protocol(self, rows: np.ndarray) -> dict[str, Any]:
-        """Query and gallery masks (m,) and cameras (m,), where the split has them."""
+        """Query and gallery masks (m,) and cameras (m,), where the split is one of queries and a gallery.
+
+        Its validation classes, which are not divided so, ask among themselves, by the same rule of cameras.
+        """
+        if not (self.data.split["final"] == "query").any():
+            return {}
+        cameras = {"cameras": self.data.packed.index["camera"].to_numpy()[rows]}
         roles = self.data.split.set_index("index").loc[rows, "final"].to_numpy()
         if not (roles == "query").any():
-            return {}
-        cameras = self.data.packed.index["camera"].to_numpy()[rows]
-        return {"queries": roles == "query", "gallery": roles == "gallery", "cameras": cameras}
+            return cameras
+        return {"queries": roles == "query", "gallery": roles == "gallery", **cameras}
 
     def _leave(self) -> None:
         """What a finished trial leaves beside its result: weights that can be applied, and embeddings if asked for."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from dml.evaluation import evaluate
 from dml.training import checkpoint
 from dml.training.build import build_loss, build_miner
 from dml.training.data import open_data
@@ -48,6 +49,28 @@ def test_the_tuning_phase_sees_validation_classes_only(make_spec, data_root, tmp
     tested = set(fine[training.data.evaluation_rows("test")])
     assert not fitted & validated
     assert not (fitted | validated) & tested
+
+
+def test_queries_ask_the_gallery_and_no_image_of_their_own_camera(make_spec, data_root, tmp_path):
+    for phase, name in (("confirm", "test"), ("tune", "validation")):
+        spec = make_spec(phase=phase, evaluation={"metrics": ["recall@1", "map"], "sets": ["test"]})
+        training = Training(spec, data_root, tmp_path / phase)
+        data = training.data
+        cameras = np.arange(len(data.packed.index)) % 3
+        split = data.split.copy()
+        tested = split.index[split["final"] == "test"]
+        split.loc[tested, "final"] = np.where(np.arange(len(tested)) % 4 == 0, "query", "gallery")
+        packed = replace(data.packed, index=data.packed.index.assign(camera=cameras))
+        training.data = replace(data, packed=packed, split=split)
+        found = training.evaluate()
+
+        rows = training.data.evaluation_rows(name)
+        roles = split.set_index("index").loc[rows, "final"].to_numpy()
+        masks = {"queries": roles == "query", "gallery": roles == "gallery"} if phase == "confirm" else {}
+        x, y = training.embed(rows), data.labels("fine", rows)
+        expected = evaluate(x, y, ["recall@1", "map"], cameras=cameras[rows], **masks)
+        assert found == {f"{name}/fine/{metric}": value for metric, value in expected.items()}
+        assert found != {f"{name}/fine/{k}": v for k, v in evaluate(x, y, ["recall@1", "map"], **masks).items()}
 
 
 def test_batches_carry_observed_labels_alone(make_spec, data_root):
