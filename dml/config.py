@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from dml import discovery
+from dml._yaml_errors import explain
 from dml.types import Cell, Choice, LogUniform, Part, Space, Uniform
 
 
@@ -408,58 +409,7 @@ def load_study(path: Path | str) -> Study:
     try:
         return Study(**{**content, "name": path.stem})
     except ValidationError as error:
-        root = yaml.compose(text)
-        lines = [_explain(path, root, problem) for problem in error.errors()]
-        raise ConfigError("\n".join(dict.fromkeys(lines))) from None
-
-
-def _explain(path: Path, root: yaml.Node, problem: Any) -> str:
-    """One line for one of pydantic's problems."""
-    location = [part for part in problem["loc"] if not str(part).startswith("function-")]
-    key = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in location).lstrip(".") or "study"
-    message = problem["msg"].removeprefix("Value error, ")
-    if problem["type"] == "extra_forbidden":
-        message = f"unknown key{discovery.suggestion(str(location[-1]), _choices(location[:-1]))}"
-    elif problem["type"] == "missing":
-        message = "this key is missing"
-    elif problem["type"] != "value_error":
-        message += f", got {problem['input']!r}"
-    return f"{path}:{_line(root, location)}: {key}: {message}"
-
-
-def _choices(location: list[Any]) -> list[str]:
-    """The keys that the model at a location has."""
-    model: Any = Study
-    for part in location:
-        if isinstance(part, int):
-            continue
-        model = _models_in(model.model_fields[part].annotation)
-    return [name for name in model.model_fields if not (model is Study and name == "name")]
-
-
-def _models_in(annotation: Any) -> Any:
-    """The model class within an annotation such as `list[Annotated[LossSpec, ...]]`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    inner = (_models_in(argument) for argument in getattr(annotation, "__args__", ()))
-    return next((model for model in inner if model is not None), None)
-
-
-def _line(node: yaml.Node, location: list[Any]) -> int:
-    """The line in the file of the deepest part of a location that the file has."""
-    line = node.start_mark.line + 1
-    for part in location:
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                if key.value == str(part):
-                    line, node = key.start_mark.line + 1, value
-                    break
-            else:
-                return line
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            node = node.value[part]
-            line = node.start_mark.line + 1
-    return line
+        raise ConfigError(explain(path, text, Study, error)) from None
 
 
 def _ends(space: Space) -> tuple[Any, ...]:
