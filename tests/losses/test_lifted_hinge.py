@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dml.losses import build, geodesic
+from dml.losses import geodesic
 from dml.losses.lifted_hinge import LiftedHinge
 
 
@@ -56,59 +56,3 @@ def test_hard_negatives_raise_the_loss():
     x, y = torch.randn(64, 6, generator=g), torch.arange(16).repeat_interleave(4)
     none, expanded, loop = (LiftedHinge(synthesis=s)(x, y).item() for s in ("none", "embedding_expansion", "loop"))
     assert none < expanded < loop
-
-
-@pytest.mark.parametrize("synthesis", ["none", "loop", "loop_linear", "embedding_expansion"])
-@pytest.mark.parametrize(
-    "labels",
-    [[0] * 6, [0, 1, 2, 3, 4, 5], [0, 0, 1, 2, 3, 4], [3], []],
-    ids=["one", "apart", "pair", "sample", "empty"],
-)
-def test_nothing_to_compare(synthesis, labels):
-    """0, attached: unless there is a negative for the only pair, which single samples are without synthesis."""
-    x = torch.randn(len(labels), 5, generator=torch.Generator().manual_seed(0), requires_grad=True)
-    loss = build("lifted_hinge", synthesis=synthesis)
-    value = loss(x, torch.tensor(labels, dtype=torch.int64))
-    assert value.isfinite()
-    assert (value > 0) == (synthesis == "none" and labels == [0, 0, 1, 2, 3, 4])
-    value.backward()
-    assert x.grad.isfinite().all()
-    assert loss.last["active_share"] == (value > 0)
-
-
-@pytest.mark.parametrize("synthesis", ["none", "loop", "loop_linear", "embedding_expansion"])
-def test_low_precision(synthesis):
-    """bfloat16 embeddings, or autocast: computed in float32 from what came."""
-    x = torch.randn(32, 16, generator=torch.Generator().manual_seed(0)).bfloat16()
-    y = torch.arange(8).repeat(4)
-    loss = LiftedHinge(synthesis=synthesis)
-    exact = loss(x.double(), y)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        for rough in (loss(x, y), loss(x.float(), y)):
-            assert rough.dtype == torch.float32
-            torch.testing.assert_close(rough.double(), exact, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("synthesis", ["none", "loop", "loop_linear", "embedding_expansion"])
-def test_order_of_the_classes_does_not_matter(synthesis):
-    """Within a class it does, where there are more than two: the order says who is paired with whom."""
-    g = torch.Generator().manual_seed(0)
-    x, y = torch.randn(12, 5, generator=g, dtype=torch.float64), torch.arange(6).repeat_interleave(2)
-    order = torch.randperm(12, generator=g)
-    loss = LiftedHinge(synthesis=synthesis)
-    torch.testing.assert_close(loss(x, y), loss(x[order], y[order]))
-
-
-def test_tuples_are_ignored():
-    x, y = torch.randn(8, 4, generator=torch.Generator().manual_seed(0)), torch.arange(4).repeat(2)
-    tuples = tuple(torch.tensor([k]) for k in (0, 4, 1))
-    assert not LiftedHinge.uses_tuples
-    assert LiftedHinge()(x, y, tuples) == LiftedHinge()(x, y)
-
-
-@pytest.mark.parametrize("settings", [{"margin": -0.1}, {"margin": float("nan")}, {"synthesis": "x"}, {"points": 0}])
-def test_refuses(settings):
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        LiftedHinge(**settings)
-    with pytest.raises(ValueError, match="normalize"):
-        LiftedHinge(synthesis="loop", normalize=False)

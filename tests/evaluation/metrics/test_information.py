@@ -1,0 +1,41 @@
+"""NMI and AMI, which differ in nothing but the adjustment for chance, against scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
+
+from dml.evaluation.clustering import contingency
+from dml.evaluation.metrics.ami import Ami
+from dml.evaluation.metrics.nmi import Nmi
+
+pytestmark = pytest.mark.parametrize(
+    "metric, reference", [(Nmi, normalized_mutual_info_score), (Ami, adjusted_mutual_info_score)], ids=["nmi", "ami"]
+)
+
+
+@pytest.mark.parametrize("average", ["arithmetic", "geometric"])
+@pytest.mark.parametrize("clusters", [1, 2, 9, 60])
+@pytest.mark.parametrize("classes", [1, 9, 60])
+def test_against_scikit_learn(metric, reference, average, classes, clusters):
+    rng = np.random.default_rng(classes * 100 + clusters)
+    y = rng.integers(classes, size=120)
+    for c in (rng.integers(clusters, size=120), np.where(rng.random(120) < 0.7, y, rng.integers(clusters, size=120))):
+        assert metric(average)(contingency(y, c)) == pytest.approx(reference(y, c, average_method=average), abs=1e-9)
+
+
+def test_a_class_and_a_cluster_of_more_than_half(metric, reference):
+    y, c = np.arange(120) < 100, np.arange(120) % 10 < 9
+    assert metric()(contingency(y, c)) == pytest.approx(reference(y, c), abs=1e-9)
+
+
+def test_extremes(metric, reference):
+    y = np.arange(30) // 5
+    for c in (7 - y, 0 * y):
+        assert metric()(contingency(y, c)) == pytest.approx(reference(y, c), abs=1e-12)
+    assert metric()(contingency(0 * y, 0 * y)) == 1
+    assert metric().clusters(6) == 6
+
+
+def test_error(metric, reference):
+    with pytest.raises(ValueError, match="'arithmetic' or 'geometric'"):
+        metric("harmonic")
