@@ -9,7 +9,9 @@ from dml.evaluation.metrics.ami import Ami
 from dml.evaluation.metrics.nmi import Nmi
 
 pytestmark = pytest.mark.parametrize(
-    "metric, reference", [(Nmi, normalized_mutual_info_score), (Ami, adjusted_mutual_info_score)], ids=["nmi", "ami"]
+    ("metric", "reference"),
+    [(Nmi, normalized_mutual_info_score), (Ami, adjusted_mutual_info_score)],
+    ids=["nmi", "ami"],
 )
 
 
