@@ -1,8 +1,13 @@
-"""Float64 distances from some rows to the whole gallery, and their order: what decides where float32 cannot."""
+"""Float64 distances from some rows to the whole gallery, and their order: what decides where float32 cannot.
+
+As matrix products, which lose what two near points have in common: where two distances are nearer to each other than a
+product can tell, both are computed again from the differences of the vectors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -50,6 +55,53 @@ class ExactDistances:
         if len(copies):
             out[:, copies] = out[:, originals]
         return out
+
+    @cached_property
+    def tolerance(self) -> float:
+        """Two of these distances farther apart than this are in the true order. See `Vectors.tolerance`."""
+        vectors = self.vectors
+        step = max(1, CHUNK // vectors.given.shape[1])
+        parts = (slice(start, start + step) for start in range(0, len(vectors), step))
+        largest = max(float((vectors.double(part) - vectors.origin).square().sum(1).max()) for part in parts)
+        return 16.0 * 2.0**-53 * (vectors.given.shape[1] ** 0.5 + 4) * largest
+
+    def order(self, rows: Tensor, distances: Tensor | None = None) -> Tensor:
+        """For each of `rows` the whole gallery's places by (distance, index), int64 (b, m).
+
+        `distances` are theirs, where they have been computed already.
+        """
+        distances, order = (self(rows) if distances is None else distances).sort(dim=1, stable=True)
+        gaps = distances.diff(dim=1)
+        doubtful = ((gaps > 0) & (gaps <= self.tolerance)).any(1).nonzero()[:, 0]  # equal ones are in order already
+        if len(doubtful):
+            order[doubtful] = self.settle(rows[doubtful], distances[doubtful], order[doubtful], self.tolerance)
+        return order
+
+    def settle(self, rows: Tensor, distances: Tensor, found: Tensor, tolerance: float) -> Tensor:
+        """`found` (b, k) with each run of near ties sorted by (distance from the differences, index).
+
+        Parameters
+        ----------
+        rows : int64 (b,), of `vectors`.
+        distances : (b, k), ascending.
+        found : int64 (b, k), places in the gallery, -1 for none; changed in place.
+        tolerance : two distances no farther apart than this are near ties.
+        """
+        apart = distances.diff(dim=1) > tolerance
+        tied = torch.zeros_like(found, dtype=torch.bool)
+        tied[:, 1:] |= ~apart
+        tied[:, :-1] |= ~apart
+        row, column = (tied & (found >= 0)).nonzero(as_tuple=True)
+        if len(row) == 0:
+            return found
+        run = torch.zeros_like(found)
+        run[:, 1:] = apart.cumsum(1)
+        candidate = found[row, column]
+        exact = self.vectors.exact(rows[row], self.gallery[candidate])
+        keys = (candidate, exact, run[row, column], row)
+        order = np.lexsort([key.cpu().numpy() for key in keys])
+        found[row, column] = candidate[torch.from_numpy(order).to(candidate.device)]
+        return found
 
     def quick(self, rows: Tensor) -> Tensor:
         """The same in float32, within `vectors.tolerance` of the true differences."""

@@ -2,7 +2,7 @@
 
 In float32 first, where a query has few relevant rows: a rank is certain where no other distance is within the
 tolerance, and else the rows within it are compared by their exact distances. In float64 where that would be more work:
-there only equal distances need more, an order of the whole row.
+there only what a product cannot tell apart needs more, an order of the whole row.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ class Ranks:
                 return rank
             self._measure(quick=False)
             own = self._distances.gather(1, place)
-        rank, equal = _below(self._distances, own, own, inside)
-        tied = (inside & (equal > 1)).any(1).nonzero()[:, 0]
+        tolerance = self._source.tolerance
+        rank, close = _below(self._distances, own - tolerance, own + tolerance, inside)
+        tied = (inside & (close > 1)).any(1).nonzero()[:, 0]
         if len(tied):
-            order = self._distances[tied].sort(dim=1, stable=True).indices
+            order = self._source.order(self._rows[tied], self._distances[tied])
             ranks = torch.arange(order.shape[1], device=order.device).expand_as(order)
             rank[tied] = torch.empty_like(order).scatter_(1, order, ranks).gather(1, place[tied])
         return rank

@@ -2,9 +2,10 @@
 
 Candidates come from a float32 search (`_search.py`), a few more than asked for. Where two neighbours in that order are
 nearer to each other in distance than float32 can tell, both distances are computed again in float64 from the vectors as
-given, and ties are broken by index. Where the doubt reaches past the last candidate, the row is ranked as a whole in
-float64. So the backends agree, and duplicates (whose float64 distances are the same bits) stand in index order, however
-many. What is left to rounding: points that are no duplicates and whose distances agree to about 15 digits.
+given, and ties are broken by index. Where the doubt reaches past the last candidate, more are asked for, and at last
+the row is ranked as a whole in float64. So the backends agree, and duplicates (whose float64 distances are the same
+bits) stand in index order, however many. What is left to rounding: points that are no duplicates and whose distances
+agree to about 15 digits.
 
 Approximate search (an inverted file) skips the second and third step for what it did not find.
 """
@@ -13,8 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-import torch
 from torch import Tensor
 
 from dml.evaluation import _search
@@ -23,6 +22,7 @@ from dml.evaluation._ranks import Ranks
 from dml.evaluation._vectors import CHUNK, Vectors
 from dml.evaluation.relevance import Hits, Relevance
 
+WIDER = 8  # times as many candidates where those do not reach past a tie
 SPARE = 4  # candidates beyond those asked for, so that a tie at the boundary is seen
 QUICK_MOST = 64  # relevant rows a query, on average, that are ranked by float32 first
 SCAN_FROM = 2048  # from this many neighbours on, whole rows are sorted
@@ -59,7 +59,8 @@ class Neighbours:
         m = len(self.gallery)
         if not self.approximate and (k is None or k + SPARE >= min(m, SCAN_FROM)):
             quick = m >= SCAN_FROM and all(level.positives.mean() <= QUICK_MOST for level in levels.values())
-            for block in self._slices(max(1, min(1024, 8 * CHUNK // m))):
+            largest = max((int(level.largest) for level in levels.values()), default=1)
+            for block in self._slices(max(1, min(1024, 8 * CHUNK // m, CHUNK // largest))):
                 ranks = Ranks(self._exact, self.queries[block], quick)
                 yield block, {name: level.hits_in_all(block, ranks) for name, level in levels.items()}
         else:
@@ -75,7 +76,7 @@ class Neighbours:
         wanted = min(k, m)
         if wanted + SPARE >= min(m, SCAN_FROM) and not self.approximate:
             for block in self._slices(max(1, CHUNK // m)):
-                yield block, self._scan(self.queries[block], wanted)
+                yield block, self._exact.order(self.queries[block])[:, :wanted]
             return
         working = self.vectors.working if self._all else self.vectors.working[self.gallery]
         asked = min(wanted + SPARE, m)
@@ -85,42 +86,27 @@ class Neighbours:
             squares = self.vectors.squares[self.gallery]
             search = _search.search(working, squares, _search.choose(self.backend, self.vectors.device, asked))
         for block in self._slices(min(8192, max(64, CHUNK // asked))):
-            rows = self.queries[block]
-            distances, found = search(self.vectors.working[rows], asked)
-            found = self._in_order(rows, distances, found)
-            if not self.approximate and asked < m:
-                doubtful = self._doubtful(distances, wanted)
-                step = max(1, CHUNK // m)
-                for part in (doubtful[start : start + step] for start in range(0, len(doubtful), step)):
-                    found[part, :wanted] = self._scan(rows[part], wanted)
-            yield block, found[:, :wanted]
+            yield block, self._nearest(search, self.queries[block], wanted, asked)
+
+    def _nearest(self, search: _search.Search, rows: Tensor, wanted: int, asked: int) -> Tensor:
+        """The places of the `wanted` nearest of each of `rows`, int64 (b, wanted), by a search for `asked`."""
+        m = len(self.gallery)
+        distances, found = search(self.vectors.working[rows], asked)
+        found = self._exact.settle(rows, distances, found, self.vectors.tolerance)
+        if self.approximate or asked >= m:
+            return found[:, :wanted]
+        doubtful, wider = self._doubtful(distances, wanted), min(m, WIDER * asked)
+        search_again = wider < SCAN_FROM
+        size = max(64, CHUNK // wider) if search_again else max(16, CHUNK // m)
+        for part in doubtful.split(size) if len(doubtful) else ():
+            again = self._nearest(search, rows[part], wanted, wider) if search_again else self._exact.order(rows[part])
+            found[part, :wanted] = again[:, :wanted]
+        return found[:, :wanted]
 
     def _slices(self, size: int) -> Iterator[slice]:
         return (slice(start, start + size) for start in range(0, len(self.queries), size))
-
-    def _in_order(self, rows: Tensor, distances: Tensor, found: Tensor) -> Tensor:
-        """`found` with each run of near ties sorted by (float64 distance, index)."""
-        apart = distances.diff(dim=1) > self.vectors.tolerance
-        tied = torch.zeros_like(found, dtype=torch.bool)
-        tied[:, 1:] |= ~apart
-        tied[:, :-1] |= ~apart
-        row, column = (tied & (found >= 0)).nonzero(as_tuple=True)
-        if len(row) == 0:
-            return found
-        run = torch.zeros_like(found)
-        run[:, 1:] = apart.cumsum(1)
-        candidate = found[row, column]
-        exact = self.vectors.exact(rows[row], self.gallery[candidate])
-        keys = (candidate, exact, run[row, column], row)
-        order = np.lexsort([key.cpu().numpy() for key in keys])
-        found[row, column] = candidate[torch.from_numpy(order).to(candidate.device)]
-        return found
 
     def _doubtful(self, distances: Tensor, wanted: int) -> Tensor:
         """Rows, int64, whose first `wanted` candidates may lack one that was not found."""
         clear = (distances[:, wanted - 1 :].diff(dim=1) > self.vectors.tolerance).any(1)
         return (~clear).nonzero()[:, 0]
-
-    def _scan(self, rows: Tensor, k: int) -> Tensor:
-        """The k nearest of each of `rows` among the whole gallery, by (float64 distance, index)."""
-        return self._exact(rows).sort(dim=1, stable=True).indices[:, :k]

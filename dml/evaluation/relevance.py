@@ -48,6 +48,7 @@ class Relevance:
         members = labels[gallery]
         self._members = torch.from_numpy(np.argsort(members, kind="stable"))
         self._sizes = torch.from_numpy(np.bincount(members, minlength=int(labels.max()) + 1))
+        self.largest = max(1, int(self._sizes.max()))  # rows of a class in the gallery, at most
         self._labels, self._cameras = torch.from_numpy(labels), None if cameras is None else torch.from_numpy(cameras)
         self._queries, self._gallery = torch.from_numpy(queries), torch.from_numpy(gallery)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from dml.evaluation import Vectors, _search, ranking
+from dml.evaluation import Vectors, _search, evaluate, ranking
 from dml.evaluation._exact import ExactDistances
 from dml.evaluation._ranks import Ranks
 from dml.evaluation.ranking import Neighbours
@@ -64,13 +64,50 @@ def test_all_the_same_is_index_order(backend):
     np.testing.assert_array_equal(order(x, 4, backend), np.tile(np.arange(4), (200, 1)))
 
 
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("spread", [3e-8, 1e-6])
+@pytest.mark.parametrize("n", [600, 2400])
+def test_groups_of_near_duplicates(n, spread, normalize):
+    """More of them than spare candidates, and nearer to each other than a float64 product can tell."""
+    rng = np.random.default_rng(0)
+    centres = np.repeat(rng.normal(size=(n // 6, 32)), 6, axis=0)
+    x = (centres * (1 + spread * rng.normal(size=centres.shape))).astype(np.float32)
+    labels = rng.integers(3, size=n)
+    wide = x.astype(np.longdouble)
+    if normalize:
+        wide /= np.sqrt((wide**2).sum(1, keepdims=True))
+    group = np.arange(n).reshape(-1, 6).repeat(6, axis=0)  # the nearest are of the same six
+    distances = ((wide[:, None] - wide[group]) ** 2).sum(2).astype(np.float64)
+    distances[group == np.arange(n)[:, None]] = np.inf
+    nearest = np.take_along_axis(group, np.lexsort((group, distances), axis=1)[:, :1], axis=1)[:, 0]
+    for metrics in (["recall@1"], ["recall@1", "map"]):
+        found = evaluate(x, labels, metrics, normalize=normalize, keep="return").per_query["recall@1"]
+        np.testing.assert_array_equal(found, labels[nearest] == labels)
+
+
+def test_ties_do_not_change_another_levels_ranks():
+    """Both levels are ranked by the same distances, whatever is settled at the first."""
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.normal(size=(40, 6)), 5, axis=0).astype(np.float32)
+    labels = {"fine": rng.integers(8, size=200), "coarse": rng.integers(2, size=200)}
+    both = evaluate(x, labels, ["map"])
+    assert both == {f"{level}/map": evaluate(x, labels[level], ["map"])["map"] for level in labels}
+
+
+def test_more_candidates_are_asked_for_before_a_whole_row(monkeypatch):
+    """Groups of 20 duplicates need no order of the whole gallery."""
+    monkeypatch.setattr(ExactDistances, "order", lambda *_: pytest.fail("no row needs the whole ranking"))
+    x = np.repeat(np.random.default_rng(0).normal(size=(120, 16)), 20, axis=0).astype(np.float32)
+    assert (order(x, 5, "torch") == 20 * (np.arange(2400)[:, None] // 20) + np.arange(5)).all()
+
+
 def test_only_duplicates_and_near_ties_are_computed_again(monkeypatch):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(500, 64)).astype(np.float32)
     asked = []
     exact = Vectors.exact
     monkeypatch.setattr(Vectors, "exact", lambda self, a, b: asked.append(len(a)) or exact(self, a, b))
-    monkeypatch.setattr(Neighbours, "_scan", lambda *_: pytest.fail("no row needs the whole ranking"))
+    monkeypatch.setattr(ExactDistances, "order", lambda *_: pytest.fail("no row needs the whole ranking"))
     order(x, 5, "torch")
     assert sum(asked) < 500 * 5 * 0.05
 
