@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 
 from dml import discovery
-from dml.evaluation._vectors import Vectors, codes
+from dml.evaluation._vectors import Vectors, codes, host_array
 from dml.evaluation.clustering import contingency, kmeans
 from dml.evaluation.ranking import Neighbours
 from dml.evaluation.relevance import Relevance
@@ -96,6 +96,7 @@ def evaluate(
     ------
     ValueError : an unknown metric, backend or average; wrong shapes; no rows; NaN embeddings (which rows).
     """
+    _check_options(metrics, clusters, keep, approximate, backend)
     parts = {name: _metric(name, {"average": nmi_average, "over_clustering": over_clustering}) for name in metrics}
     vectors = Vectors(embeddings, normalize, device)
     n = len(vectors)
@@ -126,7 +127,7 @@ def evaluate(
             deepest = _depth(retrieval, relevance)
             scores["approximate_recall"] = _overlap(neighbours, deepest or 1, backend, seed)
         if keep is not None:
-            raw = {level: np.asarray(torch.as_tensor(given).cpu()) for level, given in levels.items()}
+            raw = {level: host_array(given) for level, given in levels.items()}
             frames = [
                 pd.DataFrame({"level": level, "index": asking, "label": raw[level][asking], **values[level]})
                 for level in levels
@@ -145,12 +146,26 @@ def evaluate(
             for k in clusters if clusters is not None and listed else [usual]:
                 if k > n:
                     warnings.warn(f"{name}: {k} clusters of {n} samples: each is its own cluster", stacklevel=2)
-                k = min(k, n)
                 if k not in partitions:
                     partitions[k] = kmeans(vectors, k, restarts=restarts, seed=seed, backend=backend)
                 value = part(contingency(values_of, partitions[k]))
                 scores[key(level, f"{name}@{k}" if listed else name)] = value
     return scores
+
+
+def _check_options(metrics: Any, clusters: Any, keep: Any, approximate: bool, backend: str) -> None:
+    """What would else be found wrong after the work, or not at all."""
+    if isinstance(metrics, str):
+        raise ValueError(f"metrics: expected a list of names, got {metrics!r}")
+    listed = isinstance(clusters, Sequence) and len(clusters) > 0
+    if clusters is not None and not (listed and all(isinstance(k, int | np.integer) and k >= 1 for k in clusters)):
+        raise ValueError(f"clusters: expected a list of whole numbers of at least 1, got {clusters!r}")
+    if not (keep is None or isinstance(keep, str | Path)):
+        raise ValueError(f'keep: expected "return" or a path, got {keep!r}')
+    if keep not in (None, "return") and not Path(keep).parent.is_dir():
+        raise ValueError(f"keep: there is no folder {Path(keep).parent}")
+    if approximate and backend == "torch":
+        raise ValueError("approximate: an inverted file is faiss'; backend 'torch' has none. Choices: auto, faiss")
 
 
 def _metric(name: str, options: Mapping[str, Any]) -> Any:
@@ -165,7 +180,7 @@ def _metric(name: str, options: Mapping[str, Any]) -> Any:
 def _cameras(cameras: Any, n: int) -> np.ndarray:
     """Codes of cameras, int64 (n,); each unknown one (negative) is a camera of its own."""
     known = codes(cameras, n, "cameras")
-    unknown = np.asarray(torch.as_tensor(cameras).cpu()) < 0
+    unknown = host_array(cameras) < 0
     return np.where(unknown, known.max() + 1 + np.arange(n), known)
 
 
@@ -173,7 +188,7 @@ def _rows(mask: Any, n: int, what: str) -> np.ndarray:
     """The rows of a bool mask (n,), int64; all where there is none."""
     if mask is None:
         return np.arange(n)
-    array = np.asarray(torch.as_tensor(mask).cpu())
+    array = host_array(mask)
     if array.dtype != bool or array.shape != (n,):
         raise ValueError(f"{what}: expected bool ({n},), got {array.dtype} {array.shape}")
     if not array.any():
@@ -209,7 +224,7 @@ def _retrieve(
 
 
 def _overlap(neighbours: Neighbours, k: int, backend: str, seed: int) -> float:
-    """Which share of the exact neighbours of some queries an approximate search finds."""
+    """Which share of the exact neighbours of some queries, but for themselves, an approximate search finds."""
     draw = torch.Generator().manual_seed(seed)
     some = torch.randperm(len(neighbours.queries), generator=draw)[:SAMPLE].sort().values
     rows = neighbours.queries[some.to(neighbours.queries.device)]
@@ -217,5 +232,8 @@ def _overlap(neighbours: Neighbours, k: int, backend: str, seed: int) -> float:
     for approximate in (False, True):
         search = Neighbours(neighbours.vectors, rows, neighbours.gallery, backend, approximate, neighbours.seed)
         found.append(torch.cat([order for _, order in search.blocks(k)]).cpu().numpy())
-    exact, near = found
-    return float(np.mean([np.isin(a, b).mean() for a, b in zip(exact, near, strict=True)]))
+    own = torch.searchsorted(neighbours.gallery, rows).cpu().numpy()  # nobody's neighbour, if it is there at all
+    at = neighbours.gallery.cpu().numpy()[np.minimum(own, len(neighbours.gallery) - 1)]
+    own = np.where(at == rows.cpu().numpy(), own, -1)
+    shares = [np.isin(a[a != i], b).mean() for a, b, i in zip(*found, own, strict=True) if (a != i).any()]
+    return float(np.mean(shares)) if shares else np.nan

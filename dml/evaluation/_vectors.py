@@ -30,11 +30,14 @@ class Vectors:
     """
 
     def __init__(self, embeddings: Any, normalize: bool = True, device: torch.device | str | None = None) -> None:
-        given = torch.as_tensor(embeddings).detach()
-        if given.ndim != 2 or not given.is_floating_point():
+        given = embeddings.detach() if isinstance(embeddings, Tensor) else np.ascontiguousarray(embeddings)
+        floats = given.is_floating_point() if isinstance(given, Tensor) else given.dtype.kind == "f"
+        if given.ndim != 2 or not floats:
             raise ValueError(f"embeddings: expected floats (n, D), got {given.dtype} {tuple(given.shape)}")
         if given.shape[0] == 0 or given.shape[1] == 0:
             raise ValueError(f"embeddings: expected at least one row and one column, got {tuple(given.shape)}")
+        if isinstance(given, np.ndarray):
+            given = torch.from_numpy(given if given.flags.writeable else given.copy())
         self.given = given.to(device=device, dtype=torch.float32).contiguous()
         self.normalize = normalize
         self.scale: Tensor | None = None
@@ -98,6 +101,11 @@ class Vectors:
         return chosen if self.scale is None else chosen * self.scale[rows][:, None]
 
 
+def host_array(values: Any) -> np.ndarray:
+    """A tensor, a list, a Series or an array as an array in host memory."""
+    return values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+
+
 def codes(labels: Any, n: int, what: str) -> np.ndarray:
     """Labels, int64 (n,), as consecutive codes from 0.
 
@@ -105,7 +113,7 @@ def codes(labels: Any, n: int, what: str) -> np.ndarray:
     ------
     ValueError : not n integers.
     """
-    array = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    array = host_array(labels)
     if array.shape != (n,) or array.dtype.kind not in "iu":
         raise ValueError(f"{what}: expected integers ({n},), got {array.dtype} {array.shape}")
     return np.unique(array, return_inverse=True)[1].astype(np.int64).reshape(-1)

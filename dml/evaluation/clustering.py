@@ -7,6 +7,7 @@ one. As many clusters as points, or more: every point is its own, and nothing is
 
 from __future__ import annotations
 
+import heapq
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ def kmeans(vectors: Vectors, k: int, *, restarts: int = 1, seed: int = 0, backen
 def _faiss(vectors: Vectors, k: int, restarts: int, seed: int) -> np.ndarray:
     import faiss
 
-    points = vectors.working.cpu().numpy()
+    points = _in_range(vectors).cpu().numpy()
     on_gpu = vectors.device.type == "cuda" and hasattr(faiss, "StandardGpuResources")
     model = faiss.Kmeans(
         points.shape[1],
@@ -59,7 +60,7 @@ def _faiss(vectors: Vectors, k: int, restarts: int, seed: int) -> np.ndarray:
 
 def _lloyd(vectors: Vectors, k: int, draw: torch.Generator) -> tuple[Tensor, float]:
     """Lloyd's iterations in torch: the cluster of every row, int64 (n,), and the sum of squared distances."""
-    points = vectors.working
+    points = _in_range(vectors)
     start = torch.randperm(len(points), generator=draw)[:k]
     centres = points[start.to(points.device)]
     cluster, cost = _assign(points, centres)
@@ -67,6 +68,14 @@ def _lloyd(vectors: Vectors, k: int, draw: torch.Generator) -> tuple[Tensor, flo
         centres = _centres(points, cluster, k, vectors.normalize)
         cluster, cost = _assign(points, centres)
     return cluster, cost
+
+
+def _in_range(vectors: Vectors) -> Tensor:
+    """The points, float32 (n, D), divided by a power of two where their squares would be beyond float32."""
+    largest = float(vectors.working.abs().max())
+    if 1e-12 < largest < 1e12 or largest == 0:
+        return vectors.working
+    return vectors.working / 2.0 ** round(np.log2(largest))
 
 
 def _assign(points: Tensor, centres: Tensor) -> tuple[Tensor, float]:
@@ -85,15 +94,17 @@ def _centres(points: Tensor, cluster: Tensor, k: int, spherical: bool) -> Tensor
     sizes = cluster.bincount(minlength=k)
     sums = torch.segment_reduce(points[order], "sum", lengths=sizes, axis=0)
     centres = sums / sizes.clamp(min=1)[:, None]
-    counts = sizes.tolist()
+    push = torch.ones_like(centres[0]) / 1024
+    push[::2] *= -1
+    heap = [(-size, cluster) for cluster, size in enumerate(sizes.tolist())]
+    heapq.heapify(heap)
     for empty in (sizes == 0).nonzero()[:, 0].tolist():
-        largest = max(range(k), key=counts.__getitem__)
-        push = torch.ones_like(centres[0])
-        push[::2] = -1
-        centres[empty] = centres[largest] * (1 + push / 1024)
-        centres[largest] = centres[largest] * (1 - push / 1024)
-        counts[empty] = counts[largest] // 2
-        counts[largest] -= counts[empty]
+        size, largest = heap[0]
+        centres[empty] = centres[largest] * (1 + push)
+        centres[largest] = centres[largest] * (1 - push)
+        half = -size // 2
+        heapq.heapreplace(heap, (size + half, largest))
+        heapq.heappush(heap, (-half, empty))
     return torch.nn.functional.normalize(centres) if spherical else centres
 
 

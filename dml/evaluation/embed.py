@@ -54,16 +54,17 @@ class Embedder:
         """
         if self.filled + len(images) > self.count:
             raise ValueError(f"embed: {self.filled + len(images)} rows, expected {self.count} in all")
-        was_training = isinstance(self.model, torch.nn.Module) and self.model.training
-        if isinstance(self.model, torch.nn.Module) and was_training:
-            self.model.eval()
+        modules = list(self.model.modules()) if isinstance(self.model, torch.nn.Module) else []
+        modes = [module.training for module in modules]  # each its own: a batch norm may be frozen
+        for module in modules:
+            module.training = False
         try:
             kind = PRECISIONS[self.precision]
             with torch.autocast(self.device.type, dtype=kind, enabled=kind is not None):
                 result = self.model(images.to(self.device, non_blocking=True))
         finally:
-            if isinstance(self.model, torch.nn.Module) and was_training:
-                self.model.train()
+            for module, mode in zip(modules, modes, strict=True):
+                module.training = mode
         if result.ndim != 2 or len(result) != len(images):
             raise ValueError(f"embed: expected ({len(images)}, D) from the model, got {tuple(result.shape)}")
         if self._array is None:

@@ -81,6 +81,16 @@ def test_more_clusters_than_different_points(backend, k):
     assert all(len(set(found[i : i + 10])) == 1 for i in (0, 10, 20))
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("size", [1e-25, 1e19, 1e30])
+def test_embeddings_whose_squares_float32_cannot_hold(backend, size):
+    rng = np.random.default_rng(0)
+    labels = np.arange(200) % 4
+    x = ((np.eye(4, 8)[labels] * 20 + rng.normal(size=(200, 8))) * size).astype(np.float32)
+    found = kmeans(Vectors(x, normalize=False), 4, restarts=5, backend=backend)
+    assert len({(a, b) for a, b in zip(labels, found, strict=True)}) == 4
+
+
 def test_as_many_clusters_as_points_are_the_points():
     x, _ = blobs(30)
     for k in (30, 31):

@@ -30,6 +30,20 @@ def test_the_model_is_left_in_its_mode_and_its_statistics_alone():
     torch.testing.assert_close(model[2].running_mean, before)
 
 
+def test_parts_in_another_mode_than_the_model_are_left_in_it():
+    images = torch.randn(8, 3, 2, 2)
+    frozen = network().train()
+    frozen[2].eval()
+    embed(frozen, images.split(4), 8)
+    assert (frozen.training, frozen[2].training) == (True, False)
+    learning = network().eval()
+    learning[2].train()
+    before = learning[2].running_mean.clone()
+    embed(learning, images.split(4), 8)
+    assert (learning.training, learning[2].training) == (False, True)
+    torch.testing.assert_close(learning[2].running_mean, before)
+
+
 def test_the_array_is_used_again():
     embedder = Embedder(network(), 4)
     embedder.add(torch.ones(4, 3, 2, 2))

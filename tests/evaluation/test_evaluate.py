@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 import torch
 
-from dml.evaluation import evaluate, per_class
+from dml.evaluation import Vectors, evaluate, per_class
+from dml.evaluation.ranking import Neighbours
 
 RETRIEVAL = ["recall@1", "recall@3", "precision@1", "precision@4", "map@r", "map"]
 
@@ -175,6 +176,42 @@ def test_more_clusters_than_samples_is_said(case):
         evaluate(x, labels, ["nmi+"], over_clustering=100)
 
 
+def test_numbers_of_clusters_keep_their_names(case):
+    x, labels = case(0)
+    with pytest.warns(UserWarning, match="clusters of 120 samples"):
+        scores = evaluate(x, labels, ["nmi"], clusters=[200, 300, 5])
+    assert set(scores) == {"nmi@200", "nmi@300", "nmi@5"}
+
+
+def test_what_is_no_tensor(case):
+    """Read-only, reversed, a data frame, a series: as NumPy takes them."""
+    x, labels = case(0)
+    x = x + np.random.default_rng(1).normal(size=x.shape).astype(np.float32)  # no ties, which the order would decide
+    expected = evaluate(x, labels, ["recall@1"])
+    mapped = x.copy()
+    mapped.flags.writeable = False
+    for given, classes in ((mapped, labels), (x[::-1], labels[::-1]), (pd.DataFrame(x), pd.Series(labels))):
+        found = evaluate(given, classes, ["recall@1"], keep="return")
+        assert found == expected
+        assert sorted(found.per_query["label"]) == sorted(labels)
+
+
+def test_the_share_an_approximate_search_finds_leaves_out_the_query():
+    """Its reported share is that of the others found, by their definition, over all queries."""
+    pytest.importorskip("faiss")
+    x = np.random.default_rng(0).normal(size=(900, 32)).astype(np.float32)
+    everyone = torch.arange(900)
+    found = {}
+    for approximate in (False, True):
+        blocks = Neighbours(Vectors(x), everyone, everyone, approximate=approximate).blocks(2)
+        found[approximate] = torch.cat([order for _, order in blocks]).numpy()
+    others = [set(a) - {i} for i, a in enumerate(found[False])]
+    expected = np.mean([other <= set(b) for other, b in zip(others, found[True], strict=True)])
+    assert expected < 0.9
+    reported = evaluate(x, np.arange(900) // 2, ["recall@1"], approximate=True)["approximate_recall"]
+    assert reported == pytest.approx(expected)
+
+
 def test_approximate_says_what_it_lost():
     pytest.importorskip("faiss")
     rng = np.random.default_rng(0)
@@ -193,6 +230,13 @@ def test_approximate_says_what_it_lost():
     ("change", "message"),
     [
         ({"embeddings": np.zeros((0, 3), np.float32), "labels": np.zeros(0, int)}, "at least one row"),
+        ({"metrics": "recall@1"}, "expected a list of names, got 'recall@1'"),
+        ({"clusters": 5}, "clusters: expected a list of whole numbers"),
+        ({"clusters": [2.5]}, "clusters: expected a list of whole numbers"),
+        ({"keep": True}, "keep: expected"),
+        ({"keep": "nowhere/scores.parquet"}, "there is no folder nowhere"),
+        ({"approximate": True, "backend": "torch"}, "Choices: auto, faiss"),
+        ({"embeddings": [["a"]]}, "expected floats"),
         ({"embeddings": np.zeros(4, np.float32)}, r"expected floats \(n, D\)"),
         ({"embeddings": np.zeros((4, 3), int)}, "expected floats"),
         ({"labels": np.zeros(3, int)}, r"expected integers \(4,\)"),

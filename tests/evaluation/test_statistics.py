@@ -57,11 +57,29 @@ def test_the_bootstrap_rejects_a_true_null_as_often_as_it_says():
     assert 0.03 < np.mean(rejected) < 0.08
 
 
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
+def test_few_pairs_reject_a_true_null_no_oftener_and_are_covered_as_often_as_they_say(n):
+    rng = np.random.default_rng(n)
+    found = [compare(rng.normal(size=n), np.zeros(n)) for _ in range(1500)]
+    assert np.mean([c.p < 0.05 for c in found]) < 0.065
+    assert 0.93 < np.mean([c.low <= 0 <= c.high for c in found]) < 0.97
+
+
+def test_sign_flips_against_scipy():
+    rng = np.random.default_rng(0)
+    for n in (2, 6, 15):  # all patterns, and a sample of them
+        d = rng.normal(0.4, size=n)
+        reference = stats.permutation_test((d,), np.mean, permutation_type="samples", n_resamples=np.inf)
+        assert compare(d, np.zeros(n)).p == pytest.approx(reference.pvalue, abs=0 if n < 14 else 0.02)
+
+
 def test_no_difference_and_the_same_difference():
     same = compare([0.5, 0.6], [0.5, 0.6])
     assert (same.difference, same.p, same.p_t) == (0, 1, 1)
     assert compare([1.0, 1.0], [0.0, 0.0]).p_t == 0.5
-    assert np.isnan(compare([1.0], [0.5]).p_t)
+    one = compare([1.0], [0.5])
+    assert (one.difference, one.n) == (0.5, 1)
+    assert np.isnan([one.low, one.high, one.p, one.p_t]).all()
 
 
 def test_same_seed_same_comparison():
@@ -73,6 +91,8 @@ def test_same_seed_same_comparison():
 def test_compare_errors(pair):
     with pytest.raises(ValueError, match="compare: expected"):
         compare(*pair)
+    with pytest.raises(ValueError, match="resamples"):
+        compare([1.0], [0.5], resamples=0)
 
 
 def test_holm():

@@ -24,9 +24,11 @@ class SharedInformation(ABC):
         return classes
 
     def __call__(self, table: Contingency) -> float:
-        """One class and one cluster: 1; one of the two alone: 0."""
-        if 1 in (parts := (len(table.classes), len(table.clusters))):
-            return float(parts[0] == parts[1])
+        """The same partition twice: 1; one class or one cluster alone: 0."""
+        if len(table.counts) == len(table.classes) == len(table.clusters):
+            return 1.0
+        if 1 in (len(table.classes), len(table.clusters)):
+            return 0.0
         return self._score(table, mean_entropy(entropy(table.classes), entropy(table.clusters), self.average))
 
     @abstractmethod

@@ -38,6 +38,11 @@ def test_extremes(metric, reference):
     assert metric().clusters(6) == 6
 
 
+@pytest.mark.parametrize("n", [2, 3, 10, 11, 100])
+def test_every_sample_a_class_and_a_cluster(metric, reference, n):
+    assert metric()(contingency(np.arange(n), np.arange(n)[::-1])) == reference(range(n), range(n)) == 1
+
+
 def test_error(metric, reference):
     with pytest.raises(ValueError, match="'arithmetic' or 'geometric'"):
         metric("harmonic")
