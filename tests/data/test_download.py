@@ -442,6 +442,37 @@ def test_a_mirrors_truncated_archive(tmp_path, mirrored):
     assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock"}
 
 
+@pytest.mark.parametrize("error", [RuntimeError, KeyError, KeyboardInterrupt])
+def test_whatever_goes_wrong_a_doubtful_archive_is_taken_away(error, tmp_path, mirrored, monkeypatch):
+    """Left in `raw` it would count as put there by hand, and a mirror that was repaired would never be asked."""
+    mirrored(archive_of([1, 2, 3]))
+
+    def broken(*arguments):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(download, "list_images", broken)
+        with pytest.raises(error):
+            fetch(Toys(md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock"}
+    mirrored(CONTENT)
+    fetch(Toys(md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert (tmp_path / "raw" / "toys.zip").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("error", [DataError, KeyboardInterrupt])
+def test_an_archive_that_has_its_checksum_stays(error, tmp_path, mirrored, monkeypatch):
+    mirrored(CONTENT)
+
+    def broken(*arguments):
+        raise error
+
+    monkeypatch.setattr(download, "extract", broken)
+    with pytest.raises(error):
+        fetch(Toys(md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock", "toys.zip"}
+
+
 def test_a_file_put_in_place_by_hand_is_used_and_never_deleted(tmp_path):
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw" / "toys.zip").write_bytes(CONTENT)
