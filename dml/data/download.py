@@ -41,8 +41,8 @@ def fetch(source: Any, raw: Path, report: Report = print) -> None:
     """Bring all of a source's archives into `raw`, verified and unpacked; nothing happens where they are already.
 
     An archive that lies in `raw` (put there by hand) is used before any other. After an error or interruption of
-    any kind what this call fetched and unpacked is gone, and the next one fetches it again; only an archive that has its
-    checksum stays.
+    any kind what this call fetched and unpacked is gone, and the next one fetches it again; only an archive that has
+    its checksum stays.
 
     Raises
     ------
