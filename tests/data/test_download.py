@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import http.server
+import importlib
 import io
 import json
 import os
@@ -12,12 +13,14 @@ import struct
 import threading
 import urllib.request
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
+from dml.config import DatasetSpec
 from dml.data import DataError, _http, download
 from dml.data._http import Unavailable, get
 from dml.data.download import Archive, fetch
@@ -514,6 +517,16 @@ def test_two_downloads_at_once_fetch_once(server, tmp_path):
         thread.join()
     assert len(server.requests) == 1
     assert lines[-1] == "toys: downloaded and verified already"
+
+
+def test_the_documentation_names_the_folder_of_archives_put_in_place(monkeypatch):
+    root = Path(__file__).parents[2]
+    monkeypatch.syspath_prepend(str(root / "pipelines"))
+    raw_folder = importlib.import_module("_stage").raw_folder
+    said = (root / "docs" / "datasets.md").read_text(encoding="utf-8")
+    assert f"`{raw_folder(DatasetSpec(source='cub200'))}/`" in said
+    separate = DatasetSpec(source="cars196", options={"layout": "separate"})
+    assert f"`options: {{layout: separate}}` reads `{raw_folder(separate)}/`" in said
 
 
 def test_checksum(tmp_path):
