@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from dml.data._stream import Progress, ordered
 NUMBERS = {"fine": None, "coarse": -1, "camera": -1}  # column: value where a record has none
 TEXTS = ("fine_name", "coarse_name", "path", "part")
 COLUMNS = ("index", "fine", "coarse", "fine_name", "coarse_name", "path", "part", "camera", "height", "width")
+
+
+MALFORMED = (LookupError, ValueError, TypeError, AttributeError, AssertionError, OverflowError, struct.error)
 
 
 @dataclass(frozen=True)
@@ -49,13 +53,13 @@ def list_images(source: Any, raw: Path, workers: int, report: Callable[[str], No
 
     Raises
     ------
-    DataError : the source is empty, or a label is no integer of at least 0.
+    DataError : the source is empty, cannot be read, or a label is no integer of at least 0.
     """
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     corrupt: dict[int, str] = {}
     grey = True
     progress = Progress(f"listing {source.name}", None, report)
-    for row, (fields, size) in enumerate(ordered(_describe, source.images(raw), workers)):
+    for row, (fields, size) in enumerate(ordered(_describe, _records(source, raw), workers)):
         for name, value in fields.items():
             columns[name].append(value)
         if isinstance(size, str):
@@ -93,6 +97,21 @@ def check_counts(source: Any, index: pd.DataFrame) -> None:
                 )
 
 
+def _records(source: Any, raw: Path) -> Iterator[Mapping[str, Any]]:
+    """A source's records; raw files that it cannot make sense of are one error, which says how far it came."""
+    row = 0
+    try:
+        for record in source.images(raw):
+            yield record
+            row += 1
+    except DataError:
+        raise
+    except MALFORMED as error:
+        raise DataError(
+            f"{source.name}: {raw} holds other files than expected: after {row} images: {type(error).__name__}: {error}"
+        ) from error
+
+
 def _describe(record: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[int, int, bool] | str]:
     fields = {name: record.get(name, default) for name, default in NUMBERS.items()}
     fields |= {name: record.get(name, "") for name in TEXTS}
@@ -100,6 +119,10 @@ def _describe(record: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[int, int
         return fields, header(record["image"])
     except CorruptImage as error:
         return fields, str(error)
+    except AssertionError as error:
+        raise DataError(
+            f"{fields['path']}: expected uint8 (H, W) or (H, W, C) with C 1 or 3, got an array of {error}"
+        ) from error
 
 
 def _column(name: str, values: list[Any], paths: list[str]) -> Any:

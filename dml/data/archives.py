@@ -1,22 +1,27 @@
 """Unpacking archives that may be hostile or broken: everything, or one clear error and nothing left behind.
 
-Refused: absolute paths, `..`, links of any kind (no dataset needs one), devices and pipes, more than `MAX_BYTES` in
-all, a compression of more than `MAX_RATIO`, and archives that are truncated or fail their checksum.
+Refused: absolute paths, `..`, links of any kind (no dataset needs one), devices and pipes, more than `MAX_BYTES` or
+`MAX_MEMBERS` in all, a compression of more than `MAX_RATIO`, more than one member to `MEMBER_BYTES`, and archives that
+are truncated or fail their checksum. A tar's own checksums cover its headers only; where it is compressed, the
+compression's checksum of all of it is read too.
 """
 
 from __future__ import annotations
 
 import errno
+import lzma
 import os
 import re
 import shutil
 import stat
+import struct
 import tarfile
 import tempfile
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
-from typing import IO
+from tarfile import InvalidHeaderError, ReadError, TruncatedHeaderError  # type: ignore[attr-defined]
+from typing import IO, Self
 
 from dml.data import DataError
 from dml.data._store import check_space
@@ -24,7 +29,22 @@ from dml.data._store import check_space
 MAX_BYTES = 200 * 2**30  # of one archive; the largest here, Stanford Online Products, is 3 GB
 MAX_RATIO = 200  # unpacked to packed; deflate's own limit is about 1030, images are near 1, idx files near 5
 SLACK = 64 * 2**20  # bytes that any archive may unpack to, whatever its ratio
+MAX_MEMBERS = 2_000_000  # files and folders of one archive; the most here, Stanford Online Products, is 120 thousand
+MEMBER_BYTES = 16  # bytes of the archive to a member; Omniglot's small drawings take 400, empty files in a .tgz take 6
+FEW_MEMBERS = 10_000  # members that any archive may have, whatever its size
 BLOCK = 2**20
+BROKEN = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    lzma.LZMAError,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,  # a name that is not in the encoding it states, a negative offset
+    OverflowError,
+    RuntimeError,  # a compression that Python does not know, headers nested too deep
+)  # what Python's readers raise on archives that are truncated or corrupt
 
 
 def extract(archive: Path, folder: Path) -> list[Path]:
@@ -48,9 +68,13 @@ def extract(archive: Path, folder: Path) -> list[Path]:
         elif _is_tar(archive):
             _untar(archive, temporary, limit)
         else:
-            raise DataError(f"{archive}: neither a zip nor a tar file, or truncated")
+            raise DataError(f"{archive}: neither a zip nor a tar file, or a truncated or corrupt one")
         return [_move(entry, folder) for entry in sorted(temporary.iterdir())]
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, OSError) as error:
+    except DataError:
+        raise
+    except NotImplementedError as error:
+        raise DataError(f"{archive}: cannot be unpacked ({error}); repack it, for example as .tar.gz") from error
+    except BROKEN as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise DataError(f"{archive}: no space left on the disk of {folder}; nothing is left behind") from error
         raise DataError(f"{archive}: cannot be unpacked, it is truncated or corrupt ({error})") from error
@@ -61,7 +85,7 @@ def extract(archive: Path, folder: Path) -> list[Path]:
 def _is_tar(archive: Path) -> bool:
     try:
         return tarfile.is_tarfile(archive)
-    except (EOFError, zlib.error, OSError):
+    except BROKEN:
         return False
 
 
@@ -95,9 +119,16 @@ def _bomb(archive: Path) -> DataError:
     )
 
 
+def _check_members(archive: Path, count: int) -> None:
+    limit = min(MAX_MEMBERS, max(FEW_MEMBERS, archive.stat().st_size // MEMBER_BYTES))
+    if count > limit:
+        raise DataError(f"{archive}: refused: more than {limit} members in {archive.stat().st_size} bytes")
+
+
 def _unzip(archive: Path, folder: Path, limit: int) -> None:
     with zipfile.ZipFile(archive) as file:
         members = file.infolist()
+        _check_members(archive, len(members))
         stated = sum(member.file_size for member in members)
         if stated > limit:
             raise _bomb(archive)
@@ -118,8 +149,9 @@ def _unzip(archive: Path, folder: Path, limit: int) -> None:
 
 def _untar(archive: Path, folder: Path, limit: int) -> None:
     """Members are copied, not extracted: no link, owner, mode or time of the archive reaches the disk."""
-    with tarfile.open(archive) as file:
-        for member in file:
+    with tarfile.open(archive, tarinfo=_Member) as file:
+        for count, member in enumerate(file, start=1):
+            _check_members(archive, count)
             path = _inside(archive, member.name)
             if member.isdir():
                 (folder / path).mkdir(parents=True, exist_ok=True)
@@ -133,3 +165,19 @@ def _untar(archive: Path, folder: Path, limit: int) -> None:
             assert source is not None, member.name
             with source:
                 _copy(source, folder / path)
+        assert file.fileobj is not None
+        while rest := file.fileobj.read(BLOCK):  # to the end, where gzip, xz and bz2 verify their checksums
+            limit -= len(rest)
+            if limit < 0:
+                raise _bomb(archive)
+
+
+class _Member(tarfile.TarInfo):
+    """A member whose header is whole: tarfile takes a damaged one after the first for the archive's end."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile: tarfile.TarFile) -> Self:
+        try:
+            return super().fromtarfile(tarfile)
+        except (InvalidHeaderError, TruncatedHeaderError) as error:
+            raise ReadError(f"{error} at byte {tarfile.offset}") from error

@@ -40,7 +40,9 @@ class Archive:
 def fetch(source: Any, raw: Path, report: Report = print) -> None:
     """Bring all of a source's archives into `raw`, verified and unpacked; nothing happens where they are already.
 
-    An archive that lies in `raw` (put there by hand) is used before any other.
+    An archive that lies in `raw` (put there by hand) is used before any other. After an error or interruption of
+    any kind what this call fetched and unpacked is gone, and the next one fetches it again; only an archive that has
+    its checksum stays.
 
     Raises
     ------
@@ -53,14 +55,18 @@ def fetch(source: Any, raw: Path, report: Report = print) -> None:
             return
         entries: list[str] = []
         unpacked: list[Path] = []
-        fetched: list[Path] = []
+        unsure: list[Path] = []  # fetched by this call, and not of the checksum expected
         doubtful: list[str] = []
         try:
             for archive in source.archives:
-                path, new = _obtain(source.name, archive, raw, report)
-                fetched += [path] if new else []
+                path = raw / archive.name
+                if not path.is_file():
+                    unsure.append(path)
+                    _obtain(source.name, archive, path, report)
                 if not (archive.md5 or archive.sha256) or not _verified(path, archive):
                     doubtful.append(archive.name)
+                elif path in unsure:
+                    unsure.remove(path)
                 if archive.extract:
                     report(f"{source.name}: unpacking {archive.name}")
                     unpacked += extract(path, raw)
@@ -70,8 +76,8 @@ def fetch(source: Any, raw: Path, report: Report = print) -> None:
             if doubtful:
                 report(f"{source.name}: {', '.join(doubtful)}: not known by checksum; checking the content")
                 _check_content(source, raw)
-        except DataError:
-            for path in [*fetched, *unpacked]:  # what failed its check must not pass for the dataset
+        except BaseException:
+            for path in [*unsure, *unpacked]:  # must not pass for the dataset, or for a file put there by hand
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
             raise
         save_json(raw / MARKER, {"entries": sorted(set(entries)), "checked_by_content": doubtful})
@@ -106,11 +112,8 @@ def checksum(path: Path, kind: str) -> str:
         return hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()
 
 
-def _obtain(name: str, archive: Archive, raw: Path, report: Report) -> tuple[Path, bool]:
-    """The archive's path in `raw`, and whether it was put there just now."""
-    target = raw / archive.name
-    if target.is_file():
-        return target, False
+def _obtain(name: str, archive: Archive, target: Path, report: Report) -> None:
+    """Fetch an archive from the first place that has it."""
     tried: list[str] = []
     mirror = os.environ.get("DML_MIRROR", "").strip()
     if mirror:
@@ -120,12 +123,13 @@ def _obtain(name: str, archive: Archive, raw: Path, report: Report) -> tuple[Pat
                 get(place, target, report)
             else:
                 _copy(Path(place).expanduser(), target, report)
-            return target, True
+            return
         except Unavailable as error:
             tried.append(f"{place} (DML_MIRROR): {error}")
     for url in archive.urls:
         try:
-            return _public(url, archive, target, report), True
+            _public(url, archive, target, report)
+            return
         except Unavailable as error:
             tried.append(f"{url}: {error}")
     tried = tried or ["no public URL serves it"]
@@ -136,14 +140,14 @@ def _obtain(name: str, archive: Archive, raw: Path, report: Report) -> tuple[Pat
     )
 
 
-def _public(url: str, archive: Archive, target: Path, report: Report) -> Path:
+def _public(url: str, archive: Archive, target: Path, report: Report) -> None:
     """Download; a wrong checksum is tried once more from the start, since a resumed file may have changed."""
     part = target.with_name(target.name + ".part")
     for attempt in (1, 2):
         resumed = part.exists()
         get(url, target, report)
         if _verified(target, archive):
-            return target
+            return
         kind = "sha256" if archive.sha256 else "md5"
         got = checksum(target, kind)
         target.unlink()

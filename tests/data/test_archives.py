@@ -1,11 +1,13 @@
 """Hostile and broken archives: one clear error, and nothing left behind."""
 
 import errno
+import gzip
 import io
 import stat
 import tarfile
 import zipfile
 
+import numpy as np
 import pytest
 
 from dml.data import DataError, archives
@@ -25,7 +27,8 @@ def make(path, members, links=()):
                 info.create_system, info.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
                 archive.writestr(info, target)
         return path
-    with tarfile.open(path, "w:gz" if path.suffix == ".tgz" else "w") as archive:
+    modes = {".tgz": "w:gz", ".xz": "w:xz", ".bz2": "w:bz2"}
+    with tarfile.open(path, modes.get(path.suffix, "w")) as archive:
         for name, content in members.items():
             info = tarfile.TarInfo(name)
             info.size = len(content)
@@ -144,6 +147,78 @@ def test_flipped_bytes_fail_the_archives_own_checksum(tmp_path, folder):
     content[60] ^= 0xFF
     path.write_bytes(content)
     refused(path, folder, "corrupt")
+
+
+@pytest.mark.parametrize("suffix", [".tgz", ".tar.xz", ".tar.bz2"])
+def test_flipped_bytes_of_a_compressed_tar(suffix, tmp_path, folder):
+    """Wherever it is: tar has no checksum of the files' bytes, and the compression's stands at the very end."""
+    noise = np.random.default_rng(0).integers(0, 256, 300_000, np.uint8).tobytes()
+    path = make(tmp_path / f"a{suffix}", {"birds/a.txt": noise, "birds/b.txt": b"b"})
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    for place in (middle, middle + 1, len(whole) - (30 if suffix == ".tar.xz" else 6)):
+        content = bytearray(whole)
+        content[place] ^= 0x10
+        path.write_bytes(content)
+        refused(path, folder, "truncated or corrupt")
+    path.write_bytes(whole)
+    extract(path, folder)
+
+
+def test_a_damaged_header_is_not_the_end_of_a_tar(tmp_path, folder):
+    path = make(tmp_path / "a.tar", GOOD)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"readme.txt")] ^= 0xFF
+    path.write_bytes(content)
+    refused(path, folder, "truncated or corrupt .*bad checksum at byte")
+
+
+def test_what_follows_a_tars_end_may_be_a_bomb(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(archives, "SLACK", 2**20)
+    path = make(tmp_path / "a.tar", GOOD)
+    packed = tmp_path / "a.tgz"
+    packed.write_bytes(gzip.compress(path.read_bytes() + bytes(8 * 2**20)))
+    path.unlink()
+    refused(packed, folder, "decompression bomb")
+
+
+def test_flipped_bytes_of_an_lzma_zip(tmp_path, folder):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("noise", bytes(range(256)) * 40)
+    content = bytearray(path.read_bytes())
+    content[60] ^= 0xFF
+    path.write_bytes(content)
+    refused(path, folder, "truncated or corrupt")
+
+
+def test_a_zip_compressed_in_a_way_that_python_does_not_read(tmp_path, folder):
+    path = make(tmp_path / "a.zip", {"a.txt": b"a" * 1000})
+    deflate, deflate64 = (8).to_bytes(2, "little"), (9).to_bytes(2, "little")
+    content = bytearray(path.read_bytes())
+    for place in (8, content.index(b"PK\1\2") + 10):
+        assert content[place : place + 2] == deflate
+        content[place : place + 2] = deflate64
+    path.write_bytes(content)
+    refused(path, folder, "method is not supported.*repack it")
+
+
+def test_a_zip_whose_names_are_no_utf8(tmp_path, folder):
+    path = make(tmp_path / "a.zip", {"é.txt": b"a"})
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
+    refused(path, folder, "truncated or corrupt")
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".tgz"])
+@pytest.mark.parametrize("what", ["in all", "for its size"])
+def test_too_many_members(what, suffix, tmp_path, folder, monkeypatch):
+    path = make(tmp_path / f"a{suffix}", {f"{number}": b"" for number in range(300)})
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 200 if what == "in all" else 2_000_000)
+    monkeypatch.setattr(archives, "FEW_MEMBERS", 1000 if what == "in all" else 200)
+    monkeypatch.setattr(archives, "MEMBER_BYTES", 1000)
+    refused(path, folder, r"refused: more than 200 members in \d+ bytes")
+    monkeypatch.undo()
+    extract(path, folder)
 
 
 def test_neither_zip_nor_tar(tmp_path, folder):

@@ -1,17 +1,26 @@
 """Fetching over HTTP from a server on this machine, from mirrors, and from files put in place by hand."""
 
+import errno
 import hashlib
 import http.server
+import importlib
 import io
 import json
+import os
+import socket
+import ssl
+import struct
 import threading
+import urllib.request
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
+from dml.config import DatasetSpec
 from dml.data import DataError, _http, download
 from dml.data._http import Unavailable, get
 from dml.data.download import Archive, fetch
@@ -25,6 +34,7 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files, self.requests, self.cuts, self.cut = {}, [], 0, 1000
         self.ranges, self.status, self.lie_about_range = True, None, False
+        self.reset, self.says_size = False, False  # cut by a TCP reset; a 416 says how long the file is
         self.url = f"http://127.0.0.1:{self.server_port}"
 
 
@@ -41,7 +51,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if server.ranges and (asked := self.headers.get("Range")):
             start = int(asked.removeprefix("bytes=").rstrip("-"))
             if start >= len(content):
-                return self.send_error(416)
+                self.send_response(416)
+                if server.says_size:
+                    self.send_header("Content-Range", f"bytes */{len(content)}")
+                self.send_header("Content-Length", "0")
+                return self.end_headers()
             start = 0 if server.lie_about_range else start
             self.send_response(206)
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
@@ -54,6 +68,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             server.cuts -= 1
             self.wfile.write(body[: server.cut])
             self.close_connection = True
+            if server.reset:
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                os.close(self.connection.detach())
             return None
         self.wfile.write(body)
         return None
@@ -166,6 +183,90 @@ def test_a_part_file_longer_than_the_file_is_dropped(server, tmp_path):
     assert (tmp_path / "a.zip").read_bytes() == b"short"
 
 
+def test_a_part_file_that_is_the_whole_file_is_not_fetched_again(server, tmp_path):
+    server.files["/a.zip"], server.says_size = bytes(range(256)), True
+    (tmp_path / "a.zip.part").write_bytes(bytes(range(256)))
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == bytes(range(256))
+    assert server.requests == [("/a.zip", "bytes=256-")]
+    assert not (tmp_path / "a.zip.part").exists()
+
+
+def test_a_part_file_longer_than_the_file_said_is_dropped(server, tmp_path):
+    server.files["/a.zip"], server.says_size = b"short", True
+    (tmp_path / "a.zip.part").write_bytes(b"x" * 700)
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == b"short"
+
+
+def test_a_reset_connection_keeps_what_came(server, tmp_path):
+    """An orderly end gives the reader its bytes; after a reset a read that waits for more would lose them."""
+    server.files["/a.zip"] = bytes(range(256)) * 100
+    server.cuts, server.reset = 3, True
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
+    assert [asked for _, asked in server.requests] == [None, "bytes=1000-", "bytes=2000-", "bytes=3000-"]
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Has the first answers' bodies fail with the errors given, after 10 bytes each."""
+
+    def fail(*errors):
+        waiting, ask = list(errors), urllib.request.urlopen
+
+        def urlopen(*arguments, **keywords):
+            answer = ask(*arguments, **keywords)
+            if waiting:
+                answer.fp = io.BufferedReader(Failing(waiting.pop(0)))
+            return answer
+
+        monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+
+    return fail
+
+
+class Failing(io.RawIOBase):
+    def __init__(self, error):
+        self.error, self.first = error, True
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        if not self.first:
+            raise self.error
+        self.first = False
+        buffer[:10] = bytes(10)
+        return 10
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.EHOSTUNREACH, "No route to host"), ssl.SSLError("bad mac"), TimeoutError("timed out")],
+)
+def test_any_error_of_the_connection_is_tried_again(error, server, tmp_path, failing):
+    server.files["/a.zip"] = bytes(1000)
+    failing(error, error)
+    lines = []
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", lines.append)
+    assert (tmp_path / "a.zip").read_bytes() == bytes(1000)
+    assert [asked for _, asked in server.requests] == [None, "bytes=10-", "bytes=20-"]
+    assert all(f"{server.url}/a.zip: {error}; going on from" in line for line in lines)
+
+
+def test_an_error_of_the_disk_is_not_tried_again(server, tmp_path, monkeypatch):
+    server.files["/a.zip"] = bytes(1000)
+
+    def full(*arguments, **keywords):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(_http, "open", full, raising=False)
+    with pytest.raises(DataError, match=r"a\.zip\.part: no space left on the disk"):
+        get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert len(server.requests) == 1
+
+
 def test_five_interruptions_keep_what_came(server, tmp_path):
     server.files["/a.zip"] = bytes(10_000)
     server.cuts = 5
@@ -182,9 +283,10 @@ def test_404_is_not_tried_again(server, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failing_server_is_tried_again(server, tmp_path):
-    server.status = 503
-    with pytest.raises(Unavailable, match=r"503.*5 attempts"):
+@pytest.mark.parametrize("status", [503, 429, 408])
+def test_a_failing_server_is_tried_again(status, server, tmp_path):
+    server.status = status
+    with pytest.raises(Unavailable, match=rf"{status}.*5 attempts"):
         get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
     assert len(server.requests) == 5
 
@@ -281,6 +383,17 @@ def test_a_mirror_without_the_file_is_passed_over(server, tmp_path, monkeypatch)
     assert [path for path, _ in server.requests] == ["/data/toys/toys.zip", "/toys.zip"]
 
 
+@pytest.mark.parametrize("mirror", ["://", "http://host:port", "http://[::1", "gopher://host", "http://a b"])
+def test_a_mirror_that_is_no_url_is_passed_over(mirror, server, tmp_path, monkeypatch):
+    server.files["/toys.zip"] = CONTENT
+    monkeypatch.setenv("DML_MIRROR", mirror)
+    fetch(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    with pytest.raises(DataError) as raised:
+        fetch(Toys(), tmp_path / "other", quiet)
+    assert f"{mirror.rstrip('/')}/toys/toys.zip (DML_MIRROR): " in str(raised.value)
+    assert "attempts" not in str(raised.value)
+
+
 @pytest.fixture
 def mirrored(tmp_path, monkeypatch):
     """Puts an archive into a mirror folder."""
@@ -332,6 +445,37 @@ def test_a_mirrors_truncated_archive(tmp_path, mirrored):
     assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock"}
 
 
+@pytest.mark.parametrize("error", [RuntimeError, KeyError, KeyboardInterrupt])
+def test_whatever_goes_wrong_a_doubtful_archive_is_taken_away(error, tmp_path, mirrored, monkeypatch):
+    """Left in `raw` it would count as put there by hand, and a mirror that was repaired would never be asked."""
+    mirrored(archive_of([1, 2, 3]))
+
+    def broken(*arguments):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(download, "list_images", broken)
+        with pytest.raises(error):
+            fetch(Toys(md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock"}
+    mirrored(CONTENT)
+    fetch(Toys(md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert (tmp_path / "raw" / "toys.zip").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("error", [DataError, KeyboardInterrupt])
+def test_an_archive_that_has_its_checksum_stays(error, tmp_path, mirrored, monkeypatch):
+    mirrored(CONTENT)
+
+    def broken(*arguments):
+        raise error
+
+    monkeypatch.setattr(download, "extract", broken)
+    with pytest.raises(error):
+        fetch(Toys(md5=md5(CONTENT)), tmp_path / "raw", quiet)
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock", "toys.zip"}
+
+
 def test_a_file_put_in_place_by_hand_is_used_and_never_deleted(tmp_path):
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw" / "toys.zip").write_bytes(CONTENT)
@@ -373,6 +517,16 @@ def test_two_downloads_at_once_fetch_once(server, tmp_path):
         thread.join()
     assert len(server.requests) == 1
     assert lines[-1] == "toys: downloaded and verified already"
+
+
+def test_the_documentation_names_the_folder_of_archives_put_in_place(monkeypatch):
+    root = Path(__file__).parents[2]
+    monkeypatch.syspath_prepend(str(root / "pipelines"))
+    raw_folder = importlib.import_module("_stage").raw_folder
+    said = (root / "docs" / "datasets.md").read_text(encoding="utf-8")
+    assert f"`{raw_folder(DatasetSpec(source='cub200'))}/`" in said
+    separate = DatasetSpec(source="cars196", options={"layout": "separate"})
+    assert f"`options: {{layout: separate}}` reads `{raw_folder(separate)}/`" in said
 
 
 def test_checksum(tmp_path):

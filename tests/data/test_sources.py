@@ -15,6 +15,7 @@ from scipy.io import savemat
 import dml.data
 from dml import discovery
 from dml.data import DataError
+from dml.data._listing import list_images
 from dml.data.packed import open_packed, pack, packed_id
 
 ROLES = {"train", "seen", "test", "query", "gallery", "unused"}
@@ -472,3 +473,282 @@ def test_damaged_mat_and_text_files(tmp_path):
     (tmp_path / "Stanford_Online_Products" / "Ebay_train.txt").write_text("image_id class_id\n1 1\n")
     with pytest.raises(DataError, match=r"Ebay_train\.txt:2: expected 4 columns"):
         list(dml.data.build("sop").images(tmp_path))
+
+
+# Malformed raw files: one error that names the file, what is in it and what was expected.
+
+
+def edited(name, old, new):
+    """Replaces bytes of a text file below the raw folder."""
+
+    def edit(raw):
+        content = (raw / name).read_bytes()
+        assert content.count(old) >= 1
+        (raw / name).write_bytes(content.replace(old, new, 1))
+
+    return edit
+
+
+def rewritten(name, make):
+    """Writes a file below the raw folder anew."""
+    return lambda raw: (raw / name).write_bytes(make())
+
+
+def cars_annotations(names=CAR_NAMES, kind=("relative_im_path", "class", "test"), label=1):
+    entry = tuple({"relative_im_path": "car_ims/000001.jpg", "class": label, "test": 0}[field] for field in kind)
+    content = {"annotations": np.array([entry], dtype=[(field, "O") for field in kind]), "class_names": names}
+    return matfile(**{key: value for key, value in content.items() if value is not None})
+
+
+def cifar_batch(**changes):
+    batch = {"data": np.zeros((2, 3072), np.uint8), "fine_labels": [0, 1], "coarse_labels": [0, 1]} | changes
+    return pickle.dumps({key: value for key, value in batch.items() if value is not None}, protocol=2)
+
+
+CUB, SOP, CIFAR = "CUB_200_2011", "Stanford_Online_Products", "cifar-100-python"
+IDX_IMAGES, IDX_LABELS = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"
+MALFORMED = {
+    "cub: class 300": (
+        cub200,
+        edited(f"{CUB}/image_class_labels.txt", b"2 1\n", b"2 300\n"),
+        r"image_class_labels\.txt: image 2: the label is '300', expected an integer from 1 to 200",
+    ),
+    "cub: a label that is no number": (
+        cub200,
+        edited(f"{CUB}/image_class_labels.txt", b"2 1\n", b"2 wren\n"),
+        r"image 2: the label is 'wren'",
+    ),
+    "cub: no label": (
+        cub200,
+        edited(f"{CUB}/image_class_labels.txt", b"2 1\n", b""),
+        r"image_class_labels\.txt: expected a row for '2'",
+    ),
+    "cub: no name": (
+        cub200,
+        edited(f"{CUB}/classes.txt", b"100 100.Some_Bird\n", b""),
+        r"classes\.txt: expected a row for '100'",
+    ),
+    "cub: no part": (
+        cub200,
+        edited(f"{CUB}/train_test_split.txt", b"2 0\n", b""),
+        r"train_test_split\.txt: expected a row for '2'",
+    ),
+    "cub: no UTF-8": (
+        cub200,
+        edited(f"{CUB}/images.txt", b"001.Some", b"001.\xff\xfe"),
+        r"images\.txt: expected text in UTF-8",
+    ),
+    "sop: product 22635": (
+        sop,
+        edited(f"{SOP}/Ebay_test.txt", b" 11319 ", b" 22635 "),
+        r"Ebay_test\.txt: image 4: class_id: the label is '22635', expected an integer from 1 to 22634",
+    ),
+    "sop: kind 13": (
+        sop,
+        edited(f"{SOP}/Ebay_train.txt", b" 12 ", b" 13 "),
+        r"Ebay_train\.txt: image 3: super_class_id: the label is '13', expected an integer from 1 to 12",
+    ),
+    "cars: class 197": (
+        cars196,
+        rewritten("cars_annos.mat", lambda: cars_annotations(label=197)),
+        r"cars_annos\.mat: car_ims/000001\.jpg: the label is 197, expected an integer from 1 to 196",
+    ),
+    "cars: a class without a name": (
+        cars196,
+        rewritten("cars_annos.mat", lambda: cars_annotations(names=CAR_NAMES[:3], label=4)),
+        "the label is 4, expected an integer from 1 to 3",
+    ),
+    "cars: class 1.5": (
+        cars196,
+        rewritten("cars_annos.mat", lambda: cars_annotations(label=1.5)),
+        r"the label is .*1\.5",
+    ),
+    "cars: no names": (
+        cars196,
+        rewritten("cars_annos.mat", lambda: cars_annotations(names=None)),
+        r"cars_annos\.mat: expected the variables annotations, class_names; it lacks class_names, has annotations",
+    ),
+    "cars: no field": (
+        cars196,
+        rewritten("cars_annos.mat", lambda: cars_annotations(kind=("relative_im_path", "class"))),
+        r"cars_annos\.mat: expected annotations to be structs .*, class, test; it has relative_im_path, class",
+    ),
+    "cars: no structs": (
+        cars196_separate,
+        rewritten("cars_test_annos_withlabels.mat", lambda: matfile(annotations=np.arange(3.0))),
+        r"cars_test_annos_withlabels\.mat: expected annotations to be structs",
+    ),
+    "flowers: class 500": (
+        flowers102,
+        rewritten("imagelabels.mat", lambda: matfile(labels=np.array([[1, 500, 2, 3, 4]], np.uint16))),
+        r"imagelabels\.mat: image 2: the label is 500, expected an integer from 1 to 102",
+    ),
+    "flowers: class 0": (
+        flowers102,
+        rewritten("imagelabels.mat", lambda: matfile(labels=np.array([[0, 1, 2, 3, 4]], np.uint8))),
+        "image 1: the label is 0",
+    ),
+    "flowers: no labels": (
+        flowers102,
+        rewritten("imagelabels.mat", lambda: matfile(other=np.arange(5))),
+        r"imagelabels\.mat: expected the variables labels; it lacks labels, has other",
+    ),
+    "flowers: no part": (
+        flowers102,
+        rewritten("setid.mat", lambda: matfile(trnid=np.arange(5))),
+        r"setid\.mat: expected the variables .* it lacks valid, tstid",
+    ),
+    "cifar: fine 150": (
+        cifar100,
+        rewritten(f"{CIFAR}/train", lambda: cifar_batch(fine_labels=[0, 150])),
+        "train: row 1: fine: the label is 150, expected an integer from 0 to 99",
+    ),
+    "cifar: fine -1": (
+        cifar100,
+        rewritten(f"{CIFAR}/train", lambda: cifar_batch(fine_labels=[0, -1])),
+        "train: row 1: fine: the label is -1",
+    ),
+    "cifar: coarse 20": (
+        cifar100,
+        rewritten(f"{CIFAR}/test", lambda: cifar_batch(coarse_labels=[20, 0])),
+        "test: row 0: coarse: the label is 20, expected an integer from 0 to 19",
+    ),
+    "cifar: fewer labels": (
+        cifar100,
+        rewritten(f"{CIFAR}/train", lambda: cifar_batch(fine_labels=[0])),
+        "train: expected fine_labels to be a list of 2 labels, got 1",
+    ),
+    "cifar: labels of another type": (
+        cifar100,
+        rewritten(f"{CIFAR}/train", lambda: cifar_batch(coarse_labels=7)),
+        "train: expected coarse_labels to be a list of 2 labels, got int",
+    ),
+    "cifar: no labels": (
+        cifar100,
+        rewritten(f"{CIFAR}/train", lambda: cifar_batch(fine_labels=None)),
+        "train: expected a dictionary with data, fine_labels, coarse_labels, got data, coarse_labels",
+    ),
+    "cifar: floats": (
+        cifar100,
+        rewritten(f"{CIFAR}/train", lambda: cifar_batch(data=np.zeros((2, 3072)))),
+        r"train: expected data to be an array of uint8 \(N, 3072\), got float64 \(2, 3072\)",
+    ),
+    "cifar: images of another size": (
+        cifar100,
+        rewritten(f"{CIFAR}/train", lambda: cifar_batch(data=np.zeros((2, 1024), np.uint8))),
+        r"got uint8 \(2, 1024\)",
+    ),
+    "cifar: no dictionary": (
+        cifar100,
+        rewritten(f"{CIFAR}/train", lambda: pickle.dumps([1, 2])),
+        "train: expected a dictionary with .*, got list",
+    ),
+    "cifar: too many names": (
+        cifar100,
+        rewritten(
+            f"{CIFAR}/meta",
+            lambda: pickle.dumps({"fine_label_names": ["a"] * 101, "coarse_label_names": ["b"] * 20}),
+        ),
+        "meta: expected fine_label_names to be a list of 100 names",
+    ),
+    "mnist: digit 12": (
+        mnist,
+        rewritten(IDX_LABELS, lambda: idx(np.array([0, 7, 12, 3]))),
+        rf"{IDX_LABELS}: row 2: the label is 12, expected an integer from 0 to 9",
+    ),
+    "mnist: images of another size": (
+        mnist,
+        rewritten(IDX_IMAGES, lambda: idx(np.zeros((4, 14, 14)))),
+        rf"{IDX_IMAGES}: its header says 4 x 14 x 14, expected at most 60000 x 28 x 28",
+    ),
+    "mnist: a header that would fill the memory": (
+        mnist,
+        rewritten(IDX_IMAGES, lambda: gzip.compress(struct.pack(">4i", 0x803, 1, 2**30, 2**30))),
+        rf"{IDX_IMAGES}: its header says 1 x 1073741824 x 1073741824",
+    ),
+    "mnist: too many labels": (
+        mnist,
+        rewritten(IDX_LABELS, lambda: idx(np.zeros(60_001))),
+        rf"{IDX_LABELS}: its header says 60001, expected at most 60000",
+    ),
+    "mnist: a negative number": (
+        mnist,
+        rewritten(IDX_LABELS, lambda: gzip.compress(struct.pack(">2i", 0x801, -1))),
+        "its header says -1",
+    ),
+    "market1501: person 1502": (
+        market1501,
+        lambda raw: (raw / "Market-1501-v15.09.15/query/1502_c1s1_1_00.jpg").write_bytes(encoded(1)),
+        r"1502_c1s1_1_00\.jpg: the label is '1502', expected an integer from 0 to 1501",
+    ),
+    "market1501: camera 7": (
+        market1501,
+        lambda raw: (raw / "Market-1501-v15.09.15/query/0001_c7s1_1_00.jpg").write_bytes(encoded(1)),
+        r"0001_c7s1_1_00\.jpg: expected a name such as",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed_raw_files(case, tmp_path, monkeypatch):
+    maker, damage, match = MALFORMED[case]
+    name = maker.__name__.split("_")[0]
+    (tmp_path / "mirror" / name).mkdir(parents=True)
+    options, _ = maker(tmp_path / "mirror" / name)
+    monkeypatch.setenv("DML_MIRROR", str(tmp_path / "mirror"))
+    source = dml.data.build(name, complete=False, **options)
+    source.download(tmp_path / "raw", quiet)
+    damage(tmp_path / "raw")
+    with pytest.raises(DataError, match=match):
+        list(source.images(tmp_path / "raw"))
+
+
+class Broken:
+    """A source whose raw files it fails to read after one image."""
+
+    name, levels = "broken", ("fine",)
+
+    def __init__(self, error, image=None):
+        self.error, self.image = error, image
+
+    def images(self, raw):
+        yield {"image": np.zeros((4, 4), np.uint8), "fine": 0, "path": "0.png"}
+        if self.error is not None:
+            raise self.error
+        yield {"image": self.image, "fine": 0, "path": "1.png"}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("label"),
+        IndexError("list index out of range"),
+        ValueError("invalid literal"),
+        TypeError("not subscriptable"),
+        AttributeError("no attribute"),
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        AssertionError("odd"),
+        OverflowError("too large"),
+        struct.error("unpack requires 4 bytes"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_a_source_stumbles_on_is_an_error_of_its_data(error, workers, tmp_path):
+    with pytest.raises(DataError, match=r"broken: .* holds other files than expected: after 1 images: ") as raised:
+        list_images(Broken(error), tmp_path, workers, quiet)
+    assert f"{type(error).__name__}: {error}" in str(raised.value)
+    assert raised.value.__cause__ is error
+
+
+def test_a_sources_own_error_is_left_as_it_is(tmp_path):
+    with pytest.raises(DataError, match=r"^labels\.txt: row 3$"):
+        list_images(Broken(DataError("labels.txt: row 3")), tmp_path, 1, quiet)
+
+
+@pytest.mark.parametrize("image", [np.zeros((4, 4)), np.zeros((4, 4, 2), np.uint8)], ids=["float", "two channels"])
+def test_an_array_that_is_no_image(image, tmp_path):
+    with pytest.raises(
+        DataError, match=r"1\.png: expected uint8 \(H, W\) or .*, got an array of (float64|\(4, 4, 2\))"
+    ):
+        list_images(Broken(None, image), tmp_path, 1, quiet)

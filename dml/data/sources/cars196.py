@@ -19,11 +19,12 @@ import numpy as np
 import pandas as pd
 
 from dml.data.download import Archive, fetch
-from dml.data.sources._files import halves, mat
+from dml.data.sources._files import halves, label, mat, structs
 
 GONE = (
     "The dataset's own host (ai.stanford.edu/~jkrause/cars) no longer serves it; copies are offered on data platforms."
 )
+CLASSES = 196
 LAYOUTS: Mapping[str, tuple[Archive, ...]] = {
     "combined": (
         Archive("car_ims.tgz", md5="d5c8f0aa497503f355e17dc7886c3f14", hint=GONE),
@@ -72,22 +73,24 @@ class Cars196:
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of JPEG files in the order of the annotations: for `separate` the training part first."""
         if self.layout == "combined":
-            content = mat(raw / "cars_annos.mat")
+            table = raw / "cars_annos.mat"
+            content = mat(table, "annotations", "class_names")
             names = np.atleast_1d(content["class_names"])
-            for entry in np.atleast_1d(content["annotations"]):
+            for entry in structs(content, "annotations", table, "relative_im_path", "class", "test"):
                 part = "test" if entry["test"] else "train"
-                yield _record(raw, str(entry["relative_im_path"]), int(entry["class"]), names, part)
+                yield _record(raw, table, str(entry["relative_im_path"]), entry["class"], names, part)
             return
-        names = np.atleast_1d(mat(raw / "devkit" / "cars_meta.mat")["class_names"])
+        names = np.atleast_1d(mat(raw / "devkit" / "cars_meta.mat", "class_names")["class_names"])
         tables = {"train": raw / "devkit" / "cars_train_annos.mat", "test": raw / "cars_test_annos_withlabels.mat"}
         for part, table in tables.items():
-            for entry in np.atleast_1d(mat(table)["annotations"]):
-                yield _record(raw, f"cars_{part}/{entry['fname']}", int(entry["class"]), names, part)
+            for entry in structs(mat(table, "annotations"), "annotations", table, "fname", "class"):
+                yield _record(raw, table, f"cars_{part}/{entry['fname']}", entry["class"], names, part)
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
         """train (classes 1-98) and test (99-196)."""
         return halves(index["fine"].to_numpy(), last=97)
 
 
-def _record(raw: Path, path: str, number: int, names: np.ndarray, part: str) -> dict[str, Any]:
-    return {"image": raw / path, "fine": number - 1, "fine_name": str(names[number - 1]), "path": path, "part": part}
+def _record(raw: Path, table: Path, path: str, number: Any, names: np.ndarray, part: str) -> dict[str, Any]:
+    fine = label(number, min(CLASSES, len(names)), f"{table}: {path}")
+    return {"image": raw / path, "fine": fine, "fine_name": str(names[fine]), "path": path, "part": part}

@@ -11,6 +11,7 @@ URL and MD5 sum: torchvision.datasets.CIFAR100.
 from __future__ import annotations
 
 import pickle
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,9 +21,21 @@ import pandas as pd
 
 from dml.data import DataError
 from dml.data.download import Archive, fetch
-from dml.data.sources._files import missing
+from dml.data.sources._files import label, missing
 
+SIZES = {"fine": 100, "coarse": 20}
 FOLDER = "cifar-100-python"
+BROKEN = (
+    pickle.UnpicklingError,
+    EOFError,
+    AttributeError,
+    LookupError,
+    ValueError,
+    TypeError,
+    OverflowError,
+    MemoryError,  # a size in the file that cannot be
+    struct.error,
+)
 ALLOWED = {("multiarray", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode")}
 
 
@@ -62,19 +75,20 @@ class Cifar100:
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of uint8 (32, 32, 3) arrays: the training part, then the test part."""
-        meta = _unpickle(raw / FOLDER / "meta")
+        names = _names(raw / FOLDER / "meta")
         for part in ("train", "test"):
-            batch = _unpickle(raw / FOLDER / part)
-            pixels = batch["data"].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-            for row, (image, fine, coarse) in enumerate(
-                zip(pixels, batch["fine_labels"], batch["coarse_labels"], strict=True)
-            ):
+            path = raw / FOLDER / part
+            for row, (image, *labels) in enumerate(zip(*_batch(path), strict=True)):
+                fine, coarse = (
+                    label(value, len(names[level]), f"{path}: row {row}: {level}", first=0)
+                    for value, level in zip(labels, SIZES, strict=True)
+                )
                 yield {
                     "image": np.ascontiguousarray(image),
                     "fine": fine,
                     "coarse": coarse,
-                    "fine_name": meta["fine_label_names"][fine],
-                    "coarse_name": meta["coarse_label_names"][coarse],
+                    "fine_name": names["fine"][fine],
+                    "coarse_name": names["coarse"][coarse],
                     "path": f"{part}/{row:05d}",
                     "part": part,
                 }
@@ -97,11 +111,40 @@ class _Arrays(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def _unpickle(path: Path) -> dict[str, Any]:
+def _names(path: Path) -> dict[str, list[str]]:
+    """The classes' names by level: at most 100 and 20."""
+    content = _unpickle(path, *(f"{level}_label_names" for level in SIZES))
+    names = {level: content[f"{level}_label_names"] for level in SIZES}
+    for level, most in SIZES.items():
+        if not isinstance(names[level], list) or not 0 < len(names[level]) <= most:
+            raise DataError(f"{path}: expected {level}_label_names to be a list of {most} names")
+    return names
+
+
+def _batch(path: Path) -> tuple[np.ndarray, list[int], list[int]]:
+    """Pixels uint8 (N, 32, 32, 3), N fine and N coarse labels."""
+    content = _unpickle(path, "data", "fine_labels", "coarse_labels")
+    data, *labels = content["data"], content["fine_labels"], content["coarse_labels"]
+    if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.shape != (len(data), 3072):
+        got = f"{data.dtype} {data.shape}" if isinstance(data, np.ndarray) else type(data).__name__
+        raise DataError(f"{path}: expected data to be an array of uint8 (N, 3072), got {got}")
+    for level, values in zip(SIZES, labels, strict=True):
+        if not isinstance(values, list) or len(values) != len(data):
+            got = f"{len(values)}" if isinstance(values, list) else type(values).__name__
+            raise DataError(f"{path}: expected {level}_labels to be a list of {len(data)} labels, got {got}")
+    return data.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), labels[0], labels[1]
+
+
+def _unpickle(path: Path, *keys: str) -> dict[str, Any]:
+    """A dictionary that has these keys."""
     if not path.is_file():
         raise missing(path)
     with open(path, "rb") as file:
         try:
-            return _Arrays(file, encoding="latin1").load()
-        except (pickle.UnpicklingError, EOFError, AttributeError, IndexError, ValueError, KeyError) as error:
+            content = _Arrays(file, encoding="latin1").load()
+        except BROKEN as error:
             raise DataError(f"{path}: truncated, or not CIFAR-100's ({error})") from error
+    if not isinstance(content, dict) or not set(keys) <= set(content):
+        held = ", ".join(map(str, content)) if isinstance(content, dict) else type(content).__name__
+        raise DataError(f"{path}: expected a dictionary with {', '.join(keys)}, got {held:.200}")
+    return content

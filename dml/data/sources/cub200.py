@@ -16,7 +16,9 @@ import numpy as np
 import pandas as pd
 
 from dml.data.download import Archive, fetch
-from dml.data.sources._files import halves, rows
+from dml.data.sources._files import entry, halves, label, rows
+
+CLASSES = 200
 
 
 class Cub200:
@@ -52,16 +54,17 @@ class Cub200:
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of JPEG files in the order of `images.txt`."""
         folder = raw / "CUB_200_2011"
-        names = dict(rows(folder / "classes.txt", 2))
-        labels = dict(rows(folder / "image_class_labels.txt", 2))
-        train = {image: flag == "1" for image, flag in rows(folder / "train_test_split.txt", 2)}
+        tables = [folder / f"{name}.txt" for name in ("classes", "image_class_labels", "train_test_split")]
+        names, labels, train = (dict(rows(table, 2)) for table in tables)
         for image, path in rows(folder / "images.txt", 2):
+            number = entry(labels, image, tables[1])
+            fine = label(number, CLASSES, f"{tables[1]}: image {image}")
             yield {
                 "image": folder / "images" / path,
-                "fine": int(labels[image]) - 1,
-                "fine_name": names[labels[image]],
+                "fine": fine,
+                "fine_name": entry(names, number, tables[0]),
                 "path": f"CUB_200_2011/images/{path}",
-                "part": "train" if train[image] else "test",
+                "part": "train" if entry(train, image, tables[2]) == "1" else "test",
             }
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:

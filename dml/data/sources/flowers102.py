@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 
 from dml.data.download import Archive, fetch
-from dml.data.sources._files import halves, mat
+from dml.data.sources._files import halves, label, mat
 
 URL = "https://www.robots.ox.ac.uk/~vgg/data/flowers/102/"
+CLASSES = 102
 PARTS = {"trnid": "train", "valid": "val", "tstid": "test"}
 
 
@@ -58,15 +59,17 @@ class Flowers102:
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of JPEG files by number."""
-        labels = np.atleast_1d(mat(raw / "imagelabels.mat")["labels"]).tolist()
-        sets = mat(raw / "setid.mat")
+        table = raw / "imagelabels.mat"
+        labels = np.atleast_1d(mat(table, "labels")["labels"]).tolist()
+        sets = mat(raw / "setid.mat", *PARTS)
         parts = {int(image): part for key, part in PARTS.items() for image in np.atleast_1d(sets[key])}
-        for number, label in enumerate(labels, start=1):
+        for number, value in enumerate(labels, start=1):
+            fine = label(value, CLASSES, f"{table}: image {number}")
             path = f"jpg/image_{number:05d}.jpg"
             yield {
                 "image": raw / path,
-                "fine": int(label) - 1,
-                "fine_name": f"{int(label):03d}",
+                "fine": fine,
+                "fine_name": f"{fine + 1:03d}",
                 "path": path,
                 "part": parts.get(number, ""),
             }

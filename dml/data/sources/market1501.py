@@ -20,12 +20,12 @@ import pandas as pd
 
 from dml.data import DataError
 from dml.data.download import Archive, fetch
-from dml.data.sources._files import files
+from dml.data.sources._files import files, label
 
 FOLDER = "Market-1501-v15.09.15"
 PARTS = {"bounding_box_train": "train", "query": "query", "bounding_box_test": "gallery"}
-JUNK = 1502
-NAME = re.compile(r"(-1|\d{4})_c(\d)")
+PERSONS, JUNK = 1501, 1502
+NAME = re.compile(r"(-1|\d{4})_c([1-6])")
 
 
 class Market1501:
@@ -69,7 +69,7 @@ class Market1501:
                 person = found[1]
                 yield {
                     "image": path,
-                    "fine": JUNK if person == "-1" else int(person),
+                    "fine": JUNK if person == "-1" else label(person, 1 + PERSONS, path, first=0),
                     "fine_name": {"-1": "junk", "0000": "distractor"}.get(person, person),
                     "path": path.relative_to(raw).as_posix(),
                     "part": part,

@@ -11,6 +11,7 @@ URLs and MD5 sums: torchvision.datasets.MNIST. The content digest is that of the
 from __future__ import annotations
 
 import gzip
+import math
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -23,8 +24,10 @@ import pandas as pd
 
 from dml.data import DataError
 from dml.data.download import Archive, fetch
+from dml.data.sources._files import label
 
 URLS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "http://yann.lecun.com/exdb/mnist/")
+MOST, SHAPE = 60_000, (28, 28)  # images in a file, and their height and width
 PARTS = (("train", "train"), ("test", "t10k"))
 
 
@@ -86,20 +89,26 @@ class Mnist:
 
 
 def _pairs(pixels: Path, labels: Path) -> Iterator[tuple[np.ndarray, int]]:
-    for image, label in zip_longest(_idx(pixels, 3), _idx(labels, 1)):
-        if image is None or label is None:
+    for row, (image, digit) in enumerate(zip_longest(_idx(pixels, SHAPE), _idx(labels, ()))):
+        if image is None or digit is None:
             raise DataError(f"{pixels} and {labels}: not as many images as labels")
-        yield image, int(label)
+        yield image, label(int(digit), 10, f"{labels}: row {row}", first=0)
 
 
-def _idx(path: Path, dimensions: int) -> Iterator[np.ndarray]:
-    """The entries of an idx file along its first dimension: uint8 (H, W), or 0-d."""
+def _idx(path: Path, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
+    """The entries of an idx file along its first dimension, uint8 of this shape; no more is unpacked than they take."""
+    dimensions = 1 + len(shape)
     try:
         with gzip.open(path) as file:
-            magic, count, *shape = struct.unpack(f">{1 + dimensions}i", file.read(4 + 4 * dimensions))
+            magic, count, *said = struct.unpack(f">{1 + dimensions}i", file.read(4 + 4 * dimensions))
             if magic != 0x800 + dimensions:
                 raise DataError(f"{path}: not an idx file of {dimensions} dimensions (magic number {magic:#x})")
-            size = int(np.prod(shape))
+            if not 0 <= count <= MOST or tuple(said) != shape:
+                raise DataError(
+                    f"{path}: its header says {' x '.join(map(str, (count, *said)))}, expected at most "
+                    f"{' x '.join(map(str, (MOST, *shape)))}"
+                )
+            size = math.prod(shape)
             for _ in range(count):
                 yield np.frombuffer(file.read(size), np.uint8, size).reshape(shape)
             if file.read(1):

@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 
 from dml.data.download import Archive, fetch
-from dml.data.sources._files import rows
+from dml.data.sources._files import label, rows
 
 FOLDER = "Stanford_Online_Products"
+PRODUCTS, KINDS = 22634, 12
 
 
 class Sop:
@@ -58,11 +59,12 @@ class Sop:
         """Records of JPEG files in the order of `Ebay_train.txt`, then `Ebay_test.txt`."""
         folder = raw / FOLDER
         for part in ("train", "test"):
-            for _, product, kind, path in rows(folder / f"Ebay_{part}.txt", 4, header=True):
+            table = folder / f"Ebay_{part}.txt"
+            for image, product, kind, path in rows(table, 4, header=True):
                 yield {
                     "image": folder / path,
-                    "fine": int(product) - 1,
-                    "coarse": int(kind) - 1,
+                    "fine": label(product, PRODUCTS, f"{table}: image {image}: class_id"),
+                    "coarse": label(kind, KINDS, f"{table}: image {image}: super_class_id"),
                     "fine_name": product,
                     "coarse_name": path.split("/")[0].removesuffix("_final"),
                     "path": f"{FOLDER}/{path}",
