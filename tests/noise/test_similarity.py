@@ -1,9 +1,12 @@
 """Similarity noise: only the nearest classes are confused."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from dml import noise
+from dml.noise import similarity as module
 
 LABELS = np.arange(600) % 6
 ANGLES = np.array([0.0, 0.1, 0.25, 2.0, 2.1, 2.25])  # two groups of three classes around the circle
@@ -35,6 +38,24 @@ def test_neighbours_are_as_likely_and_no_more_than_there_are():
     )
     counts = np.bincount(observed[flipped], minlength=6)
     assert np.abs(counts - 1000).max() < 150
+
+
+@pytest.mark.parametrize("count", [1, 3, 39])
+def test_the_nearest_are_found_in_blocks_and_of_ties_the_first(count, monkeypatch):
+    table = np.random.default_rng(0).integers(0, 4, (40, 40)).astype(float)
+    others = np.where(np.eye(40, dtype=bool), -np.inf, table)
+    monkeypatch.setattr(module, "BLOCK", 7)
+    nearest = module._nearest(lambda rows: table[rows], 40, count)
+    assert (nearest == np.argsort(-others, axis=1, kind="stable")[:, :count]).all()
+
+
+def test_many_classes_need_no_table_of_all_pairs():
+    labels = np.arange(8000) % 4000
+    features = np.random.default_rng(0).normal(size=(8000, 8))
+    tracemalloc.start()
+    assert noise.build("similarity", rate=0.1).corrupt(labels, 0, features=features).flipped.sum() == 800
+    assert tracemalloc.get_traced_memory()[1] < 4000**2 * 8 / 1.5
+    tracemalloc.stop()
 
 
 def test_what_cannot_be():
