@@ -7,7 +7,8 @@ any matrix T, T[i, j] = P(observed j | true i)). Deviation: the number of flippe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -118,18 +119,27 @@ def _members(true: np.ndarray, sizes: np.ndarray, wanted: np.ndarray, generator:
 
 
 def _check_pairs(pairs: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    if isinstance(pairs, str) or not isinstance(pairs, Sequence | np.ndarray):
+        raise ValueError(f"noise 'asymmetric': pairs: expected a list of [from, to] class labels, got {pairs!r}")
     checked: list[tuple[int, int]] = []
     for pair in pairs:
-        if len(pair) != 2 or any(isinstance(c, bool) or not isinstance(c, int) or c < 0 for c in pair):
+        if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2 or not all(map(_is_label, pair)):
             raise ValueError(f"noise 'asymmetric': pairs: expected [from, to] class labels, got {pair!r}")
         if pair[0] == pair[1] or pair[0] in [source for source, _ in checked]:
             raise ValueError(f"noise 'asymmetric': pairs: {pair!r} names a class with itself, or a second time")
-        checked.append((pair[0], pair[1]))
+        checked.append((int(pair[0]), int(pair[1])))
     return checked
 
 
+def _is_label(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+
+
 def _check_matrix(matrix: Sequence[Sequence[float]]) -> np.ndarray:
-    values = np.asarray(matrix, dtype=np.float64)
+    try:
+        values = np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"noise 'asymmetric': matrix: expected (C, C) numbers from 0, got {matrix!r:.60}") from error
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not np.isfinite(values).all() or (values < 0).any():
         raise ValueError(
             f"noise 'asymmetric': matrix: expected (C, C) numbers from 0, got {values.shape} {matrix!r:.60}"

@@ -12,7 +12,7 @@ import numpy as np
 
 from dml import seeding
 from dml.noise._features import check_features
-from dml.noise._labels import check_classes, check_labels, check_rate, chosen, noisy
+from dml.noise._labels import check_classes, check_count, check_labels, check_rate, chosen, noisy
 from dml.types import NoisyLabels
 
 BLOCK = 512  # classes compared with all others at once: a table (K, K) of 11,318 classes is 1 GB
@@ -31,9 +31,7 @@ class Similarity:
 
     def __init__(self, rate: float, neighbours: int = 3) -> None:
         self.rate = check_rate(rate)
-        if neighbours < 1:
-            raise ValueError(f"noise 'similarity': neighbours: expected at least 1, got {neighbours!r}")
-        self._neighbours = neighbours
+        self._neighbours = check_count(neighbours, "'similarity': neighbours")
 
     def corrupt(
         self,

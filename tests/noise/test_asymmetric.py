@@ -88,6 +88,13 @@ def test_eleven_thousand_classes_need_no_table_of_all_pairs():
     tracemalloc.stop()
 
 
+def test_pairs_of_numpy():
+    plain = noise.build("asymmetric", rate=0.4, pairs=[[0, 1], [2, 3]]).corrupt(LABELS, seed=0)
+    for pairs in (np.array([[0, 1], [2, 3]]), [(np.int64(0), np.int32(1)), (2, np.uint8(3))]):
+        given = noise.build("asymmetric", rate=0.4, pairs=pairs).corrupt(LABELS, seed=0)
+        assert (given.observed == plain.observed).all()
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -96,6 +103,13 @@ def test_eleven_thousand_classes_need_no_table_of_all_pairs():
         ({"pairs": [[0, 1], [0, 2]]}, "a second time"),
         ({"pairs": [[0]]}, r"expected \[from, to\]"),
         ({"pairs": [[0, -1]]}, r"expected \[from, to\]"),
+        ({"pairs": [0, 1]}, r"pairs: expected \[from, to\] class labels, got 0"),
+        ({"pairs": ["01"]}, r"pairs: expected \[from, to\] class labels, got '01'"),
+        ({"pairs": [[0, 1.5]]}, r"pairs: expected \[from, to\] class labels, got \[0, 1.5\]"),
+        ({"pairs": 3}, r"pairs: expected a list of \[from, to\] class labels, got 3"),
+        ({"pairs": "01"}, r"pairs: expected a list of \[from, to\] class labels, got '01'"),
+        ({"matrix": [[0, 1], [1]]}, r"matrix: expected \(C, C\) numbers from 0, got \[\[0, 1\], \[1\]\]"),
+        ({"matrix": [[0, "x"], [1, 0]]}, r"matrix: expected \(C, C\) numbers from 0"),
         ({"matrix": [[0, 1]]}, r"expected \(C, C\)"),
         ({"matrix": [[0, -1], [1, 0]]}, r"expected \(C, C\) numbers from 0"),
         ({"matrix": [[1, 0], [0, 1]]}, "off the diagonal are 0"),

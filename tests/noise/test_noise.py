@@ -70,6 +70,11 @@ class TestContract:
         with pytest.raises(ValueError, match="rate: expected 0 <= rate < 1"):
             noise.build(name, rate=rate)
 
+    def test_rates_of_numpy(self, name):
+        for rate in (np.float32(0.25), np.float64(0.25)):
+            assert (corrupt(name, make_labels(), rate).observed == corrupt(name, make_labels(), 0.25).observed).all()
+        assert not corrupt(name, make_labels(), np.int64(0)).flipped.any()
+
     def test_wrong_labels(self, name):
         for wrong, message in (
             (np.array([0, -1, 1]), "expected clean labels from 0, got -1"),

@@ -63,5 +63,11 @@ def test_what_cannot_be():
         noise.build("similarity", rate=0.1).corrupt(LABELS, 0)
     with pytest.raises(ValueError, match="C above the largest label 5, got"):
         noise.build("similarity", rate=0.1).corrupt(LABELS, 0, similarity=np.eye(5))
-    with pytest.raises(ValueError, match="neighbours: expected at least 1, got 0"):
-        noise.build("similarity", rate=0.1, neighbours=0)
+
+
+@pytest.mark.parametrize("neighbours", [0, "x", 2.5, None, True])
+def test_neighbours_are_a_whole_number(neighbours):
+    with pytest.raises(
+        ValueError, match=f"'similarity': neighbours: expected a whole number, at least 1, got {neighbours!r}"
+    ):
+        noise.build("similarity", rate=0.1, neighbours=neighbours)
