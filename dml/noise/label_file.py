@@ -22,7 +22,7 @@ class LabelFile:
 
     Parameters
     ----------
-    path : the file, `.csv` or `.parquet`; it may hold more rows than are asked for.
+    path : the file, `.csv` (UTF-8) or `.parquet`; it may hold more rows than are asked for.
     rate : the share of wrong labels that a study files this under; if above 0, it is checked against the file, to
         within 0.005, in the confirm phase (the tune phase sees a part of the classes).
     """
