@@ -3,22 +3,20 @@
 import pandas as pd
 from _stage import data_root, run
 
-from dml import discovery, noise
+from dml import noise
 from dml.config import Study
-from dml.training.data import open_packed_of, pixel_features, training_rows
+from dml.training.data import open_packed_of, training_rows
 
 
 def corrupt(study: Study) -> None:
     models = [(spec.model, rate, spec.settings) for spec in study.noise for rate in spec.rates]
-    needed = {name for model, *_ in models for name in getattr(discovery.find("dml.noise", model), "context", ())}
     for dataset in study.datasets:
         packed = open_packed_of(data_root(study), dataset.label)
         tables = []
         for phase, seeds in (("tune", [study.search.seed]), ("confirm", study.seeds)):
             rows = training_rows(data_root(study), dataset.label, phase)
             labels = packed.index[dataset.train_on].to_numpy()[rows]
-            context = {"features": pixel_features(packed, rows)} if "features" in needed else {}
-            tables.append(noise.table(rows, labels, models, seeds, phase, **context))
+            tables.append(noise.table(rows, labels, models, seeds, phase, images=packed.images))
         path = data_root(study) / "noise" / f"{dataset.label}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         pd.concat(tables, ignore_index=True).to_parquet(path, index=False)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+from typing import Any
+
 import numpy as np
 
 from dml import seeding
@@ -10,9 +13,16 @@ from dml.types import NoisyLabels
 
 def check_rate(rate: float) -> float:
     """The rate as a float, if it is one: 0 <= rate < 1."""
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate < 1:
+    if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= rate < 1:
         raise ValueError(f"noise: rate: expected 0 <= rate < 1, got {rate!r}")
     return float(rate)
+
+
+def check_count(value: Any, setting: str) -> int:
+    """A setting as an int, if it is a whole number from 1; `setting` is its name in the error."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"noise {setting}: expected a whole number, at least 1, got {value!r}")
+    return int(value)
 
 
 def check_labels(labels: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ class LabelFile:
 
     Parameters
     ----------
-    path : the file, `.csv` or `.parquet`; it may hold more rows than are asked for.
+    path : the file, `.csv` (UTF-8) or `.parquet`; it may hold more rows than are asked for.
     rate : the share of wrong labels that a study files this under; if above 0, it is checked against the file, to
         within 0.005, in the confirm phase (the tune phase sees a part of the classes).
     """
@@ -31,7 +31,7 @@ class LabelFile:
 
     def __init__(self, path: str | Path, rate: float = 0.0) -> None:
         self.rate = check_rate(rate)
-        self._path = Path(path)
+        self._path = Path(path) if isinstance(path, str | Path) else Path()
         if self._path.suffix not in (".csv", ".parquet"):
             raise ValueError(f"noise 'label_file': path: expected a .csv or .parquet file, got {str(path)!r}")
 
@@ -48,8 +48,8 @@ class LabelFile:
 
         Raises
         ------
-        ValueError : no such file, other columns, an index twice or missing, a label that is no training class, or a
-            rate that is not the file's.
+        ValueError : no such file, one that cannot be read, other columns, an index twice or missing, a label that is no
+            training class, or a rate that is not the file's.
         """
         labels = check_labels(labels)
         index = np.arange(len(labels)) if index is None else np.asarray(index)
@@ -73,7 +73,14 @@ class LabelFile:
         if not self._path.is_file():
             raise self._error("there is no such file")
         read = pd.read_csv if self._path.suffix == ".csv" else pd.read_parquet
-        table = read(self._path)
+        try:
+            table = read(self._path)
+        except (ValueError, NotImplementedError, OSError) as error:  # pandas', and those of Arrow
+            kind = "CSV in UTF-8" if self._path.suffix == ".csv" else "Parquet"
+            said = str(error).partition("\n")[0]
+            raise self._error(
+                f"expected {kind} with the columns index and label, got what cannot be read: {said}"
+            ) from error
         if not {"index", "label"} <= set(table.columns):
             raise self._error(f"expected the columns index and label, got {', '.join(map(str, table.columns))}")
         for column in ("index", "label"):

@@ -5,14 +5,17 @@ Classes are compared by the cosine of their mean features, or by a similarity ma
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 
 from dml import seeding
 from dml.noise._features import check_features
-from dml.noise._labels import check_classes, check_labels, check_rate, chosen, noisy
+from dml.noise._labels import check_classes, check_count, check_labels, check_rate, chosen, noisy
 from dml.types import NoisyLabels
+
+BLOCK = 512  # classes compared with all others at once: a table (K, K) of 11,318 classes is 1 GB
 
 
 class Similarity:
@@ -28,9 +31,7 @@ class Similarity:
 
     def __init__(self, rate: float, neighbours: int = 3) -> None:
         self.rate = check_rate(rate)
-        if neighbours < 1:
-            raise ValueError(f"noise 'similarity': neighbours: expected at least 1, got {neighbours!r}")
-        self._neighbours = neighbours
+        self._neighbours = check_count(neighbours, "'similarity': neighbours")
 
     def corrupt(
         self,
@@ -56,18 +57,33 @@ class Similarity:
         hit = chosen(len(labels), self.rate, seed)
         observed = labels.copy()
         if len(hit):
-            alike = _alike(classes, true, features, similarity)
-            np.fill_diagonal(alike, -np.inf)
             count = min(self._neighbours, len(classes) - 1)
-            nearest = np.argsort(-alike, axis=1, kind="stable")[:, :count]
+            nearest = _nearest(_alike(classes, true, features, similarity), len(classes), count)
             drawn = seeding.numpy_generator(seed, "noise/similarity").integers(0, count, size=len(hit))
             observed[hit] = classes[nearest[true[hit], drawn]]
         return noisy(labels, observed)
 
 
+def _nearest(alike: Callable[[np.ndarray], np.ndarray], classes: int, count: int) -> np.ndarray:
+    """int64 (K, count): the numbers of each class's most alike others, the most alike first, of ties the lowest."""
+    blocks = []
+    for start in range(0, classes, BLOCK):
+        rows = np.arange(start, min(start + BLOCK, classes))
+        likeness = alike(rows)
+        likeness[rows - start, rows] = -np.inf
+        least = np.partition(likeness, -count, axis=1)[:, -count, None]
+        above, ties = likeness > least, likeness == least
+        kept = above | (ties & (ties.cumsum(axis=1) <= count - above.sum(axis=1, keepdims=True)))
+        numbers = np.nonzero(kept)[1].reshape(-1, count)
+        order = np.argsort(-np.take_along_axis(likeness, numbers, axis=1), axis=1, kind="stable")
+        blocks.append(np.take_along_axis(numbers, order, axis=1))
+    return np.concatenate(blocks)
+
+
 def _alike(
     classes: np.ndarray, true: np.ndarray, features: np.ndarray | None, similarity: np.ndarray | None
-) -> np.ndarray:
+) -> Callable[[np.ndarray], np.ndarray]:
+    """What tells how alike some classes, by their numbers (m,), are to all of them: float (m, K)."""
     if similarity is not None:
         similarity = np.asarray(similarity, dtype=np.float64)
         side = similarity.shape[0] if similarity.ndim == 2 else 0
@@ -76,7 +92,7 @@ def _alike(
                 f"noise 'similarity': similarity: expected finite (C, C) with C above the largest label {classes[-1]}, "
                 f"got {similarity.shape}"
             )
-        return similarity[np.ix_(classes, classes)]
+        return lambda rows: similarity[np.ix_(classes[rows], classes)]
     if features is None:
         raise ValueError("noise 'similarity': needs features (n, d) or a similarity matrix (C, C)")
     features = check_features(features, len(true))
@@ -84,4 +100,4 @@ def _alike(
     np.add.at(means, true, features)
     means /= np.bincount(true)[:, None]
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
-    return means @ means.T
+    return lambda rows: means[rows] @ means.T

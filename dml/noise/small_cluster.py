@@ -14,7 +14,7 @@ import numpy as np
 
 from dml import seeding
 from dml.noise._features import check_features
-from dml.noise._labels import check_classes, check_labels, check_rate, noisy
+from dml.noise._labels import check_classes, check_count, check_labels, check_rate, noisy
 from dml.types import NoisyLabels
 
 
@@ -31,9 +31,7 @@ class SmallCluster:
 
     def __init__(self, rate: float, size: int = 10) -> None:
         self.rate = check_rate(rate)
-        if size < 1:
-            raise ValueError(f"noise 'small_cluster': size: expected at least 1, got {size!r}")
-        self._size = size
+        self._size = check_count(size, "'small_cluster': size")
 
     def corrupt(self, labels: np.ndarray, seed: int, features: np.ndarray | None = None) -> NoisyLabels:
         """int64 (n,) -> observed int64 (n,) and flipped bool (n,).

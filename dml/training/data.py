@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from dml.data import packed as packed_data
 from dml.types import TrialSpec
@@ -109,16 +108,6 @@ def training_rows(data_root: Path, name: str, phase: str) -> np.ndarray:
     split = _table(data_root / "split" / f"{name}.parquet", "split")
     column = {"tune": "tune", "confirm": "final"}[phase]
     return split.loc[split[column] == "train", "index"].to_numpy(dtype=np.int64)
-
-
-def pixel_features(packed: packed_data.Packed, rows: np.ndarray, side: int = 8) -> np.ndarray:
-    """Images scaled down to `side` pixels a side, float32 (n, side * side * C), 0 to 1: what noise by likeness sees."""
-    chunks = []
-    for start in range(0, len(rows), 4096):
-        images = np.ascontiguousarray(packed.images[rows[start : start + 4096]])
-        pixels = torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255
-        chunks.append(torch.nn.functional.adaptive_avg_pool2d(pixels, side).flatten(1).numpy())
-    return np.concatenate(chunks)
 
 
 def _manifests(data_root: Path) -> Mapping[str, Any]:

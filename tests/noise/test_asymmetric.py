@@ -1,5 +1,7 @@
 """Asymmetric noise: transitions as the pairs or the matrix say."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,54 @@ def test_a_part_of_the_classes_keeps_its_own_transitions():
     assert (paired.observed[labels == 0] == 0).all()
 
 
+@pytest.mark.parametrize("rate", [0.05, 0.1, 0.2, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
+def test_the_rate_is_exact_with_small_classes(rate, size):
+    labels = np.repeat(np.arange(100), size)
+    for seed in range(3):
+        observed, flipped = noise.build("asymmetric", rate=rate).corrupt(labels, seed)
+        assert abs(flipped.sum() - rate * len(labels)) <= 0.5
+        assert (observed[flipped] == (labels[flipped] + 1) % 100).all()
+        assert np.abs(np.bincount(labels[flipped], minlength=100) - rate * size).max() < 1
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.7, 0.95])
+@pytest.mark.parametrize("seed", range(5))
+def test_each_cell_of_a_matrix_and_each_class_is_within_one_sample(rate, seed):
+    generator = np.random.default_rng(seed)
+    labels = generator.permutation(np.repeat(np.arange(40), generator.integers(2, 13, 40)))
+    matrix = generator.random((40, 40)) * (generator.random((40, 40)) < 0.3) * (1 - np.eye(40))
+    cells = rate * matrix / matrix.sum(axis=1).max() * np.bincount(labels)[:, None]
+    observed, flipped = noise.build("asymmetric", rate=rate, matrix=matrix).corrupt(labels, seed)
+    counts = np.zeros((40, 40))
+    np.add.at(counts, (labels[flipped], observed[flipped]), 1)
+    assert np.abs(counts - cells).max() < 1
+    assert np.abs(counts.sum(axis=1) - cells.sum(axis=1)).max() < 1
+    assert abs(flipped.sum() - cells.sum()) <= 0.5
+    assert (flipped == (observed != labels)).all()
+
+
+def test_which_classes_and_samples_are_flipped_is_drawn():
+    labels = np.repeat(np.arange(4), 2)
+    flipped = sum(noise.build("asymmetric", rate=0.25).corrupt(labels, seed).flipped for seed in range(400))
+    assert np.abs(flipped - 100).max() < 40
+
+
+def test_eleven_thousand_classes_need_no_table_of_all_pairs():
+    labels = np.arange(60_000) % 11_318
+    tracemalloc.start()
+    assert noise.build("asymmetric", rate=0.1).corrupt(labels, 0).flipped.sum() == 6000
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
+
+
+def test_pairs_of_numpy():
+    plain = noise.build("asymmetric", rate=0.4, pairs=[[0, 1], [2, 3]]).corrupt(LABELS, seed=0)
+    for pairs in (np.array([[0, 1], [2, 3]]), [(np.int64(0), np.int32(1)), (2, np.uint8(3))]):
+        given = noise.build("asymmetric", rate=0.4, pairs=pairs).corrupt(LABELS, seed=0)
+        assert (given.observed == plain.observed).all()
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -53,6 +103,13 @@ def test_a_part_of_the_classes_keeps_its_own_transitions():
         ({"pairs": [[0, 1], [0, 2]]}, "a second time"),
         ({"pairs": [[0]]}, r"expected \[from, to\]"),
         ({"pairs": [[0, -1]]}, r"expected \[from, to\]"),
+        ({"pairs": [0, 1]}, r"pairs: expected \[from, to\] class labels, got 0"),
+        ({"pairs": ["01"]}, r"pairs: expected \[from, to\] class labels, got '01'"),
+        ({"pairs": [[0, 1.5]]}, r"pairs: expected \[from, to\] class labels, got \[0, 1.5\]"),
+        ({"pairs": 3}, r"pairs: expected a list of \[from, to\] class labels, got 3"),
+        ({"pairs": "01"}, r"pairs: expected a list of \[from, to\] class labels, got '01'"),
+        ({"matrix": [[0, 1], [1]]}, r"matrix: expected \(C, C\) numbers from 0, got \[\[0, 1\], \[1\]\]"),
+        ({"matrix": [[0, "x"], [1, 0]]}, r"matrix: expected \(C, C\) numbers from 0"),
         ({"matrix": [[0, 1]]}, r"expected \(C, C\)"),
         ({"matrix": [[0, -1], [1, 0]]}, r"expected \(C, C\) numbers from 0"),
         ({"matrix": [[1, 0], [0, 1]]}, "off the diagonal are 0"),

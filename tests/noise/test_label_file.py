@@ -70,3 +70,29 @@ def test_no_file_and_other_columns(tmp_path):
     pd.DataFrame({"row": [0]}).to_csv(tmp_path / "other.csv")
     with pytest.raises(ValueError, match="expected the columns index and label"):
         noise.build("label_file", path=tmp_path / "other.csv").corrupt(LABELS, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("empty.csv", b"", "CSV in UTF-8"),
+        ("latin.csv", "index,label,name\n0,1,caf\u00e9\n".encode("latin-1"), "CSV in UTF-8"),
+        ("wide.csv", b"\xff\xfei\x00n\x00", "CSV in UTF-8"),
+        ("ragged.csv", b"index,label\n0,1\n1,2,3\n", "CSV in UTF-8"),
+        ("empty.parquet", b"", "Parquet"),
+        ("junk.parquet", b"index,label\n0,1\n", "Parquet"),
+        ("cut.parquet", None, "Parquet"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, name, content, kind):
+    path = tmp_path / name
+    path.write_bytes(write(tmp_path, GOOD, "parquet").read_bytes()[:-9] if content is None else content)
+    message = f"^noise 'label_file': {path}: expected {kind} with the columns index and label, got what cannot be read"
+    with pytest.raises(ValueError, match=message):
+        noise.build("label_file", path=path).corrupt(LABELS, 0)
+
+
+@pytest.mark.parametrize("path", [5, None, ["labels.csv"]])
+def test_a_path_that_is_none(path):
+    with pytest.raises(ValueError, match=r"path: expected a .csv or .parquet file, got"):
+        noise.build("label_file", path=path)

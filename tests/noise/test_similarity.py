@@ -1,9 +1,12 @@
 """Similarity noise: only the nearest classes are confused."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from dml import noise
+from dml.noise import similarity as module
 
 LABELS = np.arange(600) % 6
 ANGLES = np.array([0.0, 0.1, 0.25, 2.0, 2.1, 2.25])  # two groups of three classes around the circle
@@ -37,10 +40,34 @@ def test_neighbours_are_as_likely_and_no_more_than_there_are():
     assert np.abs(counts - 1000).max() < 150
 
 
+@pytest.mark.parametrize("count", [1, 3, 39])
+def test_the_nearest_are_found_in_blocks_and_of_ties_the_first(count, monkeypatch):
+    table = np.random.default_rng(0).integers(0, 4, (40, 40)).astype(float)
+    others = np.where(np.eye(40, dtype=bool), -np.inf, table)
+    monkeypatch.setattr(module, "BLOCK", 7)
+    nearest = module._nearest(lambda rows: table[rows], 40, count)
+    assert (nearest == np.argsort(-others, axis=1, kind="stable")[:, :count]).all()
+
+
+def test_many_classes_need_no_table_of_all_pairs():
+    labels = np.arange(8000) % 4000
+    features = np.random.default_rng(0).normal(size=(8000, 8))
+    tracemalloc.start()
+    assert noise.build("similarity", rate=0.1).corrupt(labels, 0, features=features).flipped.sum() == 800
+    assert tracemalloc.get_traced_memory()[1] < 4000**2 * 8 / 1.5
+    tracemalloc.stop()
+
+
 def test_what_cannot_be():
     with pytest.raises(ValueError, match="needs features"):
         noise.build("similarity", rate=0.1).corrupt(LABELS, 0)
     with pytest.raises(ValueError, match="C above the largest label 5, got"):
         noise.build("similarity", rate=0.1).corrupt(LABELS, 0, similarity=np.eye(5))
-    with pytest.raises(ValueError, match="neighbours: expected at least 1, got 0"):
-        noise.build("similarity", rate=0.1, neighbours=0)
+
+
+@pytest.mark.parametrize("neighbours", [0, "x", 2.5, None, True])
+def test_neighbours_are_a_whole_number(neighbours):
+    with pytest.raises(
+        ValueError, match=f"'similarity': neighbours: expected a whole number, at least 1, got {neighbours!r}"
+    ):
+        noise.build("similarity", rate=0.1, neighbours=neighbours)

@@ -32,6 +32,8 @@ def test_without_features_a_cluster_is_a_handful_of_one_class():
     assert len(set(LABELS[flipped])) == len(set(observed[flipped])) == 1
 
 
-def test_size():
-    with pytest.raises(ValueError, match="size: expected at least 1, got 0"):
-        noise.build("small_cluster", rate=0.1, size=0)
+@pytest.mark.parametrize("size", [0, "x", 2.5, None, True])
+def test_size(size):
+    message = f"'small_cluster': size: expected a whole number, at least 1, got {size!r}"
+    with pytest.raises(ValueError, match=message):
+        noise.build("small_cluster", rate=0.1, size=size)

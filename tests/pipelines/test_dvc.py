@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dml.training.data import open_packed_of, training_rows
+
 ROOT = Path(__file__).parents[2]
 STUDY = "pipelines/studies/tiny.yaml"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -32,9 +34,9 @@ def work(shared_project, tiny):
     return project
 
 
-def repro(work) -> set[str]:
-    """Run the pipeline; the stages that ran."""
-    done = work.run("dvc", "repro", timeout=900)
+def repro(work, *targets: str) -> set[str]:
+    """Run the pipeline, or as far as some stages; the stages that ran."""
+    done = work.run("dvc", "repro", *targets, timeout=900)
     assert done.code == 0, done.text
     return {name.partition("@")[0] for name in re.findall(r"Running stage '(\S+)'", done.text)}
 
@@ -109,3 +111,22 @@ def test_a_correction_of_another_loss_trains_nothing_and_of_this_one_all(work):
         file.write("\nCORRECTED = True\n")
     assert repro(work) >= {"sweep"}
     assert (summary(work)["trials"], summary(work)["already_done"]) == (4, 0)
+
+
+def test_an_edited_label_file_corrupts_again(work):
+    entry = "  - {model: label_file, rates: [0.0], settings: {path: pipelines/labels/mine.csv}}\n"
+    change(work, STUDY, "losses:", f"{entry}losses:")
+    labels = work.root / "pipelines/labels/mine.csv"
+    root = work.root / "data/tiny"
+    repro(work, "split@tiny")
+    coarse = open_packed_of(root, "digits").index["coarse"]
+    table = pd.DataFrame({"index": range(len(coarse)), "label": coarse})
+    table.to_csv(labels, index=False)
+    assert repro(work, "corrupt@tiny") == {"corrupt"}
+    assert repro(work, "corrupt@tiny") == set()
+    row = training_rows(root, "digits", "confirm")[0]
+    table.loc[row, "label"] = -1
+    table.to_csv(labels, index=False)
+    assert repro(work, "corrupt@tiny") == {"corrupt"}
+    noise = pd.read_parquet(root / "noise/digits.parquet").query("noise == 'label_file' and phase == 'confirm'")
+    assert noise.loc[noise["observed"] < 0, "index"].unique().tolist() == [row]

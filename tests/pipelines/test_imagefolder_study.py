@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from dml.training.data import open_packed_of
+from dml import noise
+from dml.noise._features import pixels
+from dml.training.data import open_packed_of, training_rows
 
 pytestmark = pytest.mark.slow
 
@@ -90,3 +92,25 @@ def test_a_new_image_is_seen_when_the_stages_run_again(project):
     after = [(project.root / "data/pets" / name).read_text() for name in ("download.json", "pack.json")]
     assert before[0] != after[0]
     assert json.loads(after[1])["pets"]["images"] == 1 + json.loads(before[1])["pets"]["images"]
+
+
+def test_noise_by_likeness_sees_the_images_as_the_noise_room_does(project):
+    photograph(
+        project.root / "photos", {"cat": ["lynx", "manx", "puma", "tabby"], "dog": ["boxer", "collie", "pug", "spitz"]}
+    )
+    generator = np.random.default_rng(0)
+    for path in (project.root / "photos").rglob("*.png"):
+        Image.fromarray(generator.integers(0, 256, (20, 30, 3), dtype=np.uint8)).save(path)
+    entry = "{model: similarity, rates: [0.3, 0.5], settings: {neighbours: 1}}"
+    project.study("pets", STUDY.replace("{model: uniform, rates: [0.0, 0.5]}", entry))
+    project.stages("download pack split corrupt", "pets")
+    root = project.root / "data/pets"
+    packed, saved = open_packed_of(root, "pets"), pd.read_parquet(root / "noise/pets.parquet")
+    models = [("similarity", rate, {"neighbours": 1}) for rate in (0.3, 0.5)]
+    for phase, seeds in (("tune", [0]), ("confirm", [0, 1])):
+        rows = training_rows(root, "pets", phase)
+        labels = packed.index["fine"].to_numpy()[rows]
+        features = pixels(packed.images, rows)
+        expected = noise.table(rows, labels, models, seeds, phase, features=features)
+        given = saved[saved["phase"] == phase].reset_index(drop=True)
+        pd.testing.assert_frame_equal(given, expected, check_dtype=False)
