@@ -206,6 +206,34 @@ def test_late_decoding_follows_links(make, tmp_path):
     np.testing.assert_array_equal(data.images[[0, 2]][:, 0, 0, 0], [0, 10])
 
 
+def test_links_that_lead_back_are_named(make, tmp_path):
+    root = tmp_path / "root"
+    source = Imagefolder(make("a/1.png", "b/2.png"))
+    for name in "ab":
+        (root / name / "up").symlink_to(root)
+    with pytest.raises(DataError, match=r"root/a/up: .*found a link back"):
+        packed(source, tmp_path)
+    for name, other in ("ab", "ba"):
+        (root / name / "up").unlink()
+        (root / name / "up").symlink_to(root / other)
+    with pytest.raises(DataError, match=r"root/a/up/up: .*found a link back"):
+        packed(source, tmp_path)
+
+
+def test_only_some_of_many_depths_are_shown(make, tmp_path):
+    paths = ["/".join("abcdefg"[:depth]) + "/1.png" for depth in range(1, 8)]
+    with pytest.raises(DataError, match=r"throughout, found \S+, \S+, \S+, \.\.\.$"):
+        packed(Imagefolder(make(*paths)), tmp_path)
+
+
+def test_packing_into_its_own_root_deletes_nothing(make, tmp_path):
+    source = Imagefolder(make("a/1.png", "b/2.png"))
+    for out in ("root", "root/a", "root/a/1.png", "."):
+        with pytest.raises(DataError, match="expected a new or empty folder"):
+            pack(source, tmp_path / "raw", tmp_path / out, report=quiet)
+    assert len(packed(source, tmp_path).images) == 2
+
+
 @pytest.mark.parametrize("options", [{"test_share": 1.5}, {"disjoint": "superfine"}])
 def test_options_out_of_range(options):
     with pytest.raises(ValueError, match=next(iter(options))):
