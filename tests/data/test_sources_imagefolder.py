@@ -152,6 +152,34 @@ def test_tables_that_are_wrong(columns, match, make, tmp_path):
         packed(Imagefolder(make("x.png", "y.png"), table=table), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("path,fine\n\nx.png,1\n \ny.png,-1\n", "row 5: fine is '-1'"),
+        ('path,fine,coarse\nx.png,1,"a\n\nb"\ny.png,-1,c\n', "row 5: fine is '-1'"),
+        ("\n\npath,fine\r\nx.png,-1\r\n", "row 4: fine is '-1'"),
+        ("path,fine\nx.png,1\n\nx.png,1\n\nx.png,1", "row 4: 'x.png' is there twice, first in row 2$"),
+        ("path,fine\na/x.png,1\n./a//x.png,1\n", r"row 3: './a//x.png' is there twice, first in row 2 as 'a/x.png'"),
+        ("path,fine\nx.png,1\n\ny.png,1,2\n", "row 4: expected 2 fields, got 3"),
+        ("path,fine\n\ny.png\n", "row 3: expected 2 fields, got 1"),
+        ("path,fine,fine\ny.png,1,2\n", "a column is there twice: path, fine, fine"),
+        ('path,fine\n"y.png,1\n', "cannot be read: unexpected end of data"),
+        ("\n \n", "cannot be read: it is empty"),
+    ],
+)
+def test_rows_are_numbered_as_an_editor_numbers_lines(text, match, make, tmp_path):
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    with pytest.raises(DataError, match=match):
+        packed(Imagefolder(make("x.png", "y.png"), table=str(tmp_path / "t.csv")), tmp_path)
+
+
+def test_a_csv_as_other_programs_write_it(make, tmp_path):
+    text = '\ufeffpath,fine\r\n\r\n"x.png","Wren, little"\r\ny.png,"""Owl"""\r\n\r\n'
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    index = packed(Imagefolder(make("x.png", "y.png"), table=str(tmp_path / "t.csv")), tmp_path).index
+    assert index["fine_name"].tolist() == ["Wren, little", '"Owl"']
+
+
 def test_a_parquet_label_that_is_null(make, tmp_path):
     table = write_table(tmp_path, ".parquet", {"path": ["x.png", "y.png"], "fine": ["a", None]})
     with pytest.raises(DataError, match="row 1: fine is missing"):
