@@ -79,13 +79,17 @@ class DatasetSpec(_Model):
     def _check(self) -> DatasetSpec:
         source = discovery.find("dml.data.sources", self.source)
         discovery.check_settings(source, self.options, f"source {self.source!r}")
-        levels = getattr(source, "levels", ("fine", "coarse"))
         for level in [self.train_on, *self.evaluate_on]:
-            if level not in levels:
-                raise ValueError(f"source {self.source!r} has no {level!r} labels. Choices: {', '.join(levels)}")
+            if level not in self.levels:
+                raise ValueError(f"source {self.source!r} has no {level!r} labels. Choices: {', '.join(self.levels)}")
         if not re.fullmatch(r"[\w.+-]+", self.label):
             raise ValueError(f"name: {self.label!r} names files: expected letters, digits and . _ + - alone")
         return self
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels of labels that the source has."""
+        return getattr(discovery.find("dml.data.sources", self.source), "levels", ("fine", "coarse"))
 
     @property
     def label(self) -> str:
@@ -358,8 +362,14 @@ class Study(_Model):
         labels = [dataset.label for dataset in self.datasets]
         if len(set(labels)) < len(labels):
             raise ValueError(f"datasets: two are called the same ({', '.join(labels)}): give them a name each")
-        level = self.search.level
+        level, sampler = self.search.level, self.training.batch.sampler
         for dataset in self.datasets:
+            if _needs_coarse(sampler) and "coarse" not in dataset.levels:
+                others = [name for name in discovery.names("dml.data.batches") if not _needs_coarse(name)]
+                raise ValueError(
+                    f"training.batch.sampler is {sampler!r}, which needs 'coarse' labels; source "
+                    f"{dataset.source!r} has only {', '.join(dataset.levels)}. Choices: {', '.join(others)}"
+                )
             if level is not None and level not in dataset.evaluate_on:
                 raise ValueError(f"search.level is {level!r}, which datasets.{dataset.label}.evaluate_on leaves out")
         return self
@@ -410,6 +420,12 @@ def load_study(path: Path | str) -> Study:
         return Study(**{**content, "name": path.stem})
     except ValidationError as error:
         raise ConfigError(explain(path, text, Study, error)) from None
+
+
+def _needs_coarse(sampler: str) -> bool:
+    """Whether batches cannot be made without coarse labels."""
+    coarse = discovery.settings_of(discovery.find("dml.data.batches", sampler)).get("coarse")
+    return coarse is not None and coarse.default is coarse.empty
 
 
 def _ends(space: Space) -> tuple[Any, ...]:

@@ -115,6 +115,10 @@ def test_the_terms_of_a_search_space(tmp_path):
         ),
         (("[triplet,", "[{name: triplet, search: {margin: {uniform: [-1, 1]}}},"), r"margin: expected .* >= 0; got -1"),
         (("[triplet,", "[triplet, {name: triplet, search: {}},"), r"two of them would both be the cell 'digits"),
+        (
+            ("datasets: [digits]", "datasets: [digits, cub200]\ntraining: {batch: {sampler: hierarchical}}"),
+            r"sampler is 'hierarchical', .* source 'cub200' has only fine. Choices: balanced, random",
+        ),
         (("seeds:", "search: {level: coarse}\nseeds:"), r"search.level is 'coarse'.*leaves out"),
         (
             ("seeds:", "search: {sampler: cma}\nseeds:"),
@@ -132,6 +136,11 @@ def test_all_problems_are_said_at_once(tmp_path):
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, GOOD.replace("[digits]", "[digitz]").replace("[random, hard]\n", "[random, hard]\nseed: 3\n"))
     assert len(str(caught.value).splitlines()) == 2
+
+
+def test_hierarchical_batches_are_for_data_with_coarse_labels(tmp_path):
+    text = GOOD.replace("seeds:", "training: {batch: {sampler: hierarchical}}\nseeds:")
+    assert load(tmp_path, text).training.batch.sampler == "hierarchical"
 
 
 def test_an_absent_study_lists_those_there_are(tmp_path):

@@ -1,8 +1,8 @@
 """One image: encoded bytes, a file or an array -> 8-bit pixels, grey or RGB.
 
 What is kept and what is not: 1-bit becomes 0/255, 16-bit grey is scaled by 255/65535, palettes and other colour spaces
-become RGB, transparency is flattened on white, of an animation the first frame stays. EXIF orientation is not applied,
-as in torchvision's loader.
+become RGB, transparency is flattened on white (but for a transparent colour of 16 bits a channel), of an animation the
+first frame stays. EXIF orientation is not applied, as in torchvision's loader (but to TIFF, by Pillow itself).
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
+from PIL.PngImagePlugin import PngImageFile
 
 MAX_PIXELS = 89_478_485  # Pillow's own limit (Image.MAX_IMAGE_PIXELS), where it only warns; here it is a limit
+
+# How a PNG stores its pixels, and what Pillow multiplies them by.
+PNG_SCALE = {"L;2": 85, "L;4": 17, "L": 1, "I;16B": 1, "RGB": 1}
 
 GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
 
@@ -94,17 +98,16 @@ def _open(image: Path | bytes) -> Image.Image:
 
 def _eight_bit(image: Image.Image) -> Image.Image:
     """An image of any mode -> mode L or RGB."""
-    mode = image.mode
-    if mode in ("L", "RGB"):
+    mode, clear = image.mode, _clear(image)
+    if mode in ("1", "L", "RGB"):
+        image = image.convert("L") if mode == "1" else image
         image.load()
-        return image
-    if mode == "1":
-        return image.convert("L")
+        return image if clear is None else _on_white(np.array(image), np.asarray(image), clear)
     if mode.startswith("I"):
         values = np.asarray(image).astype(np.int64)
         if values.min() < 0 or values.max() > 65535:
             raise CorruptImage("32-bit pixels, which have no fixed range")
-        return Image.fromarray(((values * 255 + 32767) // 65535).astype(np.uint8))
+        return _on_white(((values * 255 + 32767) // 65535).astype(np.uint8), values, clear)
     if mode == "F":
         raise CorruptImage("float pixels, which have no fixed range")
     if mode in ("RGBA", "RGBa", "LA", "La", "PA") or "transparency" in image.info:
@@ -112,3 +115,26 @@ def _eight_bit(image: Image.Image) -> Image.Image:
         solid = Image.alpha_composite(Image.new("RGBA", solid.size, "white"), solid)
         return solid.convert("L" if mode in ("LA", "La") else "RGB")
     return image.convert("RGB")
+
+
+def _clear(image: Image.Image) -> int | tuple[int, ...] | None:
+    """The one transparent grey or colour, as the pixels have it, of an image that is not yet decoded."""
+    value = image.info.get("transparency")
+    if image.mode == "1" and value is not None:
+        return 255 if value else 0
+    if not isinstance(value, int | tuple):  # none, or a palette's
+        return None
+    if not isinstance(image, PngImageFile):
+        return value
+    stored = image.tile[0][3] if image.tile else None  # Pillow scales pixels of few bits, and cuts colours of 16
+    if stored not in PNG_SCALE:
+        return None
+    return value * PNG_SCALE[stored] if isinstance(value, int) else value
+
+
+def _on_white(pixels: np.ndarray, values: np.ndarray, clear: int | tuple[int, ...] | None) -> Image.Image:
+    """`pixels`, uint8 (H, W) or (H, W, 3), white where `values` of the same shape are `clear`."""
+    if clear is not None:
+        same = values == clear
+        pixels[same if same.ndim == 2 else same.all(-1)] = 255
+    return Image.fromarray(pixels)

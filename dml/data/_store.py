@@ -90,7 +90,7 @@ def load_json(path: Path) -> Any:
     """None where there is no such file, or it is no JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):  # no UTF-8, no JSON
         return None
 
 

@@ -38,7 +38,7 @@ def write(
     listing = list_images(source, raw, workers, report)
     check_counts(source, listing.index)
     if listing.corrupt and fatal:
-        raise corrupt_error(listing.index, listing.corrupt)
+        raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
     shape = (len(listing.index) - len(listing.corrupt), *_size(source, listing, side), 1 if listing.grey else 3)
     root = _root(source, raw) if late else None
     if not late:
@@ -91,6 +91,12 @@ def decoded(
     work = partial(_one, channels=1 if listing.grey else 3, side=side, content=content)
     rows = ((row, record["image"]) for row, record in enumerate(source.images(raw)) if row not in listing.corrupt)
     return ordered(work, rows, workers)
+
+
+def all_corrupt(source: Any, raw: Path, listing: Listing, workers: int) -> dict[int, str]:
+    """Row -> reason of every image that cannot be decoded; the listing knows those alone that have no whole header."""
+    rows = decoded(source, raw, listing, None, workers, False)
+    return listing.corrupt | {row: str(pixels) for row, pixels, _ in rows if isinstance(pixels, CorruptImage)}
 
 
 def _one(

@@ -23,10 +23,13 @@ from dml.data import DataError, _decode
 from dml.data._decode import CorruptImage
 from dml.data._late import LateImages
 from dml.data._listing import corrupt_error, list_images, options_of
+from dml.data._place import check_apart, check_place
 from dml.data._store import load_json, locked, new_folder, save_json
-from dml.data._writing import Content, decoded, write
+from dml.data._walk import content_of
+from dml.data._writing import Content, all_corrupt, decoded, write
 
 PACKING = 1  # a change that alters packed bytes raises it
+AGAIN = "delete the folder and pack again"
 
 
 @dataclass(frozen=True)
@@ -60,17 +63,21 @@ def open_packed(folder: Path | str) -> Packed:
     manifest = load_json(folder / "manifest.json")
     if manifest is None:
         raise DataError(f"{folder}: no packed dataset here (run the pack stage)")
-    index = pd.read_parquet(folder / "index.parquet")
-    shape = tuple(manifest[key] for key in ("images", "height", "width", "channels"))
-    if manifest["decode"] == "late":
-        files = [str(Path(manifest["root"]) / path) for path in index["path"]]
-        return Packed(folder, LateImages(files, shape, manifest["resize"]), index, manifest)
     try:
-        images = np.load(folder / "images.npy", mmap_mode="r")
-    except (OSError, ValueError) as error:
-        raise DataError(f"{folder}/images.npy cannot be mapped: {error}; delete the folder and pack again") from error
-    if images.shape != shape or len(index) != shape[0]:
-        raise DataError(f"{folder}: the manifest says {shape}, images.npy is {images.shape}, the index {len(index)}")
+        shape = tuple(manifest[key] for key in ("images", "height", "width", "channels"))
+        late, side, root = manifest["decode"] == "late", manifest["resize"], manifest["root"]
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{folder}/manifest.json is not that of a packed dataset; pack into another folder") from error
+    index = _read(folder / "index.parquet", pd.read_parquet)
+    if len(index) != shape[0]:
+        raise DataError(f"{folder}: the manifest says {shape[0]} images, index.parquet {len(index)}; {AGAIN}")
+    if late:
+        return Packed(folder, LateImages([str(Path(root) / p) for p in index["path"]], shape, side), index, manifest)
+    images = _read(folder / "images.npy", lambda path: np.lib.format.open_memmap(path, mode="r"))
+    if images.shape != shape or images.dtype != np.uint8:
+        raise DataError(f"{folder}: the manifest says {shape}, images.npy is {images.dtype} {images.shape}; {AGAIN}")
+    if (folder / "images.npy").stat().st_size != images.offset + images.nbytes:
+        raise DataError(f"{folder}/images.npy is longer than its header says; {AGAIN}")
     return Packed(folder, images, index, manifest)
 
 
@@ -84,7 +91,7 @@ def pack(
     report: Callable[[str], None] = print,
     decode: Literal["early", "late"] = "early",
 ) -> dict[str, Any]:
-    """Pack a source's images into the folder `out`, unless the same is there already.
+    """Pack a source's images into the folder `out`, unless the same is there already, and whole.
 
     Parameters
     ----------
@@ -101,7 +108,8 @@ def pack(
 
     Raises
     ------
-    DataError : corrupt images, images of several sizes without `resize`, wrong counts or content, no space left.
+    DataError : corrupt images, images of several sizes without `resize`, wrong counts or content, no space left;
+        `out` holds what `pack` did not write, or is or holds the source's own files.
     """
     for key, value, choices in (("on_corrupt", on_corrupt, ("error", "skip")), ("decode", decode, ("early", "late"))):
         if value not in choices:
@@ -109,10 +117,13 @@ def pack(
     raw, out = Path(raw), Path(out)
     asked = {"source": source.name, "options": _plain(options_of(source)), "resize": resize}
     asked |= {"on_corrupt": on_corrupt, "decode": decode, "packing": PACKING}
-    origin = _origin(source, raw)
+    check_apart(source, raw, out)
+    origin = _origin(source, raw, out)
     with locked(out, report):
+        check_place(out)
         there = load_json(out / "manifest.json")
-        if there and asked.items() <= there.items() and load_json(out / "origin.json") == origin:
+        same = isinstance(there, dict) and asked.items() <= there.items() and load_json(out / "origin.json") == origin
+        if same and _whole(out, report):
             report(f"{out}: packed already ({there['images']} images)")
             return there
         with new_folder(out) as folder:
@@ -133,24 +144,43 @@ def content_digest(source: Any, raw: Path, workers: int | None = None) -> str:
     workers = workers or os.cpu_count() or 1
     listing = list_images(source, raw, workers, lambda line: None)
     if listing.corrupt:
-        raise corrupt_error(listing.index, listing.corrupt)
+        raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
     content = Content(listing)
     for row, pixels, own in decoded(source, raw, listing, None, workers, True):
         if isinstance(pixels, CorruptImage):
-            raise corrupt_error(listing.index, {row: str(pixels)})
+            raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
         content.add(row, own)
     return content.digest.hexdigest()
 
 
-def _origin(source: Any, raw: Path) -> dict[str, str | None]:
-    """What the packed bytes come from beside the options: a user's files, and the code that reads and decodes them."""
+def _origin(source: Any, raw: Path, out: Path) -> dict[str, str | None]:
+    """What the packed bytes come from beside the options: the raw files, and the code that reads and decodes them."""
     try:
         code = Path(inspect.getfile(type(source))).read_bytes()
     except (OSError, TypeError):  # a class typed into an interpreter
         code = b""
     code += Path(_decode.__file__).read_bytes()
-    files = source.fingerprint(raw) if hasattr(source, "fingerprint") else None
+    files = source.fingerprint(raw) if hasattr(source, "fingerprint") else content_of(raw, out, "verified.json")
     return {"files": files, "code": hashlib.sha256(code).hexdigest()}
+
+
+def _whole(folder: Path, report: Callable[[str], None]) -> bool:
+    """Whether all that the manifest tells of is there; why not is reported."""
+    try:
+        open_packed(folder)
+    except DataError as error:
+        report(f"packing again: {error}")
+        return False
+    return True
+
+
+def _read(path: Path, reader: Callable[[Path], Any]) -> Any:
+    try:
+        return reader(path)
+    except FileNotFoundError:
+        raise DataError(f"{path} is missing; {AGAIN}") from None
+    except (OSError, ValueError) as error:  # NumPy's and pyarrow's errors on broken files
+        raise DataError(f"{path} cannot be read: {error}; {AGAIN}") from error
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,8 @@
-"""Backbones and the embedding head: images (N, C, H, W) -> embeddings (N, D), not normalised."""
+"""Backbones and the embedding head: images (N, C, H, W) -> embeddings (N, D), not normalised.
+
+A backbone with weights to start from has `statistics(**settings)`: the `{"mean": [...], "std": [...]}` that images,
+from 0 to 1, were normalised by when the weights were trained; None for settings without weights.
+"""
 
 from __future__ import annotations
 

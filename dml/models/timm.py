@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from dml.models._frozen import Wrapped
 
@@ -34,3 +34,13 @@ class Timm(Wrapped):
             raise ValueError(f"backbone 'timm': unknown name {name!r}. Close: {close or 'see timm.list_models()'}")
         network = timm.create_model(name, pretrained=pretrained, num_classes=0, in_chans=channels)
         super().__init__(network, cast(int, network.num_features), frozen_batch_norm)
+
+    @staticmethod
+    def statistics(name: str = "resnet50", pretrained: bool = True, **others: Any) -> dict[str, list[float]] | None:
+        """The mean and std that timm's weights of this name were trained with (not always ImageNet's); None without."""
+        import timm
+
+        if not pretrained or not timm.is_model(name):
+            return None
+        known = timm.get_pretrained_cfg(name)
+        return {"mean": list(known.mean), "std": list(known.std)} if known is not None else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import nn
 from torchvision import models
 
@@ -37,6 +39,14 @@ class Torchvision(Wrapped):
         network = models.get_model(name, weights="DEFAULT" if pretrained else None)
         _settle_architecture(network)
         super().__init__(network, _take_off_classifier(network), frozen_batch_norm)
+
+    @staticmethod
+    def statistics(name: str = "resnet50", pretrained: bool = True, **others: Any) -> dict[str, list[float]] | None:
+        """The mean and std that torchvision's default weights of this network were trained with; None without them."""
+        if not pretrained or name not in models.list_models(module=models):
+            return None
+        preset = models.get_model_weights(name).DEFAULT.transforms()  # type: ignore[attr-defined]
+        return {"mean": list(preset.mean), "std": list(preset.std)}
 
 
 def _settle_architecture(network: nn.Module) -> None:

@@ -25,10 +25,17 @@ BOUNDED = ("balanced", "hierarchical")  # samplers of which no batch holds more 
 
 def build_augment(spec: TrialSpec, data: TrialData) -> Any:
     """The trial's augmentation: uint8 batches in, what the backbone takes out."""
-    training = spec.training
-    manifest = data.packed.manifest
-    settings = {"channels": model_channels(training, manifest), **training["augment_settings"]}
-    return augmentations.build(training["augment"], **settings)
+    return augmentations.build(**describe_augment(spec.training, data.packed.manifest))
+
+
+def describe_augment(training: Mapping[str, Any], manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Name and settings of the augmentation; it normalises as a pretrained backbone's weights expect, or as is said."""
+    part = discovery.find("dml.data.augment", training["augment"])
+    backbone = discovery.find("dml.models", training["backbone"])
+    statistics = getattr(backbone, "statistics", lambda **settings: None)(**training["backbone_settings"])
+    own = {"normalization": statistics} if statistics and "normalization" in discovery.settings_of(part) else {}
+    channels = model_channels(training, manifest)
+    return {"name": training["augment"], "channels": channels, **own, **training["augment_settings"]}
 
 
 def model_channels(training: Mapping[str, Any], manifest: Mapping[str, Any]) -> int:
@@ -54,7 +61,7 @@ def describe_model(spec: TrialSpec, data: TrialData) -> dict[str, Any]:
             "image_size": image_size,
             **training["backbone_settings"],
         },
-        "augment": {"name": training["augment"], "channels": channels, **training["augment_settings"]},
+        "augment": describe_augment(training, manifest),
         "normalize": training["normalize"],
         "image_shape": [manifest["height"], manifest["width"], manifest["channels"]],
     }

@@ -215,6 +215,14 @@ def test_hierarchical_settings():
         batches.build("hierarchical", labels=labels, classes=2, per_class=2, coarse=np.zeros(3))
 
 
+def test_hierarchical_needs_coarse_labels():
+    labels = np.array([0, 0, 1, 1, 2, 2, -1])
+    for coarse, count in (([-1] * 7, 6), ([0, 0, 0, 0, 0, -1, 0], 1)):
+        with pytest.raises(ValueError, match=rf"at least 0 .*, but {count} of 6 have none \(-1\).* balanced, random"):
+            batches.build("hierarchical", labels=labels, classes=2, per_class=2, coarse=np.array(coarse))
+    batches.build("hierarchical", labels=labels, classes=2, per_class=2, coarse=np.array([0, 0, 0, 0, 1, 1, -1]))
+
+
 def test_unknown_names_and_settings():
     with pytest.raises(ValueError, match=r"did you mean 'balanced'.*Choices: balanced, hierarchical, random"):
         build("balancd", make_labels())

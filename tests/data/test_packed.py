@@ -94,7 +94,7 @@ def test_the_same_bytes_with_any_number_of_workers(workers, tmp_path):
     images = [png(image) for image in arrays(3 * CHUNK + 7, shape=(6, 5, 3))]
     images[40] = b"broken"
     for number, folder in ((3, "a"), (workers, "b")):
-        pack(Made(images), tmp_path, tmp_path / folder, 4, "skip", workers=number, report=quiet)
+        pack(Made(images), tmp_path / "raw", tmp_path / folder, 4, "skip", workers=number, report=quiet)
     assert packed_bytes(tmp_path / "a") == packed_bytes(tmp_path / "b")
 
 
@@ -128,12 +128,100 @@ def test_other_settings_or_another_origin_pack_anew(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"out", "out.lock"}
 
 
+def test_other_raw_files_pack_anew_and_no_other_ones_do(tmp_path):
+    raw, out, lines = tmp_path / "raw", tmp_path / "raw" / "out", []
+    (raw / "images").mkdir(parents=True)
+    (raw / "images" / "a").write_bytes(b"1234")
+
+    def said():
+        pack(Made(arrays(5)), raw, out, report=lines.append)
+        return lines[-1].removeprefix(f"{out}: ")
+
+    again, already = "5 images packed, 0 skipped", "packed already (5 images)"
+    assert [said(), said()] == [again, already]
+    (raw / "images" / "a").write_bytes(b"12345")
+    assert [said(), said()] == [again, already]
+    (raw / "images" / "b").write_bytes(b"")
+    assert [said(), said()] == [again, already]
+    (raw / "verified.json").write_text('{"sha256": "1"}')
+    assert said() == again
+    (raw / "verified.json").write_text('{"sha256": "2"}')
+    assert [said(), said()] == [again, already]
+    (raw / "x.zip.part").write_bytes(b"")
+    (raw / "verified.json.lock").write_bytes(b"")
+    assert said() == already
+
+
+@pytest.mark.parametrize("name", ["images.npy", "index.parquet"])
+@pytest.mark.parametrize("harm", ["gone", "empty", "shorter", "longer"])
+def test_what_is_no_longer_whole_is_packed_again(name, harm, tmp_path):
+    pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=quiet)
+    before = packed_bytes(tmp_path / "out")
+    path = tmp_path / "out" / name
+    harmed = {"empty": b"", "shorter": before[name][:-10], "longer": before[name] + b"0123456789"}
+    path.unlink() if harm == "gone" else path.write_bytes(harmed[harm])
+    with pytest.raises(DataError, match=rf"{name}.* (is missing|cannot be read|is longer).*; delete the folder"):
+        open_packed(tmp_path / "out")
+    lines = []
+    pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=lines.append)
+    assert lines[0].startswith("packing again: ")
+    assert packed_bytes(tmp_path / "out") == before
+
+
+# What is there already is not pack's to delete.
+
+
+@pytest.mark.parametrize("there", ["photo.jpg", "manifest.json", "images.npy", "a/photo.jpg"])
+def test_a_folder_of_the_users_is_left_as_it_is(there, tmp_path):
+    path = tmp_path / "out" / there
+    path.parent.mkdir(parents=True)
+    path.write_text('{"name": "an app"}')
+    with pytest.raises(DataError, match=rf"expected a new or empty folder, .*found {there.split('/')[0]}: nothing is"):
+        pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=quiet)
+    assert path.read_text() == '{"name": "an app"}'
+
+
+def test_a_packed_folder_that_a_user_keeps_notes_in_is_left_as_it_is(tmp_path):
+    pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=quiet)
+    for number in range(9):
+        (tmp_path / "out" / f"note{number}").write_text("mine")
+    with pytest.raises(DataError, match=r"found note0, note1, note2, \.\.\.: nothing"):
+        pack(Made(arrays(6)), tmp_path / "raw", tmp_path / "out", 4, report=quiet)
+    assert (tmp_path / "out" / "note8").read_text() == "mine"
+
+
+def test_a_file_of_the_users_is_left_as_it_is(tmp_path):
+    (tmp_path / "out").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("out", "link"):
+        with pytest.raises(DataError, match="found a file"):
+            pack(Made(arrays(5)), tmp_path / "raw", tmp_path / name, report=quiet)
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    (tmp_path / "out").mkdir()
+    assert pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=quiet)["images"] == 5
+
+
+@pytest.mark.parametrize("out", ["data/raw", "data/images", "data", "data/raw/../images", "link"])
+def test_the_sources_own_files_are_left_as_they_are(out, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    source = Made(arrays(5))
+    source.root = str(tmp_path / "data" / "images")
+    with pytest.raises(DataError, match=r"out is .*, which would replace the (raw folder|root) "):
+        pack(source, tmp_path / "data" / "raw", tmp_path / out, report=quiet)
+    assert list((tmp_path / "data").iterdir()) == []
+
+
 def test_changed_code_packs_anew(tmp_path, monkeypatch):
-    pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=quiet)
+    raw = tmp_path / "raw"
+    pack(Made(arrays(5)), raw, tmp_path / "out", report=quiet)
     (tmp_path / "other.py").write_text("# another reader of the same files")
     monkeypatch.setattr(packed.inspect, "getfile", lambda kind: tmp_path / "other.py")
     lines = []
-    pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=lines.append)
+    pack(Made(arrays(5)), raw, tmp_path / "out", report=lines.append)
     assert lines == [f"{tmp_path / 'out'}: 5 images packed, 0 skipped"]
 
 
@@ -155,7 +243,9 @@ def test_corrupt_images_are_fatal_by_default_and_all_listed(tmp_path):
     images[1], images[3] = b"", images[3][:60]
     with pytest.raises(DataError) as raised:
         pack(Made(images), tmp_path, tmp_path / "out", report=quiet)
+    assert "2 of 5 images are corrupt" in str(raised.value)
     assert "001: an empty file" in str(raised.value)
+    assert "003: cannot be decoded: " in str(raised.value)
     images[1] = images[0]
     with pytest.raises(DataError, match="003: cannot be decoded: "):
         pack(Made(images), tmp_path, tmp_path / "out", report=quiet)
@@ -237,6 +327,9 @@ def test_content_is_the_same_whatever_the_encoding_and_the_packed_size(tmp_path)
         pack(Made(images, content=content), tmp_path, tmp_path / "other", 4, report=quiet)
     with pytest.raises(DataError, match="1 of 6 images are corrupt"):
         content_digest(Made([*arrays(5), b""]), tmp_path)
+    truncated = png(images[0])[:60]
+    with pytest.raises(DataError, match=r"2 of 7 images are corrupt(?s:.*)005(?s:.*)006"):
+        content_digest(Made([*arrays(5), truncated, truncated]), tmp_path)
 
 
 # Decoding at training time.
@@ -332,7 +425,7 @@ def test_a_killed_process_leaves_nothing_that_looks_whole_and_the_next_one_clean
                 os.kill(os.getpid(), 9)
             write(self, pixels)
         _store.NpyWriter.write = die
-        packed.pack(Source(), Path("."), Path({str(tmp_path / "out")!r}))
+        packed.pack(Source(), Path({str(tmp_path / "raw")!r}), Path({str(tmp_path / "out")!r}))
     """)
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
     assert not (tmp_path / "out").exists()
@@ -372,7 +465,7 @@ def test_two_at_once_pack_once(tmp_path):
                 for n in range(20):
                     time.sleep(0.02)
                     yield {{"image": np.full((6, 5), n, np.uint8), "fine": 0, "path": str(n)}}
-        packed.pack(Source(), Path("."), Path({str(tmp_path / "out")!r}))
+        packed.pack(Source(), Path({str(tmp_path / "raw")!r}), Path({str(tmp_path / "out")!r}))
     """)
     running = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     said = [process.communicate(timeout=120)[0] for process in running]
@@ -391,12 +484,19 @@ def test_opening_what_is_no_packed_folder(tmp_path):
     pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=quiet)
     path = tmp_path / "out" / "images.npy"
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(DataError, match=r"images\.npy cannot be mapped"):
+    with pytest.raises(DataError, match=r"images\.npy cannot be read"):
         open_packed(tmp_path / "out")
     manifest = tmp_path / "out" / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"images": 4}))
     np.save(path, np.zeros((5, 6, 5, 1), np.uint8))
     with pytest.raises(DataError, match="the manifest says"):
+        open_packed(tmp_path / "out")
+    for other in ('{"name": "an app"}', "[1]"):
+        manifest.write_text(other)
+        with pytest.raises(DataError, match=r"manifest\.json is not that of a packed dataset"):
+            open_packed(tmp_path / "out")
+    manifest.write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match="no packed dataset here"):
         open_packed(tmp_path / "out")
 
 

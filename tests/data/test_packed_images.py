@@ -91,10 +91,51 @@ def test_a_palette_with_transparency(transparency):
     np.testing.assert_array_equal(colour(content)[0, 0], (255, 255, 255))
 
 
-def test_exif_orientation_is_not_applied():
+@pytest.mark.parametrize(
+    ("array", "clear", "expected"),
+    [
+        (np.array([[[255, 0, 0], [255, 0, 1]]], np.uint8), (255, 0, 0), [[255] * 3, [255, 0, 1]]),
+        (np.array([[7, 8]], np.uint8), 7, [255, 8]),
+        (np.array([[700, 60000]], np.uint16), 700, [255, 233]),
+        (np.array([[False, True]]), 0, [255, 255]),
+    ],
+)
+def test_one_transparent_colour_of_a_png(array, clear, expected):
+    content = encoded(Image.fromarray(array), "PNG", transparency=clear)
+    assert Image.open(io.BytesIO(content)).info["transparency"] == clear
+    assert np.asarray(decode(content, array.shape[2] if array.ndim == 3 else 1))[0].tolist() == expected
+    again = encoded(Image.fromarray(array), "PNG", transparency=(1, 2, 3) if array.ndim == 3 else 1)
+    opaque = encoded(Image.fromarray(array), "PNG")
+    if array.dtype != bool:
+        np.testing.assert_array_equal(colour(again), colour(opaque))
+
+
+@pytest.mark.parametrize(
+    ("bits", "kind", "row", "clear", "expected"),
+    [
+        (2, 0, b"\xd0", (3,), [[255] * 3, [85] * 3]),
+        (4, 0, b"\x3f", (3,), [[255] * 3, [255] * 3]),
+        (4, 0, b"\x31", (3,), [[255] * 3, [17] * 3]),
+        (16, 2, struct.pack(">6H", 255, 0, 0, 65535, 0, 0), (255, 0, 0), [[0] * 3, [255, 0, 0]]),
+    ],
+)
+def test_one_transparent_colour_of_pngs_of_few_and_many_bits(bits, kind, row, clear, expected):
+    """Those of 16 bits a channel lose their low byte before they could be compared: they stay as they are."""
+    chunks = (
+        (b"IHDR", struct.pack(">2I5B", 2, 1, bits, kind, 0, 0, 0)),
+        (b"tRNS", struct.pack(f">{len(clear)}H", *clear)),
+        (b"IDAT", zlib.compress(b"\0" + row)),
+        (b"IEND", b""),
+    )
+    assert colour(png(chunks))[0].tolist() == expected
+
+
+@pytest.mark.parametrize(("form", "size"), [("JPEG", (4, 8)), ("PNG", (4, 8)), ("TIFF", (8, 4))])
+def test_exif_orientation_is_not_applied_but_to_tiff(form, size):
     exif = Image.Exif()
     exif[0x0112] = 6
-    assert header(encoded(Image.new("RGB", (8, 4)), "JPEG", exif=exif))[:2] == (4, 8)
+    content = encoded(Image.new("RGB", (8, 4)), form, exif=exif)
+    assert header(content)[:2] == colour(content).shape[:2] == size
 
 
 def test_an_empty_file(tmp_path):
@@ -122,11 +163,15 @@ def test_truncated_files(form, share):
         decode(content[: int(share * len(content))], 3)
 
 
-def large_png(side):
-    """A grey PNG whose header is that of a square of this side; what follows is never looked at."""
-    chunks = (b"IHDR", struct.pack(">2I5B", side, side, 8, 0, 0, 0, 0)), (b"IDAT", zlib.compress(b"")), (b"IEND", b"")
+def png(chunks):
     parts = (struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks)
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def large_png(side):
+    """A grey PNG whose header is that of a square of this side; what follows is never looked at."""
+    header = struct.pack(">2I5B", side, side, 8, 0, 0, 0, 0)
+    return png(((b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b"")))
 
 
 def test_thirty_thousand_pixels_a_side():

@@ -152,6 +152,34 @@ def test_tables_that_are_wrong(columns, match, make, tmp_path):
         packed(Imagefolder(make("x.png", "y.png"), table=table), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("path,fine\n\nx.png,1\n \ny.png,-1\n", "row 5: fine is '-1'"),
+        ('path,fine,coarse\nx.png,1,"a\n\nb"\ny.png,-1,c\n', "row 5: fine is '-1'"),
+        ("\n\npath,fine\r\nx.png,-1\r\n", "row 4: fine is '-1'"),
+        ("path,fine\nx.png,1\n\nx.png,1\n\nx.png,1", "row 4: 'x.png' is there twice, first in row 2$"),
+        ("path,fine\na/x.png,1\n./a//x.png,1\n", r"row 3: './a//x.png' is there twice, first in row 2 as 'a/x.png'"),
+        ("path,fine\nx.png,1\n\ny.png,1,2\n", "row 4: expected 2 fields, got 3"),
+        ("path,fine\n\ny.png\n", "row 3: expected 2 fields, got 1"),
+        ("path,fine,fine\ny.png,1,2\n", "a column is there twice: path, fine, fine"),
+        ('path,fine\n"y.png,1\n', "cannot be read: unexpected end of data"),
+        ("\n \n", "cannot be read: it is empty"),
+    ],
+)
+def test_rows_are_numbered_as_an_editor_numbers_lines(text, match, make, tmp_path):
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    with pytest.raises(DataError, match=match):
+        packed(Imagefolder(make("x.png", "y.png"), table=str(tmp_path / "t.csv")), tmp_path)
+
+
+def test_a_csv_as_other_programs_write_it(make, tmp_path):
+    text = '\ufeffpath,fine\r\n\r\n"x.png","Wren, little"\r\ny.png,"""Owl"""\r\n\r\n'
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    index = packed(Imagefolder(make("x.png", "y.png"), table=str(tmp_path / "t.csv")), tmp_path).index
+    assert index["fine_name"].tolist() == ["Wren, little", '"Owl"']
+
+
 def test_a_parquet_label_that_is_null(make, tmp_path):
     table = write_table(tmp_path, ".parquet", {"path": ["x.png", "y.png"], "fine": ["a", None]})
     with pytest.raises(DataError, match="row 1: fine is missing"):
@@ -204,6 +232,34 @@ def test_late_decoding_follows_links(make, tmp_path):
     data = packed(source, tmp_path, resize=4, decode="late")
     assert data.index["fine"].tolist() == [0, 1, 2]
     np.testing.assert_array_equal(data.images[[0, 2]][:, 0, 0, 0], [0, 10])
+
+
+def test_links_that_lead_back_are_named(make, tmp_path):
+    root = tmp_path / "root"
+    source = Imagefolder(make("a/1.png", "b/2.png"))
+    for name in "ab":
+        (root / name / "up").symlink_to(root)
+    with pytest.raises(DataError, match=r"root/a/up: .*found a link back"):
+        packed(source, tmp_path)
+    for name, other in ("ab", "ba"):
+        (root / name / "up").unlink()
+        (root / name / "up").symlink_to(root / other)
+    with pytest.raises(DataError, match=r"root/a/up/up: .*found a link back"):
+        packed(source, tmp_path)
+
+
+def test_only_some_of_many_depths_are_shown(make, tmp_path):
+    paths = ["/".join("abcdefg"[:depth]) + "/1.png" for depth in range(1, 8)]
+    with pytest.raises(DataError, match=r"throughout, found \S+, \S+, \S+, \.\.\.$"):
+        packed(Imagefolder(make(*paths)), tmp_path)
+
+
+def test_packing_into_its_own_root_deletes_nothing(make, tmp_path):
+    source = Imagefolder(make("a/1.png", "b/2.png"))
+    for out in ("root", "root/a", "root/a/1.png", "."):
+        with pytest.raises(DataError, match="expected a new or empty folder"):
+            pack(source, tmp_path / "raw", tmp_path / out, report=quiet)
+    assert len(packed(source, tmp_path).images) == 2
 
 
 @pytest.mark.parametrize("options", [{"test_share": 1.5}, {"disjoint": "superfine"}])

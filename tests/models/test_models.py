@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from dml import models
+from dml import discovery, models
 
 SIZES = {"googlenet": 64, "inception_v3": 96, "resnet18": 32}
 
@@ -51,3 +51,23 @@ def _after_a_step(model: nn.Module, images: torch.Tensor) -> list[nn.Parameter]:
     """Its parameters, each of which must have a gradient, or data-parallel training waits for ever."""
     model.train()(images.repeat(2, 1, 1, 1)).sum().backward()
     return list(model.parameters())
+
+
+@pytest.mark.parametrize(
+    "name", ["inception_v3", "vit_base_patch16_224", "resnet50", "vit_base_patch16_clip_224.openai"]
+)
+def test_statistics_of_timms_weights(name):
+    timm = pytest.importorskip("timm")
+    config = timm.data.resolve_model_data_config(timm.create_model(name, pretrained=False, num_classes=0))
+    part = discovery.find("dml.models", "timm")
+    assert part.statistics(name=name) == {key: list(config[key]) for key in ("mean", "std")}
+    assert (part.statistics(name=name)["mean"] == [0.5] * 3) == name.startswith(("inception", "vit_base_patch16_224"))
+    assert part.statistics(name=name, pretrained=False) is part.statistics(name="no_such") is None
+
+
+def test_statistics_of_torchvisions_weights():
+    part = discovery.find("dml.models", "torchvision")
+    expected = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
+    for name in ("resnet50", "googlenet", "inception_v3"):
+        assert part.statistics(name=name, frozen_batch_norm=True) == expected
+    assert part.statistics(pretrained=False) is part.statistics(name="no_such") is None

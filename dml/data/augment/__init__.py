@@ -19,7 +19,8 @@ def build(name: str, **settings: Any) -> Any:
     ----------
     name : a pipeline's file name here, or a dotted path.
     settings : `image_size` (side in pixels), `channels` (1 or 3; None: as they come), `normalization` (`"imagenet"`,
-        `"none"` for 0 to 1, or `{"mean": [...], "std": [...]}` on that scale), and the pipeline's own.
+        `"none"` for 0 to 1, or `{"mean": [...], "std": [...]}` on that scale), and the pipeline's own. Trials take
+        a pretrained backbone's own statistics where none are given; else each pipeline has a default.
 
     Raises
     ------

@@ -29,7 +29,7 @@ class Hierarchical(Sampler):
 
     Raises
     ------
-    ValueError : fewer than P fine classes, or coarse labels of another length.
+    ValueError : fewer than P fine classes, coarse labels of another length, or a sample that is drawn has none (-1).
     """
 
     def __init__(
@@ -45,6 +45,12 @@ class Hierarchical(Sampler):
         labels, coarse = check_labels(labels), np.asarray(coarse)
         if coarse.shape != labels.shape:
             raise ValueError(f"batches: {coarse.shape} coarse labels for {labels.shape} labels")
+        without = int((coarse[labels >= 0] < 0).sum())
+        if without:
+            raise ValueError(
+                f"batches: hierarchical: expected a coarse label of at least 0 for every sample, but {without} of "
+                f"{int((labels >= 0).sum())} have none (-1). Choices for such data: balanced, random"
+            )
         if not 1 <= coarse_classes <= classes:
             raise ValueError(f"batches: coarse_classes: expected 1 to {classes} (classes), got {coarse_classes}")
         self._coarse_of = _majority(labels, coarse)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import posixpath
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ def read_table(path: Path) -> Iterator[dict[str, Any]]:
     DataError : it cannot be read; a column is missing or unknown; a path is empty or twice there; a label is missing,
         negative, no integer or too large.
     """
-    table = _read(path)
+    table, numbers = _read(path)
     for name in ("path", "fine"):
         if name not in table:
             raise DataError(f"{path}: no column {name!r}{discovery.suggestion(name, [str(c) for c in table.columns])}")
@@ -33,20 +35,20 @@ def read_table(path: Path) -> Iterator[dict[str, Any]]:
             raise DataError(f"{path}: unknown column {name!r}{discovery.suggestion(str(name), COLUMNS)}")
     if table.empty:
         raise DataError(f"{path}: no rows")
-    first = 2 if path.suffix == ".csv" else 0  # a CSV's rows are named as an editor numbers its lines
-    where = [f"{path}: row {first + row}" for row in range(len(table))]
+    where = [f"{path}: row {number}" for number in numbers]
     seen: dict[str, int] = {}
     for row, value in enumerate(table["path"].tolist()):
         if not isinstance(value, str) or not value.strip():
             raise DataError(f"{where[row]}: path is {value!r}, expected a file's path")
-        if value in seen:
-            raise DataError(f"{where[row]}: {value!r} is there twice, first in row {first + seen[value]}")
-        seen[value] = row
+        first = seen.setdefault(posixpath.normpath(value), row)
+        if first != row:
+            spelt = "" if (other := table["path"].iloc[first]) == value else f" as {other!r}"
+            raise DataError(f"{where[row]}: {value!r} is there twice, first in row {numbers[first]}{spelt}")
     columns = {name: labels(table[name].tolist(), name, where) for name in ("fine", "coarse") if name in table}
     for row, image in enumerate(table["path"].tolist()):
         record: dict[str, Any] = {"path": image}
-        for name, (numbers, names) in columns.items():
-            record |= {name: numbers[row], f"{name}_name": names[row]}
+        for name, (classes, names) in columns.items():
+            record |= {name: classes[row], f"{name}_name": names[row]}
         if "split" in table:
             record["part"] = _one_of(table["split"].iloc[row], where[row])
         if "camera" in table:
@@ -66,15 +68,39 @@ def labels(values: list[Any], name: str, where: list[str]) -> tuple[list[int], l
     return [order[str(value)] for value in values], [str(value) for value in values]
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _read(path: Path) -> tuple[pd.DataFrame, list[int]]:
+    """A table and its rows' numbers: of a CSV the lines in which they begin, as an editor counts them, else from 0."""
     if path.suffix not in (".csv", ".parquet"):
         raise DataError(f"{path}: expected a .csv or a .parquet file")
     try:
         if path.suffix == ".csv":
-            return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-        return pd.read_parquet(path)
-    except (OSError, ValueError) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
+            return _read_csv(path)
+        table = pd.read_parquet(path)
+    except (OSError, ValueError, csv.Error) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"{path}: cannot be read: {error}") from error
+    return table, list(range(len(table)))
+
+
+def _read_csv(path: Path) -> tuple[pd.DataFrame, list[int]]:
+    lines, numbers, ended = [], [], 0
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        for fields in reader:
+            if len(fields) > 1 or "".join(fields).strip():  # no blank line
+                lines.append(fields)
+                numbers.append(ended + 1)
+            ended = reader.line_num
+    if not lines:
+        raise DataError(f"{path}: cannot be read: it is empty")
+    header, *rows = lines
+    if len(set(header)) < len(header):
+        raise DataError(f"{path}: a column is there twice: {', '.join(header)}")
+    for fields, number in zip(rows, numbers[1:], strict=True):
+        if len(fields) != len(header):
+            raise DataError(f"{path}: row {number}: expected {len(header)} fields, got {len(fields)}")
+    return pd.DataFrame(rows, columns=header, dtype=str), numbers[1:]
 
 
 def _number(value: Any) -> float | None:

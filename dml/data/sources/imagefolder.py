@@ -13,7 +13,6 @@ and Cars196 are split; `disjoint="coarse"` splits whole coarse classes.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
+from dml.data._walk import files_below
 from dml.data.sources._table import ROLES, read_table
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
@@ -75,7 +75,8 @@ class Imagefolder:
         paths = [path.relative_to(root) for path in self._files()]
         depths = {len(path.parts): path for path in paths}
         if not paths or not (set(depths) <= {2} or set(depths) <= {3}):
-            found = ", ".join(path.as_posix() for path in depths.values()) or "no images"
+            shown = [path.as_posix() for path in list(depths.values())[:3]] + ["..."] * (len(depths) > 3)
+            found = ", ".join(shown) or "no images"
             raise DataError(
                 f"imagefolder: {root}: expected <class>/<image> or <coarse>/<fine>/<image> throughout, found {found}"
             )
@@ -103,8 +104,4 @@ class Imagefolder:
     def _files(self) -> list[Path]:
         if self.table is not None:
             return [Path(self.root) / record["path"] for record in read_table(Path(self.table))]
-        found = []
-        for folder, below, names in os.walk(self.root, followlinks=True):
-            below[:] = sorted(name for name in below if not name.startswith("."))
-            found += [Path(folder) / n for n in names if n[0] != "." and n.lower().endswith(SUFFIXES)]
-        return sorted(found)
+        return sorted(path for path in files_below(Path(self.root)) if path.name.lower().endswith(SUFFIXES))
