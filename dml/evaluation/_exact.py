@@ -77,7 +77,7 @@ class ExactDistances:
             order[doubtful] = self.settle(rows[doubtful], distances[doubtful], order[doubtful], self.tolerance)
         return order
 
-    def settle(self, rows: Tensor, distances: Tensor, found: Tensor, tolerance: float) -> Tensor:
+    def settle(self, rows: Tensor, distances: Tensor, found: Tensor, tolerance: float | Tensor) -> Tensor:
         """`found` (b, k) with each run of near ties sorted by (distance from the differences, index).
 
         Parameters
@@ -85,7 +85,7 @@ class ExactDistances:
         rows : int64 (b,), of `vectors`.
         distances : (b, k), ascending.
         found : int64 (b, k), places in the gallery, -1 for none; changed in place.
-        tolerance : two distances no farther apart than this are near ties.
+        tolerance : two distances no farther apart than this, or than a row's own (b, 1), are near ties.
         """
         apart = distances.diff(dim=1) > tolerance
         tied = torch.zeros_like(found, dtype=torch.bool)

@@ -6,6 +6,7 @@ decides near ties: float64, from the vectors as they were given, so that duplica
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,16 +76,29 @@ class Vectors:
         """Where the vectors are."""
         return self.given.device
 
-    @property
+    @cached_property
     def tolerance(self) -> float:
         """Two squared distances of `working` farther apart than this are in the true order.
 
         A float32 product of D terms errs by about sqrt(D) units of rounding; four times that, for both distances.
         """
+        return self._unit * max(float(self.squares.max()), 1e-30)
+
+    def tolerance_within(self, rows: Tensor, reach: Tensor) -> Tensor:
+        """The same, (b, 1), for what is within squared distances `reach` (b,) of `rows`, int64 (b,).
+
+        Vectors of more than twice the length that any within reach can have are that far away, whatever rounding does;
+        so one long vector among short ones leaves no doubt about their neighbours.
+        """
+        within = 8 * (self.squares[rows] + reach.clamp(min=0))
+        return (self._unit * within).clamp(max=self.tolerance)[:, None]
+
+    @property
+    def _unit(self) -> float:
         unit = 2.0**-24
         if self.device.type == "cuda" and torch.get_float32_matmul_precision() != "highest":
             unit = 2.0**-11  # TF32 or bfloat16 products
-        return 16.0 * unit * self.given.shape[1] ** 0.5 * max(float(self.squares.max()), 1e-30)
+        return 16.0 * unit * self.given.shape[1] ** 0.5
 
     def exact(self, first: Tensor, second: Tensor) -> Tensor:
         """Squared distances, float64 (t,), of the rows `first` and `second`, int64 (t,)."""

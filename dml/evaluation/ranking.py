@@ -92,10 +92,11 @@ class Neighbours:
         """The places of the `wanted` nearest of each of `rows`, int64 (b, wanted), by a search for `asked`."""
         m = len(self.gallery)
         distances, found = search(self.vectors.working[rows], asked)
-        found = self._exact.settle(rows, distances, found, self.vectors.tolerance)
+        tolerance = self.vectors.tolerance_within(rows, distances[:, -1])
+        found = self._exact.settle(rows, distances, found, tolerance)
         if self.approximate or asked >= m:
             return found[:, :wanted]
-        doubtful, wider = self._doubtful(distances, wanted), min(m, WIDER * asked)
+        doubtful, wider = _doubtful(distances, wanted, tolerance), min(m, WIDER * asked)
         search_again = wider < SCAN_FROM
         size = max(64, CHUNK // wider) if search_again else max(16, CHUNK // m)
         for part in doubtful.split(size) if len(doubtful) else ():
@@ -106,7 +107,8 @@ class Neighbours:
     def _slices(self, size: int) -> Iterator[slice]:
         return (slice(start, start + size) for start in range(0, len(self.queries), size))
 
-    def _doubtful(self, distances: Tensor, wanted: int) -> Tensor:
-        """Rows, int64, whose first `wanted` candidates may lack one that was not found."""
-        clear = (distances[:, wanted - 1 :].diff(dim=1) > self.vectors.tolerance).any(1)
-        return (~clear).nonzero()[:, 0]
+
+def _doubtful(distances: Tensor, wanted: int, tolerance: Tensor) -> Tensor:
+    """Rows, int64, whose first `wanted` candidates may lack one that was not found."""
+    clear = (distances[:, wanted - 1 :].diff(dim=1) > tolerance).any(1)
+    return (~clear).nonzero()[:, 0]

@@ -101,6 +101,18 @@ def test_more_candidates_are_asked_for_before_a_whole_row(monkeypatch):
     assert (order(x, 5, "torch") == 20 * (np.arange(2400)[:, None] // 20) + np.arange(5)).all()
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_one_long_vector_leaves_no_doubt_about_the_others(backend, monkeypatch):
+    x = np.random.default_rng(0).normal(size=(700, 8)).astype(np.float32)
+    x[13] *= 1e4
+    x[20:30] = x[20]
+    expected = reference(x, 5, False)
+    ordered, whole = [], ExactDistances.order
+    monkeypatch.setattr(ExactDistances, "order", lambda self, rows: ordered.extend(rows.tolist()) or whole(self, rows))
+    np.testing.assert_array_equal(order(x, 5, backend, normalize=False), expected)
+    assert set(ordered) <= {13}
+
+
 def test_only_duplicates_and_near_ties_are_computed_again(monkeypatch):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(500, 64)).astype(np.float32)
