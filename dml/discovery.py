@@ -1,35 +1,54 @@
-"""Finding parts: a part is one file with one class, and its file's name is its name in a study.
+"""Finding parts: a part is one file with one class, and the file's name is the part's name in a study.
 
-The class is the file's name in CamelCase (`multi_similarity.py` holds `MultiSimilarity`); a file without such a class
-(`geodesic.py`) is no part. A dotted path names a part of any other package.
+The class is the file's name in CamelCase: `multi_similarity.py` contains `MultiSimilarity`, and `none.py` contains
+`None_`, since `None` is a keyword. A file without such a class (`geodesic.py`), or whose name begins with an underscore,
+is not a part. A dotted path names a class of any other package.
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.metadata
 import inspect
+import keyword
 import pkgutil
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
+KINDS = (
+    "dml.losses",
+    "dml.miners.positives",
+    "dml.miners.negatives",
+    "dml.noise",
+    "dml.data.sources",
+    "dml.data.batches",
+    "dml.data.augment",
+    "dml.models",
+    "dml.evaluation.metrics",
+)
+"""The packages that contain parts, one for each kind."""
+
 
 def class_name(name: str) -> str:
-    """`multi_similarity` -> `MultiSimilarity`."""
-    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+    """`multi_similarity` -> `MultiSimilarity`, `none` -> `None_`."""
+    camel = "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+    return f"{camel}_" if keyword.iskeyword(camel) else camel
+
+
+@cache
+def modules(package: str) -> tuple[str, ...]:
+    """The public modules of a package, sorted, without importing them."""
+    root = importlib.import_module(package)
+    found = pkgutil.iter_modules(root.__path__)
+    return tuple(sorted(module.name for module in found if not module.name.startswith("_") and not module.ispkg))
 
 
 @cache
 def names(package: str) -> tuple[str, ...]:
     """The names of all parts in a package such as `"dml.losses"`, sorted."""
-    root = importlib.import_module(package)
-    found = []
-    for module in pkgutil.iter_modules(root.__path__):
-        if module.name.startswith("_") or module.ispkg:
-            continue
-        if hasattr(importlib.import_module(f"{package}.{module.name}"), class_name(module.name)):
-            found.append(module.name)
-    return tuple(sorted(found))
+    return tuple(name for name in modules(package) if hasattr(_module(package, name), class_name(name)))
 
 
 def find(package: str, name: str) -> type:
@@ -37,37 +56,55 @@ def find(package: str, name: str) -> type:
 
     Parameters
     ----------
-    package : where `dml`'s own parts of this kind live, such as `"dml.losses"`.
+    package : where `dml`'s own parts of this kind are, such as `"dml.losses"`.
     name : a part's name there, or a dotted path to a class of another package.
 
     Raises
     ------
-    ValueError : no such part; the message lists those there are.
+    ValueError : there is no such part; the message lists the choices.
     """
     kind = package.removeprefix("dml.").replace(".", " ")
-    if "." in name:
-        module, _, attribute = name.rpartition(".")
-        try:
-            found = getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
-            raise ValueError(f"{kind}: the dotted path {name!r} cannot be imported: {error}") from error
-        if not isinstance(found, type):
-            raise ValueError(f"{kind}: {name!r} is a {type(found).__name__}, expected a class")
-        return found
+    if is_foreign(name):
+        return import_class(name, kind)
     if name not in names(package):
         raise ValueError(f"{kind}: unknown name {name!r}{suggestion(name, names(package))}")
-    return getattr(importlib.import_module(f"{package}.{name}"), class_name(name))
+    return getattr(_module(package, name), class_name(name))
 
 
-def suggestion(given: str, choices: tuple[str, ...] | list[str]) -> str:
-    """The tail of an error message: the nearest choice, then all of them."""
+def import_class(path: str, label: str) -> type:
+    """The class at a dotted path.
+
+    Raises
+    ------
+    ValueError : the path cannot be imported, or is not a class. The message begins with `label`.
+    """
+    module, _, attribute = path.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"{label}: the dotted path {path!r} cannot be imported: {error}") from error
+    if not isinstance(found, type):
+        raise ValueError(f"{label}: {path!r} is a {type(found).__name__}, expected a class")
+    return found
+
+
+def is_foreign(name: str) -> bool:
+    """Whether a name is a dotted path to a class of another package."""
+    return "." in name
+
+
+def suggestion(given: str, choices: Iterable[str]) -> str:
+    """The end of an error message: the choice nearest to `given`, then all choices."""
+    choices = list(choices)
     close = difflib.get_close_matches(given, choices, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else "."
     return f"{hint} Choices: {', '.join(choices)}"
 
 
 def settings_of(part: type) -> dict[str, inspect.Parameter]:
-    """The settings a part's constructor takes, by name (empty where it takes any)."""
+    """The settings that a part's constructor names; empty if it takes any keyword, or has no constructor of its own."""
+    if part.__init__ is object.__init__:
+        return {}
     return {
         name: parameter
         for name, parameter in inspect.signature(part).parameters.items()
@@ -75,22 +112,97 @@ def settings_of(part: type) -> dict[str, inspect.Parameter]:
     }
 
 
-def check_settings(part: type, settings: dict[str, Any], label: str) -> None:
-    """Raise a ValueError that names the first setting `part` does not take, and those that it takes."""
-    signature = inspect.signature(part)
-    if any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values()):
-        return
+def defaults_of(part: type) -> dict[str, Any]:
+    """The default of each setting that has one."""
+    return {name: p.default for name, p in settings_of(part).items() if p.default is not p.empty}
+
+
+def accepted(part: type, offered: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the offered settings that the part's constructor names."""
     known = settings_of(part)
+    return {name: value for name, value in offered.items() if name in known}
+
+
+def check_settings(part: type, settings: Mapping[str, Any], label: str) -> None:
+    """Raise a ValueError for the first setting that `part` does not take. The message lists those that it takes."""
+    known = settings_of(part)
+    has_constructor = part.__init__ is not object.__init__
+    if has_constructor and any(p.kind is p.VAR_KEYWORD for p in inspect.signature(part).parameters.values()):
+        return
     for key in settings:
         if key not in known:
             raise ValueError(f"{label}: unknown setting {key!r}{suggestion(key, sorted(known))}")
 
 
 def build(package: str, name: str, /, **settings: Any) -> Any:
-    """Construct a part by name. A misspelt setting is an error that lists the settings there are."""
+    """Construct a part by name.
+
+    Raises
+    ------
+    ValueError : there is no such part, or it does not take a setting; the message lists the choices.
+    """
     part = find(package, name)
     check_settings(part, settings, label=f"{package.removeprefix('dml.')} {name!r}")
     return part(**settings)
+
+
+def version_of(package: str, name: str) -> int | str:
+    """What identifies a part's numbers: its own `version`, or for a foreign part `distribution==version`."""
+    return package_version(name) if is_foreign(name) else find(package, name).version  # type: ignore[attr-defined]
+
+
+@cache
+def package_version(dotted: str) -> str:
+    """`distribution==version` of the top-level package of a dotted path; `unknown` if it is not installed as one."""
+    distributions = importlib.metadata.packages_distributions().get(dotted.split(".", 1)[0], [])
+    return ",".join(f"{name}=={importlib.metadata.version(name)}" for name in sorted(set(distributions))) or "unknown"
+
+
+def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` for a package of parts: each part's class, imported on first use.
+
+    Use as `__getattr__, __dir__ = discovery.lazy(__name__)` at the end of the package's `__init__.py`. The stub file
+    `__init__.pyi` beside it says the same to a type checker; `python -m dml.discovery` writes it.
+    """
+
+    def get(attribute: str) -> Any:
+        for name in modules(package):
+            if class_name(name) == attribute:
+                return getattr(_module(package, name), attribute)
+        raise AttributeError(f"module {package!r} has no attribute {attribute!r}")
+
+    def directory() -> list[str]:
+        own = vars(importlib.import_module(package))
+        return sorted({*own, *(class_name(name) for name in names(package))})
+
+    return get, directory
+
+
+def stub(package: str) -> str:
+    """The text of a package's `__init__.pyi`: what it exports itself (`__all__`), and the class of each part."""
+    module = importlib.import_module(package)
+    lines = ["# Written by `python -m dml.discovery`."]
+    own = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+    imports = [(value.__module__, name) for name, value in own.items() if not inspect.ismodule(value)]
+    imports += [(f"{package}.{name}", class_name(name)) for name in names(package)]
+    lines += [f"from {origin} import {name} as {name}" for origin, name in sorted(imports)]
+    return "\n".join(lines) + "\n"
+
+
+def _module(package: str, name: str) -> Any:
+    return importlib.import_module(f"{package}.{name}")
+
+
+def main() -> None:
+    """Write the stub file of every package of parts."""
+    for package in KINDS:
+        root = importlib.import_module(package)
+        with open(f"{root.__path__[0]}/__init__.pyi", "w", encoding="utf-8") as file:
+            file.write(stub(package))
+
+
+if __name__ == "__main__":
+    main()
 
 
 def metric_part(name: str) -> tuple[str, dict[str, int]]:

@@ -96,22 +96,111 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class TrialSpec:
-    """All that decides one trial's result, as JSON-able values. `sweep` hashes it into the trial's key."""
+class DatasetSpec:
+    """The data of one trial."""
 
-    phase: str  # "tune" (fit classes -> validation classes) or "confirm" (training classes -> test)
-    seed: int
-    dataset: Mapping[str, Any]  # name, train_on, evaluate_on, digests of the packed data, split and noise
-    noise: Mapping[str, Any]  # model, rate, settings
-    loss: Mapping[str, Any]  # name, settings
-    miner: Mapping[str, Any] | None  # positives, negatives, settings; or name, settings; None: no tuples
-    training: Mapping[str, Any]  # the study's `training` section, searched settings filled in
-    evaluation: Mapping[str, Any]  # metrics, sets
-    numerics: str  # the version of the code that the trial runs (`dml.training.numerics`)
+    name: str  # in the study; not part of a trial's key
+    packed: str  # digests: of the packed images,
+    split: str  # of which images train and test,
+    labels: str  # and of the observed training labels
+    train_on: str = "fine"
+    evaluate_on: tuple[str, ...] = ("fine",)
 
 
 @dataclass(frozen=True)
-class Progress:
+class NoiseSpec:
+    """The label noise of one trial."""
+
+    model: str
+    rate: float
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LossSpec:
+    """A loss by its name (or dotted path), and its settings, the searched ones filled in."""
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MinerSpec:
+    """Two policies with their settings, or a foreign miner by its dotted path."""
+
+    positives: str = ""
+    negatives: str = ""
+    name: str = ""  # a dotted path; then there are no policies
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class BatchSpec:
+    """How batches are composed."""
+
+    sampler: str = "balanced"
+    classes: int = 16
+    per_class: int = 4
+
+    @property
+    def size(self) -> int:
+        """Images in a batch."""
+        return self.classes * self.per_class
+
+
+@dataclass(frozen=True)
+class TrainingSpec:
+    """The network and how it is trained. `dml.config` describes each field."""
+
+    backbone: str = "small_conv"
+    backbone_settings: Mapping[str, Any] = field(default_factory=dict)
+    embedding_size: int = 64
+    normalize: bool = True
+    steps: int = 500
+    batch: BatchSpec = BatchSpec()
+    optimizer: str = "adam"
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    loss_learning_rate: float | None = None
+    schedule: str = "constant"
+    augment: str = "none"
+    augment_settings: Mapping[str, Any] = field(default_factory=dict)
+    precision: str = "float32"
+    channels_last: bool = False
+    compile: bool = False
+    devices: int = 1
+    keep_checkpoints: tuple[str, ...] = ()
+    device: str = "cpu"  # "cpu" or "cuda"
+
+
+@dataclass(frozen=True)
+class EvaluationSpec:
+    """What is measured, on clean labels. `dml.config` describes each field."""
+
+    metrics: tuple[str, ...] = ("recall@1", "map@r", "nmi")
+    every: int | None = None
+    sets: tuple[str, ...] = ("test",)
+    keep_embeddings: bool = False
+    over_clustering: int = 10
+    nmi_average: str = "arithmetic"
+
+
+@dataclass(frozen=True)
+class TrialSpec:
+    """Everything that decides one trial's result. `dml.sweep.keys` derives the trial's key from it."""
+
+    phase: str  # "tune" (fit classes -> validation classes) or "confirm" (training classes -> test)
+    seed: int
+    dataset: DatasetSpec
+    noise: NoiseSpec
+    loss: LossSpec
+    miner: MinerSpec | None = None  # None: the loss takes every valid tuple, or none
+    training: TrainingSpec = TrainingSpec()
+    evaluation: EvaluationSpec = EvaluationSpec()
+
+
+@dataclass(frozen=True)
+class EvaluationPoint:
     """One evaluation during a trial."""
 
     step: int
@@ -123,6 +212,6 @@ class TrialResult:
     """What a finished trial leaves. `scores` are keyed `<set>/<level>/<metric>`, e.g. `test/fine/recall@1`."""
 
     scores: Mapping[str, float]
-    curve: Sequence[Progress]
+    curve: Sequence[EvaluationPoint]
     diagnostics: Mapping[str, float]  # active_share, dropped_anchors, images_per_second, ...
     seconds: float

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dml.evaluation._evaluate import Scores, evaluate, per_class
 from dml.evaluation._vectors import Vectors
 from dml.evaluation.embed import Embedder, embed
-from dml.evaluation.statistics import Comparison, Summary, compare, holm, summary
+from dml.statistics import Comparison, Summary, compare, holm, summary
 
 __all__ = [
     "Comparison",

@@ -1,7 +1,7 @@
 """The tables of a study's scores: a row per cell, a column per metric.
 
 Scores are percentages. `mean`, `std` (over seeds, n - 1) and the 95% interval `low`, `high` are those of
-`dml.evaluation.statistics.summary`.
+`dml.statistics.summary`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.evaluation.statistics import compare, holm, summary
+from dml.statistics import compare, holm, summary
 
 
 def test_summary_against_scipy():

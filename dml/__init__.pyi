@@ -1,0 +1,20 @@
+from dml import config as config
+from dml import data as data
+from dml import discovery as discovery
+from dml import evaluation as evaluation
+from dml import files as files
+from dml import losses as losses
+from dml import miners as miners
+from dml import models as models
+from dml import noise as noise
+from dml import protocols as protocols
+from dml import report as report
+from dml import seeding as seeding
+from dml import statistics as statistics
+from dml import sweep as sweep
+from dml import theory as theory
+from dml import tracking as tracking
+from dml import training as training
+from dml import types as types
+
+__version__: str

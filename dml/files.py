@@ -1,0 +1,87 @@
+"""Atomic writes and file locks."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+POLL_SECONDS = 0.2
+
+
+class Locked(RuntimeError):
+    """Another process holds a lock. `holder` is its process id, or an empty string."""
+
+    def __init__(self, path: Path, holder: str):
+        super().__init__(f"{path}: locked by process {holder or '?'}")
+        self.holder = holder
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path in the same folder, and move it to `path` when the block ends without an error.
+
+    Readers see the old file or the new one, never a part of it, also after a crash. The folder is created if missing.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield temporary
+        sync(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text atomically."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def sync(path: Path) -> None:
+    """Flush a file or folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = True, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
+    """Hold an exclusive lock on the file `path`, which is created if missing and contains the holder's process id.
+
+    The kernel releases the lock when its process ends, however it ends.
+
+    Parameters
+    ----------
+    wait : block until the lock is free.
+    on_wait : called once if the lock is not free at first.
+
+    Raises
+    ------
+    Locked : the lock is taken and `wait` is false.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a+", encoding="utf-8") as file:
+        waited = False
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not wait:
+                    file.seek(0)
+                    raise Locked(path, file.read()) from None
+                if not waited and on_wait is not None:
+                    on_wait()
+                waited = True
+                time.sleep(POLL_SECONDS)
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield

@@ -1,0 +1,126 @@
+"""What all tests share: the golden files, which pin the numbers of every part."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+GOLDEN = Path(__file__).parent / "golden"
+REPOSITORY = Path(__file__).parents[1]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--golden-update",
+        action="store_true",
+        help="write the golden files of new parts and of parts whose version was raised",
+    )
+
+
+class Golden:
+    """Compares what a part computes with `tests/golden/<kind>/<name>.json`.
+
+    A file contains the part's version, the defaults of its settings, and numbers. Numbers or defaults that differ from
+    the file need a raised version: a trial's key contains it, so results of the old code are not taken for the new.
+    """
+
+    def __init__(self, update: bool, folder: Path = GOLDEN):
+        self._update, self._folder = update, folder
+
+    def check(
+        self,
+        kind: str,
+        name: str,
+        part: Any,
+        values: Mapping[str, Any],
+        defaults: Mapping[str, Any] | None = None,
+        rtol: float = 1e-9,
+        atol: float = 1e-12,
+    ) -> None:
+        """Compare.
+
+        Parameters
+        ----------
+        kind, name : such as `losses`, `triplet`.
+        part : has the `version`; a class (or an object of it), or a module.
+        values : what it computes: nested mappings and sequences of numbers, strings, arrays and tensors.
+        defaults : of its settings; None: those of its constructor.
+        rtol, atol : of floating-point numbers; integers, strings and booleans are compared exactly.
+        """
+        if defaults is None:
+            from dml.discovery import defaults_of
+
+            defaults = defaults_of(part if isinstance(part, type) else type(part))
+        path = self._folder / kind / f"{name}.json"
+        now = {"version": part.version, "defaults": _plain(defaults), "values": _plain(values)}
+        then = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        where = _file_of(part)
+        if then is None or then["version"] != now["version"]:
+            if not self._update:
+                state = "has no golden file" if then is None else f"has version {now['version']}, not {then['version']}"
+                pytest.fail(f"{kind} {name} ({where}) {state}: run `pytest --golden-update {kind}` and commit the file")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
+            return
+        changed = [
+            f"default of {setting!r}: {now['defaults'].get(setting, 'gone')!r}, was {value!r}"
+            for setting, value in then["defaults"].items()
+            if setting not in now["defaults"] or now["defaults"][setting] != value
+        ]
+        changed += list(_differences("", now["values"], then["values"], rtol, atol))
+        if changed:
+            shown = "\n  ".join(changed[:8])
+            pytest.fail(
+                f"{kind} {name} computes other numbers than its version {then['version']} did:\n  {shown}\n"
+                f"If that is meant, raise `version` in {where} and run `pytest --golden-update`."
+            )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, torch.Tensor):
+        return _plain(value.detach().cpu().tolist())
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)
+
+
+def _differences(place: str, now: Any, then: Any, rtol: float, atol: float) -> Iterator[str]:
+    if isinstance(now, dict) and isinstance(then, dict):
+        for key in {**now, **then}:
+            missing = "missing"
+            yield from _differences(f"{place}.{key}", now.get(key, missing), then.get(key, missing), rtol, atol)
+    elif isinstance(now, list) and isinstance(then, list) and len(now) == len(then):
+        for index, (a, b) in enumerate(zip(now, then, strict=True)):
+            yield from _differences(f"{place}[{index}]", a, b, rtol, atol)
+    elif isinstance(now, float) and isinstance(then, float | int) and not isinstance(then, bool):
+        if not math.isclose(now, then, rel_tol=rtol, abs_tol=atol):
+            yield f"{place.lstrip('.')}: {now!r}, was {then!r}"
+    elif now != then:
+        yield f"{place.lstrip('.')}: {now!r}, was {then!r}"
+
+
+def _file_of(part: Any) -> str:
+    module = part if inspect.ismodule(part) else importlib.import_module((part if isinstance(part, type) else type(part)).__module__)
+    path = Path(module.__file__ or "")
+    return str(path.relative_to(REPOSITORY)) if path.is_relative_to(REPOSITORY) else str(path)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """The comparison with the golden files; `pytest --golden-update` writes those that may be written."""
+    return Golden(request.config.getoption("--golden-update"))
