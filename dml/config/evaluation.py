@@ -15,7 +15,9 @@ class EvaluationSection(Section):
     """What is measured, on clean labels. Defaults are those of `dml.types.EvaluationSpec`."""
 
     metrics: list[Name] = Field(list(EvaluationSpec.metrics), min_length=1)
-    every: int | None = Field(EvaluationSpec.every, ge=1, description="steps between evaluations; none: only at the end")
+    every: int | None = Field(
+        EvaluationSpec.every, ge=1, description="steps between evaluations; none: only at the end"
+    )
     sets: list[EvaluationSet] = Field(["test"], min_length=1)
     keep_embeddings: bool = EvaluationSpec.keep_embeddings
     over_clustering: int = Field(EvaluationSpec.over_clustering, ge=1, description="clusters per class for nmi+")

@@ -39,9 +39,7 @@ class LossSection(Section):
             raise ValueError(f"{label}: {', '.join(sorted(both))} is fixed in settings and searched: remove one")
         self._uses_tuples = self.check(normalize=True)
         if not self._uses_tuples and (self.positives or self.negatives):
-            raise ValueError(
-                f"{label} ignores tuples, so it cannot be paired with positives or negatives: remove them"
-            )
+            raise ValueError(f"{label} ignores tuples, so it cannot be paired with positives or negatives: remove them")
         return self
 
     def check(self, normalize: bool) -> bool:
