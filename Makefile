@@ -9,7 +9,7 @@ export PATH := $(VENV)/bin:$(PATH)
 # Two files of tests at a time, each on one thread: numbers do not depend on the machine's cores.
 PYTEST := OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile
 
-.PHONY: help setup repro test test-fast lint bench ui status clean
+.PHONY: help setup repro test test-fast lint bench ui why stubs status clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,6 +46,12 @@ bench: setup  ## measure everything beside its peers, into docs/benchmarks (abou
 
 ui: setup  ## browse the runs in MLflow
 	@mlflow ui --backend-store-uri $${MLFLOW_TRACKING_URI:-sqlite:///mlflow.db}
+
+why: setup  ## why the trials of STUDY run again: what differs from earlier ones
+	@python pipelines/why.py $(or $(STUDY),$(error name a study: make why STUDY=quickstart))
+
+stubs: setup  ## write the type stubs of all parts, after adding one
+	@python -m dml.discovery
 
 status: setup  ## how far the running sweep is
 	@python -m dml.sweep.status store

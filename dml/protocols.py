@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 
@@ -117,17 +118,69 @@ class NoiseModel(Protocol):
 
 
 class Source(Protocol):
-    """A dataset's raw files. Constructed with its options; knows nothing of packing."""
+    """A dataset's raw files: how to obtain them, what they contain, and the role of each image.
 
-    version: ClassVar[int]
-    name: ClassVar[str]
+    Its constructor takes the options that a study may set. `dml.data.sources.build` checks that a source has all of
+    these members.
+    """
+
+    version: ClassVar[int]  # raised when `images` gives other records; packed data are then packed again
+    name: ClassVar[str]  # also its folder in a mirror
+    levels: ClassVar[tuple[str, ...]]  # of its labels: ("fine",) or ("fine", "coarse")
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The constructor's settings as plain values. Packed data of other options are kept apart."""
+        ...
+
+    @property
+    def disjoint(self) -> str:
+        """The level whose classes train or test as a whole: `fine` or `coarse`."""
+        ...
+
+    @property
+    def archives(self) -> Sequence[Any]:
+        """What `download` fetches, as `dml.data.raw.Archive`; empty if there is nothing to fetch."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether `counts` and `content` must hold; False accepts a part of the dataset."""
+        ...
+
+    @property
+    def counts(self) -> Mapping[str, Mapping[str, int]]:
+        """Known numbers, `{role: {"images": n, "fine": n, "coarse": n}}`. The role `all` means every image."""
+        ...
+
+    @property
+    def content(self) -> str | None:
+        """The known digest of all decoded pixels and labels (`dml.data.packing.content_digest`)."""
+        ...
+
+    @property
+    def root(self) -> str | Path | None:
+        """The folder that the records' `path` is relative to; None: the raw folder."""
+        ...
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Fetch and verify the raw files below `raw` (the mirror first, then the public source)."""
+        """Fetch and verify the raw files into the folder `raw` (the mirror first, then the public URLs)."""
+        ...
+
+    def fingerprint(self, raw: Path) -> str | None:
+        """Changes with files outside of `raw`; None if all files are in `raw`."""
         ...
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
-        """Records in a fixed order: `image` (encoded bytes, or uint8 (H, W, C)), `fine`, `coarse`, `path`, ..."""
+        """Records in a fixed order.
+
+        Each has `image` (a file's path, encoded bytes, or uint8 (H, W) or (H, W, C)), `fine` (int) and `path` (str),
+        and if known `coarse` (int), `fine_name`, `coarse_name`, `part` (the dataset's own designation), `camera` (int).
+        """
+        ...
+
+    def roles(self, index: pd.DataFrame) -> np.ndarray:
+        """train, seen, test, query, gallery or unused for each row of a packed index."""
         ...
 
 
@@ -139,7 +192,7 @@ class Sampler(Protocol):
 
     version: ClassVar[int]
     needs_coarse: ClassVar[bool]  # batches cannot be made without coarse labels
-    bounded: ClassVar[bool]  # no batch holds more than `per_class` samples of a class
+    bounded: ClassVar[bool]  # no batch contains more than `per_class` samples of a class
 
     def __iter__(self) -> Self: ...
 
@@ -155,10 +208,17 @@ class Sampler(Protocol):
 
 
 class Augmentation(Protocol):
-    """A pipeline over whole batches. Its constructor takes `channels` and `normalization`."""
+    """A pipeline over whole batches.
+
+    Its constructor takes `channels` (1, 3, or None: those of the input) and `normalization` (`dml.data.augment.build`).
+    """
 
     version: ClassVar[int]
-    image_size: int | None  # side of the result in pixels; None: that of its input
+
+    @property
+    def image_size(self) -> int | None:
+        """Side of the result in pixels; None: that of its input."""
+        ...
 
     def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
         """uint8 (B, C, H, W) -> float32 (B, C', h, w). Nothing is random unless `training`."""

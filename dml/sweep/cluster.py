@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 
-from dml.config import ResourcesSpec
+from dml.config import ResourcesSection
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -27,7 +27,7 @@ WAITING = 16  # trials that may wait in a cluster for a node
 MOST_STARTING = 64  # workers that start at once
 
 
-def connect(resources: ResourcesSpec) -> None:
+def connect(resources: ResourcesSection) -> None:
     """Join the cluster of the study or of `RAY_ADDRESS`, or start Ray on this machine; nothing where it runs already.
 
     Raises
@@ -57,7 +57,7 @@ def connect(resources: ResourcesSpec) -> None:
         raise ConnectionError(f"no Ray cluster answers at {there!r} (resources.address or RAY_ADDRESS)") from error
 
 
-def address(resources: ResourcesSpec) -> str | None:
+def address(resources: ResourcesSection) -> str | None:
     """The cluster's address; none: this machine."""
     return resources.address or os.environ.get("RAY_ADDRESS") or None
 
@@ -67,7 +67,7 @@ def cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def slots(resources: ResourcesSpec, refresh: float = 5.0) -> Callable[[], int]:
+def slots(resources: ResourcesSection, refresh: float = 5.0) -> Callable[[], int]:
     """How many trials to give Ray now, asked again every `refresh` seconds: nodes come and go.
 
     On this machine, as many as fit. On a cluster a few more, which wait there and make an autoscaler add nodes.
@@ -90,7 +90,7 @@ def slots(resources: ResourcesSpec, refresh: float = 5.0) -> Callable[[], int]:
     return count
 
 
-def gpus(resources: ResourcesSpec) -> Callable[[int], str]:
+def gpus(resources: ResourcesSection) -> Callable[[int], str]:
     """What a number of running trials takes of the GPUs, in words; empty where trials take none."""
     import ray
 
@@ -100,7 +100,7 @@ def gpus(resources: ResourcesSpec) -> Callable[[int], str]:
     return lambda running: f"{running * resources.gpus_per_trial:g} of {total:g} GPUs taken"
 
 
-def check(resources: ResourcesSpec) -> None:
+def check(resources: ResourcesSection) -> None:
     """Raise a ValueError where a trial fits no node of this machine; say so where a cluster may still grow one."""
     import ray
 
@@ -117,6 +117,6 @@ def check(resources: ResourcesSpec) -> None:
     print(f"{problem}. Waiting for the cluster to grow.", flush=True)
 
 
-def _fits(resources: ResourcesSpec, node: Mapping[str, float]) -> int:
+def _fits(resources: ResourcesSection, node: Mapping[str, float]) -> int:
     needed = {"CPU": resources.cpus_per_trial, "GPU": resources.gpus_per_trial}
     return min(int(node.get(kind, 0) / amount + 1e-9) for kind, amount in needed.items() if amount)

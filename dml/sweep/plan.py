@@ -16,7 +16,7 @@ from typing import Any
 import optuna
 
 from dml.config import Study
-from dml.sweep import specs
+from dml.sweep import keys, specs
 from dml.sweep.proposals import Proposals, Pruning
 from dml.sweep.space import space_of
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome, TrialStore
@@ -106,11 +106,6 @@ class Plan:
         seeds = len(self.study.seeds)
         return sum((state.proposals.total if state.proposals else 0) + seeds for state in self.cells)
 
-    @property
-    def has_ready(self) -> bool:
-        """Whether a trial could start now."""
-        return bool(self._ready)
-
     def take(self) -> Job | None:
         """The next trial to run, those of the longest searches first; None where none is ready."""
         if not self._ready:
@@ -149,7 +144,7 @@ class Plan:
 
     def objective(self, job: Job) -> str:
         """The score key that counts for a trial: on validation classes in `tune`, on the first set in `confirm`."""
-        level = self.study.search.level or job.spec.dataset["evaluate_on"][0]
+        level = self.study.search.level or job.spec.dataset.evaluate_on[0]
         name = "validation" if job.phase == "tune" else self.study.evaluation.sets[0]
         return f"{name}/{level}/{self.study.search.objective}"
 
@@ -167,7 +162,7 @@ class Plan:
         spec = specs.build(self.study, cell, "tune", self.study.search.seed, {}, self._data(cell, "tune"))
         # Rounds follow from the budget, so another budget is another search; equal trials still come from the store.
         terms = {name: repr(space) for name, space in spaces.items()}
-        identity = specs.digest([specs.key(spec), search, self.study.search.trials, terms])
+        identity = keys.digest([keys.key(spec), search, self.study.search.trials, terms])
         name = f"{self.study.name}|{cell.name}|{identity[:8]}"
         proposals = Proposals(self.study.search, spaces, name, cell.name, storage)
         return _CellState(index, cell, proposals, proposals.rounds())
@@ -197,7 +192,7 @@ class Plan:
     def _job(self, index: int, phase: str, number: int, seed: int, settings: Mapping[str, Any]) -> Job:
         cell = self.cells[index].cell
         spec = specs.build(self.study, cell, phase, seed, settings, self._data(cell, phase, seed))
-        return Job(f"{index}-{phase}-{number}", index, cell, phase, number, seed, settings, spec, specs.key(spec))
+        return Job(f"{index}-{phase}-{number}", index, cell, phase, number, seed, settings, spec, keys.key(spec))
 
     def _offer(self, state: _CellState, jobs: list[Job]) -> None:
         state.open = {job.number for job in jobs}

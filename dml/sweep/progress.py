@@ -15,25 +15,25 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from dml.files import write_text
 from dml.sweep.plan import Job, Plan
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome
-from dml.training.checkpoint import replacing
 
 LINE_SECONDS = 10.0  # between two plain lines
 TICK_SECONDS = 1.0
 
 
-class Tracked(Protocol):
-    """What sends records to the tracking server."""
+class Sender(Protocol):
+    """Sends records to the tracking server."""
 
     @property
     def unsent(self) -> int:
-        """Records that wait."""
+        """Records that are not sent yet."""
         ...
 
 
-class Progress:
-    """Counts what ends, and shows it from a thread of its own.
+class SweepProgress:
+    """Counts the trials that ended, and shows them from its own thread.
 
     Parameters
     ----------
@@ -54,10 +54,10 @@ class Progress:
         self._state = "starting"
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
-        self._tracking: Tracked | None = None
+        self._tracking: Sender | None = None
 
-    def watch(self, plan: Plan, tracking: Tracked) -> None:
-        """Begin to show a plan's trials, and how many records wait for the tracking server."""
+    def watch(self, plan: Plan, tracking: Sender) -> None:
+        """Start to show a plan's trials, and how many records are not sent to the tracking server yet."""
         self._plan, self._tracking, self._state = plan, tracking, "running"
         self._thread.start()
 
@@ -127,9 +127,8 @@ class Progress:
 
     def _write(self) -> None:
         try:
-            with replacing(self._path) as temporary:
-                temporary.write_text(json.dumps(self.snapshot()), encoding="utf-8")
-        except OSError as error:  # a full disk stops the sweep where something is lost by it, not here
+            write_text(self._path, json.dumps(self.snapshot()))
+        except OSError as error:  # a full disk ends the sweep where something would be lost, not here
             print(f"status file: {error}", file=sys.stderr)
 
 

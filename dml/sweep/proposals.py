@@ -19,7 +19,7 @@ from typing import Any
 import optuna
 from optuna.trial import Trial, TrialState
 
-from dml.config import SearchSpec
+from dml.config import SearchSection
 from dml.seeding import derive
 from dml.sweep.space import grid
 from dml.sweep.store import FINISHED, PRUNED, Outcome
@@ -41,7 +41,7 @@ class Proposals:
 
     def __init__(
         self,
-        search: SearchSpec,
+        search: SearchSection,
         spaces: Mapping[str, Space],
         name: str,
         cell: str,

@@ -48,7 +48,7 @@ def row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]:
         "objective": float(outcome.scores.get(plan.objective(job), float("nan"))),
         "seconds": outcome.seconds,
         "curve": json.dumps(outcome.curve),
-        "diagnostics": json.dumps(dict(outcome.diagnostics)),
+        "diagnostics": json.dumps({**outcome.diagnostics, **outcome.counts}),
         "started": outcome.started,
         "host": outcome.host,
     }
@@ -56,8 +56,8 @@ def row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]:
 
 def flat_settings(job: Job) -> dict[str, Any]:
     """A trial's loss and miner settings, fixed and searched, as `loss.margin`."""
-    miner = (job.spec.miner or {}).get("settings", {})
-    flat = {f"loss.{key}": value for key, value in job.spec.loss["settings"].items()}
+    miner = job.spec.miner.settings if job.spec.miner is not None else {}
+    flat = {f"loss.{key}": value for key, value in job.spec.loss.settings.items()}
     return {**flat, **{f"miner.{key}": value for key, value in miner.items()}, **job.settings}
 
 

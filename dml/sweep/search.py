@@ -7,13 +7,13 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any
 
 import ray
 from ray.tune import Callback, Stopper
 from ray.tune.search import Searcher
 
+from dml.sweep import keys, specs
 from dml.sweep.plan import Job, Plan
 from dml.sweep.store import FAILED, PRUNED, Outcome
 
@@ -102,7 +102,12 @@ class CellSearcher(Searcher):
         if job is None:
             return None
         self._stopper.jobs[trial_id] = job
-        return {**self._shared, "key": job.key, "spec": json.dumps(asdict(job.spec))}
+        return {
+            **self._shared,
+            "key": job.key,
+            "spec": specs.dump(job.spec),
+            "record": keys.canonical(keys.record(job.spec)),
+        }
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """A trial ended by itself or was pruned. An error is settled by `Watch`, which knows its text."""

@@ -1,8 +1,8 @@
-"""One trial inside a Ray worker. The worker outlives its trials: the next one only brings new settings.
+"""One trial in a Ray worker. A worker is reused: the next trial only brings new settings.
 
-A trial's own errors do not end its worker: they are reported as its outcome, with the traceback. Only a CUDA error
-does, since nothing on that device can be trusted after it; Ray Tune then resumes the trial in a fresh worker, as it
-does after a worker's or a node's death.
+A trial's own error does not end its worker. It is reported as the trial's outcome, with the traceback. Only a CUDA
+error ends the worker, since the device is unreliable after it; Ray Tune then resumes the trial in a new worker, as it
+does after a worker or a node died.
 """
 
 from __future__ import annotations
@@ -13,57 +13,30 @@ import json
 import platform
 import sys
 import traceback
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ray import tune
 
+from dml.protocols import Trainer, TrainerFactory
+from dml.sweep import specs
 from dml.sweep.store import FAILED, FINISHED, Outcome, TrialStore
 from dml.training.allocator import keep_freed_memory
-from dml.types import Progress, TrialResult, TrialSpec
+from dml.types import EvaluationPoint, TrialResult, TrialSpec
 
 TRAINER = "dml.sweep.trial.training"
 
 
-class Trainer(Protocol):
-    """What runs one trial; constructed with (spec, data_root, folder, device), it goes on from the folder's checkpoint.
-
-    An error that is the trial's result, and would come again, is named `TrainingError`.
-    """
-
-    @property
-    def finished(self) -> bool:
-        """Whether all steps are done and evaluated."""
-        ...
-
-    def advance(self) -> Progress:
-        """Train to the next evaluation, evaluate, save a checkpoint."""
-        ...
-
-    def result(self) -> TrialResult:
-        """What the finished trial leaves."""
-        ...
-
-    def discard_checkpoint(self) -> None:
-        """Called once the result is recorded."""
-        ...
-
-    def close(self) -> None:
-        """Called when the trial leaves its worker, however it ended."""
-        ...
-
-
-def find_trainer(path: str) -> Callable[..., Trainer]:
-    """The class that trains, from its dotted path.
+def find_trainer(path: str) -> TrainerFactory:
+    """The trainer at a dotted path.
 
     Raises
     ------
-    ValueError : there is no such class.
+    ValueError : the path cannot be imported.
     """
     module, _, name = path.rpartition(".")
     try:
@@ -73,8 +46,8 @@ def find_trainer(path: str) -> Callable[..., Trainer]:
 
 
 def training(spec: TrialSpec, data_root: Path, folder: Path, device: str) -> Trainer:
-    """The loop of `dml.training`, in this process or spread over the devices that the study asks for."""
-    if spec.training["devices"] > 1:
+    """The loop of `dml.training`, in this process or over as many processes as the study asks for."""
+    if spec.training.devices > 1:
         from dml.training.distributed import DistributedTraining
 
         return DistributedTraining(spec, data_root, folder, device)
@@ -85,7 +58,7 @@ def training(spec: TrialSpec, data_root: Path, folder: Path, device: str) -> Tra
 
 @cache
 def _freeze_imports() -> None:
-    """What is imported stays: `cleanup` need not look through it, which takes longer than a small trial. Once."""
+    """Exclude imported modules from the garbage collection in `cleanup`, which would take longer than a small trial."""
     gc.freeze()
 
 
@@ -106,7 +79,7 @@ class TrialWorker(tune.Trainable):
         return True
 
     def step(self) -> dict[str, Any]:
-        """`progress`: JSON [step, scores] or empty; `outcome`: JSON of the `Outcome`, empty while it goes on."""
+        """`progress` is JSON [step, scores] or empty; `outcome` is JSON of the `Outcome`, empty until the end."""
         store = TrialStore(Path(self._config["store"]), self._config["storage"])
         key = self._config["key"]
         try:
@@ -137,7 +110,7 @@ class TrialWorker(tune.Trainable):
             gc.collect()
         self._held.close()
 
-    def _advance(self, store: TrialStore, key: str) -> tuple[Progress | None, Outcome | None]:
+    def _advance(self, store: TrialStore, key: str) -> tuple[EvaluationPoint | None, Outcome | None]:
         if self._trainer is None:
             self._started = datetime.now(UTC).isoformat(timespec="seconds")
             self._held.enter_context(store.lock(key))
@@ -145,7 +118,8 @@ class TrialWorker(tune.Trainable):
             outcome = store.read(key)
             if outcome is not None:
                 return None, outcome
-            spec = TrialSpec(**json.loads(self._config["spec"]))
+            store.begin(key, self._config["record"])
+            spec = specs.load(self._config["spec"])
             data_root, device = Path(self._config["data_root"]), self._config["device"]
             make = find_trainer(self._config["trainer"])
             _freeze_imports()
@@ -167,6 +141,7 @@ class TrialWorker(tune.Trainable):
             scores=dict(result.scores),
             curve=[[point.step, dict(point.scores)] for point in result.curve],
             diagnostics=dict(result.diagnostics),
+            counts={name: list(values) for name, values in result.counts.items()},
             seconds=result.seconds,
             started=self._started,
             host=platform.node(),

@@ -1,9 +1,8 @@
-"""Unpacking archives that may be hostile or broken: everything, or one clear error and nothing left behind.
+"""Unpack archives that may be hostile or broken: either completely, or with one clear error and no files left behind.
 
-Refused: absolute paths, `..`, links of any kind (no dataset needs one), devices and pipes, more than `MAX_BYTES` or
-`MAX_MEMBERS` in all, a compression of more than `MAX_RATIO`, more than one member to `MEMBER_BYTES`, and archives that
-are truncated or fail their checksum. A tar's own checksums cover its headers only; where it is compressed, the
-compression's checksum of all of it is read too.
+Refused are absolute paths, `..`, links (no dataset needs one), devices, pipes, archives that are truncated or fail
+their checksum, and archives beyond the limits below. A tar's own checksums cover only its headers, so a compressed tar
+is read to its end, where the compression's checksum is.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from tarfile import InvalidHeaderError, ReadError, TruncatedHeaderError  # type:
 from typing import IO, Self
 
 from dml.data import DataError
-from dml.data._store import check_space
+from dml.data.raw.space import check_space
 
-MAX_BYTES = 200 * 2**30  # of one archive; the largest here, Stanford Online Products, is 3 GB
-MAX_RATIO = 200  # unpacked to packed; deflate's own limit is about 1030, images are near 1, idx files near 5
-SLACK = 64 * 2**20  # bytes that any archive may unpack to, whatever its ratio
-MAX_MEMBERS = 2_000_000  # files and folders of one archive; the most here, Stanford Online Products, is 120 thousand
-MEMBER_BYTES = 16  # bytes of the archive to a member; Omniglot's small drawings take 400, empty files in a .tgz take 6
-FEW_MEMBERS = 10_000  # members that any archive may have, whatever its size
+MAX_BYTES = 200 * 2**30  # unpacked; the largest dataset here, Stanford Online Products, has 3 GB
+MAX_RATIO = 200  # unpacked / packed size; deflate allows about 1030, images are near 1, idx files near 5
+SLACK = 64 * 2**20  # bytes that any archive may unpack to, regardless of its ratio
+MAX_MEMBERS = 2_000_000  # files and folders; Stanford Online Products has 120 thousand
+MEMBER_BYTES = 16  # least bytes of the archive per member; Omniglot's drawings take 400, empty files in a .tgz 6
+FEW_MEMBERS = 10_000  # members that any archive may have, regardless of its size
 BLOCK = 2**20
 BROKEN = (
     zipfile.BadZipFile,
@@ -41,22 +40,22 @@ BROKEN = (
     struct.error,
     EOFError,
     OSError,
-    ValueError,  # a name that is not in the encoding it states, a negative offset
+    ValueError,  # a name in another encoding than stated, a negative offset
     OverflowError,
-    RuntimeError,  # a compression that Python does not know, headers nested too deep
-)  # what Python's readers raise on archives that are truncated or corrupt
+    RuntimeError,  # an unknown compression, headers nested too deep
+)  # what Python's readers raise for truncated or corrupt archives
 
 
 def extract(archive: Path, folder: Path) -> list[Path]:
-    """Unpack a zip or tar file into `folder`; each of its top entries replaces one of the same name there.
+    """Unpack a zip or tar file into `folder`. A top-level entry replaces an existing one of the same name.
 
     Returns
     -------
-    The top entries, which appear by renaming after all is unpacked.
+    The top-level entries. They are renamed into place after everything is unpacked.
 
     Raises
     ------
-    DataError : as the module says, and for a file that is no zip and no tar; `folder` is left as it was.
+    DataError : the archive is refused (see above), or is not a zip or tar file; `folder` is unchanged.
     """
     folder.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=folder))
@@ -68,7 +67,7 @@ def extract(archive: Path, folder: Path) -> list[Path]:
         elif _is_tar(archive):
             _untar(archive, temporary, limit)
         else:
-            raise DataError(f"{archive}: neither a zip nor a tar file, or a truncated or corrupt one")
+            raise DataError(f"{archive}: expected a zip or tar file; it is of another kind, truncated or corrupt")
         return [_move(entry, folder) for entry in sorted(temporary.iterdir())]
     except DataError:
         raise
@@ -76,8 +75,8 @@ def extract(archive: Path, folder: Path) -> list[Path]:
         raise DataError(f"{archive}: cannot be unpacked ({error}); repack it, for example as .tar.gz") from error
     except BROKEN as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            raise DataError(f"{archive}: no space left on the disk of {folder}; nothing is left behind") from error
-        raise DataError(f"{archive}: cannot be unpacked, it is truncated or corrupt ({error})") from error
+            raise DataError(f"{archive}: no space left on the disk of {folder}; no files are left behind") from error
+        raise DataError(f"{archive}: truncated or corrupt, cannot be unpacked ({error})") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -98,15 +97,15 @@ def _move(entry: Path, folder: Path) -> Path:
 
 
 def _inside(archive: Path, name: str) -> PurePosixPath:
-    """A member's path, or an error where it would leave the folder."""
+    """A member's path. Raises a DataError if it leads out of the folder."""
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or "\0" in name or re.match("[A-Za-z]:", name):
-        raise DataError(f"{archive}: refused: the member {name!r} would be written outside of its folder")
+        raise DataError(f"{archive}: refused: the member {name!r} would be written outside of the folder")
     return path
 
 
 def _copy(source: IO[bytes], target: Path) -> None:
-    """Copy a member. Python's readers give no more bytes than the size that the archive states, which was checked."""
+    """Copy a member. Python's readers return at most as many bytes as the archive states, which is checked before."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "wb") as file:
         shutil.copyfileobj(source, file, BLOCK)
@@ -115,7 +114,7 @@ def _copy(source: IO[bytes], target: Path) -> None:
 def _bomb(archive: Path) -> DataError:
     size = archive.stat().st_size
     return DataError(
-        f"{archive}: refused: its {size} bytes unpack to more than {max(SLACK, MAX_RATIO * size)}: a decompression bomb"
+        f"{archive}: refused: a decompression bomb: its {size} bytes unpack to more than {max(SLACK, MAX_RATIO * size)}"
     )
 
 
@@ -148,7 +147,7 @@ def _unzip(archive: Path, folder: Path, limit: int) -> None:
 
 
 def _untar(archive: Path, folder: Path, limit: int) -> None:
-    """Members are copied, not extracted: no link, owner, mode or time of the archive reaches the disk."""
+    """Copy the members instead of extracting them, so that no link, owner, mode or time reaches the disk."""
     with tarfile.open(archive, tarinfo=_Member) as file:
         for count, member in enumerate(file, start=1):
             _check_members(archive, count)
@@ -166,14 +165,14 @@ def _untar(archive: Path, folder: Path, limit: int) -> None:
             with source:
                 _copy(source, folder / path)
         assert file.fileobj is not None
-        while rest := file.fileobj.read(BLOCK):  # to the end, where gzip, xz and bz2 verify their checksums
+        while rest := file.fileobj.read(BLOCK):  # gzip, xz and bz2 verify their checksums at the end
             limit -= len(rest)
             if limit < 0:
                 raise _bomb(archive)
 
 
 class _Member(tarfile.TarInfo):
-    """A member whose header is whole: tarfile takes a damaged one after the first for the archive's end."""
+    """Raises an error for a damaged header, which tarfile would take for the end of the archive."""
 
     @classmethod
     def fromtarfile(cls, tarfile: tarfile.TarFile) -> Self:

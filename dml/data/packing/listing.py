@@ -1,4 +1,4 @@
-"""A source's images listed: labels and sizes, from the files' headers, before anything is decoded."""
+"""List a source's images: labels and sizes, from the files' headers, before anything is decoded."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dml import discovery
 from dml.data import DataError
-from dml.data._decode import CorruptImage, header
-from dml.data._stream import Progress, ordered
+from dml.data.packing.decoding import CorruptImage, header
+from dml.data.packing.streaming import ProgressLine, ordered
+from dml.protocols import Source
 
-NUMBERS = {"fine": None, "coarse": -1, "camera": -1}  # column: value where a record has none
+NUMBERS = {"fine": None, "coarse": -1, "camera": -1}  # column: value if a record has none
 TEXTS = ("fine_name", "coarse_name", "path", "part")
 COLUMNS = ("index", "fine", "coarse", "fine_name", "coarse_name", "path", "part", "camera", "height", "width")
-
 
 MALFORMED = (LookupError, ValueError, TypeError, AttributeError, AssertionError, OverflowError, struct.error)
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What a source holds. Rows are in the source's order, corrupt ones included."""
+    """The images of a source. Rows are in the source's order and include corrupt images."""
 
-    index: pd.DataFrame  # COLUMNS; height and width are 0 where corrupt
+    index: pd.DataFrame  # COLUMNS; height and width are 0 for corrupt images
     corrupt: dict[int, str]  # row -> reason
-    grey: bool  # all of them
+    grey: bool  # whether all images are grey
 
 
 def corrupt_error(index: pd.DataFrame, corrupt: Mapping[int, str]) -> DataError:
@@ -43,22 +42,17 @@ def corrupt_error(index: pd.DataFrame, corrupt: Mapping[int, str]) -> DataError:
     )
 
 
-def options_of(source: Any) -> dict[str, Any]:
-    """A source's options, which it keeps under the names of its constructor's keywords."""
-    return {name: getattr(source, name) for name in discovery.settings_of(type(source))}
-
-
-def list_images(source: Any, raw: Path, workers: int, report: Callable[[str], None]) -> Listing:
-    """Read every record and every image's header.
+def list_images(source: Source, raw: Path, workers: int, report: Callable[[str], None]) -> Listing:
+    """Read every record, and the header of every image.
 
     Raises
     ------
-    DataError : the source is empty, cannot be read, or a label is no integer of at least 0.
+    DataError : there are no images, the raw files cannot be read, or a label is not an integer of at least 0.
     """
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     corrupt: dict[int, str] = {}
     grey = True
-    progress = Progress(f"listing {source.name}", None, report)
+    progress = ProgressLine(f"listing {source.name}", None, report)
     for row, (fields, size) in enumerate(ordered(_describe, _records(source, raw), workers)):
         for name, value in fields.items():
             columns[name].append(value)
@@ -75,30 +69,28 @@ def list_images(source: Any, raw: Path, workers: int, report: Callable[[str], No
     return Listing(index, corrupt, grey)
 
 
-def check_counts(source: Any, index: pd.DataFrame) -> None:
-    """Raise a DataError unless each role has as many images and classes as in the real dataset.
+def check_counts(source: Source, index: pd.DataFrame) -> None:
+    """Raise a DataError unless each role has as many images and classes as `source.counts` states.
 
-    `source.counts` is `{role: {"images": n, "fine": n, "coarse": n}}`, any of the three; the role `all` is every row.
-    A source without it, or with `complete=False`, is taken as it is.
+    Does nothing for a source with `complete` False.
     """
-    expected = getattr(source, "counts", None)
-    if not expected or not getattr(source, "complete", True):
+    if not source.counts or not source.complete:
         return
     roles = source.roles(index)
-    for role, numbers in expected.items():
+    for role, numbers in source.counts.items():
         chosen = index if role == "all" else index[roles == role]
         for what, number in numbers.items():
             got = len(chosen) if what == "images" else chosen[what].nunique()
             if got != number:
                 kind = what if what == "images" else f"{what} classes"
                 raise DataError(
-                    f"{source.name}: {role} has {got} {kind}, expected {number}: the raw files are not the whole "
-                    "dataset, or not this one (option complete=False takes a part of it)"
+                    f"{source.name}: {role} has {got} {kind}, expected {number}: the raw files are incomplete or "
+                    "belong to another dataset (the option complete=False accepts a part of the dataset)"
                 )
 
 
-def _records(source: Any, raw: Path) -> Iterator[Mapping[str, Any]]:
-    """A source's records; raw files that it cannot make sense of are one error, which says how far it came."""
+def _records(source: Source, raw: Path) -> Iterator[Mapping[str, Any]]:
+    """The source's records. Any error about malformed raw files becomes a DataError with the number of images read."""
     row = 0
     try:
         for record in source.images(raw):
@@ -108,7 +100,7 @@ def _records(source: Any, raw: Path) -> Iterator[Mapping[str, Any]]:
         raise
     except MALFORMED as error:
         raise DataError(
-            f"{source.name}: {raw} holds other files than expected: after {row} images: {type(error).__name__}: {error}"
+            f"{source.name}: unexpected raw files in {raw}: after {row} images: {type(error).__name__}: {error}"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""What pydantic found wrong with a YAML file, said with file, line, key, value and choices."""
+"""From pydantic's errors to messages that name the YAML file, the line, the key, the value and the choices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dml import discovery
 
 
 def explain(path: Path, text: str, model: type[BaseModel], error: ValidationError) -> str:
-    """All problems of a YAML file that `model` does not take, a line each."""
+    """All problems of a YAML file that `model` rejects, one line each."""
     root = yaml.compose(text)
     return "\n".join(dict.fromkeys(_explain(path, root, model, problem) for problem in error.errors()))
 
@@ -31,24 +31,24 @@ def _explain(path: Path, root: yaml.Node, model: type[BaseModel], problem: Any) 
 
 
 def _choices(model: Any, location: list[Any]) -> list[str]:
-    """The keys that the model at a location has, but for those that no file gives."""
+    """The keys of the model at a location that a file may set."""
     for part in location:
         if isinstance(part, int):
             continue
-        model = _models_in(model.model_fields[part].annotation)
+        model = _model_in(model.model_fields[part].annotation)
     return [name for name, field in model.model_fields.items() if not field.exclude]
 
 
-def _models_in(annotation: Any) -> Any:
-    """The model class within an annotation such as `list[Annotated[LossSpec, ...]]`."""
+def _model_in(annotation: Any) -> Any:
+    """The model class inside an annotation such as `list[Annotated[LossSection, ...]]`, or None."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    inner = (_models_in(argument) for argument in getattr(annotation, "__args__", ()))
+    inner = (_model_in(argument) for argument in getattr(annotation, "__args__", ()))
     return next((model for model in inner if model is not None), None)
 
 
 def _line(node: yaml.Node, location: list[Any]) -> int:
-    """The line in the file of the deepest part of a location that the file has."""
+    """The line of the deepest part of a location that the file contains."""
     line = node.start_mark.line + 1
     for part in location:
         if isinstance(node, yaml.MappingNode):

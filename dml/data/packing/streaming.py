@@ -1,4 +1,4 @@
-"""Work on a stream in parallel, in order, with a bounded number of items under way; and progress lines."""
+"""Work on a stream in parallel, in order, with bounded memory; and progress lines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Done = TypeVar("Done")
 
-CHUNK = 32
+CHUNK = 32  # items
 
 
 def ordered(work: Callable[[Item], Done], items: Iterable[Item], workers: int) -> Iterator[Done]:
-    """`map(work, items)` on threads, results in the items' order, at most two chunks a worker in memory.
+    """`map(work, items)` on threads: results in the order of the items, at most two chunks per worker in memory.
 
-    Pillow decodes and resizes without Python's lock, so threads are parallel and need no copies between processes.
+    Pillow releases Python's lock while it decodes and resizes, so threads run in parallel without copying images
+    between processes.
     """
     items = iter(items)
     if workers == 1:
@@ -37,8 +38,8 @@ def ordered(work: Callable[[Item], Done], items: Iterable[Item], workers: int) -
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-class Progress:
-    """Says how far a count has come, at most every few seconds: `packing mnist: 12000 of 70000, 9000/s, 6 s left`."""
+class ProgressLine:
+    """Reports a count at most every few seconds: `packing mnist: 12000 of 70000, 9000/s, 6 s left`."""
 
     def __init__(self, what: str, total: int | None, report: Callable[[str], None], every: float = 5.0) -> None:
         self.what, self.total, self.report, self.every = what, total, report, every

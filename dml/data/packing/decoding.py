@@ -1,8 +1,8 @@
-"""One image: encoded bytes, a file or an array -> 8-bit pixels, grey or RGB.
+"""Decode one image: encoded bytes, a file or an array -> 8-bit pixels, grey or RGB.
 
-What is kept and what is not: 1-bit becomes 0/255, 16-bit grey is scaled by 255/65535, palettes and other colour spaces
-become RGB, transparency is flattened on white (but for a transparent colour of 16 bits a channel), of an animation the
-first frame stays. EXIF orientation is not applied, as in torchvision's loader (but to TIFF, by Pillow itself).
+1-bit pixels become 0 and 255. 16-bit grey is scaled by 255/65535. Palettes and other colour spaces become RGB.
+Transparency is flattened on white, except for a transparent colour of 16 bits per channel. Only the first frame of an
+animation is kept. EXIF orientation is ignored, as in torchvision's loader, except for TIFF, where Pillow applies it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 from PIL.PngImagePlugin import PngImageFile
 
-MAX_PIXELS = 89_478_485  # Pillow's own limit (Image.MAX_IMAGE_PIXELS), where it only warns; here it is a limit
+MAX_PIXELS = 89_478_485  # Image.MAX_IMAGE_PIXELS, above which Pillow only warns
 
-# How a PNG stores its pixels, and what Pillow multiplies them by.
+# How a PNG stores its pixels -> the factor that Pillow multiplies them by.
 PNG_SCALE = {"L;2": 85, "L;4": 17, "L": 1, "I;16B": 1, "RGB": 1}
 
 GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
@@ -25,7 +25,7 @@ ImageLike = Path | bytes | np.ndarray
 
 
 class CorruptImage(Exception):
-    """An image that cannot be decoded. The message is the same on every machine."""
+    """An image cannot be decoded. The message is the same on every machine."""
 
 
 def header(image: ImageLike) -> tuple[int, int, bool]:
@@ -33,7 +33,7 @@ def header(image: ImageLike) -> tuple[int, int, bool]:
 
     Raises
     ------
-    CorruptImage : it is no image, or too large a one.
+    CorruptImage : not an image, or too large.
     """
     if isinstance(image, np.ndarray):
         _check_array(image)
@@ -47,7 +47,7 @@ def decode(image: ImageLike, channels: int) -> Image.Image:
 
     Raises
     ------
-    CorruptImage : it is no image, truncated, too large, or has pixels without a fixed range (float, 32-bit).
+    CorruptImage : not an image, truncated, too large, or with pixels of no fixed range (float, 32-bit).
     """
     if isinstance(image, np.ndarray):
         _check_array(image)
@@ -63,7 +63,7 @@ def decode(image: ImageLike, channels: int) -> Image.Image:
 
 
 def resize(image: Image.Image, side: int | None) -> np.ndarray:
-    """uint8 (H, W, C); with `side`, (side, side, C), bilinear with antialiasing, the aspect not kept."""
+    """-> uint8 (H, W, C). `side` resizes to (side, side, C), bilinear with antialiasing, ignoring the aspect ratio."""
     if side is not None and image.size != (side, side):
         image = image.resize((side, side), Image.Resampling.BILINEAR)
     pixels = np.asarray(image)
@@ -89,7 +89,9 @@ def _open(image: Path | bytes) -> Image.Image:
     except (CorruptImage, MemoryError):
         raise
     except Exception as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error  # without the path
+        reason = (
+            error.strerror if isinstance(error, OSError) and error.strerror else error
+        )  # without the path, which differs between machines
         raise CorruptImage(f"cannot be read: {reason}") from error
     if opened.width * opened.height > MAX_PIXELS:
         raise CorruptImage(f"{opened.width} x {opened.height} pixels, more than {MAX_PIXELS}")
@@ -97,7 +99,7 @@ def _open(image: Path | bytes) -> Image.Image:
 
 
 def _eight_bit(image: Image.Image) -> Image.Image:
-    """An image of any mode -> mode L or RGB."""
+    """Convert an image of any mode to mode L or RGB."""
     mode, clear = image.mode, _clear(image)
     if mode in ("1", "L", "RGB"):
         image = image.convert("L") if mode == "1" else image
@@ -118,22 +120,22 @@ def _eight_bit(image: Image.Image) -> Image.Image:
 
 
 def _clear(image: Image.Image) -> int | tuple[int, ...] | None:
-    """The one transparent grey or colour, as the pixels have it, of an image that is not yet decoded."""
+    """The transparent grey or colour of an image before decoding, on the scale of its pixels; None without one."""
     value = image.info.get("transparency")
     if image.mode == "1" and value is not None:
         return 255 if value else 0
-    if not isinstance(value, int | tuple):  # none, or a palette's
+    if not isinstance(value, int | tuple):  # no transparency, or that of a palette
         return None
     if not isinstance(image, PngImageFile):
         return value
-    stored = image.tile[0][3] if image.tile else None  # Pillow scales pixels of few bits, and cuts colours of 16
+    stored = image.tile[0][3] if image.tile else None  # Pillow scales pixels of few bits, truncates 16-bit colours
     if stored not in PNG_SCALE:
         return None
     return value * PNG_SCALE[stored] if isinstance(value, int) else value
 
 
 def _on_white(pixels: np.ndarray, values: np.ndarray, clear: int | tuple[int, ...] | None) -> Image.Image:
-    """`pixels`, uint8 (H, W) or (H, W, 3), white where `values` of the same shape are `clear`."""
+    """`pixels`, uint8 (H, W) or (H, W, 3), with white for each pixel whose `values` (same shape) equal `clear`."""
     if clear is not None:
         same = values == clear
         pixels[same if same.ndim == 2 else same.all(-1)] = 255

@@ -1,4 +1,4 @@
-"""What the sweep tells the tracker: each trial that ended, and the best model."""
+"""What the sweep sends to the tracker: each trial that ended, curves of long trials, and the best model."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,13 @@ from dml.sweep.specs import Describe
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome
 
 OFF = "off"
-LIVE_SECONDS = 20.0  # how long a trial runs before its curve is sent while it does, and between two times
+LIVE_SECONDS = 20.0  # a trial runs this long before its curve is sent, and between two sendings
 STATUS = {FINISHED: "FINISHED", FAILED: "FAILED", PRUNED: "KILLED"}
-LOADER = "dml.training.embedder.TrainedEmbedder"
+LOADER = "dml.training.model_files.TrainedEmbedder"
 
 
-class NoWriter:
-    """A sweep that is not tracked."""
+class NoTracking:
+    """Tracks nothing."""
 
     unsent = 0
 
@@ -37,16 +38,16 @@ class NoWriter:
     def close(self, state: str) -> None: ...
 
 
-class Writer:
+class TrackingCallback:
     """Turns jobs and outcomes into the tracker's records."""
 
     def __init__(self, tracker: Any):
         self._tracker = tracker
-        self._told: dict[str, float] = {}  # job id -> when its curve was last sent
+        self._sent: dict[str, float] = {}  # job id -> when its curve was last sent
 
     @property
     def unsent(self) -> int:
-        """Records that wait for the server."""
+        """Records that are not sent yet."""
         return self._tracker.unsent
 
     def trial(self, plan: Plan, job: Job, outcome: Outcome) -> None:
@@ -67,13 +68,13 @@ class Writer:
 
     def running(self, job: Job, curve: Sequence[Any], seconds: float) -> None:
         """A trial has run for `seconds`, and this is its curve so far, `[[step, scores], ...]`."""
-        if time.monotonic() - self._told.get(job.id, -math.inf) >= LIVE_SECONDS and seconds >= LIVE_SECONDS:
-            self._told[job.id] = time.monotonic()
+        if time.monotonic() - self._sent.get(job.id, -math.inf) >= LIVE_SECONDS and seconds >= LIVE_SECONDS:
+            self._sent[job.id] = time.monotonic()
             record = {**self._describe(job), "curve": list(curve), "start": time.time() - seconds}
             self._tracker.running(_identity(job), job.key, record)
 
     def _describe(self, job: Job) -> dict[str, Any]:
-        """What is known of a trial before it runs."""
+        """What is known about a trial before it runs."""
         spec = job.spec
         params: dict[str, Any] = {
             "cell": job.cell.name,
@@ -87,17 +88,18 @@ class Writer:
             "positives": job.cell.positives,
             "negatives": job.cell.negatives,
             "miner": job.cell.miner.name if job.cell.miner else None,
-            **{f"training.{key}": value for key, value in spec.training.items()},
+            **{f"training.{key}": value for key, value in asdict(spec.training).items()},
             **flat_settings(job),
         }
         tags = {"dml.cell": job.cell.name, "dml.phase": job.phase}
-        tags |= {f"dml.digest.{k}": str(spec.dataset[k]) for k in ("packed", "split", "labels") if k in spec.dataset}
+        data = spec.dataset
+        tags |= {"dml.digest.packed": data.packed, "dml.digest.split": data.split, "dml.digest.labels": data.labels}
         return {"name": f"{job.cell.name}|{job.phase}-{job.number}", "params": params, "tags": tags}
 
     def best_model(self, plan: Plan) -> None:
-        """Log the model of the cell that leads on validation classes, never on test classes; its first seed's.
+        """Log the first seed's model of the cell that leads on validation classes, never on test classes.
 
-        A study that tunes nothing has no validation score: its first cell's model is logged.
+        A study without tuning has no validation scores: the first cell's model is logged.
         """
         leaders = {}
         for index in range(len(plan.cells)):
@@ -115,22 +117,22 @@ class Writer:
                     return
 
     def close(self, state: str) -> None:
-        """Send what waits."""
+        """Send the remaining records."""
         status = {"finished": "FINISHED", "interrupted": "KILLED"}.get(state, "FAILED")
         left = self._tracker.close(status)
         if left:
-            print(f"MLflow at {self._tracker.uri} is away: {left} records wait for the next run.", file=sys.stderr)
+            print(f"MLflow at {self._tracker.uri} is unreachable: the next run sends {left} records.", file=sys.stderr)
 
 
 def _identity(job: Job) -> str:
-    """A trial's name in its study, which cells added later do not change."""
+    """A trial's identity in its study; adding cells later does not change it."""
     return f"{job.cell.name}|{job.phase}|{job.number}"
 
 
-def open_writer(study: Study, store: Path, tracking: str | None, describe: Describe) -> Writer | NoWriter:
-    """Reach the tracking server, or raise a ConnectionError that names it."""
+def open_tracking(study: Study, store: Path, tracking: str | None, describe: Describe) -> TrackingCallback | NoTracking:
+    """Connect to the tracking server, or raise a ConnectionError that names it."""
     if tracking == OFF:
-        return NoWriter()
+        return NoTracking()
     from dml.tracking.tracker import Tracker
 
     digests: Mapping[str, str] = {
@@ -142,4 +144,6 @@ def open_writer(study: Study, store: Path, tracking: str | None, describe: Descr
     tags = {"mlflow.source.name": "dml", "mlflow.source.git.commit": git_commit(), "dml.git_commit": git_commit()}
     settings = study.model_dump(mode="json", include={"title", "search", "training", "evaluation", "seeds"})
     spool = store / "sweeps" / f"{study.name}.mlflow.jsonl"
-    return Writer(Tracker(study.name, spool, tracking, settings, tags, {k: v for k, v in digests.items() if v}))
+    return TrackingCallback(
+        Tracker(study.name, spool, tracking, settings, tags, {k: v for k, v in digests.items() if v})
+    )

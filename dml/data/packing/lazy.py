@@ -1,4 +1,4 @@
-"""Images decoded when their rows are asked for, behind the same `images[rows]` as the packed array."""
+"""Images that are decoded when their rows are requested, behind the same `images[rows]` as the packed array."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from dml.data import DataError
-from dml.data._decode import CorruptImage, decode, resize
+from dml.data.packing.decoding import CorruptImage, decode, resize
 
 
-class LateImages:
-    """uint8 (N, H, W, C) of which nothing is kept in memory.
+class LazyImages:
+    """uint8 (N, H, W, C), decoded on access; no pixels are kept in memory.
 
     Parameters
     ----------
-    files : one path an image.
+    files : one path per image.
     shape : (N, H, W, C).
-    side : what `pack` resized to; None: as they come, all of one size.
-    workers : threads that decode.
+    side : the `resize` of `pack`; None: all images have the size (H, W).
+    workers : decoding threads.
     """
 
     dtype = np.dtype(np.uint8)
@@ -47,14 +47,14 @@ class LateImages:
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LateImages, (self.files, self.shape, self.side, self.workers)
+        return LazyImages, (self.files, self.shape, self.side, self.workers)
 
     def _read(self, position: int) -> np.ndarray:
         path = self.files[position]
         try:
             pixels = resize(decode(Path(path), self.shape[3]), self.side)
         except CorruptImage as error:
-            raise DataError(f"{path}: {error}, though it was whole when it was packed") from error
+            raise DataError(f"{path}: {error}; the image was valid when it was packed") from error
         if pixels.shape != self.shape[1:]:
-            raise DataError(f"{path}: its size is {pixels.shape}, packed was {self.shape[1:]}; pack again")
+            raise DataError(f"{path}: the size is {pixels.shape}, packed as {self.shape[1:]}; pack again")
         return pixels
