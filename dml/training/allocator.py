@@ -14,7 +14,7 @@ LARGEST = (2**30, 2**25)  # bytes of the largest array on the heap: the value we
 
 
 def keep_freed_memory() -> bool:
-    """Let this process keep up to 1 GiB of freed memory. Returns whether the C library supports it (only glibc does)."""
+    """Let this process keep up to 1 GiB of freed memory. Returns False if the C library cannot (only glibc can)."""
     try:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
     except (OSError, AttributeError):

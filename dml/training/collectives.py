@@ -56,7 +56,7 @@ def parallel(model: nn.Module, device: torch.device) -> nn.Module:
 def average_gradients(loss: nn.Module) -> None:
     """Give the loss's own parameters equal gradients on all processes.
 
-    Every process has computed these gradients in full. On GPUs sums differ in their last bits, so proxies would diverge.
+    Every process has computed these gradients in full. On GPUs sums differ in the last bits, so proxies would diverge.
     """
     size = rank_and_size()[1]
     if size > 1:

@@ -38,7 +38,7 @@ class DistributedTraining:
         self, spec: TrialSpec, data_root: Path, folder: Path, device: str = "cpu", checkpoint_seconds: float = 30.0
     ):
         size = spec.training.devices
-        context = mp.get_context(START_METHOD)
+        context: Any = mp.get_context(START_METHOD)
         if START_METHOD == "forkserver":
             context.set_forkserver_preload([__name__])
         self._pipes: list[Connection] = []
@@ -95,7 +95,13 @@ class DistributedTraining:
 
 
 def _serve(
-    rank: int, size: int, port: int, pipe: Connection, trial: tuple[Any, ...], device: str, checkpoint_seconds: float
+    rank: int,
+    size: int,
+    port: int,
+    pipe: Connection,
+    trial: tuple[TrialSpec, Path, Path],
+    device: str,
+    checkpoint_seconds: float,
 ) -> None:
     """One process of a distributed trial: obey commands until the pipe closes."""
     cuda = device.startswith("cuda")

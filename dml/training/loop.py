@@ -7,10 +7,12 @@ evaluation. On a CPU an interrupted and resumed trial gives the numbers of an un
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
+from torch import Tensor
 
 from dml.training.batch_loader import BatchLoader
 from dml.training.build import (
@@ -135,7 +137,7 @@ class Training:
         return self._history.curve[-1]
 
     def evaluate(self) -> dict[str, float]:
-        """Scores on clean labels, by `<set>/<level>/<metric>`: validation classes to tune, the test split to confirm."""
+        """Scores on clean labels, by `<set>/<level>/<metric>`: validation classes to tune, else the test split."""
         return self._evaluator.scores(self.step)
 
     def result(self) -> TrialResult:
@@ -178,7 +180,8 @@ class Training:
             embeddings = self._forward(images)
         embeddings = gather(embeddings.float())
 
-        tuples, mined = None, {}
+        tuples: Any = None
+        mined: Mapping[str, Tensor] = {}
         if self._mine is not None:
             tuples = self._mine(embeddings.detach(), batch.labels, generator=self._streams.miner)
             mined = self._mine.stats

@@ -96,9 +96,7 @@ def test_the_first_steps_and_the_defaults(own_parts, monkeypatch, golden, tmp_pa
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_the_first_steps_of_every_optimizer_and_schedule(
-    own_parts, monkeypatch, golden, tmp_path, optimizer, schedule
-):
+def test_the_first_steps_of_every_optimizer_and_schedule(own_parts, monkeypatch, golden, tmp_path, optimizer, schedule):
     values = first_steps(own_parts, monkeypatch, tmp_path, optimizer=optimizer, schedule=schedule)
     name = f"{optimizer}-{schedule}"
     golden.check("training", name, loop.Training, {"losses": values["losses"]}, defaults={}, rtol=1e-4, atol=1e-6)

@@ -42,7 +42,7 @@ def test_rebuilding_a_network_fetches_no_weights(monkeypatch, make_spec, data_ro
     from torchvision import models
 
     finish(Training(make_spec(steps=1), data_root, tmp_path))
-    weights, description = load_model(tmp_path / "model")
+    _, description = load_model(tmp_path / "model")
     description["network"] |= {"backbone": "torchvision", "channels": 3, "name": "resnet18"}
     del description["network"]["width"]
     asked = []

@@ -71,8 +71,7 @@ def test_a_killed_trial_resumes_from_its_last_checkpoint(
 
     monkeypatch.setattr(killed, method, dies)
     with pytest.raises(KeyboardInterrupt):
-        while True:
-            killed.advance()
+        finish(killed)
     resumed = Training(make_spec(steps=8), data_root, tmp_path / "killed")
     assert 0 < resumed.step <= step
     assert_same(finish(resumed), whole)

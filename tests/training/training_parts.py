@@ -1,4 +1,4 @@
-"""The smallest parts that use everything that the loop gives to a part. They keep other rooms' numbers out of a test."""
+"""The smallest parts that use everything the loop gives to a part. They keep other rooms' numbers out of a test."""
 
 from __future__ import annotations
 
