@@ -14,11 +14,12 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+from dml import discovery
 from dml.training.loop import Training
 from dml.types import EvaluationPoint, TrialResult, TrialSpec
 
-# A fork server imports torch once, so a later trial's processes start in a fraction of a second.
 START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+"""A fork server imports the modules of a trial once, so the processes of later trials start without delay."""
 
 
 class DistributedTraining:
@@ -40,7 +41,7 @@ class DistributedTraining:
         size = spec.training.devices
         context: Any = mp.get_context(START_METHOD)
         if START_METHOD == "forkserver":
-            context.set_forkserver_preload([__name__])
+            context.set_forkserver_preload(_modules())
         self._pipes: list[Connection] = []
         self._processes = []
         port = _free_port()
@@ -127,6 +128,12 @@ def _serve(
                 pipe.send(("error", traceback.format_exc()))
     except (EOFError, OSError):
         dist.destroy_process_group()
+
+
+def _modules() -> list[str]:
+    """The modules that a trial imports: this one, every part, and what torch's optimisers import on first use."""
+    parts = [f"{package}.{name}" for package in discovery.KINDS for name in discovery.modules(package)]
+    return [__name__, *parts, "torch._dynamo"]
 
 
 def _free_port() -> int:
