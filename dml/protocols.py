@@ -71,36 +71,53 @@ class PerTupleLoss(Protocol):
 # Miners
 
 
-class Miner(Protocol):
-    """Chooses tuples in a batch."""
+Draw = Callable[[torch.Size], Tensor]
+"""A shape -> float32 numbers, uniform in [0, 1), on the batch's device: the only randomness that a policy has."""
 
-    stats: Mapping[str, Tensor]  # of the last call, 0-d tensors to log: `tuples`, `dropped_anchors`, ...
+
+class Miner(Protocol):
+    """Chooses tuples in a batch. `dml.miners.PolicyMiner` and `ForeignMiner` are miners."""
+
+    stats: Mapping[str, Tensor]  # of the last call, 0-d tensors to log: at least `tuples` and `dropped_anchors`
 
     def __call__(self, embeddings: Tensor, labels: Tensor, generator: torch.Generator | None = None) -> Any:
-        """Embeddings (N, D), labels (N,) int -> the tuples to train on: `Tuples`, `Pairs` or 4 index tensors."""
+        """Embeddings (N, D) float, labels (N,) int -> the tuples to train on: `Tuples`, `Pairs` or 4 index tensors.
+
+        Without a generator, random numbers come from torch's default one.
+        """
         ...
 
 
 class PositivePolicy(Protocol):
-    """Chooses the positives of each anchor. Its batch is a `dml.miners` `MinerBatch`, `draw` gives uniform numbers."""
+    """Chooses the positives of each anchor.
+
+    Its constructor's arguments are its settings: each has a default, which is the same in every policy that has a
+    setting of that name. `batch` is a `dml.miners.MinerBatch`: classes, distances and similarities, on its device.
+    """
 
     version: ClassVar[int]
     search_space: ClassVar[Mapping[str, Space]]
 
-    def __call__(self, batch: Any, draw: Callable[[torch.Size], Tensor]) -> Tensor:
-        """-> int64 (N, S): row i holds positions of anchor i's positives, -1 in unused places."""
+    def __call__(self, batch: Any, draw: Draw) -> Tensor:
+        """-> int64 (N, S): row i contains positions of anchor i's class mates, and -1 in unused columns.
+
+        S depends on the shape of `batch.mates` only, so that nothing waits for the device.
+        """
         ...
 
 
 class NegativePolicy(Protocol):
-    """Chooses the negatives of each anchor, given its positives."""
+    """Chooses the negatives of each anchor, given its positives. Settings and `batch` are as for positive policies."""
 
     version: ClassVar[int]
     search_space: ClassVar[Mapping[str, Space]]
 
-    def __call__(self, batch: Any, positives: Tensor, draw: Callable[[torch.Size], Tensor]) -> Tensor:
-        """positives int64 (N, S) -> int64 (N, S), one negative for each positive and -1 where there is none; or
-        bool (N, N), the set of each anchor's negatives, which is used with all its positives."""
+    def __call__(self, batch: Any, positives: Tensor, draw: Draw) -> Tensor:
+        """positives int64 (N, S) -> one of two forms:
+
+        - int64 (N, S): one negative for each positive, -1 if there is none;
+        - bool (N, N): the set of each anchor's negatives, all of which go with all of its positives.
+        """
         ...
 
 
@@ -108,12 +125,21 @@ class NegativePolicy(Protocol):
 
 
 class NoiseModel(Protocol):
-    """Turns clean labels into observed ones."""
+    """Turns clean labels into observed ones.
+
+    Its constructor takes `rate` and its own settings, and every setting except `rate` and `path` has a default.
+    """
 
     version: ClassVar[int]
+    context: ClassVar[tuple[str, ...]]  # keywords of `corrupt`, of those that `dml.noise.CONTEXT` describes
+    topline: ClassVar[bool]  # it leaves samples out and flips no label: the reference for other models at its rate
+    rate: float  # share of wrong labels, or of samples left out by a topline; 0 <= rate < 1
 
-    def corrupt(self, labels: np.ndarray, seed: int) -> NoisyLabels:
-        """labels int64 (n,) -> what is observed. The same labels and seed give the same result."""
+    def corrupt(self, labels: np.ndarray, seed: int, **context: Any) -> NoisyLabels:
+        """Labels int64 (n,), from 0 -> what is observed. The same labels, seed and context give the same result.
+
+        A model names each of its `context` as an argument with a default, and takes no other keyword.
+        """
         ...
 
 

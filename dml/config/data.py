@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from dml import discovery, noise
 from dml.config.terms import Level, Name, Section
+from dml.data import sources
 
 
 class DatasetSection(Section):
@@ -29,9 +30,7 @@ class DatasetSection(Section):
 
     @model_validator(mode="after")
     def _check(self) -> DatasetSection:
-        discovery.check_settings(
-            discovery.find("dml.data.sources", self.source), self.options, f"source {self.source!r}"
-        )
+        discovery.check_settings(sources.find(self.source), self.options, f"source {self.source!r}")
         for level in [self.train_on, *self.evaluate_on]:
             if level not in self.levels:
                 raise ValueError(f"source {self.source!r} has no {level!r} labels. Choices: {', '.join(self.levels)}")
@@ -44,7 +43,7 @@ class DatasetSection(Section):
     @property
     def levels(self) -> tuple[str, ...]:
         """The levels of labels that the source has."""
-        return discovery.find("dml.data.sources", self.source).levels  # type: ignore[attr-defined]
+        return sources.find(self.source).levels
 
     @property
     def label(self) -> str:

@@ -18,6 +18,7 @@ from dml.config.parts import LossSection, MinerSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.terms import Name, Section, as_mapping
 from dml.config.training import TrainingSection
+from dml.data import batches
 from dml.types import Cell, Part
 
 
@@ -120,8 +121,9 @@ class Study(Section):
     def _check_levels(self) -> None:
         sampler = self.training.batch.sampler
         for dataset in self.datasets:
-            if _needs_coarse(sampler) and "coarse" not in dataset.levels:
-                others = [name for name in discovery.names("dml.data.batches") if not _needs_coarse(name)]
+            if batches.find(sampler).needs_coarse and "coarse" not in dataset.levels:
+                names = discovery.names("dml.data.batches")
+                others = [name for name in names if not batches.find(name).needs_coarse]
                 raise ValueError(
                     f"training.batch.sampler is {sampler!r}, which needs 'coarse' labels; source "
                     f"{dataset.source!r} has only {', '.join(dataset.levels)}. Choices: {', '.join(others)}"
@@ -178,8 +180,3 @@ def load_study(path: Path | str) -> Study:
         return Study(**{**content, "name": path.stem})
     except ValidationError as error:
         raise ConfigError(explain(path, text, Study, error)) from None
-
-
-def _needs_coarse(sampler: str) -> bool:
-    """Whether batches cannot be made without coarse labels."""
-    return discovery.find("dml.data.batches", sampler).needs_coarse  # type: ignore[attr-defined]

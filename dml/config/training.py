@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from dml import discovery
 from dml.config.terms import Name, Section, SpaceTerm, extremes
-from dml.data import augment
+from dml.data import augment, batches
 from dml.types import BatchSpec, Choice, TrainingSpec
 
 SEARCHABLE = ("learning_rate", "weight_decay", "loss_learning_rate", "steps", "embedding_size")
@@ -55,7 +55,7 @@ class TrainingSection(Section):
     def _check(self) -> TrainingSection:
         backbone = discovery.find("dml.models", self.backbone)
         discovery.check_settings(backbone, self.backbone_settings, f"backbone {self.backbone!r}")
-        discovery.find("dml.data.batches", self.batch.sampler)
+        batches.find(self.batch.sampler)
         augment.build(self.augment, **{"channels": 3, **self.augment_settings})
         for key, space in self.search.items():
             if key not in SEARCHABLE:

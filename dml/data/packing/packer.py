@@ -84,7 +84,7 @@ def pack(
             report(f"{out}: packed already ({found['images']} images)")
             return found
         with new_folder(out) as folder:
-            manifest = asked | write(source, raw, folder, asked, workers or os.cpu_count() or 1, report)
+            manifest: dict[str, Any] = asked | write(source, raw, folder, asked, workers or os.cpu_count() or 1, report)
             files.write_json(folder / "origin.json", origin)
             files.write_json(folder / "manifest.json", manifest)
     report(f"{out}: {manifest['images']} images packed, {len(manifest['skipped'])} skipped")

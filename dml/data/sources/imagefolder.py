@@ -48,7 +48,8 @@ class Imagefolder(SourceDefaults):
             raise ValueError(f"test_share: expected a number from 0 to 1, got {test_share!r}")
         if disjoint not in ("fine", "coarse"):
             raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
-        self.root, self.table, self.test_share, self.disjoint = str(root), table, test_share, disjoint
+        self.root: str = str(root)
+        self.table, self.test_share, self.disjoint = table, test_share, disjoint
         self.options = {"root": self.root, "table": table, "test_share": test_share, "disjoint": disjoint}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:

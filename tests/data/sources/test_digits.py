@@ -1,16 +1,27 @@
+"""scikit-learn's digits: pixels, labels, and the held-out share."""
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
+from small_archives import Row, Small, quiet
 
-from dml.data.packed import open_packed, pack
-from dml.data.sources.digits import Digits
+from dml.data.packing import open_packed, pack
+from dml.data.sources import Digits
+
+
+
+def make(folder):
+    digits = load_digits().target.tolist()
+    index = pd.DataFrame({"fine": digits, "path": [f"digits/{row:04d}" for row in range(len(digits))]})
+    roles = Digits().roles(index)
+    return Small({}, [Row(d, d % 2, "all", role, None) for d, role in zip(digits, roles, strict=True)], channels=1)
 
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("digits")
-    pack(Digits(), folder, folder / "packed", report=lambda line: None)
+    pack(Digits(), folder, folder / "packed", report=quiet)
     return open_packed(folder / "packed")
 
 

@@ -1,4 +1,4 @@
-"""Hostile and broken archives: one clear error, and nothing left behind."""
+"""Hostile and broken archives: one clear error, and no files left behind."""
 
 import errno
 import gzip
@@ -10,8 +10,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from dml.data import DataError, archives
-from dml.data.archives import extract
+from dml.data import DataError
+from dml.data.raw import archives, extract
 
 GOOD = {"birds/a.txt": b"a" * 1000, "birds/deep/b.txt": b"b", "readme.txt": b"hello"}
 
@@ -84,7 +84,7 @@ def test_unpacking_again_replaces(archive, folder):
 
 @pytest.mark.parametrize("name", ["../evil.txt", "birds/../../evil.txt", "/tmp/evil-dml.txt", "..\\evil.txt", "C:\\x"])
 def test_paths_out_of_the_folder(name, archive, folder):
-    refused(make(archive, GOOD | {name: b"evil"}), folder, "outside of its folder")
+    refused(make(archive, GOOD | {name: b"evil"}), folder, "outside of the folder")
 
 
 @pytest.mark.parametrize("target", ["../../etc", "/etc/passwd", "birds"])
@@ -170,7 +170,7 @@ def test_a_damaged_header_is_not_the_end_of_a_tar(tmp_path, folder):
     content = bytearray(path.read_bytes())
     content[content.index(b"readme.txt")] ^= 0xFF
     path.write_bytes(content)
-    refused(path, folder, "truncated or corrupt .*bad checksum at byte")
+    refused(path, folder, "truncated or corrupt.*bad checksum at byte")
 
 
 def test_what_follows_a_tars_end_may_be_a_bomb(tmp_path, folder, monkeypatch):
@@ -200,7 +200,7 @@ def test_a_zip_compressed_in_a_way_that_python_does_not_read(tmp_path, folder):
         assert content[place : place + 2] == deflate
         content[place : place + 2] = deflate64
     path.write_bytes(content)
-    refused(path, folder, "method is not supported.*repack it")
+    refused(path, folder, "method is not supported.*repack")
 
 
 def test_a_zip_whose_names_are_no_utf8(tmp_path, folder):
@@ -224,7 +224,7 @@ def test_too_many_members(what, suffix, tmp_path, folder, monkeypatch):
 def test_neither_zip_nor_tar(tmp_path, folder):
     page = tmp_path / "CUB_200_2011.tgz"
     page.write_text("<html>404 not found</html>")
-    refused(page, folder, "neither a zip nor a tar")
+    refused(page, folder, "expected a zip or tar")
 
 
 def test_no_space(archive, folder, monkeypatch):

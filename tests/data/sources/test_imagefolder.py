@@ -6,18 +6,26 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from small_archives import Row, Small, quiet
 
 from dml.data import DataError
-from dml.data.packed import open_packed, pack
-from dml.data.sources.imagefolder import Imagefolder
+from dml.data.packing import open_packed, pack
+from dml.data.sources import Imagefolder
 
 
-def quiet(line):
-    pass
+def make(folder):
+    rows = []
+    for coarse, fine, kind in ((0, 0, "cat/manx"), (0, 1, "cat/tabby"), (1, 2, "dog/boxer"), (1, 3, "dog/pug")):
+        for number in range(2):
+            path = folder / "photos" / kind / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (8, 9), (30 * fine + number,) * 3).save(path)
+            rows.append(Row(fine, coarse, "", "train" if fine < 2 else "test", 30 * fine + number))
+    return Small({"root": str(folder / "photos")}, rows)
 
 
 @pytest.fixture
-def make(tmp_path):
+def written(tmp_path):
     """Writes images of one grey value below `tmp_path/root`."""
 
     def write(*paths):
@@ -36,8 +44,8 @@ def packed(source, tmp_path, **options):
     return open_packed(tmp_path / "packed")
 
 
-def test_one_level(make, tmp_path):
-    source = Imagefolder(make("b/1.png", "a/2.PNG", "c/sub.png", "b/0.jpg"))
+def test_one_level(written, tmp_path):
+    source = Imagefolder(written("b/1.png", "a/2.PNG", "c/sub.png", "b/0.jpg"))
     (tmp_path / "root" / "notes.txt").write_text("no image")
     (tmp_path / "root" / ".hidden").mkdir()
     (tmp_path / "root" / ".hidden" / "x.png").write_bytes(b"")
@@ -48,8 +56,8 @@ def test_one_level(make, tmp_path):
     assert index["coarse"].tolist() == [-1] * 4
 
 
-def test_two_levels(make, tmp_path):
-    source = Imagefolder(make("cats/tabby/1.png", "dogs/x/2.png", "dogs/tabby/3.png", "dogs/x/4.png"))
+def test_two_levels(written, tmp_path):
+    source = Imagefolder(written("cats/tabby/1.png", "dogs/x/2.png", "dogs/tabby/3.png", "dogs/x/4.png"))
     data = packed(source, tmp_path)
     index = data.index
     assert index["fine_name"].tolist() == ["cats/tabby", "dogs/tabby", "dogs/x", "dogs/x"]
@@ -59,22 +67,22 @@ def test_two_levels(make, tmp_path):
 
 
 @pytest.mark.parametrize("paths", [(), ("1.png",), ("a/1.png", "b/c/2.png"), ("a/b/c/1.png",), ("a/1.png", "2.png")])
-def test_other_depths(paths, make, tmp_path):
+def test_other_depths(paths, written, tmp_path):
     (tmp_path / "root").mkdir()
     with pytest.raises(DataError, match=r"expected <class>/<image> or <coarse>/<fine>/<image> throughout, found"):
-        packed(Imagefolder(make(*paths) if paths else str(tmp_path / "root")), tmp_path)
+        packed(Imagefolder(written(*paths) if paths else str(tmp_path / "root")), tmp_path)
 
 
-def test_classes_are_split_in_the_order_of_their_names(make, tmp_path):
-    root = make(*(f"{coarse}/{fine}/{n}.png" for coarse in "abc" for fine in "xy" for n in range(2)))
+def test_classes_are_split_in_the_order_of_their_names(written, tmp_path):
+    root = written(*(f"{coarse}/{fine}/{n}.png" for coarse in "abc" for fine in "xy" for n in range(2)))
     index = packed(Imagefolder(root), tmp_path).index
     assert Imagefolder(root).roles(index).tolist() == ["train"] * 6 + ["test"] * 6
     assert Imagefolder(root, test_share=0.34, disjoint="coarse").roles(index).tolist() == ["train"] * 8 + ["test"] * 4
     assert set(Imagefolder(root, test_share=0).roles(index)) == {"train"}
 
 
-def test_disjoint_in_labels_that_there_are_not(make, tmp_path):
-    root = make("a/1.png", "b/1.png")
+def test_disjoint_in_labels_that_there_are_not(written, tmp_path):
+    root = written("a/1.png", "b/1.png")
     index = packed(Imagefolder(root), tmp_path).index
     with pytest.raises(DataError, match="no coarse labels"):
         Imagefolder(root, disjoint="coarse").roles(index)
@@ -91,8 +99,8 @@ def write_table(tmp_path, suffix, rows):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_table(suffix, make, tmp_path):
-    root = make("x.png", "deep/y.png", "z.png")
+def test_a_table(suffix, written, tmp_path):
+    root = written("x.png", "deep/y.png", "z.png")
     table = write_table(
         tmp_path,
         suffix,
@@ -114,8 +122,8 @@ def test_a_table(suffix, make, tmp_path):
     assert source.roles(data.index).tolist() == ["train", "query", "gallery"]
 
 
-def test_names_as_labels_and_classes_split(make, tmp_path):
-    root = make("x.png", "y.png")
+def test_names_as_labels_and_classes_split(written, tmp_path):
+    root = written("x.png", "y.png")
     table = write_table(tmp_path, ".csv", {"path": ["x.png", "y.png"], "fine": ["wren", "owl"]})
     source = Imagefolder(root, table=table)
     index = packed(source, tmp_path).index
@@ -125,11 +133,11 @@ def test_names_as_labels_and_classes_split(make, tmp_path):
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("label", [-1.0, 2.5, float("nan"), float("inf"), 1e30])
-def test_numbers_that_are_no_labels_name_their_row(label, suffix, make, tmp_path):
+def test_numbers_that_are_no_labels_name_their_row(label, suffix, written, tmp_path):
     table = write_table(tmp_path, suffix, {"path": ["x.png", "y.png"], "fine": [0.0, label]})
     row = 3 if suffix == ".csv" else 1
     with pytest.raises(DataError, match=rf"table{suffix}: row {row}: fine is .*(missing|expected an integer)"):
-        packed(Imagefolder(make("x.png", "y.png"), table=table), tmp_path)
+        packed(Imagefolder(written("x.png", "y.png"), table=table), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -141,15 +149,15 @@ def test_numbers_that_are_no_labels_name_their_row(label, suffix, make, tmp_path
         ({"path": ["x.png"], "fine": [1], "split": ["validate"]}, "row 2: split is 'validate'"),
         ({"path": ["x.png"], "fine": [1], "camera": ["left"]}, "row 2: camera is 'left'"),
         ({"path": ["x.png", ""], "fine": [1, 1]}, "row 3: path is ''"),
-        ({"path": ["x.png", "x.png"], "fine": [1, 1]}, "row 3: 'x.png' is there twice, first in row 2"),
+        ({"path": ["x.png", "x.png"], "fine": [1, 1]}, "row 3: 'x.png' is repeated, first in row 2"),
         ({"path": ["x.png", "y.png"], "fine": ["a", " "]}, "row 3: fine is missing"),
         ({"path": [], "fine": []}, "no rows"),
     ],
 )
-def test_tables_that_are_wrong(columns, match, make, tmp_path):
+def test_tables_that_are_wrong(columns, match, written, tmp_path):
     table = write_table(tmp_path, ".csv", columns)
     with pytest.raises(DataError, match=match):
-        packed(Imagefolder(make("x.png", "y.png"), table=table), tmp_path)
+        packed(Imagefolder(written("x.png", "y.png"), table=table), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -158,36 +166,36 @@ def test_tables_that_are_wrong(columns, match, make, tmp_path):
         ("path,fine\n\nx.png,1\n \ny.png,-1\n", "row 5: fine is '-1'"),
         ('path,fine,coarse\nx.png,1,"a\n\nb"\ny.png,-1,c\n', "row 5: fine is '-1'"),
         ("\n\npath,fine\r\nx.png,-1\r\n", "row 4: fine is '-1'"),
-        ("path,fine\nx.png,1\n\nx.png,1\n\nx.png,1", "row 4: 'x.png' is there twice, first in row 2$"),
-        ("path,fine\na/x.png,1\n./a//x.png,1\n", r"row 3: './a//x.png' is there twice, first in row 2 as 'a/x.png'"),
+        ("path,fine\nx.png,1\n\nx.png,1\n\nx.png,1", "row 4: 'x.png' is repeated, first in row 2$"),
+        ("path,fine\na/x.png,1\n./a//x.png,1\n", r"row 3: './a//x.png' is repeated, first in row 2 as 'a/x.png'"),
         ("path,fine\nx.png,1\n\ny.png,1,2\n", "row 4: expected 2 fields, got 3"),
         ("path,fine\n\ny.png\n", "row 3: expected 2 fields, got 1"),
-        ("path,fine,fine\ny.png,1,2\n", "a column is there twice: path, fine, fine"),
+        ("path,fine,fine\ny.png,1,2\n", "a column is repeated: path, fine, fine"),
         ('path,fine\n"y.png,1\n', "cannot be read: unexpected end of data"),
-        ("\n \n", "cannot be read: it is empty"),
+        ("\n \n", "cannot be read: the file is empty"),
     ],
 )
-def test_rows_are_numbered_as_an_editor_numbers_lines(text, match, make, tmp_path):
+def test_rows_are_numbered_as_an_editor_numbers_lines(text, match, written, tmp_path):
     (tmp_path / "t.csv").write_bytes(text.encode())
     with pytest.raises(DataError, match=match):
-        packed(Imagefolder(make("x.png", "y.png"), table=str(tmp_path / "t.csv")), tmp_path)
+        packed(Imagefolder(written("x.png", "y.png"), table=str(tmp_path / "t.csv")), tmp_path)
 
 
-def test_a_csv_as_other_programs_write_it(make, tmp_path):
+def test_a_csv_as_other_programs_write_it(written, tmp_path):
     text = '\ufeffpath,fine\r\n\r\n"x.png","Wren, little"\r\ny.png,"""Owl"""\r\n\r\n'
     (tmp_path / "t.csv").write_bytes(text.encode())
-    index = packed(Imagefolder(make("x.png", "y.png"), table=str(tmp_path / "t.csv")), tmp_path).index
+    index = packed(Imagefolder(written("x.png", "y.png"), table=str(tmp_path / "t.csv")), tmp_path).index
     assert index["fine_name"].tolist() == ["Wren, little", '"Owl"']
 
 
-def test_a_parquet_label_that_is_null(make, tmp_path):
+def test_a_parquet_label_that_is_null(written, tmp_path):
     table = write_table(tmp_path, ".parquet", {"path": ["x.png", "y.png"], "fine": ["a", None]})
     with pytest.raises(DataError, match="row 1: fine is missing"):
-        packed(Imagefolder(make("x.png", "y.png"), table=table), tmp_path)
+        packed(Imagefolder(written("x.png", "y.png"), table=table), tmp_path)
 
 
-def test_files_that_are_no_tables(make, tmp_path):
-    root = make("x.png")
+def test_files_that_are_no_tables(written, tmp_path):
+    root = written("x.png")
     (tmp_path / "t.parquet").write_bytes(b"PAR1 no more")
     (tmp_path / "t.csv").write_bytes(b"")
     (tmp_path / "t.xlsx").write_bytes(b"")
@@ -196,21 +204,21 @@ def test_files_that_are_no_tables(make, tmp_path):
             packed(Imagefolder(root, table=str(tmp_path / name)), tmp_path)
 
 
-def test_a_file_that_the_table_names_and_is_not_there(make, tmp_path):
+def test_a_file_that_the_table_names_and_is_not_there(written, tmp_path):
     table = write_table(tmp_path, ".csv", {"path": ["x.png", "none.png"], "fine": [1, 2]})
     with pytest.raises(DataError, match=r"none\.png: the file is missing"):
-        packed(Imagefolder(make("x.png"), table=table), tmp_path)
+        packed(Imagefolder(written("x.png"), table=table), tmp_path)
 
 
-def test_no_such_folder_or_table(make, tmp_path):
-    with pytest.raises(DataError, match=r"root is '/nowhere/at/all', which is no folder"):
+def test_no_such_folder_or_table(written, tmp_path):
+    with pytest.raises(DataError, match=r"root is '/nowhere/at/all', which is not a folder"):
         packed(Imagefolder("/nowhere/at/all"), tmp_path)
-    with pytest.raises(DataError, match=r"table is 'none\.csv', which is no file"):
-        packed(Imagefolder(make("a/x.png"), table="none.csv"), tmp_path)
+    with pytest.raises(DataError, match=r"table is 'none\.csv', which is not a file"):
+        packed(Imagefolder(written("a/x.png"), table="none.csv"), tmp_path)
 
 
-def test_a_changed_folder_is_packed_anew(make, tmp_path):
-    source = Imagefolder(make("a/1.png", "b/2.png"))
+def test_a_changed_folder_is_packed_anew(written, tmp_path):
+    source = Imagefolder(written("a/1.png", "b/2.png"))
     assert len(packed(source, tmp_path).images) == 2
     Image.new("RGB", (8, 8), "red").save(tmp_path / "root" / "b" / "3.bmp")
     assert len(packed(source, tmp_path).images) == 3
@@ -226,17 +234,17 @@ def test_a_changed_folder_is_packed_anew(make, tmp_path):
     assert "packed already" in lines[0]
 
 
-def test_late_decoding_follows_links(make, tmp_path):
-    source = Imagefolder(make("a/1.png", "b/2.png"))
+def test_lazy_decoding_follows_links(written, tmp_path):
+    source = Imagefolder(written("a/1.png", "b/2.png"))
     (tmp_path / "root" / "c").symlink_to(tmp_path / "root" / "b")
-    data = packed(source, tmp_path, resize=4, decode="late")
+    data = packed(source, tmp_path, resize=4, decode="lazy")
     assert data.index["fine"].tolist() == [0, 1, 2]
     np.testing.assert_array_equal(data.images[[0, 2]][:, 0, 0, 0], [0, 10])
 
 
-def test_links_that_lead_back_are_named(make, tmp_path):
+def test_links_that_lead_back_are_named(written, tmp_path):
     root = tmp_path / "root"
-    source = Imagefolder(make("a/1.png", "b/2.png"))
+    source = Imagefolder(written("a/1.png", "b/2.png"))
     for name in "ab":
         (root / name / "up").symlink_to(root)
     with pytest.raises(DataError, match=r"root/a/up: .*found a link back"):
@@ -248,14 +256,14 @@ def test_links_that_lead_back_are_named(make, tmp_path):
         packed(source, tmp_path)
 
 
-def test_only_some_of_many_depths_are_shown(make, tmp_path):
+def test_only_some_of_many_depths_are_shown(written, tmp_path):
     paths = ["/".join("abcdefg"[:depth]) + "/1.png" for depth in range(1, 8)]
     with pytest.raises(DataError, match=r"throughout, found \S+, \S+, \S+, \.\.\.$"):
-        packed(Imagefolder(make(*paths)), tmp_path)
+        packed(Imagefolder(written(*paths)), tmp_path)
 
 
-def test_packing_into_its_own_root_deletes_nothing(make, tmp_path):
-    source = Imagefolder(make("a/1.png", "b/2.png"))
+def test_packing_into_its_own_root_deletes_nothing(written, tmp_path):
+    source = Imagefolder(written("a/1.png", "b/2.png"))
     for out in ("root", "root/a", "root/a/1.png", "."):
         with pytest.raises(DataError, match="expected a new or empty folder"):
             pack(source, tmp_path / "raw", tmp_path / out, report=quiet)
