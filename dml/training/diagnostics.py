@@ -60,18 +60,16 @@ class Diagnostics:
         return {name: float(total) / steps for name, total in self.sums.items()}
 
     def counts(self) -> dict[str, list[float]]:
-        """Negatives per bin of distance: `eta_drawn`, and `eta_uniform` as uniform drawing would give; or nothing."""
-        if self._distances is None:
-            return {}
-        return {"eta_drawn": self._distances.drawn.tolist(), "eta_uniform": self._distances.uniform.tolist()}
+        """Negatives per bin of distance: `eta_drawn` as drawn, `eta_uniform` under uniform drawing. Or none."""
+        counted = {} if self._distances is None else self._distances.counts()
+        return {f"eta_{name}": values for name, values in counted.items()}
 
     def state_dict(self) -> dict[str, Any]:
         """The sums and counts."""
-        counted = self._distances
-        return {"sums": self.sums, "distances": [] if counted is None else [counted.drawn, counted.uniform]}
+        return {"sums": self.sums, "distances": {} if self._distances is None else self._distances.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue where `state` was taken."""
         self.sums = {name: total.to(self._device) for name, total in state["sums"].items()}
         if self._distances is not None:
-            self._distances.drawn, self._distances.uniform = (c.to(self._device) for c in state["distances"])
+            self._distances.load_state_dict(state["distances"])
