@@ -198,11 +198,11 @@ class Training:
 
     def _save(self) -> None:
         """Save a checkpoint after an evaluation; at the end of a confirmed trial also the model."""
-        keep, best = self.spec.training.keep_checkpoints, self._evaluator.first_score
-        if "best" in keep and self._history.latest_is_best(best):
-            self._checkpoints.save("best")
-        self._checkpoints.save()
         if self.finished and self.spec.phase == "confirm":
             save_model(self._folder / "model", self.model, describe_model(self.spec, self.data))
             if self.spec.evaluation.keep_embeddings:
                 self._evaluator.save_embeddings(self._folder / "embeddings.npz")
+        keep, best = self.spec.training.keep_checkpoints, self._evaluator.first_score
+        if "best" in keep and self._history.latest_is_best(best):
+            self._checkpoints.save("best")
+        self._checkpoints.save()  # last, since a trial that resumes as finished saves nothing

@@ -31,7 +31,7 @@ def test_a_trial_counts_the_distances_of_its_negatives(make_spec, data_root, tmp
     spec = make_spec(negatives="random", steps=10, batch=batch, evaluation={"every": 10})
     counts = finish(Training(spec, data_root, tmp_path)).result().counts
     assert {name: len(bins) for name, bins in counts.items()} == {"eta_drawn": 40, "eta_uniform": 40}
-    assert sum(counts["eta_drawn"]) == pytest.approx(sum(counts["eta_uniform"])) == 2 * batch.size
+    assert sum(counts["eta_drawn"]) == pytest.approx(sum(counts["eta_uniform"]), abs=0.1) == 2 * batch.size
 
 
 def test_a_trial_without_a_miner_counts_no_distances(make_spec, data_root, tmp_path, finish):

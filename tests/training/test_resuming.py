@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dml.training import checkpoint
+from dml.training import checkpoint, loop
 from dml.training.loop import Training
 
 
@@ -75,6 +75,19 @@ def test_a_killed_trial_resumes_from_its_last_checkpoint(
     resumed = Training(make_spec(steps=8), data_root, tmp_path / "killed")
     assert 0 < resumed.step <= step
     assert_same(finish(resumed), whole)
+
+
+def test_a_trial_killed_while_it_saves_its_model_saves_it_when_resumed(make_spec, data_root, tmp_path, monkeypatch):
+    def dies(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(loop, "save_model", dies)
+        Training(make_spec(steps=4), data_root, tmp_path).advance()
+    resumed = Training(make_spec(steps=4), data_root, tmp_path)
+    assert not resumed.finished
+    resumed.advance()
+    assert (tmp_path / "model" / "model.safetensors").is_file()
 
 
 @pytest.mark.parametrize("keep", [(), ("last",), ("last", "best")])
