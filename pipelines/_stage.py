@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from dml.config import DatasetSpec, Study, load_study
+from dml.config import Study, load_study
+from dml.config.data import DatasetSection
 
 PARAMS = Path("params.yaml")
 STUDIES = Path("pipelines/studies")
@@ -28,7 +29,7 @@ def data_root(study: Study) -> Path:
     return Path("data") / study.name
 
 
-def raw_folder(dataset: DatasetSpec) -> Path:
+def raw_folder(dataset: DatasetSection) -> Path:
     """Where a dataset's raw files lie: shared by all studies that use the same source with the same options."""
     name = dataset.source.rsplit(".", 1)[-1]
     if dataset.options:

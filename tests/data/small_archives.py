@@ -1,7 +1,7 @@
 """Write small archives in the layout of real datasets.
 
-The test file of each source has functions `make*(folder)` that write its raw archives into a folder and return a `Small`.
-The contract suite and the golden tests find them with `makers`.
+The test file of each source has functions `make*(folder)` that write its raw archives into a folder and return a
+`Small`. The contract suite and the golden tests find them with `makers`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def makers() -> dict[str, tuple[str, Callable[[Path], Small]]]:
         path = HERE / f"test_{name}.py"
         assert path.is_file(), f"source {name!r} needs its own test, {path}, with a function `make`"
         spec = importlib.util.spec_from_file_location(f"makers_of_{name}", path)
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         functions = {key: value for key, value in vars(module).items() if key.startswith("make") and callable(value)}

@@ -1,42 +1,14 @@
-"""Augmentations: a contract for all pipelines, and torchvision as the reference of each."""
+"""A contract for all pipelines."""
 
-import numpy as np
 import pytest
 import torch
+from augmenting import HEIGHT, IMAGENET, WIDTH, make_images, seeded
 from torchvision.transforms.v2 import functional as F
 
 from dml import discovery
-from dml.data import augment
-from dml.data.augment._ops import random_crop_flip
-from dml.data.augment.random_resized_crop import RandomResizedCrop, each_resized_crop, resized_crop
+from dml.data.augment import build
 
 PIPELINES = discovery.names("dml.data.augment")
-SIZES = {"none": (40, 52), "crop224": (224, 224), "crop227": (227, 227), "omniglot80": (80, 80)}
-SIZES["random_resized_crop"] = (32, 32)
-IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
-
-
-def make_images(count=3, channels=3, height=40, width=52, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randint(0, 256, (count, channels, height, width), dtype=torch.uint8, generator=generator)
-
-
-def build(name, **settings):
-    if name == "random_resized_crop":
-        settings.setdefault("image_size", 32)
-    return augment.build(name, **settings)
-
-
-def images_for(name, **settings):
-    return make_images(**({"height": 240, "width": 256} if name.startswith("crop") else {}), **settings)
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def test_the_pipelines_there_are():
-    assert PIPELINES == ("crop224", "crop227", "none", "omniglot80", "random_resized_crop")
 
 
 @pytest.mark.parametrize("name", PIPELINES)
@@ -44,20 +16,18 @@ class TestContract:
     @pytest.mark.parametrize("training", [True, False])
     @pytest.mark.parametrize(("given", "channels", "got"), [(1, 3, 3), (3, 1, 1), (1, None, 1), (3, 3, 3), (1, 1, 1)])
     def test_shape_and_type(self, name, training, given, channels, got):
-        images = images_for(name, channels=given)
+        images = make_images(channels=given)
         before = images.clone()
-        if name == "omniglot80":
-            pipeline = build(name, channels=channels)
-        else:
-            pipeline = build(name) if channels is None else build(name, channels=channels)
+        pipeline = build(name, channels=channels)
         result = pipeline(images, training=training, generator=seeded())
         assert result.dtype == torch.float32
-        assert tuple(result.shape) == (3, got, *SIZES[name])
+        side = pipeline.image_size
+        assert tuple(result.shape) == (2, got, *((HEIGHT, WIDTH) if side is None else (side, side)))
         assert result.isfinite().all()
         assert torch.equal(images, before)
 
     def test_values_are_on_the_scale_of_the_statistics(self, name):
-        images = images_for(name)
+        images = make_images()
         plain = build(name, normalization="none")(images, True, seeded())
         assert plain.min() >= -1e-6
         assert plain.max() <= 1 + 1e-6
@@ -66,7 +36,7 @@ class TestContract:
             torch.testing.assert_close(result, F.normalize(plain, *IMAGENET), atol=1e-5, rtol=1e-5)
 
     def test_one_generator_decides_and_the_global_one_does_not(self, name):
-        images = images_for(name)
+        images = make_images()
         pipeline = build(name)
         torch.manual_seed(1)
         state = torch.get_rng_state()
@@ -76,28 +46,24 @@ class TestContract:
         assert torch.equal(pipeline(images, True, seeded(5)), one)
 
     def test_evaluation_is_not_random(self, name):
-        images = images_for(name)
+        images = make_images()
         pipeline = build(name)
         assert torch.equal(pipeline(images, False, seeded(1)), pipeline(images, False, None))
 
-    def test_each_image_is_treated_alone_in_evaluation(self, name):
-        images = images_for(name)
+    def test_in_evaluation_each_image_is_independent_of_the_others(self, name):
+        images = make_images()
         pipeline = build(name)
         torch.testing.assert_close(pipeline(images, False, None)[1:2], pipeline(images[1:2], False, None))
 
-    def test_image_size_is_what_it_gives(self, name):
-        size = build(name).image_size
-        assert (size, size) == SIZES[name] or (name == "none" and size is None)
-
     def test_storage_does_not_matter(self, name):
-        images = images_for(name)
+        images = make_images()
         interleaved = images.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
         pipeline = build(name)
         torch.testing.assert_close(pipeline(interleaved, True, seeded()), pipeline(images, True, seeded()))
 
     def test_other_images_are_errors(self, name):
         pipeline = build(name)
-        for wrong in (images_for(name).float(), images_for(name)[0], images_for(name)[:, :2]):
+        for wrong in (make_images().float(), make_images()[0], make_images()[:, :2]):
             with pytest.raises(ValueError, match="expected uint8"):
                 pipeline(wrong, True, seeded())
 
@@ -113,7 +79,7 @@ class TestContract:
     @pytest.mark.gpu
     @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
     def test_gpu_and_cpu_agree(self, name):
-        images = images_for(name)
+        images = make_images()
         pipeline = build(name)
         here, there = pipeline(images, True, seeded(3)), pipeline(images.cuda(), True, seeded(3))
         torch.testing.assert_close(there.cpu(), here, atol=2e-2, rtol=0)
@@ -121,103 +87,11 @@ class TestContract:
         assert pipeline(images.cuda(), True, own).device.type == "cuda"
 
 
-def test_none_resizes_only_where_a_size_is_asked_for():
-    images = make_images()
-    result = build("none", image_size=20)(images, True, None)
-    torch.testing.assert_close(result, F.resize(images, [20, 20], antialias=True).float() / 255)
-    torch.testing.assert_close(build("none")(images, True, None), images.float() / 255)
-    with pytest.raises(ValueError, match="image_size: expected at least 1 pixel, got 0"):
-        build("none", image_size=0)
-
-
-def test_grey_and_colour():
-    colour, grey = make_images(), make_images(channels=1)
-    one = build("none", channels=1)(colour, False, None)
-    torch.testing.assert_close(one, F.rgb_to_grayscale(colour).float() / 255)
-    three = build("none", channels=3, normalization="imagenet")(grey, False, None)
-    torch.testing.assert_close(three, F.normalize(grey.float().expand(-1, 3, -1, -1) / 255, *IMAGENET))
-    averaged = build("none", normalization="imagenet")(grey, False, None)
-    torch.testing.assert_close(averaged, (grey.float() / 255 - np.mean(IMAGENET[0])) / np.mean(IMAGENET[1]))
-
-
-@pytest.mark.parametrize(("name", "size"), [("crop224", 224), ("crop227", 227)])
-def test_the_central_crop_is_torchvisions(name, size):
-    images = images_for(name)
-    result = build(name, normalization="none")(images, False, None)
-    torch.testing.assert_close(result, F.center_crop(images, [size, size]).float() / 255)
-
-
-def test_each_image_has_its_own_random_crop():
-    images = make_images(count=200, height=9, width=11)
-    crops = random_crop_flip(images, 7, seeded())
-    places = set()
-    for image, crop in zip(images, crops, strict=True):
-        windows = {(y, x): image[:, y : y + 7, x : x + 7] for y in range(3) for x in range(5)}
-        found = [(*at, f) for at, w in windows.items() for f in (0, 1) if torch.equal(w.flip(-1) if f else w, crop)]
-        assert len(found) == 1
-        places.add(found[0])
-    assert len(places) == 30
-
-
-def test_half_of_the_images_are_mirrored():
-    images = make_images(count=1000, height=4, width=4)
-    result = torch.stack(list(random_crop_flip(images, 4, seeded())))
-    mirrored = (result == images.flip(-1)).flatten(1).all(1)
-    assert (mirrored | (result == images).flatten(1).all(1)).all()
-    assert 430 < mirrored.sum() < 570
-
-
-def test_a_crop_larger_than_the_images_says_how_to_pack():
-    with pytest.raises(ValueError, match=r"crop of 227 x 227 needs.*got 100 x 300; pack them with `resize: 256`"):
-        build("crop227")(make_images(height=100, width=300), True, seeded())
-
-
-def test_resized_boxes_are_torchvisions():
-    images = make_images(count=6, height=40, width=52)
-    boxes = [(0, 0, 40, 52), (3, 5, 20, 30), (0, 7, 40, 9), (11, 0, 5, 52), (39, 51, 1, 1), (8, 8, 32, 32)]
-    given = images, torch.tensor(boxes, dtype=torch.float32), torch.arange(6) % 2 == 1, 32
-    result = resized_crop(*given)
-    torch.testing.assert_close(each_resized_crop(*given).float(), result, atol=1.01, rtol=0)  # it rounds twice
-    for number, (top, left, height, width) in enumerate(boxes):
-        box = images[number, :, top : top + height, left : left + width].float()
-        mine = result[number].flip(-1) if number % 2 else result[number]
-        torch.testing.assert_close(mine, F.resize(box, [32, 32], antialias=True), atol=0.02, rtol=0)
-
-
-def test_boxes_lie_in_the_image_and_are_distributed_as_torchvisions():
-    from torchvision.transforms.v2 import RandomResizedCrop as Reference
-
-    images = make_images(count=4000, channels=1, height=40, width=52)
-    boxes = RandomResizedCrop()._boxes(images, seeded())
-    top, left, height, width = boxes.unbind(1)
-    assert (boxes == boxes.round()).all()
-    assert (top >= 0).all()
-    assert (left >= 0).all()
-    assert (height >= 1).all()
-    assert (width >= 1).all()
-    assert (top + height <= 40).all()
-    assert (left + width <= 52).all()
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        reference = Reference(224)
-        drawn = [reference.make_params([images[0]]) for _ in range(4000)]
-    for mine, key in ((top, "top"), (left, "left"), (height, "height"), (width, "width")):
-        theirs = np.array([d[key] for d in drawn], dtype=float)
-        quantiles = np.linspace(0.05, 0.95, 10)
-        assert np.abs(np.quantile(mine.numpy(), quantiles) - np.quantile(theirs, quantiles)).max() <= 2
-
-
-def test_random_resized_crop_of_the_whole_image_is_a_resize():
-    images = make_images(height=48, width=48)
-    pipeline = build("random_resized_crop", scale=(1.0, 1.0), ratio=(1.0, 1.0), normalization="none")
-    result, plain = pipeline(images, True, seeded()), F.resize(images.float(), [32, 32], antialias=True) / 255
-    for mine, theirs in zip(result, plain, strict=True):
-        error = min((mine - theirs).abs().max(), (mine - theirs.flip(-1)).abs().max())
-        assert error < 1.01 / 255
-    with pytest.raises(ValueError, match="scale: expected 0 < low <= high <= 1"):
-        build("random_resized_crop", scale=(0.5, 2.0))
-
-
-def test_an_unknown_pipeline_lists_those_there_are():
+def test_an_unknown_pipeline_lists_the_choices():
     with pytest.raises(ValueError, match=r"'crop226'; did you mean 'crop22[47]'\? Choices: crop224, crop227, none"):
         build("crop226")
+
+
+def test_a_class_without_the_members_of_the_protocol_is_named():
+    with pytest.raises(ValueError, match=r"augmentation 'fractions.Fraction' lacks .*dml\.protocols\.Augmentation"):
+        build("fractions.Fraction")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dml.data._decode import MAX_PIXELS, CorruptImage, decode, header, resize
+from dml.data.packing.decoding import MAX_PIXELS, CorruptImage, decode, header, resize
 
 RAMP = np.arange(256, dtype=np.uint8).reshape(16, 16)
 

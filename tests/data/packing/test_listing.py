@@ -1,22 +1,20 @@
-"""What a source stumbles on while its images are listed, as one kind of error."""
+"""Whatever goes wrong while a source's images are listed is one kind of error."""
 
 import struct
 
 import numpy as np
 import pytest
+from small_archives import quiet
 
 from dml.data import DataError
-from dml.data._listing import list_images
+from dml.data.packing.listing import list_images
+from dml.data.sources._defaults import SourceDefaults
 
 
-def quiet(line):
-    pass
+class Broken(SourceDefaults):
+    """A source that fails after its first image."""
 
-
-class Broken:
-    """A source whose raw files it fails to read after one image."""
-
-    name, levels = "broken", ("fine",)
+    version, name, options = 1, "broken", {}
 
     def __init__(self, error, image=None):
         self.error, self.image = error, image
@@ -44,20 +42,20 @@ class Broken:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_whatever_a_source_stumbles_on_is_an_error_of_its_data(error, workers, tmp_path):
-    with pytest.raises(DataError, match=r"broken: .* holds other files than expected: after 1 images: ") as raised:
+def test_any_error_about_raw_files_becomes_a_data_error(error, workers, tmp_path):
+    with pytest.raises(DataError, match=r"broken: .*after 1 images: ") as raised:
         list_images(Broken(error), tmp_path, workers, quiet)
     assert f"{type(error).__name__}: {error}" in str(raised.value)
     assert raised.value.__cause__ is error
 
 
-def test_a_sources_own_error_is_left_as_it_is(tmp_path):
+def test_a_data_error_is_kept(tmp_path):
     with pytest.raises(DataError, match=r"^labels\.txt: row 3$"):
         list_images(Broken(DataError("labels.txt: row 3")), tmp_path, 1, quiet)
 
 
 @pytest.mark.parametrize("image", [np.zeros((4, 4)), np.zeros((4, 4, 2), np.uint8)], ids=["float", "two channels"])
-def test_an_array_that_is_no_image(image, tmp_path):
+def test_an_array_that_is_not_an_image(image, tmp_path):
     with pytest.raises(
         DataError, match=r"1\.png: expected uint8 \(H, W\) or .*, got an array of (float64|\(4, 4, 2\))"
     ):

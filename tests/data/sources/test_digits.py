@@ -10,7 +10,6 @@ from dml.data.packing import open_packed, pack
 from dml.data.sources import Digits
 
 
-
 def make(folder):
     digits = load_digits().target.tolist()
     index = pd.DataFrame({"fine": digits, "path": [f"digits/{row:04d}" for row in range(len(digits))]})
