@@ -58,6 +58,12 @@ class Loss(Protocol):
 
     def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]: ...
 
+    def to(self, device: torch.device, /) -> Self: ...
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: Mapping[str, Any], /) -> Any: ...
+
 
 @runtime_checkable
 class PerTupleLoss(Protocol):
@@ -318,9 +324,9 @@ class ClusteringMetric(Protocol):
 
 
 class Trainer(Protocol):
-    """Runs one trial. It is constructed with (spec, data_root, folder, device) and resumes from the folder's checkpoint.
+    """Runs one trial. Constructed with (spec, data_root, folder, device); resumes from the checkpoint in the folder.
 
-    An error that is the trial's result, and would come again, is called `TrainingError`.
+    An error named `TrainingError` is the trial's result, since it would recur. After any other the trial is run again.
     """
 
     @property
@@ -333,15 +339,15 @@ class Trainer(Protocol):
         ...
 
     def result(self) -> TrialResult:
-        """What the finished trial leaves."""
+        """The scores and diagnostics of the finished trial."""
         ...
 
     def discard_checkpoint(self) -> None:
-        """Called once the result is recorded."""
+        """Delete the checkpoints that are not kept. Called once the result is recorded."""
         ...
 
     def close(self) -> None:
-        """Called when the trial leaves its worker, however it ended."""
+        """Stop what runs in the background. Called when the trial leaves its worker, however it ended."""
         ...
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import nn
-
 from dml import discovery, losses, miners, models
 from dml.data import augment as augmentations
 from dml.data import batches
@@ -57,7 +55,7 @@ def describe_model(spec: TrialSpec, data: TrialData) -> dict[str, Any]:
     }
 
 
-def build_loss(spec: TrialSpec, classes: int) -> nn.Module:
+def build_loss(spec: TrialSpec, classes: int) -> Loss:
     """The loss, for `classes` observed classes. Settings of the study have priority over those filled in here."""
     return losses.build_for(
         spec.loss.name,

@@ -13,6 +13,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from dml.protocols import Loss
+
 
 def rank_and_size() -> tuple[int, int]:
     """This process's rank and the number of processes that share the trial: `(0, 1)` without distributed training."""
@@ -53,7 +55,7 @@ def parallel(model: nn.Module, device: torch.device) -> nn.Module:
     return nn.parallel.DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)
 
 
-def average_gradients(loss: nn.Module) -> None:
+def average_gradients(loss: Loss) -> None:
     """Give the loss's own parameters equal gradients on all processes.
 
     Every process has computed these gradients in full. On GPUs sums differ in the last bits, so proxies would diverge.

@@ -66,7 +66,7 @@ class DistributedTraining:
         return point
 
     def result(self) -> TrialResult:
-        """What the finished trial leaves."""
+        """The scores and diagnostics of the finished trial."""
         return self._ask("result")
 
     def discard_checkpoint(self) -> None:

@@ -141,7 +141,7 @@ class Training:
         return self._evaluator.scores(self.step)
 
     def result(self) -> TrialResult:
-        """What the finished trial leaves."""
+        """The scores and diagnostics of the finished trial."""
         assert self.finished, "an unfinished trial has no result"
         history = self._history
         images = self.step * self.spec.training.batch.size

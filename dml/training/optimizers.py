@@ -9,6 +9,7 @@ from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
 
+from dml.protocols import Loss
 from dml.types import TrainingSpec
 
 OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
@@ -24,7 +25,7 @@ SCHEDULES: dict[str, Callable[[Optimizer, int], LRScheduler]] = {
 LOSS_RATE = 10  # default learning rate of proxies and beta, in units of the network's
 
 
-def build_optimizer(training: TrainingSpec, model: nn.Module, loss: nn.Module) -> tuple[Optimizer, LRScheduler]:
+def build_optimizer(training: TrainingSpec, model: nn.Module, loss: Loss) -> tuple[Optimizer, LRScheduler]:
     """The optimiser and its schedule. The loss's own parameters form a second group, without weight decay."""
     rate = training.learning_rate
     groups = [{"params": [p for p in model.parameters() if p.requires_grad], "weight_decay": training.weight_decay}]

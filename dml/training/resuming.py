@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from dml.protocols import Loss
 from dml.training import checkpoint
 from dml.training.batch_loader import BatchLoader
 from dml.training.diagnostics import Diagnostics
@@ -56,7 +57,7 @@ class TrialState:
     """Everything that decides a trial's next steps. A checkpoint contains the `state_dict()` of each field."""
 
     model: nn.Module
-    loss: nn.Module
+    loss: Loss
     optimizer: torch.optim.Optimizer
     schedule: torch.optim.lr_scheduler.LRScheduler
     batches: BatchLoader

@@ -81,9 +81,11 @@ def test_a_trial_killed_while_it_saves_its_model_saves_it_when_resumed(make_spec
     def dies(*arguments):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+    killed = Training(make_spec(steps=4), data_root, tmp_path)
+    with monkeypatch.context() as patched:
         patched.setattr(loop, "save_model", dies)
-        Training(make_spec(steps=4), data_root, tmp_path).advance()
+        with pytest.raises(KeyboardInterrupt):
+            killed.advance()
     resumed = Training(make_spec(steps=4), data_root, tmp_path)
     assert not resumed.finished
     resumed.advance()
