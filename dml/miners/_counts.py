@@ -36,7 +36,7 @@ class NegativeDistances:
         number of tuples seen.
     """
 
-    def __init__(self, bins: int = 40, high: float = 2.0, normalize: bool = True) -> None:
+    def __init__(self, bins: int = 100, high: float = 2.0, normalize: bool = True) -> None:
         if bins < 1:
             raise ValueError(f"bins: expected a number from 1 up, got {bins!r}")
         if not high > 0:
@@ -76,7 +76,7 @@ class NegativeDistances:
         self.uniform = _add(self.uniform, where, share.masked_fill(batch.same, 0))
 
     def counts(self) -> dict[str, list[float]]:
-        """`drawn` and `uniform` as plain numbers, to be stored as JSON (about 600 bytes) and pooled over trials."""
+        """`drawn` and `uniform` as plain numbers, to be stored as JSON (about 1 kB) and pooled over trials."""
         return {
             "drawn": [int(count) for count in self.drawn.tolist()],
             "uniform": [round(count, 3) for count in self.uniform.tolist()],
