@@ -128,7 +128,7 @@ class SweepProgress:
     def _write(self) -> None:
         try:
             write_text(self._path, json.dumps(self.snapshot()))
-        except OSError as error:  # a lost status file is no reason to end the sweep
+        except OSError as error:  # a missing status file must not end the sweep
             print(f"status file: {error}", file=sys.stderr)
 
 
