@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dml.evaluation import statistics
+from dml import statistics
 from dml.report.published import metric_label
 from dml.report.results import Method, Results, group_label, readable
 from dml.report.table import Column, Table
