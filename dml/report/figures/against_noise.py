@@ -76,7 +76,8 @@ def against_noise(
         foot = axes.get_ylim()[0]
         for method, points in own.items():
             empty = sorted(set(asked[method]) - {p[0] for p in points})
-            axes.plot(empty, [foot] * len(empty), "x", color=look(results, method)[0], clip_on=False, zorder=5)
+            if empty:
+                axes.plot(empty, [foot] * len(empty), "x", color=look(results, method)[0], clip_on=False, zorder=5)
     _axis_labels(figure, noise, label or score_label(key))
     return figure
 

@@ -54,7 +54,7 @@ def winners(results: Results) -> Table | None:
     rows = []
     for (dataset, noise, noise_rate), group in compared.groupby(["dataset", "noise", "rate"], sort=False):
         best, others = group.iloc[0], group[group["other"] != ""]
-        row = {"dataset": dataset, "model": noise, "noise": readable(noise), "rate": noise_rate}
+        row = {"dataset": dataset, "noise": readable(noise), "rate": noise_rate}
         row |= {"winner": results.methods[best["winner"]].label}
         row |= {f"score {part}": best[f"winner {part}"] for part in ("mean", "std", "low", "high", "n")}
         row["runner-up"] = results.methods[best["other"]].label if len(others) else NOTHING
@@ -105,7 +105,7 @@ def every_pair(results: Results) -> Table | None:
 def _finding(results: Results, row: dict) -> Finding:
     key = results.objective(row["dataset"])
     where = f"{metric_label(metric_of(key))}, {rate(row['rate'])} label noise"
-    where += results.where(row["dataset"], row["model"]) + f", {SETS[key.split('/')[0]]}"
+    where += results.where(row["dataset"], results.cells[row["cell"]].noise) + f", {SETS[key.split('/')[0]]}"
     lead = interval(*(percent(row[part], signed=True) for part in ("lead", "lead low", "lead high")))
     text = f"{lead} over {row['runner-up']}."
     if row["others"] > 1:

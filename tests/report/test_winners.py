@@ -1,23 +1,19 @@
-"""Who wins, against scipy and values computed by hand."""
+"""The winners and the paired comparisons, against scipy and values computed by hand."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dml.report import comparisons
-from dml.report.results import load
+from dml.report.analysis.paired import corrected, paired
+from dml.report.labels import readable
+from dml.report.sections.choices import choice
+from dml.report.sections.winners import every_pair, winners
 
 
 @pytest.fixture
-def three(synthetic, tmp_path):
+def three(synthetic, loaded):
     """A study of three methods at one rate with scores chosen by hand: 80, 70 and 79 percent, five seeds."""
-    study = synthetic.study(
-        positives=["random", "easy", "all"],
-        negatives=["random"],
-        losses=["triplet"],
-        noise=[type(synthetic.study().noise[0]).model_construct(model="uniform", rates=[0.0], settings={})],
-        seeds=[0, 1, 2, 3, 4],
-    )
+    study = synthetic.small(positives=["random", "easy", "all"], noise=synthetic.noise([0.0]), seeds=[0, 1, 2, 3, 4])
     scores = {
         "random": np.array([0.70, 0.71, 0.69, 0.70, 0.70]),
         "easy": np.array([0.80, 0.82, 0.78, 0.80, 0.80]),
@@ -30,13 +26,12 @@ def three(synthetic, tmp_path):
             frame.loc[rows, "test/fine/recall@1"] = values
         return frame
 
-    synthetic.write(study, tmp_path, alter)
-    return load(study, tmp_path / "results" / study.name), scores
+    return loaded(study, alter), scores
 
 
 def test_the_winner_and_the_corrected_p(three):
     results, scores = three
-    pairs = comparisons.winner_pairs(results).frame
+    pairs = every_pair(results).frame
     assert list(pairs["other"]) == ["triplet, all + random", "triplet, random + random"]
     close = stats.ttest_rel(scores["easy"], scores["all"]).pvalue
     far = stats.ttest_rel(scores["easy"], scores["random"]).pvalue
@@ -48,27 +43,29 @@ def test_the_winner_and_the_corrected_p(three):
 
 def test_the_winners_row(three):
     results, scores = three
-    row = comparisons.winners(results).frame.iloc[0]
+    row = winners(results).frame.iloc[0]
     assert row["winner"] == "triplet, easy + random"
     assert row["score mean"] == pytest.approx(80.0)
     assert row["runner-up"] == "triplet, all + random"
-    assert (row["told apart"], row["others"]) == (1, 2)
+    assert (row["worse"], row["others"]) == (1, 2)
     apart = 100 * (scores["easy"] - scores["all"])
     half = stats.t.ppf(0.975, 4) * apart.std(ddof=1) / np.sqrt(5)
     assert (row["lead low"], row["lead high"]) == pytest.approx((1 - half, 1 + half))
 
 
 def test_what_a_choice_changes(three):
-    frame = comparisons.choice(three[0], "positives").frame
+    table = choice(three[0], "positives")
+    assert table.columns[-7].label == f"With {readable('random')}"  # the first of the study
+    frame = table.frame
     assert list(frame["positives"]) == ["easy", "all"]
     assert list(frame["difference"]) == pytest.approx([10.0, 9.0])
-    assert comparisons.choice(three[0], "negatives") is None
+    assert choice(three[0], "negatives") is None
 
 
 def test_too_few_seeds_give_no_p(three):
     results, _ = three
     one = results.values(next(iter(results.cells)), "test/fine/recall@1")
-    found = comparisons.paired(one[:1], one[:1])
+    found = paired(one[:1], one[:1])
     assert found["difference"] == 0.0
     assert np.isnan(found["p"])
-    assert np.isnan(comparisons.corrected([found])[0]["holm"])
+    assert np.isnan(corrected([found])[0]["holm"])
