@@ -29,7 +29,7 @@ def test_a_supplements_table_is_found_by_its_name():
 
 
 def test_an_entry_without_a_row_lists_the_choices():
-    with pytest.raises(ValueError, match="method 'EPS . Triplett'") as raised:
+    with pytest.raises(ValueError, match="Triplett") as raised:
         published.lookup(PublishedSpec(**{**ENTRY, "method": "EPS + Triplett"}))
     for part in ("published", "did you mean 'EPS + Triplet'", "Choices: "):
         assert part in str(raised.value)
