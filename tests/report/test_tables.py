@@ -12,9 +12,11 @@ from dml.report.page.cells import rows
 from dml.report.page.numbers import duration, number, p_value, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.plots import points
+from dml.report.sections import robustness
 from dml.report.sections.all_results import main_results
 from dml.report.sections.published import published_beside
 from dml.report.sections.settings import best_settings
+from dml.report.sections.winners import winners
 
 
 def _set(cell, key, values):
@@ -185,3 +187,26 @@ def test_a_single_seed_has_no_spread():
     frame = pd.DataFrame([{"x mean": 50.0, "x std": np.nan, "x low": np.nan, "x high": np.nan, "x n": 1}])
     cell = rows(Table("t", "T", "", (Column("x", "X", "score"),), frame))[0][0]
     assert (cell.text, cell.small, cell.strip) == ("50.0", "n = 1", None)
+
+
+def test_no_interval_of_a_score_leaves_the_possible_values(synthetic, loaded):
+    """Three seeds near 100 (or 0) percent have a Student interval that goes beyond."""
+    study = synthetic.small(noise=synthetic.noise([0.0, 0.2, 0.4]))
+    cells = [cell.name for cell in study.cells()]
+
+    def alter(frame):
+        for name, values in ((cells[0], [0.85, 0.98, 1.0]), (cells[1], [0.0, 0.01, 0.05])):
+            frame = _set(name, "test/fine/recall@1", values)(frame)
+        return frame
+
+    results = loaded(study, alter)
+    frame = main_results(results)[0].frame
+    assert 90.0 < frame["recall@1 high"].max() <= 100.0
+    assert 0.0 <= frame["recall@1 low"].min() < 1.0
+    assert winners(results).frame["score high"].max() <= 100.0
+    made = points(results)
+    assert made["high"].max() <= 100.0
+    assert made["low"].min() >= 0.0
+    shares = robustness.table(results).frame
+    assert shares[["0.2 low", "0.4 low"]].min().min() >= 0.0
+    assert shares[["0.2 high", "0.4 high"]].max().max() > 100.0  # a share of a reference may exceed it

@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from dml.report.analysis.summaries import summary_of
+from dml.report.analysis.summaries import SHARE, summary_of
 from dml.report.figures import style
 from dml.report.figures.axes import label_ends, percent_ticks
 from dml.report.figures.methods import look
@@ -48,7 +48,7 @@ def against_noise(
         rate, method = results.cells[name].rate, results.methods[name]
         asked.setdefault(method, []).append(rate)
         points = lines.setdefault(method, [])
-        s = summary_of(values(results, name, key) if values else results.values(name, key), "s")
+        s = summary_of(values(results, name, key), "s", SHARE) if values else summary_of(results.values(name, key), "s")
         if s["s n"]:
             points.append((rate, s["s mean"], s["s low"], s["s high"]))
     lines = {method: sorted(points) for method, points in lines.items()}

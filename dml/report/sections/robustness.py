@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dml.report.analysis.shares import break_point, has_topline, kept
-from dml.report.analysis.summaries import summary_of
+from dml.report.analysis.summaries import SHARE, summary_of
 from dml.report.figures.against_noise import against_noise
 from dml.report.labels import metric_label, metric_of, score_label
 from dml.report.page.blocks import Block, Drawing
@@ -49,7 +49,7 @@ def table(results: Results) -> Table | None:
         key = results.objective(dataset)
         shares = {rate: kept(results, cells[rate], key) for rate in rates if rate in cells}
         for rate in rates:
-            row |= summary_of(shares.get(rate, ()), f"{rate:g}")
+            row |= summary_of(shares.get(rate, ()), f"{rate:g}", SHARE)
         known = {rate: float(values.mean()) for rate, values in shares.items() if len(values)}
         row["break point"] = break_point(list(known), list(known.values())) if known else np.nan
         rows.append(row | {"reach": max(known, default=np.nan)})
