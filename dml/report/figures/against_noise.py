@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from dml.report.analysis.summaries import SHARE, summary_of
 from dml.report.figures import style
-from dml.report.figures.axes import label_ends, percent_ticks
+from dml.report.figures.axes import PercentTicks, label_ends
 from dml.report.figures.methods import look
 from dml.report.labels import readable, score_label
 from dml.report.results import TOPLINE, Method, Results
@@ -64,9 +64,9 @@ def against_noise(
             _band(axes, points, *look(results, method))
         axes.set_xlim(rates[0] - 0.04 * rates[-1], rates[-1] * 1.42)  # leaves room for labels at the right
         axes.set_xticks(rates if len(rates) <= 6 else rates[:: -(-len(rates) // 6)])
-        axes.xaxis.set_major_formatter(percent_ticks(1))
+        axes.xaxis.set_major_formatter(PercentTicks(1))
         axes.yaxis.set_major_locator(MaxNLocator(5))
-        axes.yaxis.set_major_formatter(percent_ticks(100))
+        axes.yaxis.set_major_formatter(PercentTicks(100))
         axes.grid(visible=False, axis="x")
     for panel, axes in panels.items():  # the panels share the vertical limits, which are known only now
         own = {m: points for m, points in lines.items() if (m.loss, m.negatives) == panel}

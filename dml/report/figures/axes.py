@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import Formatter
+
+MOST_DIGITS = 9
 
 
-def percent_ticks(one: float) -> PercentFormatter:
-    """A formatter that writes `one` as 100%."""
-    return PercentFormatter(one, decimals=0)
+class PercentTicks(Formatter):
+    """Writes ticks as percentages, with as many decimals as they need to differ and to be right.
+
+    Parameters
+    ----------
+    one : the value that is written as 100%.
+    """
+
+    def __init__(self, one: float) -> None:
+        self._one = one
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """One value by itself, as under the cursor."""
+        return self.format_ticks([x])[0]
+
+    def format_ticks(self, values: Iterable[float]) -> list[str]:
+        """The labels of an axis. An error of a hundredth of the smallest step between ticks is not visible."""
+        shares = np.asarray(list(values), dtype=float) * (100 / self._one)
+        steps = np.diff(np.unique(shares))
+        visible = 0.01 * (steps.min() if len(steps) else np.abs(shares).max(initial=1.0))
+        for digits in range(MOST_DIGITS):
+            if np.abs(np.round(shares, digits) - shares).max(initial=0.0) <= visible:
+                break
+        return [f"{share:.{digits}f}%".replace("-", "\N{MINUS SIGN}") for share in np.round(shares, digits) + 0.0]
 
 
 def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float, gap: float = 0.085) -> None:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dml.report.figures import style
-from dml.report.figures.axes import percent_ticks
+from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import dash, look
 from dml.report.labels import readable
 from dml.report.page.numbers import rate as written
@@ -36,7 +36,7 @@ def cell_grid(results: Results, names: list[str], below: str, left: str) -> tupl
             axes = grid[i, j] if across else grid[j, i]
             places[loss, rate] = axes
             axes.set_title(f"{readable(loss)}, {written(rate)} noise" if len(rates) > 1 else readable(loss))
-            axes.yaxis.set_major_formatter(percent_ticks(100))
+            axes.yaxis.set_major_formatter(PercentTicks(100))
             axes.yaxis.set_major_locator(MaxNLocator(5))
             axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
             axes.grid(visible=False, axis="x")

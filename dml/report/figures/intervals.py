@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from dml.report.analysis.published import published_by_cell
 from dml.report.analysis.summaries import summary_of
 from dml.report.figures import style
-from dml.report.figures.axes import percent_ticks
+from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import look, short_label
 from dml.report.labels import metric_label, metric_of, score_label
 from dml.report.results import Results
@@ -41,7 +41,7 @@ def intervals(results: Results, dataset: str, noise: str, rate: float, keys: lis
         axes.set_yticks(range(len(cells)), [short_label(results, results.methods[name]) for name in cells])
         axes.set_ylim(len(cells) - 0.4, -0.6)
         axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.xaxis.set_major_formatter(percent_ticks(100))
+        axes.xaxis.set_major_formatter(PercentTicks(100))
         axes.grid(visible=False, axis="y")
         axes.margins(x=0.12)
     return figure

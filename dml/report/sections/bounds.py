@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report.figures import style
-from dml.report.figures.axes import percent_ticks
+from dml.report.figures.axes import PercentTicks
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.theory import bounds
@@ -63,7 +63,7 @@ def _figure() -> Figure:
     left.set_xlabel("eta: how much more often the most favoured negatives are drawn")
     right.set_xlabel("gamma: smallest negative weight over largest positive weight")
     for axes in (left, right):
-        axes.yaxis.set_major_formatter(percent_ticks(1))
+        axes.yaxis.set_major_formatter(PercentTicks(1))
         axes.set_ylim(0, 1)
     right.legend(frameon=False, loc="upper left")
     return figure

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from dml.report.analysis.shares import kept
-from dml.report.analysis.skew import counts, skew_of
-from dml.report.page.blocks import Block, Paragraph
+from dml.report.analysis.skew import skew_of
+from dml.report.page.blocks import Block, Paragraph, folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns
@@ -27,13 +27,14 @@ class NegativeSkew:
         return any(results.cells[name].negatives for name in results.confirmed["cell"].unique())
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """What eta is, and a table."""
+        """What eta is, and a table, folded if nothing was measured."""
         yield Paragraph(
             "Eta is the largest ratio, over bins of distance, of the share of negatives that training draws to the "
             "share that uniform drawing would give. The bound is the rate of label noise that the triplet loss "
             "provably tolerates with this eta: 1 - sqrt(1 - 1 / eta), for infinitely many classes."
         )
-        yield table(results)
+        made = table(results)
+        yield made if made.frame["eta"].notna().any() else folded(made)
 
 
 def table(results: Results) -> Table:
@@ -52,7 +53,7 @@ def table(results: Results) -> Table:
     if frame["bound"].notna().any():
         columns.append(Column("bound", "Bound", "rate_interval", "the tolerated noise rate, with its 95% interval"))
     columns.append(Column("kept", "Score kept", "percent", "the score in percent of its reference"))
-    measured = sum(counts(results, name) is not None for name in frame["cell"])
+    measured = int(frame["eta"].notna().sum())
     caption = (
         f"With 95% intervals; pairs are pooled over the seeds of a cell. Measured in {measured} of {len(frame)} cells. "
         "Score kept: in percent of the score of the reference, as in the table above."

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report.figures import style
-from dml.report.figures.axes import label_ends, percent_ticks
+from dml.report.figures.axes import PercentTicks, label_ends
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.theory import pair_noise
@@ -70,8 +70,8 @@ def _figure() -> Figure:
         axes.set_title(title)
         axes.set_xlim(0, RATES[-1] * 1.22)
         axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8])
-        axes.xaxis.set_major_formatter(percent_ticks(1))
-        axes.yaxis.set_major_formatter(percent_ticks(1))
+        axes.xaxis.set_major_formatter(PercentTicks(1))
+        axes.yaxis.set_major_formatter(PercentTicks(1))
         axes.grid(visible=False, axis="x")
         ends = [(function(RATES[-1], k), f"K = {k}", shade) for k, shade in zip(CLASSES, style.THREE, strict=True)]
         label_ends(axes, ends, RATES[-1])

@@ -45,6 +45,7 @@ def diagnostics(results: Results) -> Table | None:
         trials = results.confirmed[results.confirmed["cell"] == name]
         logged = pd.DataFrame([parsed(value) or {} for value in trials["diagnostics"]])
         means = {key: float(mean) for key, mean in logged.mean(numeric_only=True).items()} if len(logged) else {}
+        means.pop("eta", None)  # of older trials: a maximum, biased upwards. `negative_skew` pools counts instead
         keys += [key for key in means if key not in keys]
         row = identity(results, name) | means
         rows.append(row | {"seconds": float(trials["seconds"].mean()) if len(trials) else np.nan, "cell": name})
