@@ -156,6 +156,11 @@ class Results:
         return rows.sort_values(["_order", by, "key"], kind="stable").drop(columns="_order")
 
 
+def noise_axis(noise: str) -> str:
+    """What the rate of a noise model is a share of."""
+    return f"share of training {'samples left out' if noise == TOPLINE else 'labels that are wrong'}"
+
+
 def method_of(cell: Cell) -> Method:
     """The method of a cell."""
     _, _, loss, tuples = cell.name.split("|")

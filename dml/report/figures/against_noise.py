@@ -17,7 +17,7 @@ from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, label_ends
 from dml.report.figures.methods import look
 from dml.report.labels import readable, score_label
-from dml.report.results import TOPLINE, Method, Results
+from dml.report.results import Method, Results, noise_axis
 
 Points = list[tuple[float, float, float, float]]  # (rate, mean, low, high), by rate
 Panel = tuple[str, str]  # loss, negatives
@@ -116,7 +116,6 @@ def _band(axes: Axes, points: Points, colour: str, marker: str) -> None:
 
 def _axis_labels(figure: Figure, noise: str, label: str) -> None:
     width, height = figure.get_size_inches()
-    below = "share of training samples left out" if noise == TOPLINE else "share of training labels that are wrong"
-    below += "   (panels: loss, negatives; lines: positives)"
+    below = f"{noise_axis(noise)}   (panels: loss, negatives; lines: positives)"
     figure.supxlabel(below, color=style.MUTED, fontsize=9, y=0.09 / height, va="bottom")
     figure.supylabel(label, color=style.MUTED, fontsize=9, x=0.08 / width, ha="left")

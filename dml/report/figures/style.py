@@ -8,6 +8,7 @@ from typing import Any
 
 import matplotlib as mpl
 
+OLIVE, BROWN = "#6c7a1f", "#7c5543"
 PAPER, INK, MUTED, GRID, CONTEXT = "#ffffff", "#1c2128", "#59636e", "#e4e7eb", "#cdd3da"
 BLUE, VERMILION, GREEN, PURPLE, OCHRE, VIOLET = "#0867ad", "#c24a00", "#00785b", "#a8417f", "#876200", "#6546b5"
 DARK = {
@@ -22,11 +23,13 @@ DARK = {
     PURPLE: "#e88fc4",
     OCHRE: "#dcb44a",
     VIOLET: "#b09cf5",
+    OLIVE: "#b5c455",
+    BROWN: "#c99a82",
 }
 THREE = (VERMILION, PURPLE, BLUE)  # for three curves of a family
 LOOKS = (
     *((VERMILION, "s"), (BLUE, "o"), (GREEN, "^"), (PURPLE, "D"), (OCHRE, "v"), (VIOLET, "P")),
-    *(("#2aa5c0", "X"), ("#d9587a", "<"), ("#6c7a1f", ">"), ("#7c5543", "*")),
+    *(("#2aa5c0", "X"), ("#d9587a", "<"), (OLIVE, ">"), (BROWN, "*")),
 )
 """Colours with markers, for the choices of positives in the order of the study."""
 CLASSES = (BLUE, VERMILION, GREEN, PURPLE, OCHRE, VIOLET, *(colour for colour, _ in LOOKS[6:]))

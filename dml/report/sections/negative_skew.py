@@ -52,10 +52,11 @@ def table(results: Results) -> Table:
     ]
     if frame["bound"].notna().any():
         columns.append(Column("bound", "Bound", "rate_interval", "the tolerated noise rate, with its 95% interval"))
-    columns.append(Column("kept", "Score kept", "percent", "the score in percent of its reference"))
     measured = int(frame["eta"].notna().sum())
     caption = (
         f"With 95% intervals; pairs are pooled over the seeds of a cell. Measured in {measured} of {len(frame)} cells. "
-        "Score kept: in percent of the score of the reference, as in the table above."
     )
+    if frame["kept"].notna().any():
+        columns.append(Column("kept", "Score kept", "percent", "the score in percent of its reference"))
+        caption += "Score kept: in percent of the score of the reference, as under noise costs."
     return Table("eta", "Eta and the tolerated noise rate", caption, tuple(columns), frame)

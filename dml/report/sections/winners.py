@@ -14,7 +14,7 @@ from dml.report.labels import SETS, metric_label, metric_of, readable, score_lab
 from dml.report.page.blocks import Block, Drawing, Finding, Findings, folded
 from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
-from dml.report.results import Results
+from dml.report.results import Results, noise_axis
 from dml.report.sections._rows import P_NOTE, condition_columns, difference_columns
 
 LEVEL = 0.05
@@ -128,7 +128,7 @@ def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
         return Drawing(name, matrix(results, dataset, noise, max(rates), key), alt, caption, png=True)
     if len(rates) > 1:
         caption = (
-            f"{label}, against the share of wrong training labels{where}. Mean over seeds with its 95% confidence "
+            f"{label}, against the {noise_axis(noise)}{where}. Mean over seeds with its 95% confidence "
             "band; grey: the lines of the other panels. Colours: the choice of positives. Panels: the loss and the "
             "choice of negatives."
         )
