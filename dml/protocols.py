@@ -38,6 +38,7 @@ class Composite(Protocol):
 # Losses
 
 
+@runtime_checkable
 class Loss(Protocol):
     """An `nn.Module`; what it learns (proxies, beta) are its `parameters()`.
 

@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 FLOOR = 4  # rounding floor of D_ij, in units in the last place of |x_i|^2 + |x_j|^2
-FAR = 64  # centre where the mean's squared length is this many times the mean squared distance from it
+FAR = 64  # centre the rows if their centre's squared length is this many times their squared distance from it
 
 
 class _Attach(torch.autograd.Function):
@@ -107,6 +107,11 @@ def unit(x: Tensor) -> Tensor:
     return _Unit.apply(x)
 
 
+def nothing(embeddings: Tensor) -> Tensor:
+    """0, attached to the embeddings: the loss of an empty batch."""
+    return 0 * full_precision(embeddings).sum()
+
+
 def prepared(embeddings: Tensor, normalize: bool) -> Tensor:
     """Embeddings (N, D) in float32 at least, as unit rows if `normalize`; differentiable."""
     x = full_precision(embeddings)
@@ -120,10 +125,14 @@ def positions(embeddings: Tensor, normalize: bool) -> Tensor:
 
 
 def offset(x: Tensor) -> Tensor:
-    """The mean (D,) of rows (N, D) if it is far from 0 compared with the rows' distances from it, else 0."""
-    mean = x.sum(0) / max(len(x), 1)
-    spread = (x - mean).square().sum() / max(len(x), 1)
-    return torch.where(mean.square().sum() > FAR * spread, mean, 0)
+    """A centre (D,) of rows (N, D) if it is far from 0 compared with the rows' distances from it, else 0."""
+    apart = (x - x.sum(0) / max(len(x), 1)).square().sum(1)
+    scale = apart.sum() / max(len(x), 1) + torch.finfo(x.dtype).tiny
+    weights = scale / (apart + 0.1 * scale)  # outliers must neither move the centre nor widen the spread
+    weights = weights / weights.sum()
+    centre = (weights[:, None] * x).sum(0)
+    spread = (weights * (x - centre).square().sum(1)).sum()
+    return torch.where(centre.square().sum() > FAR * spread, centre, 0)
 
 
 def safe_root(squared: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from dml.losses._costs import HalfSquare
 from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry, PullBack, through
+from dml.losses._geometry import Geometry, PullBack, nothing, through
 from dml.losses._settings import checked_labels
 from dml.types import Space, Uniform
 
@@ -46,6 +46,8 @@ class LiftedStructure(nn.Module):
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
         labels = checked_labels(embeddings, labels)
+        if not len(labels):
+            return nothing(embeddings)
         geometry = Geometry(embeddings, "euclidean", self.normalize)
         positives, negatives = pair_masks(labels, tuples, geometry.matrix.dtype)
         count = positives.sum().clamp(min=1)

@@ -69,7 +69,7 @@ class Margin(nn.Module):
         geometry = Geometry(embeddings, "euclidean", self.normalize)
         beta = self._beta_of(labels, geometry)
         value, active = mean_over_pairs(self._costs, geometry, labels, tuples, self.reduction, beta)
-        self.stats = {"active_share": active, "beta": beta.detach().mean()}
+        self.stats = {"active_share": active, "beta": beta.detach().sum() / max(len(beta), 1)}
         return value
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from dml.losses import synthesis as between_pairs
 from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry, attach, positions
+from dml.losses._geometry import Geometry, attach, nothing, positions
 from dml.losses._settings import check_above, checked_labels
 from dml.types import LogUniform, Space, Uniform
 
@@ -71,6 +71,8 @@ class MultiSimilarity(nn.Module):
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
         labels = checked_labels(embeddings, labels)
+        if not len(labels):
+            return nothing(embeddings)
         if self.synthesis != "none":
             return self._synthetic(embeddings, labels, tuples)
         geometry = Geometry(embeddings, "similarity", self.normalize)
@@ -79,7 +81,7 @@ class MultiSimilarity(nn.Module):
         self.stats = {"anchor_share": (positives.sum(1) + negatives.sum(1)).sign().mean()}
         pull, pull_gradient = soft_count(similarities, positives, -self.alpha, self.base)
         push, push_gradient = soft_count(similarities, negatives, self.beta, self.base)
-        size = max(len(labels), 1)
+        size = len(labels)
         value = (pull / self.alpha + push / self.beta).sum() / size
         return geometry.finish(value, push_gradient.sub_(pull_gradient), over=size)
 
@@ -88,8 +90,8 @@ class MultiSimilarity(nn.Module):
         x = positions(embeddings, self.normalize)
         found = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
         n, (pairs, _, distances, allowed) = len(x), found
-        if len(pairs.valid) == 0:
-            return 0 * x.sum()
+        if not len(pairs.valid):
+            return nothing(embeddings)
         similarities = geometry.matrix
         positives, negatives = pair_masks(labels, tuples, similarities.dtype)
         kept = positives.sum(1)
