@@ -40,8 +40,10 @@ class Comparison(NamedTuple):
     n: int
 
 
-def summary(values: ArrayLike, level: float = 0.95) -> Summary:
+def summary(values: ArrayLike, level: float = 0.95, bounds: tuple[float, float] | None = None) -> Summary:
     """Mean, standard deviation and confidence interval of a score over seeds, (n,).
+
+    `bounds` are the least and the largest possible value: the interval is cut there.
 
     Raises
     ------
@@ -54,7 +56,8 @@ def summary(values: ArrayLike, level: float = 0.95) -> Summary:
         return Summary(float(x[0]), np.nan, np.nan, np.nan, 1)
     mean, std = float(x.mean()), float(x.std(ddof=1))
     half = float(stats.t.ppf((1 + level) / 2, x.size - 1)) * std / x.size**0.5
-    return Summary(mean, std, mean - half, mean + half, int(x.size))
+    low, high = bounds or (-np.inf, np.inf)
+    return Summary(mean, std, max(low, mean - half), min(high, mean + half), int(x.size))
 
 
 def compare(first: ArrayLike, second: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> Comparison:

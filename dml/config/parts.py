@@ -66,7 +66,8 @@ class LossSection(Section):
         """The loss with the space that a search explores: its own search space where the study gives none."""
         space = self.search
         if space is None:
-            space = {} if discovery.is_foreign(self.name) else dict(losses.search_space(self.name))
+            foreign = discovery.is_foreign(self.name)
+            space = {} if foreign else discovery.find("dml.losses", self.name).search_space  # type: ignore[attr-defined]
         return Part(self.name, dict(self.settings), {k: v for k, v in space.items() if k not in self.settings})
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from dml import discovery
+from dml import discovery, models
 from dml.config.terms import Name, Section, SpaceTerm, extremes
 from dml.data import augment, batches
 from dml.types import BatchSpec, Choice, TrainingSpec
@@ -53,7 +53,7 @@ class TrainingSection(Section):
 
     @model_validator(mode="after")
     def _check(self) -> TrainingSection:
-        backbone = discovery.find("dml.models", self.backbone)
+        backbone = models.find(self.backbone)
         discovery.check_settings(backbone, self.backbone_settings, f"backbone {self.backbone!r}")
         batches.find(self.batch.sampler)
         augment.build(self.augment, **{"channels": 3, **self.augment_settings})

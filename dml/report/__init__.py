@@ -1,5 +1,7 @@
 """The report: `site.build` turns results into one static site.
 
-`results` reads what the sweeps left; `tables`, `comparisons`, `reproduction`, `robustness` and `runs` make tables of
-it; `figures`, `progress` and `planes` draw it; `pages` and `theory` say what stands where; `site` writes the files.
+`contents` lists what is on each page; `sections/` has one file per section (start there to add one). `loading` reads
+the results, `results` is the record of them, `analysis/` computes with them. `figures/` has the style and the shared
+figures, `page/` the furniture: tables, templates, styles, file writing. `assembly` puts pages together, `site` writes
+them.
 """

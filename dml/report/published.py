@@ -1,9 +1,6 @@
-"""The numbers that the papers publish, one per row of `published.csv`, looked up by what a study's `published` names.
+"""The numbers that the papers publish: `published.csv`, one row per number, looked up by a study's `published` entries.
 
-Sources (column `paper`): `eps` is Levi, Xiao, Wang, Darrell, "Rethinking preventing class-collapsing in metric learning
-with margin-based losses", ICCV 2021; `loop` is Vasudeva, Deora, Bhattacharya, Pal, Chanda, "LoOp: looking for optimal
-hard negative embeddings for deep metric learning", ICCV 2021. `table` is the table's number in the paper. Values are
-percentages.
+The column `paper` names the source (see `PAPERS`), `table` is the table's number in that paper. Values are percentages.
 """
 
 from __future__ import annotations
@@ -13,23 +10,20 @@ from pathlib import Path
 
 import pandas as pd
 
-from dml.config import PublishedSpec
+from dml.config import PublishedSection
 from dml.discovery import suggestion
 
 COLUMNS = ("paper", "table", "dataset", "labels", "method", "metric", "value")
 PAPERS = {
-    "eps": "Levi et al. 2021, Rethinking preventing class-collapsing in metric learning with margin-based losses",
-    "loop": "Vasudeva et al. 2021, LoOp: looking for optimal hard negative embeddings",
+    "eps": (
+        "Levi, Xiao, Wang, Darrell: Rethinking preventing class-collapsing in metric learning with margin-based "
+        "losses, ICCV 2021"
+    ),
+    "loop": (
+        "Vasudeva, Deora, Bhattacharya, Pal, Chanda: LoOp: looking for optimal hard negative embeddings for deep "
+        "metric learning, ICCV 2021"
+    ),
 }
-_SPELT = {"nmi": "NMI", "nmi+": "NMI+", "f1": "F1", "map@r": "MAP@R", "map": "mAP"}
-
-
-def metric_label(metric: str) -> str:
-    """A metric as the papers write it: `recall@1` -> `R@1`, `nmi+` -> `NMI+`."""
-    stem, at, k = metric.partition("@")
-    if at and stem in ("recall", "precision"):
-        return f"{stem[0].upper()}@{k}"
-    return _SPELT.get(metric, metric)
 
 
 @cache
@@ -39,12 +33,12 @@ def table() -> pd.DataFrame:
     return pd.read_csv(Path(__file__).with_name("published.csv"), dtype=kinds, keep_default_na=False)
 
 
-def lookup(spec: PublishedSpec) -> dict[str, float]:
+def lookup(spec: PublishedSection) -> dict[str, float]:
     """What a paper publishes for one method: metric as the paper writes it -> percent, in the paper's order.
 
     Raises
     ------
-    ValueError : no such row; names the first attribute that fits none, and those there are.
+    ValueError : no such row; names the first attribute without a match and its choices.
     """
     rows = table()
     for column in ("paper", "table", "dataset", "labels", "method"):

@@ -1,4 +1,4 @@
-"""A study's results as the report reads them: every trial, its readable method, and what is missing."""
+"""A study's results: the record that every section of a study's page is made from."""
 
 from __future__ import annotations
 
@@ -9,22 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dml.config import Study
-from dml.report.published import metric_label
+from dml.report.labels import SETS, readable
 from dml.types import Cell
 
-COLUMNS = (
-    *("key", "study", "cell", "phase", "number", "seed", "status", "error", "dataset", "noise", "rate", "loss"),
-    *("positives", "negatives", "settings", "objective", "seconds", "curve", "diagnostics", "started"),
-)
-NUMBERS = ("number", "seed", "rate", "objective", "seconds")
-SETS = {
-    "test": "test classes",
-    "seen": "training classes, held-out images",
-    "validation": "validation classes",
-}
+TOPLINE = "subset"  # the noise model that leaves out the samples that others would mislabel
 
 
 @dataclass(frozen=True)
@@ -32,7 +24,7 @@ class Method:
     """What is compared: a loss with its fixed settings, and how its tuples are chosen."""
 
     loss: str
-    positives: str  # "" where the loss, or a foreign miner, chooses
+    positives: str  # "" if the loss or a foreign miner chooses
     negatives: str
 
     @property
@@ -44,21 +36,22 @@ class Method:
 
 @dataclass(frozen=True)
 class Results:
-    """One study, its trials (`COLUMNS` and one float column per score key) and its summary."""
+    """One study, its trials and its summary. `dml.report.loading.load` reads them."""
 
     study: Study
-    trials: pd.DataFrame
+    trials: pd.DataFrame  # `loading.COLUMNS`, and one float column per score key
     summary: Mapping[str, Any] = field(default_factory=dict)
-    problem: str = ""  # why there is nothing, or not everything, to show
+    problem: str = ""  # why nothing, or not everything, can be shown
+    store: Path | None = None  # contains `trials/<key>/`, which `embeddings` reads
 
     @cached_property
     def cells(self) -> dict[str, Cell]:
-        """The study's cells by name, in its order."""
+        """The study's cells by name, in the study's order."""
         return {cell.name: cell for cell in self.study.cells()}
 
     @cached_property
     def methods(self) -> dict[str, Method]:
-        """The method of each cell, by the cell's name; a loss's settings are told only where they tell two apart."""
+        """The method of each cell. A loss shows its settings only if the study has several variants of it."""
         found = {name: method_of(cell) for name, cell in self.cells.items()}
         variants: dict[str, set[str]] = {}
         for method in found.values():
@@ -69,36 +62,51 @@ class Results:
         }
 
     @cached_property
+    def conditions(self) -> list[tuple[str, str]]:
+        """The (dataset, noise model) pairs of the study; toplines last."""
+        pairs = dict.fromkeys((cell.dataset, cell.noise) for cell in self.cells.values())
+        return sorted(pairs, key=lambda pair: pair[1] == TOPLINE)
+
+    def cells_of(self, dataset: str, noise: str, rate: float | None = None) -> list[str]:
+        """The names of the cells of one condition, at one noise rate or at all."""
+        found = {name: c for name, c in self.cells.items() if (c.dataset, c.noise) == (dataset, noise)}
+        return [name for name, c in found.items() if rate is None or c.rate == rate]
+
+    def rates(self, dataset: str, noise: str) -> list[float]:
+        """The noise rates of one condition, ascending."""
+        return sorted({self.cells[name].rate for name in self.cells_of(dataset, noise)})
+
+    def where(self, dataset: str, noise: str) -> str:
+        """`, on cub200, uniform noise`: what a caption adds if the study has several datasets or noise models."""
+        datasets, models = ({pair[i] for pair in self.conditions} for i in (0, 1))
+        on = f", on {dataset}" if len(datasets) > 1 else ""
+        return on + (f", {readable(noise)} noise" if len(models) > 1 else "")
+
+    @cached_property
     def confirmed(self) -> pd.DataFrame:
         """Finished trials of the confirm phase: one per cell and seed, in the order of cells, then seeds."""
         rows = self.trials[(self.trials["phase"] == "confirm") & (self.trials["status"] == "finished")]
-        order = {name: i for i, name in enumerate(self.cells)}
-        rows = rows.assign(_order=rows["cell"].map(order)).dropna(subset="_order")
-        rows = rows.sort_values(["_order", "seed", "key"], kind="stable").drop(columns="_order")
-        return rows.drop_duplicates(["cell", "seed"], keep="last")
+        return self._ordered(rows, "seed").drop_duplicates(["cell", "seed"], keep="last")
 
     @cached_property
     def tuned(self) -> pd.DataFrame:
         """All trials of the tune phase, in the order of cells, then numbers."""
-        rows = self.trials[self.trials["phase"] == "tune"]
-        order = {name: i for i, name in enumerate(self.cells)}
-        rows = rows.assign(_order=rows["cell"].map(order)).dropna(subset="_order")
-        return rows.sort_values(["_order", "number", "key"], kind="stable").drop(columns="_order")
+        return self._ordered(self.trials[self.trials["phase"] == "tune"], "number")
 
     @cached_property
     def score_keys(self) -> list[str]:
-        """Score keys `<set>/<level>/<metric>` that a confirmed trial has, in the study's order of sets and metrics."""
+        """The score keys `<set>/<level>/<metric>` of the confirmed trials, in the study's order of sets and metrics."""
         sets, metrics = [*self.study.evaluation.sets, *SETS], list(self.study.evaluation.metrics)
-        there = [key for key in self.confirmed.columns if is_score(key) and self.confirmed[key].notna().any()]
+        known = [key for key in self.confirmed if is_score(key) and self.confirmed[key].notna().any()]
 
         def place(key: str) -> tuple[int, str, int, str]:
             part, level, metric = key.split("/", 2)
             return (_index(sets, part), "" if level == "fine" else level, _index(metrics, metric), metric)
 
-        return sorted(there, key=place)
+        return sorted(known, key=place)
 
     def objective(self, dataset: str, part: str = "") -> str:
-        """The score key that the study is about, on the first set that it evaluates: `test/fine/recall@1`."""
+        """The score key of the study's objective on `part`, or on the first evaluated set: `test/fine/recall@1`."""
         level = self.study.search.level or self.study.dataset(dataset).evaluate_on[0]
         return f"{part or self.study.evaluation.sets[0]}/{level}/{self.study.search.objective}"
 
@@ -109,47 +117,48 @@ class Results:
             return pd.Series(dtype=float)
         return rows[key].dropna().astype(float) * 100
 
-    @cached_property
-    def _by_cell(self) -> dict[str, pd.DataFrame]:
-        return {str(name): rows.set_index("seed") for name, rows in self.confirmed.groupby("cell")}
+    def embedded(self, cell: str) -> str | None:
+        """The key of the cell's first confirmed trial that saved its embeddings."""
+        keys = self.confirmed.loc[self.confirmed["cell"] == cell, "key"].astype(str)
+        return next((key for key in keys if self.store is not None and self._embeddings_file(key).is_file()), None)
+
+    def embeddings(self, key: str) -> dict[str, np.ndarray]:
+        """What a trial saved: `embeddings` (n, D), `labels_fine` (n,) and `set` (n,), which names each row's set."""
+        with np.load(self._embeddings_file(key), allow_pickle=False) as file:
+            return {name: file[name] for name in ("embeddings", "labels_fine", "set")}
 
     def missing(self) -> dict[str, int]:
-        """How many of a cell's confirm seeds have not finished, for the cells where some have not."""
+        """For each incomplete cell, how many of its confirm seeds have not finished."""
         done = self.confirmed.groupby("cell").size()
         lacking = {name: len(self.study.seeds) - int(done.get(name, 0)) for name in self.cells}
         return {name: count for name, count in lacking.items() if count > 0}
 
+    @cached_property
+    def failures(self) -> pd.DataFrame:
+        """The failed trials: cell, phase, number, seed, error (the whole text) and headline (its last line)."""
+        failed = self.trials[self.trials["status"] == "failed"]
+        columns = ["key", "cell", "phase", "number", "seed", "error"]
+        frame = failed[columns].sort_values(["cell", "phase", "number", "seed", "key"]).reset_index(drop=True)
+        frame["error"] = frame["error"].fillna("no message was kept").astype(str)
+        frame["headline"] = [error.strip().rpartition("\n")[2].strip() for error in frame["error"]]
+        return frame
 
-def load(study: Study, folder: Path) -> Results:
-    """Read `trials.parquet` and `summary.json` of one study; what cannot be read becomes `problem`, never an error."""
-    summary: dict[str, Any] = {}
-    problem = ""
-    try:
-        content = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-        summary = content if isinstance(content, dict) else {}
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError) as error:
-        problem = f"summary.json cannot be read: {error}"
-    path = folder / "trials.parquet"
-    trials = pd.DataFrame()
-    if not path.is_file():
-        problem = "No trial has run yet: this study has no trials.parquet."
-    else:
-        try:
-            trials = pd.read_parquet(path)
-        except (OSError, ValueError) as error:
-            problem = f"trials.parquet cannot be read: {str(error).splitlines()[0]}"
-    if not problem and trials.empty:
-        problem = "No trial has run yet: trials.parquet has no rows."
-    lacking = [column for column in COLUMNS if column not in trials]
-    if lacking and not trials.empty:
-        problem = f"trials.parquet lacks the columns {', '.join(lacking)}."
-    for column in lacking:
-        trials[column] = pd.Series([None] * len(trials), dtype=object)
-    for column in NUMBERS:
-        trials[column] = pd.to_numeric(trials[column], errors="coerce")
-    return Results(study, trials, summary, problem)
+    def _embeddings_file(self, key: str) -> Path:
+        return (self.store or Path()) / "trials" / key / "embeddings.npz"
+
+    @cached_property
+    def _by_cell(self) -> dict[str, pd.DataFrame]:
+        return {str(name): rows.set_index("seed") for name, rows in self.confirmed.groupby("cell")}
+
+    def _ordered(self, rows: pd.DataFrame, by: str) -> pd.DataFrame:
+        order = {name: i for i, name in enumerate(self.cells)}
+        rows = rows.assign(_order=rows["cell"].map(order)).dropna(subset="_order")
+        return rows.sort_values(["_order", by, "key"], kind="stable").drop(columns="_order")
+
+
+def noise_axis(noise: str) -> str:
+    """What the rate of a noise model is a share of."""
+    return f"share of training {'samples left out' if noise == TOPLINE else 'labels that are wrong'}"
 
 
 def method_of(cell: Cell) -> Method:
@@ -161,31 +170,12 @@ def method_of(cell: Cell) -> Method:
 
 
 def is_score(column: str) -> bool:
-    """Whether a column of trials.parquet holds a score."""
+    """Whether a column of trials.parquet contains a score."""
     return column.count("/") >= 2
 
 
-def score_label(key: str, with_level: bool = True) -> str:
-    """`test/fine/recall@1` -> `R@1, test classes, fine labels`."""
-    part, level, metric = key.split("/", 2)
-    place = SETS.get(part, part)
-    return f"{metric_label(metric)}, {place}" + (f", {level} labels" if with_level else "")
-
-
-def group_label(key: str) -> str:
-    """`test/fine/recall@1` -> `Test classes, fine labels`."""
-    part, level, _ = key.split("/", 2)
-    text = f"{SETS.get(part, part)}, {level} labels"
-    return text[:1].upper() + text[1:]
-
-
-def readable(name: str) -> str:
-    """A part's name for a reader: `semihard_random` -> `semihard random`."""
-    return name.replace("_", " ").replace("all-pairs", "all pairs")
-
-
 def parsed(value: Any) -> Any:
-    """A JSON column's value; None where it is empty or broken."""
+    """The value of a JSON column; None if it is empty or broken."""
     if not isinstance(value, str) or not value:
         return None
     try:

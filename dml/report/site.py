@@ -1,21 +1,17 @@
-"""The report: one static site that opens from disk, built from what the sweeps left.
-
-`build` writes a folder beside `out` and puts it in place when it is whole. The same inputs give the same bytes.
-"""
+"""The report: one static site that opens from disk."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
 from dml.config import Study
-from dml.report import pages, style, theory
-from dml.report.results import load
-from dml.report.tables import curves_for_dvc
+from dml.report.assembly import study_page, theory_page
+from dml.report.figures import style
+from dml.report.loading import load
+from dml.report.page.folder import replaced
+from dml.report.page.html import Renderer
+from dml.report.plots import points
 
 
 def build(
@@ -24,60 +20,35 @@ def build(
     store: Path = Path("store"),
     out: Path = Path("report"),
 ) -> Path:
-    """Write the report of some studies and return the path of its `index.html`.
+    """Write the report of some studies and return the path of its `index.html`. The same inputs give the same bytes.
 
     Parameters
     ----------
-    results_root : holds `<study>/trials.parquet` and `<study>/summary.json`; what is absent is shown as such.
-    store : holds `trials/<key>/embeddings.npz` where a study keeps embeddings.
-    out : replaced as a whole: `index.html`, `theory.html`, `studies/<study>.html`, `figures/`, `data/` (CSV), `plots/`
-        (for DVC).
+    results_root : contains `<study>/trials.parquet` and `<study>/summary.json`; the report says what is missing.
+    store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings.
+    out : replaced as a whole by `index.html`, `theory.html`, `studies/<study>.html`, `figures/`, `data/` (CSV) and
+        `plots/` (for DVC). If an error is raised, the old folder is unchanged.
 
     Raises
     ------
-    ValueError : two studies share a name; `published` names no row; `out` is a folder that holds something else.
+    ValueError : two studies share a name; `published` names no row; `out` is a folder with other content.
     """
     names = [study.name for study in studies]
     if len(set(names)) < len(names):
         raise ValueError(f"report: two studies share a name: {', '.join(names)}")
     if out.exists() and any(out.iterdir()) and not (out / "index.html").is_file():
-        raise ValueError(f"report: {out} holds something that is no report; name another folder, or empty it")
-    out = out.resolve()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
-        fresh = Path(folder) / "new"
-        _write(fresh, studies, results_root, store)
-        if out.exists():
-            out.rename(Path(folder) / "old")
-        fresh.rename(out)
-    return out / "index.html"
-
-
-def _write(root: Path, studies: Sequence[Study], results_root: Path, store: Path) -> None:
-    for name in ("studies", "figures", "data", "plots"):
-        (root / name).mkdir(parents=True)
-    environment = Environment(
-        loader=PackageLoader("dml.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    templates = Path(__file__).with_name("templates")
-    shared = {
-        "css": Markup((templates / "style.css").read_text(encoding="utf-8")),
-        "js": Markup((templates / "table.js").read_text(encoding="utf-8")),
-    }
-    made = []
-    for study in studies:
-        results = load(study, results_root / study.name)
-        with style.applied():
-            page = pages.study_page(results, store, root)
-        curves_for_dvc(results).to_csv(root / "plots" / f"{study.name}.csv", index=False, float_format="%.6g")
-        text = environment.get_template("study.html").render(
-            page=page, root="../", eyebrow=f"Study {study.name}", **shared
-        )
-        (root / page.href).write_text(text, encoding="utf-8")
-        made.append(page)
-    with style.applied():
-        proven = theory.theory_page(root)
-    text = environment.get_template("study.html").render(page=proven, root="", eyebrow="Theory", **shared)
-    (root / proven.href).write_text(text, encoding="utf-8")
-    text = environment.get_template("index.html").render(pages=made, theory=proven, root="", **shared)
-    (root / "index.html").write_text(text, encoding="utf-8")
+        raise ValueError(f"report: {out} is not empty and not a report; name another folder, or empty it")
+    with replaced(out) as root, style.applied():
+        renderer = Renderer(root)
+        pages = []
+        for study in studies:
+            results = load(study, results_root / study.name, store)
+            pages.append(study_page(results, root))
+            renderer.page(pages[-1])
+            plot = root / "plots" / f"{study.name}.csv"
+            plot.parent.mkdir(exist_ok=True)
+            points(results).to_csv(plot, index=False, float_format="%.6g")
+        theory = theory_page(root)
+        renderer.page(theory)
+        renderer.index(pages, theory)
+    return out.resolve() / "index.html"

@@ -1,4 +1,4 @@
-"""What the sweep sends to the tracker: each trial that ended, curves of long trials, and the best model."""
+"""Sends a sweep's records to the tracker: trials that ended, curves of running trials, and the best model."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from dml.sweep.specs import Describe
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome
 
 OFF = "off"
-LIVE_SECONDS = 20.0  # a trial runs this long before its curve is sent, and between two sendings
+LIVE_SECONDS = 20.0  # before a running trial's curve is sent first, and between two updates
 STATUS = {FINISHED: "FINISHED", FAILED: "FAILED", PRUNED: "KILLED"}
 LOADER = "dml.training.model_files.TrainedEmbedder"
 
 
 class NoTracking:
-    """Tracks nothing."""
+    """Sends nothing."""
 
     unsent = 0
 
@@ -39,7 +39,12 @@ class NoTracking:
 
 
 class TrackingCallback:
-    """Turns jobs and outcomes into the tracker's records."""
+    """Turns jobs and outcomes into the tracker's records.
+
+    Parameters
+    ----------
+    tracker : a `dml.tracking.tracker.Tracker`.
+    """
 
     def __init__(self, tracker: Any):
         self._tracker = tracker
@@ -47,11 +52,11 @@ class TrackingCallback:
 
     @property
     def unsent(self) -> int:
-        """Records that are not sent yet."""
+        """The number of records that are not sent yet."""
         return self._tracker.unsent
 
     def trial(self, plan: Plan, job: Job, outcome: Outcome) -> None:
-        """A trial ended."""
+        """Record a trial that ended."""
         start = datetime.fromisoformat(outcome.started).timestamp() if outcome.started else 0.0
         record = self._describe(job)
         if outcome.error:
@@ -67,14 +72,14 @@ class TrackingCallback:
         self._tracker.trial(_identity(job), job.key, record)
 
     def running(self, job: Job, curve: Sequence[Any], seconds: float) -> None:
-        """A trial has run for `seconds`, and this is its curve so far, `[[step, scores], ...]`."""
+        """Record a running trial's curve so far, `[[step, scores], ...]`, at most every `LIVE_SECONDS`."""
         if time.monotonic() - self._sent.get(job.id, -math.inf) >= LIVE_SECONDS and seconds >= LIVE_SECONDS:
             self._sent[job.id] = time.monotonic()
             record = {**self._describe(job), "curve": list(curve), "start": time.time() - seconds}
             self._tracker.running(_identity(job), job.key, record)
 
     def _describe(self, job: Job) -> dict[str, Any]:
-        """What is known about a trial before it runs."""
+        """The part of a trial's record that is known before it runs."""
         spec = job.spec
         params: dict[str, Any] = {
             "cell": job.cell.name,
@@ -97,9 +102,9 @@ class TrackingCallback:
         return {"name": f"{job.cell.name}|{job.phase}-{job.number}", "params": params, "tags": tags}
 
     def best_model(self, plan: Plan) -> None:
-        """Log the first seed's model of the cell that leads on validation classes, never on test classes.
+        """Record the model of the cell with the best validation score (never the best test score), first seed.
 
-        A study without tuning has no validation scores: the first cell's model is logged.
+        A study without tuning has no validation scores, so the first cell's model is recorded.
         """
         leaders = {}
         for index in range(len(plan.cells)):
@@ -117,7 +122,7 @@ class TrackingCallback:
                     return
 
     def close(self, state: str) -> None:
-        """Send the remaining records."""
+        """End the study's run, send the remaining records, and print how many could not be sent."""
         status = {"finished": "FINISHED", "interrupted": "KILLED"}.get(state, "FAILED")
         left = self._tracker.close(status)
         if left:
@@ -125,12 +130,17 @@ class TrackingCallback:
 
 
 def _identity(job: Job) -> str:
-    """A trial's identity in its study; adding cells later does not change it."""
+    """A trial's identity in its study. Adding cells to the study does not change it."""
     return f"{job.cell.name}|{job.phase}|{job.number}"
 
 
 def open_tracking(study: Study, store: Path, tracking: str | None, describe: Describe) -> TrackingCallback | NoTracking:
-    """Connect to the tracking server, or raise a ConnectionError that names it."""
+    """Connect to the tracking server.
+
+    Raises
+    ------
+    ConnectionError : the server cannot be reached; the message contains its URI.
+    """
     if tracking == OFF:
         return NoTracking()
     from dml.tracking.tracker import Tracker

@@ -1,7 +1,7 @@
-"""A study's sweep: every cell tuned at the same budget and confirmed with every seed, in one Ray Tune run.
+"""A study's sweep: tunes every cell with the same budget and confirms it with every seed, in one Ray Tune run.
 
-An outcome is stored before anything else is done with it, so a sweep that was killed is simply run again: finished
-trials are read from the store, unfinished ones resume from their checkpoints.
+Each outcome is stored before it is used. So a killed sweep can simply be run again: finished trials are read from the
+store, and unfinished ones resume from their checkpoints.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def run_study(
     data_root : the folder with the data stages' outputs (`data/<study>`).
     store : the folder of trials, shared by all studies.
     out : the folder for the results.
-    tracking : MLflow's backend; none: `MLFLOW_TRACKING_URI`, or SQLite in the working directory; `off`: no tracking.
-    trainer : dotted path of what runs a trial, a `dml.protocols.TrainerFactory`.
-    describe : returns the digests of a trial's data; none: `dml.training.data.describe`.
+    tracking : MLflow's backend; None: `MLFLOW_TRACKING_URI`, or SQLite in the working directory; `off`: no tracking.
+    trainer : dotted path of a `dml.protocols.TrainerFactory`, which runs the trials.
+    describe : returns the digests of a trial's data; None: `dml.training.data.describe`.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def _describe(data_root: Path) -> Describe:
 def _run_trials(
     plan: Plan, shared: dict[str, Any], progress: SweepProgress, tracking: TrackingCallback | NoTracking
 ) -> None:
-    """One Ray Tune run, until the plan is finished."""
+    """Run the plan's trials in one Ray Tune run."""
     resources = plan.study.resources
     cluster.connect(resources)
     from ray import tune
@@ -164,7 +164,7 @@ def _run_trials(
 
 @contextmanager
 def _stopping_on_ctrl_c(stop: Callable[[BaseException], None]) -> Iterator[None]:
-    """The first Ctrl-C ends the sweep in order, a second one at once. The next run resumes."""
+    """The first Ctrl-C stops the workers and then the sweep, a second one stops at once. The next run resumes."""
 
     def first(number: int, frame: object) -> None:
         print(
@@ -176,7 +176,7 @@ def _stopping_on_ctrl_c(stop: Callable[[BaseException], None]) -> Iterator[None]
         stop(KeyboardInterrupt())
 
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
+        yield  # only the main thread can handle signals
         return
     before = signal.signal(signal.SIGINT, first)
     try:

@@ -1,8 +1,8 @@
-"""Trials on disk: `<store>/trials/<key>/` contains a trial's spec, its checkpoint and, once it ended, its outcome.
+"""Trials on disk: `<store>/trials/<key>/` contains a trial's spec, its checkpoint, and its outcome once it ended.
 
-`spec.json` is what the key is the digest of. `result.json` is the outcome of a finished trial, `failed.json` that of a
-trial whose failure is its result (a loss that became NaN). Any other failure (a full disk, an error in the code) is not
-stored, so the next run tries again. A lock keeps two workers from running one trial.
+The key is the digest of `spec.json`. `result.json` is the outcome of a finished trial, `failed.json` that of a trial
+whose failure is its result, such as a loss that became NaN. Other failures (a full disk, an error in the code) are not
+stored, so the next run retries them. A lock prevents two workers from running the same trial.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ OUTCOMES = ("result.json", "failed.json")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a trial ended. `curve` is [[step, {score: value}], ...]; `error` a traceback, empty unless it failed."""
+    """How a trial ended. `curve` is [[step, {score: value}], ...]; `error` is a traceback, empty unless it failed."""
 
     status: str
     scores: Mapping[str, float] = field(default_factory=dict)
     curve: list[Any] = field(default_factory=list)
     diagnostics: Mapping[str, float] = field(default_factory=dict)
-    counts: Mapping[str, Any] = field(default_factory=dict)  # histograms, such as how far the drawn negatives were
+    counts: Mapping[str, Any] = field(default_factory=dict)  # histograms, such as of the drawn negatives' distances
     seconds: float = 0.0
     error: str = ""
-    lasting: bool = True  # False: another run should try again
-    errno: int = 0  # of an operating system's error
+    lasting: bool = True  # False: not stored, so another run retries the trial
+    errno: int = 0  # of an OSError
     started: str = ""  # ISO 8601, UTC
     host: str = ""
 
 
 class TrialStore:
-    """The outcomes of trials, and the folders of running ones.
+    """Stores the outcomes of trials, and the folders of running ones.
 
     Parameters
     ----------
     root : a local folder (on a cluster without `storage`, one that all nodes share).
-    storage : a URI that all nodes can read (`s3://...`, `gs://...`, `file:///...`): trials are copied from and to it.
+    storage : a URI that all nodes can read (`s3://...`, `gs://...`, `file:///...`). Trials are copied from and to it.
     """
 
     def __init__(self, root: Path, storage: str | None = None):
@@ -52,11 +52,11 @@ class TrialStore:
         self._remote = Remote(storage) if storage else None
 
     def folder(self, key: str) -> Path:
-        """A trial's own folder."""
+        """A trial's folder."""
         return self.root / "trials" / key
 
     def read(self, key: str) -> Outcome | None:
-        """The stored outcome of a trial, or None."""
+        """The stored outcome of a trial; None if it did not end."""
         for name in OUTCOMES:
             try:
                 return Outcome(**json.loads((self.folder(key) / name).read_text(encoding="utf-8")))
@@ -65,7 +65,7 @@ class TrialStore:
         return None
 
     def begin(self, key: str, record: str) -> None:
-        """Write a trial's `spec.json`, the JSON that its key is the digest of."""
+        """Write a trial's `spec.json`: the JSON whose digest is its key."""
         path = self.folder(key) / "spec.json"
         if not path.is_file():
             write_text(path, record)

@@ -1,8 +1,8 @@
-"""One trial in a Ray worker. A worker is reused: the next trial only brings new settings.
+"""Runs trials in a Ray worker. Workers are reused: the next trial only brings new settings.
 
-A trial's own error does not end its worker. It is reported as the trial's outcome, with the traceback. Only a CUDA
-error ends the worker, since the device is unreliable after it; Ray Tune then resumes the trial in a new worker, as it
-does after a worker or a node died.
+An error in a trial becomes the trial's outcome, with the traceback, and does not end the worker. Only a CUDA error ends
+it, because the device is unreliable afterwards. Ray Tune then resumes the trial in a new worker, as it does when a
+worker or a node died.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def find_trainer(path: str) -> TrainerFactory:
 
 
 def training(spec: TrialSpec, data_root: Path, folder: Path, device: str) -> Trainer:
-    """The loop of `dml.training`, in this process or over as many processes as the study asks for."""
+    """The training loop of `dml.training`, in this process or distributed over `training.devices` processes."""
     if spec.training.devices > 1:
         from dml.training.distributed import DistributedTraining
 
@@ -58,17 +58,17 @@ def training(spec: TrialSpec, data_root: Path, folder: Path, device: str) -> Tra
 
 @cache
 def _freeze_imports() -> None:
-    """Exclude imported modules from the garbage collection in `cleanup`, which would take longer than a small trial."""
+    """Exclude imported modules from the garbage collection in `cleanup`, which would take longer than a short trial."""
     gc.freeze()
 
 
 class TrialWorker(tune.Trainable):
-    """Runs one trial after another. Each `train()` is one evaluation of the trial."""
+    """Runs one trial after another. Each `train()` advances a trial to its next evaluation."""
 
     def setup(self, config: dict[str, Any]) -> None:
         keep_freed_memory()
         self._config = config
-        sys.path += [path for path in config["path"] if path not in sys.path]  # a study's own parts and trainers
+        sys.path += [path for path in config["path"] if path not in sys.path]  # for a user's own parts and trainers
         self._trainer: Trainer | None = None
         self._held = ExitStack()
         self._started = ""
@@ -79,25 +79,25 @@ class TrialWorker(tune.Trainable):
         return True
 
     def step(self) -> dict[str, Any]:
-        """`progress` is JSON [step, scores] or empty; `outcome` is JSON of the `Outcome`, empty until the end."""
+        """Advance the trial. `point` is [step, scores] or empty, `outcome` the `Outcome` or empty, both as JSON."""
         store = TrialStore(Path(self._config["store"]), self._config["storage"])
         key = self._config["key"]
         try:
-            progress, outcome = self._advance(store, key)
+            point, outcome = self._advance(store, key)
         except Exception as error:
             text = traceback.format_exc()
             self.cleanup()
             if "CUDA error" in text:
                 raise
             outcome = self._failed(error, text)
-            progress = None
+            point = None
             if outcome.lasting:
                 store.write(key, outcome)
                 store.push(key)
         if outcome is not None:
             self.cleanup()
         return {
-            "progress": "" if progress is None else json.dumps([progress.step, dict(progress.scores)]),
+            "point": "" if point is None else json.dumps([point.step, dict(point.scores)]),
             "outcome": "" if outcome is None else json.dumps(asdict(outcome)),
             "done": outcome is not None,
         }
@@ -125,15 +125,15 @@ class TrialWorker(tune.Trainable):
             _freeze_imports()
             self._trainer = make(spec, data_root, store.folder(key), device)
         trainer = self._trainer
-        progress = None if trainer.finished else trainer.advance()
+        point = None if trainer.finished else trainer.advance()
         if not trainer.finished:
             store.push(key)
-            return progress, None
+            return point, None
         outcome = self._finished(trainer.result())
         store.write(key, outcome)
         trainer.discard_checkpoint()
         store.push(key)
-        return progress, outcome
+        return point, outcome
 
     def _finished(self, result: TrialResult) -> Outcome:
         return Outcome(
@@ -151,7 +151,7 @@ class TrialWorker(tune.Trainable):
         return Outcome(
             FAILED,
             error=text,
-            lasting="TrainingError: " in text,  # by name: a distributed trial's comes from another process, as text
+            lasting="TrainingError: " in text,  # by name: a distributed trial reports it as text of another process
             errno=getattr(error, "errno", None) or 0,
             started=self._started,
             host=platform.node(),

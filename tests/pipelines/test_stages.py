@@ -22,7 +22,7 @@ def test_an_unknown_study_is_refused_with_the_choices_and_params_stay(project, r
     before = (project.root / "params.yaml").read_text()
     for done in (project.stage("download", "quickstrt"), project.stage("choose", "quickstart", "quickstrt")):
         message = refused(done)
-        assert "quickstrt.yaml: there is no such study" in message
+        assert "quickstrt.yaml: no such study" in message
         assert "eps-mnist" in message
     assert (project.root / "params.yaml").read_text() == before
 

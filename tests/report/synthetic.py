@@ -21,7 +21,7 @@ from dml.config import (
     EvaluationSpec,
     MinerSpec,
     NoiseSpec,
-    PublishedSpec,
+    PublishedSection,
     SearchSpec,
     Study,
     TrainingSpec,
@@ -46,36 +46,55 @@ class SyntheticStudy(Study):
 
 
 def study(name: str = "digits", **changes) -> SyntheticStudy:
-    """18 methods at three noise rates, three seeds, as quickstart."""
+    """8 methods at three noise rates, three seeds."""
     dataset = DatasetSpec.model_construct(source="digits", train_on="coarse", evaluate_on=["fine"], options={})
     content = {
         "name": name,
-        "title": "Which tuples hold up when labels lie?",
-        "description": "Handwritten digits, trained on even and odd alone, evaluated on digits.\n\nInvented numbers.",
+        "title": "Which tuples hold up under label noise?",
+        "description": "Handwritten digits, trained on even and odd, evaluated on digits.\n\nInvented numbers.",
         "datasets": [dataset],
-        "noise": [NoiseSpec.model_construct(model="uniform", rates=[0.0, 0.2, 0.4], settings={})],
-        "losses": ["triplet", "margin", "contrastive"],
+        "noise": noise([0.0, 0.2, 0.4]),
+        "losses": ["triplet", "margin"],
         "positives": ["random", "easy"],
-        "negatives": ["random", "semihard_random", "distance_weighted"],
+        "negatives": ["random", "semihard_random"],
         "seeds": [0, 1, 2],
         "search": SearchSpec.model_construct(
             sampler="tpe", trials=5, objective="recall@1", level=None, pruner="none", seed=0
         ),
         "training": TrainingSpec.model_construct(steps=400, batch=BatchSpec.model_construct()),
-        "evaluation": EvaluationSpec.model_construct(
-            metrics=["recall@1", "map@r", "nmi"], every=100, sets=["test", "seen"], keep_embeddings=False
-        ),
+        "evaluation": evaluation(["recall@1", "map@r"], ["test", "seen"]),
         "miner": MinerSpec.model_construct(name=None, settings={}, search={}),
         "published": [],
     }
     return SyntheticStudy.model_construct(**{**content, **changes})
 
 
+def small(name: str = "small", **changes) -> SyntheticStudy:
+    """Two methods at two noise rates, one score: a page in a second."""
+    content = {
+        "noise": noise([0.0, 0.4]),
+        "losses": ["triplet"],
+        "negatives": ["random"],
+        "evaluation": evaluation(["recall@1"], ["test"]),
+    }
+    return study(name, **{**content, **changes})
+
+
+def noise(rates: list[float], *models: str) -> list[NoiseSpec]:
+    """Noise models with the same rates; by default only `uniform`."""
+    return [NoiseSpec.model_construct(model=m, rates=rates, settings={}) for m in models or ("uniform",)]
+
+
+def evaluation(metrics: list[str], sets: list[str], every: int | None = 100, keep: bool = False) -> EvaluationSpec:
+    """What is measured, and whether embeddings are kept."""
+    return EvaluationSpec.model_construct(metrics=metrics, every=every, sets=sets, keep_embeddings=keep)
+
+
 def plane_study(name: str = "planes", seeds: int = 8) -> SyntheticStudy:
     """Two methods at one rate, beside table 1 of the EPS paper, with 2-d embeddings."""
     dataset = DatasetSpec.model_construct(source="mnist", train_on="coarse", evaluate_on=["fine"], options={})
     published = [
-        PublishedSpec(
+        PublishedSection(
             paper="eps",
             table="1",
             labels=f"digits, {labels} classes",
@@ -89,18 +108,16 @@ def plane_study(name: str = "planes", seeds: int = 8) -> SyntheticStudy:
     ]
     return study(
         name,
-        title="Do easy positives keep digits apart that share a label?",
+        title="Do easy positives separate digits that share a label?",
         datasets=[dataset],
-        noise=[NoiseSpec.model_construct(model="uniform", rates=[0.0], settings={})],
+        noise=noise([0.0]),
         losses=["triplet"],
         negatives=["random"],
         seeds=list(range(seeds)),
         search=SearchSpec.model_construct(
             sampler="fixed", trials=1, objective="recall@1", level=None, pruner="none", seed=0
         ),
-        evaluation=EvaluationSpec.model_construct(
-            metrics=["recall@1", "recall@5", "recall@10"], every=None, sets=["seen", "test"], keep_embeddings=True
-        ),
+        evaluation=evaluation(["recall@1", "recall@5", "recall@10"], ["seen", "test"], every=None, keep=True),
         published=published,
         training=TrainingSpec.model_construct(steps=400, batch=BatchSpec.model_construct(), embedding_size=2),
     )

@@ -1,5 +1,6 @@
-"""The tables in a real browser, where there is one."""
+"""The pages in a real browser, where there is one. One launch measures everything."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -9,74 +10,120 @@ import pytest
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--virtual-time-budget=2000", "--dump-dom"),
+    *("--disable-background-networking", "--disable-component-update", "--allow-file-access-from-files"),
+    *("--virtual-time-budget=20000", "--dump-dom"),
 ]
+WIDTHS = (1280, 400)
+TABLE = "results-test-fine"
+COLUMN = 4
+HARNESS = """<!DOCTYPE html><body><script>
+const seen = {};
+function open(name, href, width, look) {
+  return new Promise((done) => {
+    const frame = document.createElement("iframe");
+    frame.width = width; frame.height = 900; frame.src = href;
+    frame.onload = () => {
+      const page = frame.contentDocument;
+      seen[name] = look(page, frame.contentWindow);
+      frame.remove();
+      done();
+    };
+    document.body.append(frame);
+  });
+}
+function edges(page, window) {
+  page.querySelectorAll("details").forEach((d) => { d.open = true; });
+  const tables = Array.from(page.querySelectorAll("table")).map((table) => {
+    const wrapper = table.closest(".scroll"), style = window.getComputedStyle(wrapper);
+    return {
+      id: table.id, right: table.getBoundingClientRect().right, wrapper: wrapper.getBoundingClientRect().right,
+      scrolls: ["auto", "scroll"].includes(style.overflowX), cue: style.backgroundImage !== "none",
+    };
+  });
+  return { page: page.documentElement.clientWidth, content: page.documentElement.scrollWidth, tables };
+}
+const rows = (page) => Array.from(page.getElementById("table-TABLE").tBodies[0].rows);
+const orders = (page) => rows(page).map((row) => row.cells[COLUMN].dataset.order);
+const button = (page) => page.querySelectorAll("#table-TABLE button")[COLUMN];
+async function run() {
+  for (const href of PAGES) for (const width of WIDTHS) await open(href + " " + width, href, width, edges);
+  await open("linked", "studies/digits.html#sort=TABLE:COLUMN:descending", 1280, orders);
+  await open("clicked", "studies/digits.html", 1280, (page) => {
+    const before = orders(page);
+    button(page).click(); button(page).click();
+    return { before, after: orders(page), sort: button(page).parentElement.getAttribute("aria-sort") };
+  });
+  await open("filtered", "studies/digits.html", 1280, (page) => {
+    const input = page.querySelector("input[data-table=table-TABLE]");
+    input.value = "margin 40% easy";
+    input.dispatchEvent(new page.defaultView.Event("input"));
+    return rows(page).filter((row) => !row.hidden).length;
+  });
+  document.body.innerHTML = "";
+  document.body.append(JSON.stringify(seen));
+}
+run();
+</script></body>"""
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here")
 
 
-def _dom(page, tmp_path, fragment=""):
-    """The page's HTML after its scripts have run."""
-    command = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path}/profile", f"{page.as_uri()}{fragment}"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-
-
-def _column(dom, table, column):
-    body = re.search(rf'id="table-{table}".*?<tbody>(.*?)</tbody>', dom, re.S).group(1)
-    rows = re.findall(r"<tr.*?</tr>", body, re.S)
-    return [re.findall(r'data-order="([^"]*)"', row)[column] for row in rows]
-
-
-def test_a_view_opens_sorted(site, tmp_path):
-    page = site.report / "studies" / "digits.html"
-    dom = _dom(page, tmp_path, "#sort=results-test-fine:4:descending")
-    values = [float(value) for value in _column(dom, "results-test-fine", 4)]
-    assert len(values) == 54
-    assert values == sorted(values, reverse=True)
-    before = [float(v) for v in _column(page.read_text(encoding="utf-8"), "results-test-fine", 4)]
-    assert values != before
-    assert sorted(values) == sorted(before)
-
-
-def test_a_click_sorts_and_a_second_turns_it_round(site, tmp_path):
-    page = site.report / "studies" / "digits.html"
-    clicks = (
-        "<script>const b = document.querySelectorAll('#table-results-test-fine button')[4];"
-        "b.click();b.click();</script>"
-    )
-    clicked = page.with_name("clicked.html")
-    clicked.write_text(page.read_text(encoding="utf-8").replace("</body>", f"{clicks}</body>"), encoding="utf-8")
-    dom = _dom(clicked, tmp_path)
-    clicked.unlink()
-    values = [float(value) for value in _column(dom, "results-test-fine", 4)]
-    assert values == sorted(values)
-    assert 'aria-sort="ascending"' in dom
-
-
-def test_a_filter_hides_rows(site, tmp_path):
-    page = site.report / "studies" / "digits.html"
-    typing = (
-        "<script>const i = document.querySelector('input[data-table=table-results-test-fine]');"
-        "i.value = 'margin 40% easy';i.dispatchEvent(new Event('input'));</script>"
-    )
-    typed = page.with_name("typed.html")
-    typed.write_text(page.read_text(encoding="utf-8").replace("</body>", f"{typing}</body>"), encoding="utf-8")
-    dom = _dom(typed, tmp_path)
-    typed.unlink()
-    body = re.search(r'id="table-results-test-fine".*?<tbody>(.*?)</tbody>', dom, re.S).group(1)
-    shown = [row for row in re.findall(r"<tr.*?</tr>", body, re.S) if not row.startswith("<tr hidden")]
-    assert len(shown) == 3
-
-
-def test_nothing_is_wider_than_a_phone(site, tmp_path):
-    page = site.report / "studies" / "digits.html"
-    measure = (
-        "<iframe id='phone' width='420' height='900' src='digits.html'></iframe><script>"
-        "document.getElementById('phone').onload = (e) => { const d = e.target.contentDocument;"
-        "document.title = d.documentElement.scrollWidth - d.documentElement.clientWidth; };</script>"
-    )
-    framed = page.with_name("framed.html")
-    framed.write_text(f"<!DOCTYPE html><body>{measure}</body>", encoding="utf-8")
-    command = [CHROMIUM, *FLAGS, "--allow-file-access-from-files", f"--user-data-dir={tmp_path}/p", framed.as_uri()]
+@pytest.fixture(scope="module")
+def seen(site, tmp_path_factory):
+    """What a browser measures on every page of the site."""
+    pages = [str(p.relative_to(site.report)) for p in sorted(site.report.rglob("*.html"))]
+    harness = HARNESS.replace("TABLE", TABLE).replace("COLUMN", str(COLUMN))
+    harness = harness.replace("PAGES", json.dumps(pages)).replace("WIDTHS", json.dumps(WIDTHS))
+    path = site.report / "harness.html"
+    path.write_text(harness, encoding="utf-8")
+    profile = tmp_path_factory.mktemp("profile")
+    command = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", path.as_uri()]
     dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-    framed.unlink()
-    assert "<title>0</title>" in dom
+    path.unlink()
+    found = re.search(r"<body>(\{.*\})</body>", dom, re.S)
+    assert found, dom[-2000:]
+    return json.loads(found[1])
+
+
+def test_a_link_opens_a_sorted_table(seen):
+    values = [float(value) for value in seen["linked"]]
+    assert len(values) == 24
+    assert values == sorted(values, reverse=True)
+
+
+def test_a_second_click_reverses_the_order(seen):
+    before, after = ([float(value) for value in seen["clicked"][key]] for key in ("before", "after"))
+    assert after == sorted(before)
+    assert after != before
+    assert seen["clicked"]["sort"] == "ascending"
+
+
+def test_a_filter_hides_rows(seen):
+    assert seen["filtered"] == 2
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_page_is_wider_than_the_window(seen, width):
+    measured = {key: found for key, found in seen.items() if key.endswith(f" {width}")}
+    assert len(measured) == 5
+    for name, found in measured.items():
+        assert found["page"] <= width
+        assert found["content"] <= found["page"], name
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_table_is_cut_at_the_edge(seen, width):
+    """A table fits, or its wrapper scrolls and shows that it does."""
+    measured = {name: found for name, found in seen.items() if name.endswith(f" {width}")}
+    tables = [(name, found["page"], table) for name, found in measured.items() for table in found["tables"]]
+    assert len(tables) > 10
+    for name, page, table in tables:
+        assert table["wrapper"] <= page, (name, table)
+        fits = table["right"] <= table["wrapper"] + 0.5
+        assert fits or (table["scrolls"] and table["cue"]), (name, table)
+
+
+def test_every_table_fits_a_laptop(seen):
+    for name, found in seen.items():
+        if name.endswith(" 1280"):
+            for table in found["tables"]:
+                assert table["right"] <= table["wrapper"] + 0.5, (name, table)

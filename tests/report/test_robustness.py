@@ -1,14 +1,15 @@
-"""Shares of the topline and break points, against values computed by hand."""
+"""Shares of the reference and break points, against values computed by hand."""
 
-import json
 import math
 
-import numpy as np
 import pytest
 
-from dml.config import NoiseSpec
-from dml.report import figures, robustness, style
-from dml.report.results import load
+from dml.report.analysis.shares import break_point, kept
+from dml.report.page.blocks import Drawing
+from dml.report.page.cells import rows
+from dml.report.sections.robustness import Robustness, table
+
+KEY = "test/fine/recall@1"
 
 
 @pytest.mark.parametrize(
@@ -22,62 +23,57 @@ from dml.report.results import load
     ],
 )
 def test_where_a_tenth_is_lost(rates, shares, expected):
-    assert robustness.break_point(rates, shares) == pytest.approx(expected)
+    assert break_point(rates, shares) == pytest.approx(expected)
 
 
-def _study(synthetic, *models):
-    noise = [NoiseSpec.model_construct(model=m, rates=[0.0, 0.2, 0.4], settings={}) for m in models]
-    return synthetic.study(losses=["triplet"], positives=["easy"], negatives=["random"], noise=noise)
+@pytest.fixture
+def scored(synthetic, loaded):
+    """(noise models, {(noise, rate): scores of three seeds}) -> results of one method."""
+
+    def make(models, scores):
+        def alter(frame):
+            for (noise, rate), values in scores.items():
+                chosen = (frame["noise"] == noise) & (frame["rate"] == rate) & (frame["phase"] == "confirm")
+                frame.loc[chosen, KEY] = values
+            return frame
+
+        noise = synthetic.noise([0.0, 0.2, 0.4], *models)
+        return loaded(synthetic.small(positives=["easy"], noise=noise), alter)
+
+    return make
 
 
-def _loaded(study, synthetic, folder, scores, eta=None):
-    def alter(frame):
-        for (noise, rate), values in scores.items():
-            rows = (frame["noise"] == noise) & (frame["rate"] == rate) & (frame["phase"] == "confirm")
-            frame.loc[rows, "test/fine/recall@1"] = values
-        if eta is not None:
-            frame["diagnostics"] = json.dumps({"eta": eta})
-        return frame
-
-    synthetic.write(study, folder, alter)
-    return load(study, folder / "results" / study.name)
+def _break_point(table):
+    return rows(table)[0][[c.key for c in table.columns].index("break point")].text
 
 
-def test_shares_are_of_the_topline_at_the_same_rate(synthetic, tmp_path):
-    study = _study(synthetic, "uniform", "subset")
+def test_shares_are_of_the_topline_at_the_same_rate(scored):
     scores = {
         ("uniform", 0.0): [0.8, 0.8, 0.8],
         ("uniform", 0.4): [0.60, 0.63, 0.66],
         ("subset", 0.4): [0.75, 0.70, 0.66],
     }
-    results = _loaded(study, synthetic, tmp_path, scores)
+    results = scored(["uniform", "subset"], scores)
     name = next(n for n, c in results.cells.items() if (c.noise, c.rate) == ("uniform", 0.4))
-    assert list(robustness.kept(results, name, "test/fine/recall@1")) == pytest.approx([80.0, 90.0, 100.0])
-    frame = robustness.table(results).frame
+    assert list(kept(results, name, KEY)) == pytest.approx([80.0, 90.0, 100.0])
+    frame = table(results).frame
     assert list(frame["noise"]) == ["uniform"]
     assert frame["0.4 mean"][0] == pytest.approx(90.0)
-    with style.applied():
-        assert figures.against_noise(results, "digits", "uniform", "test/fine/recall@1", of_topline=True) is not None
+    drawn = [block for block in Robustness().content(results) if isinstance(block, Drawing)]
+    assert [block.figure is not None for block in drawn] == [True]
 
 
-def test_without_a_topline_the_clean_cell_is_the_reference(synthetic, tmp_path):
-    scores = {("uniform", 0.0): [0.8] * 3, ("uniform", 0.2): [0.76] * 3, ("uniform", 0.4): [0.68] * 3}
-    table = robustness.table(_loaded(_study(synthetic, "uniform"), synthetic, tmp_path, scores))
-    row = table.frame.iloc[0]
+def test_without_a_topline_the_clean_cell_is_the_reference(scored):
+    made = table(
+        scored(["uniform"], {("uniform", 0.0): [0.8] * 3, ("uniform", 0.2): [0.76] * 3, ("uniform", 0.4): [0.68] * 3})
+    )
+    row = made.frame.iloc[0]
     assert (row["0.2 mean"], row["0.4 mean"]) == pytest.approx((95.0, 85.0))
     assert row["break point"] == pytest.approx(0.3)
-    assert "without noise" in table.caption
-    assert table.rows()[0][[c.key for c in table.columns].index("break point")].text == "30%"
+    assert "rate 0" in made.caption
+    assert _break_point(made) == "30%"
 
 
-def test_a_method_that_does_not_break_says_how_far_it_was_measured(synthetic, tmp_path):
-    scores = {("uniform", rate): [0.8] * 3 for rate in (0.0, 0.2, 0.4)}
-    table = robustness.table(_loaded(_study(synthetic, "uniform"), synthetic, tmp_path, scores))
-    assert table.rows()[0][[c.key for c in table.columns].index("break point")].text == "above 40%"
-
-
-def test_the_bound_stands_beside_where_eta_was_logged(synthetic, tmp_path):
-    scores = {("uniform", 0.0): [0.8] * 3, ("uniform", 0.4): [0.6] * 3}
-    table = robustness.table(_loaded(_study(synthetic, "uniform"), synthetic, tmp_path, scores, eta=2.0))
-    assert table.frame["bound"][0] == pytest.approx(1 - np.sqrt(1 - 1 / 2))
-    assert "bound" in [c.key for c in table.columns]
+def test_a_method_that_does_not_break_shows_the_largest_measured_rate(scored):
+    made = table(scored(["uniform"], {("uniform", rate): [0.8] * 3 for rate in (0.0, 0.2, 0.4)}))
+    assert _break_point(made) == "above 40%"

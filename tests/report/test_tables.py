@@ -7,18 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dml.report import reproduction, runs, tables
-from dml.report.results import load
-from dml.report.table import Column, Table, duration, number, p_value, percent
-
-
-@pytest.fixture
-def loaded(synthetic, tmp_path):
-    def make(study, alter=lambda frame: frame):
-        synthetic.write(study, tmp_path, alter)
-        return load(study, tmp_path / "results" / study.name)
-
-    return make
+from dml.report.analysis.published import matching
+from dml.report.page.cells import rows
+from dml.report.page.numbers import duration, number, p_value, percent, rate
+from dml.report.page.tables import Column, Table
+from dml.report.plots import points
+from dml.report.sections import robustness
+from dml.report.sections.all_results import main_results
+from dml.report.sections.published import published_beside
+from dml.report.sections.settings import best_settings
+from dml.report.sections.winners import winners
 
 
 def _set(cell, key, values):
@@ -36,7 +34,7 @@ def test_a_cells_mean_spread_and_interval(synthetic, loaded):
     study = synthetic.study()
     cell = study.cells()[0].name
     results = loaded(study, _set(cell, "test/fine/recall@1", [0.60, 0.62, 0.67]))
-    table = tables.main_results(results)[0]
+    table = main_results(results)[0]
     row = table.frame.set_index("cell").loc[cell]
     assert row["recall@1 mean"] == pytest.approx(63.0)
     assert row["recall@1 std"] == pytest.approx(np.sqrt((9 + 1 + 16) / 2))
@@ -44,23 +42,23 @@ def test_a_cells_mean_spread_and_interval(synthetic, loaded):
     assert row["recall@1 low"] == pytest.approx(63 - half, abs=1e-4)
     assert row["recall@1 high"] == pytest.approx(63 + half, abs=1e-4)
     assert row["recall@1 n"] == 3
-    shown = table.rows()[list(table.frame["cell"]).index(cell)]
+    shown = rows(table)[list(table.frame["cell"]).index(cell)]
     at = [c.key for c in table.columns].index("recall@1")
     assert shown[at].text == "63.0 ± 3.6"
     assert shown[at].small == "[54.0, 72.0]"
 
 
-def test_every_cell_and_every_score_has_its_place(synthetic, loaded):
+def test_every_cell_and_every_score_is_shown(synthetic, loaded):
     study = synthetic.study()
-    made = tables.main_results(loaded(study))
+    made = main_results(loaded(study))
     assert [t.title for t in made] == ["Test classes, fine labels", "Training classes, held-out images, fine labels"]
     for table in made:
         assert list(table.frame["cell"]) == [cell.name for cell in study.cells()]
-        assert [c.label for c in table.columns if c.kind == "score"] == ["R@1", "MAP@R", "NMI"]
+        assert [c.label for c in table.columns if c.kind == "score"] == ["R@1", "MAP@R"]
 
 
 def test_csv_is_the_table(synthetic, loaded):
-    for table in tables.main_results(loaded(synthetic.study())):
+    for table in main_results(loaded(synthetic.study())):
         read = pd.read_csv(io.StringIO(table.csv()))
         assert list(read.columns) == list(table.frame.columns)
         pd.testing.assert_frame_equal(read, table.frame, check_dtype=False, rtol=1e-5)
@@ -70,7 +68,7 @@ def test_published_beside_reproduced(synthetic, loaded):
     study = synthetic.plane_study()
     easy = next(cell.name for cell in study.cells() if cell.positives == "easy")
     scores = [0.60, 0.61, 0.62, 0.63, 0.64, 0.65, 0.66, 0.67]
-    table = reproduction.published_beside(loaded(study, _set(easy, "seen/fine/recall@1", scores)))
+    table = published_beside(loaded(study, _set(easy, "seen/fine/recall@1", scores)))
     assert len(table.frame) == 12
     assert (table.frame["state"] == "reproduced").all()
     row = table.frame.query("cell == @easy and metric == 'R@1' and labels == 'digits, train classes'").iloc[0]
@@ -80,7 +78,7 @@ def test_published_beside_reproduced(synthetic, loaded):
     assert row["difference"] == pytest.approx(-2.3)
 
 
-def test_what_is_not_reproduced_says_why(synthetic, loaded):
+def test_a_row_that_is_not_reproduced_has_a_reason(synthetic, loaded):
     study = synthetic.plane_study()
     gone = study.model_copy(
         update={
@@ -91,7 +89,7 @@ def test_what_is_not_reproduced_says_why(synthetic, loaded):
             "evaluation": study.evaluation.model_copy(update={"metrics": ["recall@1", "recall@5"]}),
         }
     )
-    frame = reproduction.published_beside(loaded(gone)).frame
+    frame = published_beside(loaded(gone)).frame
     assert list(frame["state"]) == [
         *["no such cell in this study"] * 3,
         *["reproduced", "reproduced", "metric not evaluated"],
@@ -99,13 +97,13 @@ def test_what_is_not_reproduced_says_why(synthetic, loaded):
     assert frame["difference"].isna().sum() == 4
 
 
-def test_published_rows_stand_beside_clean_cells_unless_told_otherwise(synthetic, loaded):
+def test_published_rows_match_cells_without_noise_by_default(synthetic, loaded):
     study = synthetic.study(published=synthetic.plane_study().published[:1])
     study.published[0].__dict__["dataset"] = "mnist"
     study.datasets[0].__dict__["source"] = "mnist"
     results = loaded(study)
-    found = reproduction.matching(results, study.published[0])
-    assert len(found) == 9
+    found = matching(results, study.published[0])
+    assert len(found) == 4
     assert {results.cells[name].rate for name in found} == {0.0}
 
 
@@ -119,7 +117,7 @@ def test_best_settings_are_those_of_the_best_validation_score(synthetic, loaded)
         frame.loc[rows[2], "settings"] = json.dumps({"loss.margin": 0.123, "loss.swap": True})
         return frame
 
-    table = runs.best_settings(loaded(study, alter))
+    table = best_settings(loaded(study, alter))
     row = table.frame.set_index("cell").loc[cell]
     assert row["loss.margin"] == 0.123
     assert row["validation"] == pytest.approx(90.0)
@@ -138,12 +136,12 @@ def test_failed_and_missing_are_counted(synthetic, loaded):
 
     results = loaded(study, alter)
     assert results.missing() == {first: 1, second: 3}
-    failed = runs.failures(results)
+    failed = results.failures
     assert list(failed["headline"]) == ["TrainingError: loss is nan at 7"]
-    table = tables.main_results(results)[0]
+    table = main_results(results)[0]
     assert list(table.frame["state"][:3]) == ["2 of 3, 1 failed", "0 of 3", "3 of 3"]
     assert table.columns[-1].key == "state"
-    cells = dict(zip(table.frame["cell"], table.rows(), strict=True))
+    cells = dict(zip(table.frame["cell"], rows(table), strict=True))
     assert cells[second][-2].small == "no seed finished"
 
 
@@ -155,10 +153,10 @@ def test_a_seed_that_ran_twice_counts_once(synthetic, loaded):
 
 def test_points_for_dvc(synthetic, loaded):
     study = synthetic.study()
-    points = tables.curves_for_dvc(loaded(study))
-    assert list(points.columns) == ["rate", "method", "score", "low", "high"]
-    assert len(points) == len(study.cells())
-    assert points["score"].between(points["low"], points["high"]).all()
+    made = points(loaded(study))
+    assert list(made.columns) == ["rate", "method", "score", "low", "high"]
+    assert len(made) == len(study.cells())
+    assert made["score"].between(made["low"], made["high"]).all()
 
 
 @pytest.mark.parametrize(
@@ -175,6 +173,10 @@ def test_points_for_dvc(synthetic, loaded):
         (number(12345.0), "12,345"),
         (number("squared"), "squared"),
         (p_value(0.0004), "< 0.001"),
+        (rate(0.2), "20%"),
+        (rate(0.005), "0.5%"),
+        (rate(0.1 + 0.2), "30%"),
+        (rate(1 / 3), "33.3%"),
     ],
 )
 def test_how_numbers_are_written(written, expected):
@@ -183,5 +185,28 @@ def test_how_numbers_are_written(written, expected):
 
 def test_a_single_seed_has_no_spread():
     frame = pd.DataFrame([{"x mean": 50.0, "x std": np.nan, "x low": np.nan, "x high": np.nan, "x n": 1}])
-    cell = Table("t", "T", "", (Column("x", "X", "score"),), frame).rows()[0][0]
+    cell = rows(Table("t", "T", "", (Column("x", "X", "score"),), frame))[0][0]
     assert (cell.text, cell.small, cell.strip) == ("50.0", "n = 1", None)
+
+
+def test_no_interval_of_a_score_leaves_the_possible_values(synthetic, loaded):
+    """Three seeds near 100 (or 0) percent have a Student interval that goes beyond."""
+    study = synthetic.small(noise=synthetic.noise([0.0, 0.2, 0.4]))
+    cells = [cell.name for cell in study.cells()]
+
+    def alter(frame):
+        for name, values in ((cells[0], [0.85, 0.98, 1.0]), (cells[1], [0.0, 0.01, 0.05])):
+            frame = _set(name, "test/fine/recall@1", values)(frame)
+        return frame
+
+    results = loaded(study, alter)
+    frame = main_results(results)[0].frame
+    assert 90.0 < frame["recall@1 high"].max() <= 100.0
+    assert 0.0 <= frame["recall@1 low"].min() < 1.0
+    assert winners(results).frame["score high"].max() <= 100.0
+    made = points(results)
+    assert made["high"].max() <= 100.0
+    assert made["low"].min() >= 0.0
+    shares = robustness.table(results).frame
+    assert shares[["0.2 low", "0.4 low"]].min().min() >= 0.0
+    assert shares[["0.2 high", "0.4 high"]].max().max() > 100.0  # a share of a reference may exceed it

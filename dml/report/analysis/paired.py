@@ -1,0 +1,61 @@
+"""Paired comparisons over seeds, corrected for several comparisons by Holm's method.
+
+Two cells of one dataset and noise rate are compared on the seeds that both finished: the mean difference, its 95%
+interval (Student's t) and the p of the paired t-test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dml import statistics
+from dml.report.analysis.summaries import summary_of
+from dml.report.results import TOPLINE, Results
+
+
+def paired(first: pd.Series, second: pd.Series) -> dict[str, Any]:
+    """`difference`, `low`, `high`, `p` and `seeds` of first minus second, on the seeds (index) that both have."""
+    seeds = first.index.intersection(second.index)
+    found = {"difference": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "seeds": len(seeds)}
+    if not len(seeds):
+        return found
+    s = statistics.summary((first[seeds] - second[seeds]).to_numpy(), bounds=(-100.0, 100.0))
+    found |= {"difference": s.mean, "low": s.low, "high": s.high}
+    if len(seeds) > 1:
+        found["p"] = statistics.compare(first[seeds].to_numpy(), second[seeds].to_numpy(), resamples=1).p_t
+    return found
+
+
+def corrected(family: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with `holm`: their p after Holm's correction over all of them; NaN if p is."""
+    known = [i for i, row in enumerate(family) if np.isfinite(row["p"])]
+    adjusted = dict(zip(known, statistics.holm([family[i]["p"] for i in known]), strict=True))
+    return [row | {"holm": float(adjusted.get(i, np.nan))} for i, row in enumerate(family)]
+
+
+def versus_winner(results: Results) -> pd.DataFrame:
+    """The winner of each dataset, noise model and rate, compared with every other method there.
+
+    Returns
+    -------
+    Columns dataset, noise, rate, winner, other (names of cells), `winner mean` and so on, and those of `paired` and
+    `corrected`. A winner without others has one row, in which `other` is empty.
+    """
+    rows: list[dict[str, Any]] = []
+    groups = dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values())
+    for group in sorted(groups, key=lambda group: group[1] == TOPLINE):
+        key = results.objective(group[0])
+        scores = {name: results.values(name, key) for name in results.cells_of(*group)}
+        ranked = sorted((n for n, v in scores.items() if len(v)), key=lambda name: -scores[name].mean())
+        if not ranked:
+            continue
+        first = dict(zip(("dataset", "noise", "rate"), group, strict=True)) | {"winner": ranked[0]}
+        first |= summary_of(scores[ranked[0]], "winner")
+        others = [first | {"other": name} | paired(scores[ranked[0]], scores[name]) for name in ranked[1:]]
+        alone = first | {"other": ""} | paired(scores[ranked[0]], pd.Series(dtype=float))
+        rows += corrected(others or [alone])
+    return pd.DataFrame(rows)

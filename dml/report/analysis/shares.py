@@ -1,0 +1,57 @@
+"""What remains of a score under noise: its share of a reference, and the rate at which a tenth is lost.
+
+The reference of a noisy cell is its topline: the cell of the same method and rate that trains on the correctly labelled
+samples only (figure (d) of Le, Odobez: Theoretical guarantees of deep embedding losses under label noise). It separates
+"fewer good labels" from "bad labels". In a study without toplines, the reference is the cell at rate 0.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from dml.report.results import TOPLINE, Results
+
+LEFT = 90.0  # percent of the reference; a method breaks where its share falls below
+
+
+def reference(results: Results, name: str) -> str | None:
+    """The reference of a cell: its topline, or its method's cell at rate 0, or None."""
+    cell, method = results.cells[name], results.methods[name]
+    twins = {
+        (c.noise, c.rate): n
+        for n, c in results.cells.items()
+        if c.dataset == cell.dataset and results.methods[n] == method
+    }
+    return twins.get((TOPLINE, cell.rate)) or twins.get((cell.noise, 0.0))
+
+
+def has_topline(results: Results, dataset: str | None = None) -> bool:
+    """Whether a study has topline cells, for one dataset or at all."""
+    return any(noise == TOPLINE and dataset in (None, name) for name, noise in results.conditions)
+
+
+def kept(results: Results, name: str, key: str) -> pd.Series:
+    """A cell's score in percent of its reference's, indexed by seed."""
+    by = reference(results, name)
+    if by is None:
+        return pd.Series(dtype=float)
+    mine, theirs = results.values(name, key), results.values(by, key)
+    seeds = mine.index.intersection(theirs.index)
+    return (100 * mine[seeds] / theirs[seeds].where(theirs[seeds] > 0)).dropna()
+
+
+def break_point(rates: list[float], shares: list[float]) -> float:
+    """The rate at which the share first falls below `LEFT`, interpolated; infinite if it never does.
+
+    Parameters
+    ----------
+    rates : of noise, above 0. At rate 0 the share is 100.
+    shares : in percent, one per rate.
+    """
+    before = (0.0, 100.0)
+    for rate, share in sorted(zip(rates, shares, strict=True)):
+        if share < LEFT:
+            slope = (before[1] - LEFT) / (before[1] - share)
+            return before[0] + slope * (rate - before[0])
+        before = (rate, share)
+    return float("inf")

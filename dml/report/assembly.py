@@ -1,0 +1,101 @@
+"""Assembles pages: the sections that `contents` lists, with their files saved, and the head of a study's page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from dml import discovery
+from dml.report import contents
+from dml.report.labels import counted
+from dml.report.page.assets import Assets, SavedDrawing
+from dml.report.page.blocks import Block, Drawing
+from dml.report.page.numbers import NOTHING, duration, rate
+from dml.report.page.pages import Notice, Page, PageSection
+from dml.report.results import Results
+from dml.report.sections.protocols import CardSection, Section, TheorySection
+
+PACKAGE = "dml.report.sections"
+
+
+def study_page(results: Results, root: Path) -> Page:
+    """Save the figures and CSV files of a study's page below `root`, and return the page."""
+    study, assets = results.study, Assets(root, results.study.name)
+    found: dict[str, Section] = {name: discovery.build(PACKAGE, name) for name in contents.STUDY}
+    found = {name: section for name, section in found.items() if section.applies(results)}
+    key = next((name for name in contents.KEY_FIGURE if name in found), None)
+    sections, figure = [], None
+    for name, section in found.items():
+        blocks = section.content(results)
+        saved = assets.save(_first_as_key(blocks) if name == key else blocks)
+        if name == key:
+            figure = next((block for block in saved if isinstance(block, SavedDrawing)), None)
+        if saved:
+            sections.append(PageSection(section.anchor, section.title, saved))
+    cards = [found[name] for name in contents.INDEX if name in found]
+    return Page(
+        name=study.name,
+        href=f"studies/{study.name}.html",
+        eyebrow=f"Study {study.name}",
+        title=study.title,
+        description=[" ".join(text.split()) for text in study.description.split("\n\n") if text.strip()],
+        sections=sections,
+        facts=_facts(results),
+        notices=_notices(results),
+        card=[block for card in cards if isinstance(card, CardSection) for block in assets.save(card.card(results))],
+        key=figure,
+    )
+
+
+def theory_page(root: Path) -> Page:
+    """Save the figures and CSV files of the theory page below `root`, and return the page."""
+    assets = Assets(root, "_theory")  # no study has this name
+    sections = []
+    for name in contents.THEORY:
+        section: TheorySection = discovery.build(PACKAGE, name)
+        sections.append(PageSection(section.anchor, section.title, assets.save(section.content())))
+    text = (
+        "Expected risks are exact sums over all labellings. Bounds are solved for a finite number of classes. No model "
+        "was trained for this page."
+    )
+    title = "What the papers prove, computed"
+    return Page("theory", "theory.html", eyebrow="Theory", title=title, description=[text], sections=sections)
+
+
+def _first_as_key(blocks: Iterable[Block | None]) -> Iterator[Block | None]:
+    """The blocks; the first drawing with a figure is called `key` and is saved as a PNG too."""
+    done = False
+    for block in blocks:
+        is_first = not done and isinstance(block, Drawing) and block.figure is not None
+        done = done or is_first
+        yield replace(block, name="key", png=True) if is_first else block  # type: ignore[type-var]
+
+
+def _facts(results: Results) -> list[tuple[str, str, str]]:
+    """(label, value, smaller print) for the head of the page."""
+    study, trials = results.study, results.trials
+    budget = "defaults" if study.search.sampler == "fixed" else f"{study.search.trials} trials per cell"
+    counts = trials["status"].value_counts()
+    others = [f"{int(counts[s])} {s}" for s in ("failed", "pruned") if counts.get(s)]
+    rates = sorted({cell.rate for cell in results.cells.values()})
+    spread = " to ".join(map(rate, dict.fromkeys((rates[0], rates[-1]))))
+    return [
+        ("Data", ", ".join(dataset.label for dataset in study.datasets), f"label noise {spread}"),
+        ("Cells", f"{len(results.cells):,}", counted(len(set(results.methods.values())), "method")),
+        ("Trials", f"{int(counts.get('finished', 0)):,}", ", ".join(["finished", *others])),
+        ("Seeds", f"{len(study.seeds)}", "per cell, with its best settings"),
+        ("Search", budget, study.search.sampler),
+        ("Training", duration(float(trials["seconds"].sum())) if len(trials) else NOTHING, "sum over all trials"),
+    ]
+
+
+def _notices(results: Results) -> list[Notice]:
+    found = [Notice(results.problem, bad=True)] if results.problem else []
+    failed, missing = len(results.failures), results.missing()
+    if failed:
+        found.append(Notice(f"{counted(failed, 'trial')} failed; see the tracebacks at the end of the page.", bad=True))
+    if missing and not results.trials.empty:
+        cells, seeds = counted(len(missing), "cell"), counted(sum(missing.values()), "seed")
+        found.append(Notice(f"{cells} of {len(results.cells)} incomplete: {seeds} missing."))
+    return found

@@ -1,0 +1,28 @@
+"""What is on each page, in the order of reading. A name is a file in `dml/report/sections/`.
+
+A study's page leaves out the sections that do not apply to its results.
+"""
+
+STUDY = (
+    "winners",
+    "planes",
+    "published",
+    "choices",
+    "all_results",
+    "robustness",
+    "negative_skew",
+    "settings",
+    "training",
+    "provenance",
+    "failures",
+)
+"""A study's page."""
+
+KEY_FIGURE = ("planes", "winners")
+"""The first drawing of the first of these that applies is the study's key figure: `figures/<study>-key.png`."""
+
+INDEX = ("winners",)
+"""A study's card on the index shows what these sections' `card` yields, then the key figure."""
+
+THEORY = ("collapse", "pair_noise", "bounds")
+"""The theory page, which needs no results."""

@@ -1,0 +1,121 @@
+"""A score against the noise rate: a panel per loss and choice of negatives, a line per choice of positives."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from dml.report.analysis.summaries import SHARE, summary_of
+from dml.report.figures import style
+from dml.report.figures.axes import PercentTicks, label_ends
+from dml.report.figures.methods import look
+from dml.report.labels import readable, score_label
+from dml.report.results import Method, Results, noise_axis
+
+Points = list[tuple[float, float, float, float]]  # (rate, mean, low, high), by rate
+Panel = tuple[str, str]  # loss, negatives
+
+
+def against_noise(
+    results: Results,
+    dataset: str,
+    noise: str,
+    key: str,
+    values: Callable[[Results, str, str], pd.Series] | None = None,
+    label: str = "",
+) -> Figure | None:
+    """The figure, or None if no cell has a value.
+
+    Bands are 95% intervals over seeds. Each panel shows the lines of the other panels in grey, for comparison. A cross
+    on the axis marks a cell without a finished seed.
+
+    Parameters
+    ----------
+    key : the score.
+    values : (results, cell, key) -> percent by seed, in place of the score itself.
+    label : of the vertical axis, in place of the score's.
+    """
+    lines: dict[Method, Points] = {}
+    asked: dict[Method, list[float]] = {}
+    for name in results.cells_of(dataset, noise):
+        rate, method = results.cells[name].rate, results.methods[name]
+        asked.setdefault(method, []).append(rate)
+        points = lines.setdefault(method, [])
+        s = summary_of(values(results, name, key), "s", SHARE) if values else summary_of(results.values(name, key), "s")
+        if s["s n"]:
+            points.append((rate, s["s mean"], s["s low"], s["s high"]))
+    lines = {method: sorted(points) for method, points in lines.items()}
+    if not any(lines.values()):
+        return None
+    figure, panels = _grid(list(lines))
+    rates = results.rates(dataset, noise)
+    for panel, axes in panels.items():
+        own = {m: points for m, points in lines.items() if (m.loss, m.negatives) == panel}
+        others = [[p[:2] for p in points] for m, points in lines.items() if m not in own and points]
+        axes.add_collection(LineCollection(others, colors=style.CONTEXT, linewidths=0.8, zorder=1))
+        for method, points in own.items():
+            _band(axes, points, *look(results, method))
+        axes.set_xlim(rates[0] - 0.04 * rates[-1], rates[-1] * 1.42)  # leaves room for labels at the right
+        axes.set_xticks(rates if len(rates) <= 6 else rates[:: -(-len(rates) // 6)])
+        axes.xaxis.set_major_formatter(PercentTicks(1))
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+        axes.yaxis.set_major_formatter(PercentTicks(100))
+        axes.grid(visible=False, axis="x")
+    for panel, axes in panels.items():  # the panels share the vertical limits, which are known only now
+        own = {m: points for m, points in lines.items() if (m.loss, m.negatives) == panel}
+        ends = [(p[-1][1], readable(m.positives) or "no mining", look(results, m)[0]) for m, p in own.items() if p]
+        if ends:
+            label_ends(axes, ends, max(p[-1][0] for p in own.values() if p))
+        foot = axes.get_ylim()[0]
+        for method, points in own.items():
+            empty = sorted(set(asked[method]) - {p[0] for p in points})
+            if empty:
+                axes.plot(empty, [foot] * len(empty), "x", color=look(results, method)[0], clip_on=False, zorder=5)
+    _axis_labels(figure, noise, label or score_label(key))
+    return figure
+
+
+def _grid(methods: list[Method]) -> tuple[Figure, dict[Panel, Axes]]:
+    """An empty figure, and the axes of each panel: a row per loss if all losses have the same negatives."""
+    panels = list(dict.fromkeys((method.loss, method.negatives) for method in methods))
+    losses = list(dict.fromkeys(loss for loss, _ in panels))
+    negatives = list(dict.fromkeys(n for _, n in panels))
+    columns = min(3, len(panels))
+    if len(panels) == len(losses) * len(negatives) and 1 < len(negatives) <= 4:
+        panels, columns = [(loss, n) for loss in losses for n in negatives], len(negatives)
+    rows = -(-len(panels) // columns)
+    titles = ["\n".join(textwrap.wrap(readable(", ".join(filter(None, panel))), 32)) for panel in panels]
+    head = 0.1 + 0.17 * max(title.count("\n") + 1 for title in titles)  # inches above each panel
+    figure = Figure(figsize=(0.85 + 2.95 * columns, 0.6 + (1.75 + head) * rows))
+    width, height = figure.get_size_inches()
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    figure.subplots_adjust(0.8 / width, 0.6 / height, 1 - 0.05 / width, 1 - head / height, 0.04, (head + 0.1) / 1.65)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_axis_off()
+    for axes in grid.flat[max(0, len(panels) - columns) : len(panels)]:
+        axes.tick_params(labelbottom=True)
+    for axes, title in zip(grid.flat, titles, strict=False):
+        axes.set_title(title)
+    return figure, dict(zip(panels, grid.flat, strict=False))
+
+
+def _band(axes: Axes, points: Points, colour: str, marker: str) -> None:
+    if not points:
+        return
+    rate, mean, low, high = (np.asarray(column, dtype=float) for column in zip(*points, strict=True))
+    axes.fill_between(rate, low, high, color=colour, alpha=0.17, linewidth=0, zorder=2)
+    axes.plot(rate, mean, marker=marker, color=colour, zorder=3)
+
+
+def _axis_labels(figure: Figure, noise: str, label: str) -> None:
+    width, height = figure.get_size_inches()
+    below = f"{noise_axis(noise)}   (panels: loss, negatives; lines: positives)"
+    figure.supxlabel(below, color=style.MUTED, fontsize=9, y=0.09 / height, va="bottom")
+    figure.supylabel(label, color=style.MUTED, fontsize=9, x=0.08 / width, ha="left")

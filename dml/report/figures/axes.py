@@ -1,0 +1,70 @@
+"""What the axes of several figures share: percentages at the ticks, and labels at the ends of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import Formatter
+
+MOST_DIGITS = 9
+
+
+class PercentTicks(Formatter):
+    """Writes ticks as percentages, with as many decimals as they need to differ and to be right.
+
+    Parameters
+    ----------
+    one : the value that is written as 100%.
+    """
+
+    def __init__(self, one: float) -> None:
+        self._one = one
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """One value by itself, as under the cursor."""
+        return self.format_ticks([x])[0]
+
+    def format_ticks(self, values: Iterable[float]) -> list[str]:
+        """The labels of an axis. An error of a hundredth of the smallest step between ticks is not visible."""
+        shares = np.asarray(list(values), dtype=float) * (100 / self._one)
+        steps = np.diff(np.unique(shares))
+        visible = 0.01 * (steps.min() if len(steps) else np.abs(shares).max(initial=1.0))
+        for digits in range(MOST_DIGITS):
+            if np.abs(np.round(shares, digits) - shares).max(initial=0.0) <= visible:
+                break
+        return [f"{share:.{digits}f}%".replace("-", "\N{MINUS SIGN}") for share in np.round(shares, digits) + 0.0]
+
+
+def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float, gap: float = 0.085) -> None:
+    """Write labels at the right ends of lines, moved apart so that they do not overlap.
+
+    Parameters
+    ----------
+    ends : for each line its last y in data units, its text and its colour.
+    x : where the lines end, in data units.
+    gap : the smallest distance between two labels, as a share of the axes' height.
+    """
+    low, high = axes.get_ylim()
+    places = [(y - low) / (high - low) for y, _, _ in ends]
+    order = sorted(range(len(ends)), key=lambda i: places[i])
+    moved = dict.fromkeys(order, 0.0)
+    for before, i in zip([None, *order], order, strict=False):
+        moved[i] = places[i] if before is None else max(places[i], moved[before] + gap)
+    crowded = [i for i in order if abs(moved[i] - places[i]) > 1e-9]
+    shift = sum(moved[i] - places[i] for i in order) / len(order) if crowded else 0.0
+    shift = max(shift, max(moved.values(), default=0.0) - 1.0)
+    for i, (_, text, shade) in enumerate(ends):
+        label = axes.annotate(
+            text,
+            (x, low + (moved[i] - shift) * (high - low)),
+            xytext=(7, 0),
+            textcoords="offset points",
+            va="center",
+            color=shade,
+            fontsize=8.5,
+            fontweight="bold",
+            annotation_clip=False,
+        )
+        label.set_in_layout(False)

@@ -1,0 +1,62 @@
+"""A panel per loss and noise rate, for figures of what happens during a search or during training."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from dml.report.figures import style
+from dml.report.figures.axes import PercentTicks
+from dml.report.figures.methods import dash, look
+from dml.report.labels import readable
+from dml.report.page.numbers import rate as written
+from dml.report.results import Results
+
+WIDE = 4  # panels in a row, at most, unless both directions have more
+
+
+def cell_grid(results: Results, names: list[str], below: str, left: str) -> tuple[Figure, dict[str, Axes]]:
+    """An empty figure with a legend, and the axes of each cell.
+
+    Parameters
+    ----------
+    names : of the cells.
+    below, left : the labels of the two axes.
+    """
+    losses = list(dict.fromkeys(results.methods[name].loss for name in names))
+    rates = sorted({results.cells[name].rate for name in names})
+    across = len(rates) <= WIDE or len(rates) < len(losses)  # rates are columns
+    rows, columns = (len(losses), len(rates)) if across else (len(rates), len(losses))
+    figure = Figure(figsize=(1.9 + 2.5 * columns, 0.9 + 2.0 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    places = {}
+    for i, loss in enumerate(losses):
+        for j, rate in enumerate(rates):
+            axes = grid[i, j] if across else grid[j, i]
+            places[loss, rate] = axes
+            axes.set_title(f"{readable(loss)}, {written(rate)} noise" if len(rates) > 1 else readable(loss))
+            axes.yaxis.set_major_formatter(PercentTicks(100))
+            axes.yaxis.set_major_locator(MaxNLocator(5))
+            axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+            axes.grid(visible=False, axis="x")
+    _legend(figure, results, names)
+    figure.supxlabel(below, color=style.MUTED, fontsize=9)
+    figure.supylabel(left, color=style.MUTED, fontsize=9)
+    return figure, {name: places[results.methods[name].loss, results.cells[name].rate] for name in names}
+
+
+def _legend(figure: Figure, results: Results, names: list[str]) -> None:
+    """Colours for positives and dashes for negatives, above the panels."""
+    axes = figure.axes[0]
+    methods = [results.methods[name] for name in names]
+    positives = {method.positives: look(results, method)[0] for method in methods}
+    negatives = {method.negatives: dash(results, method) for method in methods}
+    handles = [axes.plot([], [], color=c, label=f"{readable(p) or 'no'} positives")[0] for p, c in positives.items()]
+    if len(negatives) > 1:
+        handles += [
+            axes.plot([], [], style_, color=style.MUTED, label=f"{readable(n) or 'no'} negatives")[0]
+            for n, style_ in negatives.items()
+        ]
+    columns = max(2, round(figure.get_size_inches()[0] / 2.4))
+    figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)

@@ -1,0 +1,57 @@
+"""Every method at one noise rate: a panel per score, with means, 95% intervals, seeds and published numbers."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from dml.report.analysis.published import published_by_cell
+from dml.report.analysis.summaries import summary_of
+from dml.report.figures import style
+from dml.report.figures.axes import PercentTicks
+from dml.report.figures.methods import look, short_label
+from dml.report.labels import metric_label, metric_of, score_label
+from dml.report.results import Results
+
+
+def intervals(results: Results, dataset: str, noise: str, rate: float, keys: list[str]) -> Figure | None:
+    """The figure, or None if no cell has one of the scores."""
+    cells = results.cells_of(dataset, noise, rate)
+    keys = [key for key in keys if any(len(results.values(name, key)) for name in cells)]
+    if not keys or not cells:
+        return None
+    published = published_by_cell(results)
+    columns = min(3, len(keys))
+    rows = -(-len(keys) // columns)
+    height = max(1.15, 0.42 + 0.34 * len(cells))
+    figure = Figure(figsize=(2.2 + 2.55 * columns, 0.45 + height * rows + 0.35 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+    for axes in grid.flat[len(keys) :]:
+        axes.set_axis_off()
+    for axes, key in zip(grid.flat, keys, strict=False):
+        for place, name in enumerate(cells):
+            _row(axes, place, results, name, key)
+            if (name, key) in published:
+                axes.plot(
+                    published[name, key], place, "D", color=style.PAPER, markeredgecolor=style.INK, markersize=5.5
+                )
+        axes.set_title(metric_label(metric_of(key)))
+        axes.set_xlabel(score_label(key).split(", ", 1)[1], fontsize=7.5)
+        axes.set_yticks(range(len(cells)), [short_label(results, results.methods[name]) for name in cells])
+        axes.set_ylim(len(cells) - 0.4, -0.6)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter(PercentTicks(100))
+        axes.grid(visible=False, axis="y")
+        axes.margins(x=0.12)
+    return figure
+
+
+def _row(axes: Axes, place: int, results: Results, name: str, key: str) -> None:
+    values = results.values(name, key)
+    colour, marker = look(results, results.methods[name])
+    s = summary_of(values, "s")
+    axes.plot(values, [place + 0.24] * len(values), "|", color=colour, alpha=0.55, markersize=5)
+    if s["s n"] > 1:
+        axes.plot([s["s low"], s["s high"]], [place, place], color=colour, linewidth=2.4, solid_capstyle="butt")
+    axes.plot(s["s mean"], place, marker, color=colour, markersize=6)

@@ -1,0 +1,73 @@
+"""One score of many methods at one noise rate, a square for each: panels or rows would fill pages."""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from dml.report.figures import style
+from dml.report.labels import readable
+from dml.report.results import Method, Results
+
+SQUARE = 0.21  # inches
+FAINTEST = 0.06  # the opacity of the lowest score
+
+
+def matrix(results: Results, dataset: str, noise: str, rate: float, key: str) -> Figure | None:
+    """A row per loss, a block per choice of negatives, and in it a column per choice of positives.
+
+    A darker square is a higher mean over seeds, and a frame marks the highest. A cross is a cell without a finished
+    seed. None if no cell has a score.
+    """
+    scores: dict[Method, float] = {}
+    for name in results.cells_of(dataset, noise, rate):
+        values = results.values(name, key)
+        scores[results.methods[name]] = float(np.mean(values)) if len(values) else np.nan
+    known = np.array([value for value in scores.values() if np.isfinite(value)])
+    if not len(known):
+        return None
+    losses = list(dict.fromkeys(method.loss for method in scores))
+    blocks: dict[str, list[str]] = {}
+    for method in sorted(scores, key=lambda method: not method.negatives):  # losses without mining come last
+        if method.positives not in blocks.setdefault(method.negatives, []):
+            blocks[method.negatives].append(method.positives)
+    left = 0.3 + 0.062 * max(len(readable(loss)) for loss in losses)  # inches, as all lengths here
+    top, foot, gap = 0.5, 1.3, 0.13
+    width = left + SQUARE * sum(map(len, blocks.values())) + gap * len(blocks) + 0.35
+    height = top + SQUARE * len(losses) + foot
+    figure = Figure(figsize=(width, height))
+    at = left
+    for number, (negatives, columns) in enumerate(blocks.items()):
+        span = (at / width, foot / height, SQUARE * len(columns) / width, SQUARE * len(losses) / height)
+        axes = figure.add_axes(span)
+        at += SQUARE * len(columns) + gap
+        for y, loss in enumerate(losses):
+            for x, positives in enumerate(columns):
+                _square(axes, x, y, scores.get(Method(loss, positives, negatives)), known.min(), known.max())
+        axes.set_xlim(-0.5, len(columns) - 0.5)
+        axes.set_ylim(len(losses) - 0.5, -0.5)
+        axes.set_xticks(range(len(columns)), [readable(c) for c in columns], rotation=90, fontsize=7.5)
+        axes.set_yticks(range(len(losses)), [readable(loss) for loss in losses] if number == 0 else [], fontsize=8)
+        title = readable(negatives) if negatives else "no mining"
+        axes.set_title("\n".join(textwrap.wrap(title, max(6, 2 * len(columns)))), fontsize=8)
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
+    ends = f"faintest {known.min():.1f}%, darkest {known.max():.1f}%"
+    figure.text(0.08 / width, 0.1 / height, f"blocks: negatives; columns: positives; {ends}", color=style.MUTED)
+    return figure
+
+
+def _square(axes: Axes, x: int, y: int, value: float | None, low: float, high: float) -> None:
+    if value is None:
+        return
+    if np.isnan(value):
+        axes.plot(x, y, "x", color=style.MUTED, markersize=4)
+        return
+    share = (value - low) / (high - low) if high > low else 1.0
+    shade = (style.BLUE, FAINTEST + (1 - FAINTEST) * share)
+    edge, width = (style.INK, 1.6) if value == high else ("none", 0.0)
+    axes.add_patch(Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, facecolor=shade, edgecolor=edge, linewidth=width))

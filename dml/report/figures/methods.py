@@ -1,0 +1,31 @@
+"""How a method is drawn: a colour and a marker for its positives, a dash for its negatives, a short label."""
+
+from __future__ import annotations
+
+from dml.report.figures import style
+from dml.report.labels import readable
+from dml.report.results import Method, Results
+
+DASHES = ("-", "--", ":", "-.")
+
+
+def look(results: Results, method: Method) -> tuple[str, str]:
+    """The colour and marker of a method's positives, which depend on their order in the study only."""
+    choices = [p for p in dict.fromkeys(m.positives for m in results.methods.values()) if p]
+    return style.look(choices.index(method.positives) if method.positives else None)
+
+
+def dash(results: Results, method: Method) -> str:
+    """The line style of a method's negatives."""
+    choices = list(dict.fromkeys(m.negatives for m in results.methods.values()))
+    return DASHES[choices.index(method.negatives) % len(DASHES)]
+
+
+def short_label(results: Results, method: Method) -> str:
+    """A method without what all methods of the study share: `triplet, easy positives`."""
+    parts = [
+        readable(getattr(method, axis)) + ("" if axis == "loss" else f" {axis}")
+        for axis in ("loss", "positives", "negatives")
+        if getattr(method, axis) and len({getattr(m, axis) for m in results.methods.values()}) > 1
+    ]
+    return ", ".join(parts) or method.label

@@ -1,0 +1,49 @@
+"""How names are written for a reader: metrics, score keys, parts, counts."""
+
+from __future__ import annotations
+
+SETS = {
+    "test": "test classes",
+    "seen": "training classes, held-out images",
+    "validation": "validation classes",
+}
+_SPELT = {"nmi": "NMI", "nmi+": "NMI+", "f1": "F1", "map@r": "MAP@R", "map": "mAP"}
+
+
+def metric_label(metric: str) -> str:
+    """A metric as the papers write it: `recall@1` -> `R@1`, `nmi+` -> `NMI+`."""
+    stem, at, k = metric.partition("@")
+    if at and stem in ("recall", "precision"):
+        return f"{stem[0].upper()}@{k}"
+    return _SPELT.get(metric, metric)
+
+
+def metric_of(key: str) -> str:
+    """`test/fine/recall@1` -> `recall@1`."""
+    return key.split("/", 2)[2]
+
+
+def score_label(key: str) -> str:
+    """`test/fine/recall@1` -> `R@1, test classes, fine labels`."""
+    return f"{metric_label(metric_of(key))}, {_group(key)}"
+
+
+def group_label(key: str) -> str:
+    """`test/fine/recall@1` -> `Test classes, fine labels`."""
+    text = _group(key)
+    return text[:1].upper() + text[1:]
+
+
+def readable(name: str) -> str:
+    """A part's name without underscores: `semihard_random` -> `semihard random`."""
+    return name.replace("_", " ").replace("all-pairs", "all pairs")
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 trial`, `1,200 trials`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _group(key: str) -> str:
+    part, level, _ = key.split("/", 2)
+    return f"{SETS.get(part, part)}, {level} labels"

@@ -1,0 +1,119 @@
+"""Saves the figures and CSV files of a page's blocks below the site's root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from dml.report.figures.saving import save
+from dml.report.page.blocks import (
+    Block,
+    Command,
+    Download,
+    Drawing,
+    Facts,
+    FailedTrial,
+    Findings,
+    Folded,
+    Paragraph,
+)
+from dml.report.page.cells import TableCell, rows
+from dml.report.page.tables import Column, Table
+
+
+@dataclass(frozen=True)
+class SavedDrawing:
+    """A drawing's files, as paths from the site's root."""
+
+    kind: ClassVar[str] = "image"
+    light: str
+    dark: str
+    png: str  # "": none
+    width: int  # points
+    height: int
+    alt: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class SavedTable:
+    """A table's body, and its CSV file as a path from the site's root."""
+
+    kind: ClassVar[str] = "table"
+    name: str
+    title: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: list[list[TableCell]]
+    href: str
+
+
+@dataclass(frozen=True)
+class SavedDownload:
+    """A link to a CSV file."""
+
+    kind: ClassVar[str] = "download"
+    href: str
+    link: str
+    text: str
+
+
+@dataclass(frozen=True)
+class SavedFold:
+    """Saved blocks that are hidden until the reader unfolds them."""
+
+    kind: ClassVar[str] = "folded"
+    title: str
+    blocks: list[SavedBlock]
+
+
+SavedBlock = (
+    Paragraph | Findings | Facts | Command | FailedTrial | SavedDrawing | SavedTable | SavedDownload | SavedFold
+)
+
+
+class Assets:
+    """Saves the blocks of one page."""
+
+    def __init__(self, root: Path, page: str) -> None:
+        self._root, self._page = root, page
+
+    def save(self, blocks: Iterable[Block | None]) -> list[SavedBlock]:
+        """Write each block's files. None, and blocks with nothing to show, are left out."""
+        return [saved for block in blocks if (saved := self._save(block)) is not None]
+
+    def _save(self, block: Block | None) -> SavedBlock | None:
+        match block:
+            case Drawing():
+                return self._drawing(block)
+            case Table():
+                href = self._csv(block.name, block.csv())
+                return SavedTable(block.name, block.title, block.caption, block.columns, rows(block), href)
+            case Download():
+                text = block.frame.to_csv(index=False, lineterminator="\n")
+                return SavedDownload(self._csv(block.name, text), block.link, block.text)
+            case Folded():
+                inside = self.save(block.blocks)
+                return SavedFold(block.title, inside) if inside else None
+            case Findings() | Facts():
+                return block if block.items else None
+        return block
+
+    def _drawing(self, drawing: Drawing) -> SavedDrawing | None:
+        if drawing.figure is None:
+            return None
+        path = f"figures/{self._page}-{drawing.name}"
+        width, height = save(drawing.figure, self._root / path, drawing.png)
+        png = f"{path}.png" if drawing.png else ""
+        return SavedDrawing(
+            f"{path}.svg", f"{path}-dark.svg", png, round(width), round(height), drawing.alt, drawing.caption
+        )
+
+    def _csv(self, name: str, text: str) -> str:
+        href = f"data/{self._page}/{name}.csv"
+        path = self._root / href
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return href

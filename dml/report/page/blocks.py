@@ -1,0 +1,105 @@
+"""The blocks that a section yields. `templates/blocks.html` has one macro for each `kind`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dml.report.page.tables import Table
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Running text."""
+
+    kind: ClassVar[str] = "paragraph"
+    text: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure in the light style, with what it shows in words."""
+
+    kind: ClassVar[str] = "image"
+    name: str  # of its files, unique within the study
+    figure: Figure | None  # None: there is nothing to draw, and the block is left out
+    alt: str
+    caption: str
+    png: bool = False  # also save a PNG
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One result in large type."""
+
+    where: str
+    score: str
+    who: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Results in large type, side by side."""
+
+    kind: ClassVar[str] = "findings"
+    items: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Labels and values, one pair a line."""
+
+    kind: ClassVar[str] = "facts"
+    items: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line, with a sentence above it."""
+
+    kind: ClassVar[str] = "command"
+    text: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Download:
+    """A frame that is not shown, as a link to its CSV file."""
+
+    kind: ClassVar[str] = "download"
+    name: str
+    frame: pd.DataFrame
+    link: str
+    text: str
+
+
+@dataclass(frozen=True)
+class FailedTrial:
+    """One failed trial, with its traceback folded."""
+
+    kind: ClassVar[str] = "failed_trial"
+    cell: str
+    what: str
+    headline: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Blocks that are hidden until the reader unfolds them. Left out if it has no block."""
+
+    kind: ClassVar[str] = "folded"
+    title: str
+    blocks: tuple[Block | None, ...]
+
+
+Block = Paragraph | Drawing | Table | Findings | Facts | Command | Download | FailedTrial | Folded
+
+
+def folded(table: Table | None) -> Folded | None:
+    """A table, folded under its own title."""
+    return None if table is None else Folded(table.title, (table,))

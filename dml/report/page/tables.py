@@ -1,0 +1,61 @@
+"""A table: one frame, which is also the CSV file, and the columns of it that a page shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import pandas as pd
+
+from dml.report.page.numbers import NOTHING
+
+Kind = Literal[
+    "text",  # wraps
+    "name",
+    "status",
+    "rate",  # a share of 1, written as a percentage
+    "percent",
+    "difference",  # in points, with its sign
+    "p",
+    "count",
+    "seconds",
+    "number",
+    "score",  # mean, std, low, high and n, from the columns `<key> mean` and so on
+    "difference_interval",  # from the columns `<key>`, `<key> low` and `<key> high`, as the two below
+    "number_interval",
+    "rate_interval",
+    "break",  # a rate, or `above <reach>` if it is infinite
+    "share",  # `<key> of <others>`
+]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a page's table."""
+
+    key: str  # of the frame's column, or the prefix of several (see `Kind`)
+    label: str
+    kind: Kind = "text"
+    note: str = ""  # explains the heading, as its tooltip
+    missing: str = NOTHING  # what is written if there is no value
+
+    @property
+    def numeric(self) -> bool:
+        """Aligned right, with digits of one width."""
+        return self.kind not in ("text", "name", "status")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A frame, and the columns that are shown, in order. The CSV file has the whole frame."""
+
+    kind: ClassVar[str] = "table"
+    name: str  # of the CSV file, and of the table in links
+    title: str
+    caption: str
+    columns: tuple[Column, ...]
+    frame: pd.DataFrame
+
+    def csv(self) -> str:
+        """The frame as CSV, with `.` for decimals; a missing value is an empty field."""
+        return self.frame.to_csv(index=False, float_format="%.6g", lineterminator="\n")

@@ -1,0 +1,44 @@
+'''The sections of the report's pages: one file, one class, with its figure, its table and its captions together.
+
+To add a section, write a file here and add its name to a list in `dml/report/contents.py`. The file's name in CamelCase
+is the class; `protocols.py` says what a class provides. A complete section, `seed_spread.py`:
+
+    """Which methods depend most on the seed."""
+
+    from __future__ import annotations
+
+    from collections.abc import Iterator
+
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from dml.report.page.blocks import Block, Drawing
+    from dml.report.page.tables import Column, Table
+    from dml.report.results import Results
+
+
+    class SeedSpread:
+        """The range of each method's scores over seeds."""
+
+        anchor, title = "seed-spread", "Spread over seeds"
+
+        def applies(self, results: Results) -> bool:
+            """At least two seeds."""
+            return len(results.study.seeds) > 1 and not results.confirmed.empty
+
+        def content(self, results: Results) -> Iterator[Block | None]:
+            """A histogram and a table."""
+            rows = []
+            for name, cell in results.cells.items():
+                scores = results.values(name, results.objective(cell.dataset))  # percent, indexed by seed
+                rows.append({"method": results.methods[name].label, "range": scores.max() - scores.min()})
+            frame = pd.DataFrame(rows)
+            figure = Figure(figsize=(5, 2.5), layout="constrained")
+            figure.subplots().hist(frame["range"].dropna())
+            yield Drawing("seed-spread", figure, "Histogram of ranges.", "Highest minus lowest score, in points.")
+            columns = (Column("method", "Method", "name"), Column("range", "Range", "difference"))
+            yield Table("seed-spread", "Ranges", "Highest minus lowest score over seeds, in points.", columns, frame)
+
+A block that is None, or a drawing without a figure, is left out. A file whose name begins with an
+underscore is a helper.
+'''

@@ -1,0 +1,71 @@
+"""Columns that several tables share: which cell a row is about, and paired comparisons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from dml.report.labels import readable
+from dml.report.page.tables import Column
+from dml.report.results import Results
+
+P_NOTE = "two-sided p of the paired t-test over seeds, after Holm's correction"
+LABELS = {"dataset": "Dataset", "noise": "Noise", "loss": "Loss", "positives": "Positives", "negatives": "Negatives"}
+
+
+def identity(results: Results, name: str) -> dict[str, Any]:
+    """A cell's values in the columns of `identity_columns`."""
+    cell, method = results.cells[name], results.methods[name]
+    return {
+        "dataset": cell.dataset,
+        "noise": readable(cell.noise),
+        "rate": cell.rate,
+        "loss": readable(method.loss),
+        "positives": readable(method.positives),
+        "negatives": readable(method.negatives),
+    }
+
+
+def identity_columns(results: Results, rate: bool = True) -> tuple[Column, ...]:
+    """The columns that say which cell a row is about, without those that are the same in every cell.
+
+    Parameters
+    ----------
+    rate : whether rows are about one noise rate.
+    """
+    rows = pd.DataFrame([identity(results, name) for name in results.cells])
+    columns = [Column(key, label, "name") for key, label in LABELS.items() if rows[key].nunique() > 1]
+    if rate and rows["rate"].nunique() > 1:
+        columns.insert(len(_about_data(columns)), rate_column())
+    return tuple(columns) or (Column("loss", "Loss", "name"),)
+
+
+def condition_columns(results: Results) -> tuple[Column, ...]:
+    """Only the columns for the dataset, the noise model and the noise rate."""
+    return tuple(column for column in identity_columns(results) if column.key in ("dataset", "noise", "rate"))
+
+
+def rate_column() -> Column:
+    """The noise rate."""
+    return Column("rate", "Noise rate", "rate", "the share of training labels that are wrong")
+
+
+def difference_columns() -> tuple[Column, ...]:
+    """The columns of a paired comparison."""
+    return (
+        Column("difference", "Difference", "difference", "in points"),
+        Column("low", "95% low", "difference"),
+        Column("high", "95% high", "difference"),
+        Column("holm", "p (Holm)", "p", P_NOTE),
+        Column("seeds", "Seeds", "count"),
+    )
+
+
+def interval_note(results: Results) -> str:
+    """What a score column shows, for captions."""
+    return f"mean ± standard deviation over {len(results.study.seeds)} seeds, and the 95% interval of the mean below"
+
+
+def _about_data(columns: list[Column]) -> list[Column]:
+    return [column for column in columns if column.key in ("dataset", "noise")]

@@ -1,0 +1,71 @@
+"""What was run: the study's main settings, versions, the command that repeats it, and every trial as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from dml.report.labels import counted
+from dml.report.page.blocks import Block, Command, Download, Facts
+from dml.report.page.numbers import duration
+from dml.report.results import Results
+
+
+class Provenance:
+    """Settings, versions and raw data."""
+
+    anchor, title = "provenance", "What was run"
+
+    def applies(self, results: Results) -> bool:
+        """Always."""
+        return True
+
+    def content(self, results: Results) -> Iterator[Block | None]:
+        """Facts, a command and a download."""
+        yield Facts((*_of_study(results), *_of_summary(results)))
+        yield Command("To repeat it in a clone of the repository:", f"make repro STUDY={results.study.name}")
+        if not results.trials.empty:
+            frame = results.trials.drop(columns=["host"], errors="ignore")
+            text = ": settings, scores, curves, diagnostics and errors."
+            yield Download("trials", frame, "Every trial as CSV", text)
+
+
+def _of_study(results: Results) -> list[tuple[str, str]]:
+    study, training, batch = results.study, results.study.training, results.study.training.batch
+    evaluated = [f"{d.label}: {' and '.join(d.evaluate_on)} labels" for d in study.datasets]
+    size = f"{batch.classes} classes \N{MULTIPLICATION SIGN} {batch.per_class} images, {training.steps:,} steps"
+    return [
+        ("Trained on", ", ".join(f"{d.label}: {d.train_on} labels" for d in study.datasets)),
+        ("Evaluated on", ", ".join(evaluated)),
+        ("Network", f"{training.backbone}, {training.embedding_size} dimensions"),
+        ("Batches", size),
+        ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
+        ("Seeds", ", ".join(map(str, study.seeds))),
+    ]
+
+
+def _of_summary(results: Results) -> list[tuple[str, str]]:
+    """When the trials ran, and what `summary.json` recorded."""
+    summary, found = results.summary, []
+    started = sorted(_minute(value) for value in results.trials["started"].dropna() if value)
+    if started:
+        found.append(("Trials started", " to ".join(dict.fromkeys((started[0], started[-1])))))
+    if isinstance(summary.get("seconds"), int | float):
+        reused = summary.get("already_done", 0)
+        note = f", {counted(reused, 'trial')} reused from earlier sweeps" if reused else ""
+        found.append(("Last sweep", duration(summary["seconds"]) + note))
+    if summary.get("git_commit"):
+        found.append(("Git commit", str(summary["git_commit"])))
+    if isinstance(summary.get("versions"), Mapping):
+        found.append(("Versions", ", ".join(f"{name} {number}" for name, number in summary["versions"].items())))
+    return found
+
+
+def _minute(value: Any) -> str:
+    """`2026-01-01T12:34:56+00:00` -> `2026-01-01 12:34 UTC`."""
+    try:
+        return f"{pd.Timestamp(value).tz_convert('UTC'):%Y-%m-%d %H:%M} UTC"
+    except (TypeError, ValueError):
+        return str(value)

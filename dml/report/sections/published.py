@@ -1,0 +1,80 @@
+"""Published numbers beside reproduced ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from dml.report.analysis.published import matching
+from dml.report.analysis.summaries import summary_of
+from dml.report.labels import metric_label
+from dml.report.page.blocks import Block, Paragraph
+from dml.report.page.tables import Column, Table
+from dml.report.published import PAPERS, lookup
+from dml.report.results import Results
+from dml.report.sections._rows import interval_note
+
+REPRODUCED = "reproduced"
+
+
+class Published:
+    """Each published number beside what the study's cells reproduce."""
+
+    anchor, title = "published", "Published and reproduced"
+
+    def applies(self, results: Results) -> bool:
+        """The study names published rows."""
+        return bool(results.study.published)
+
+    def content(self, results: Results) -> Iterator[Block | None]:
+        """The papers, and a table."""
+        papers = dict.fromkeys(spec.paper for spec in results.study.published)
+        yield Paragraph("; ".join(PAPERS.get(paper, paper) for paper in papers) + ".")
+        yield published_beside(results)
+
+
+def published_beside(results: Results) -> Table:
+    """One row per published number and matching cell.
+
+    Raises
+    ------
+    ValueError : the study names a row that is not in `published.csv`.
+    """
+    rows = []
+    for spec in results.study.published:
+        cells = matching(results, spec)
+        for metric, value in lookup(spec).items():
+            ours = next((m for m in results.study.evaluation.metrics if metric_label(m) == metric), None)
+            for name in cells or [""]:
+                key = f"{spec.set}/{spec.level}/{ours}"
+                values = results.values(name, key) if name and ours else pd.Series(dtype=float)
+                row: dict[str, Any] = {"source": f"{spec.paper}, table {spec.table}", "labels": spec.labels}
+                row |= {"method": spec.method, "metric": metric, "published": value}
+                row |= summary_of(values, "reproduced")
+                row["difference"] = row["reproduced mean"] - value
+                row["state"] = _state(cells, ours, values)
+                rows.append(row | {"cell": name})
+    frame = pd.DataFrame(rows)
+    columns = [
+        Column("source", "Source"),
+        Column("labels", "Labels"),
+        Column("method", "Method", "name"),
+        Column("metric", "Metric", "name"),
+        Column("published", "Published", "percent"),
+        Column("reproduced", "Reproduced", "score"),
+        Column("difference", "Difference", "difference", "reproduced minus published, in points"),
+    ]
+    if (frame["state"] != REPRODUCED).any():
+        columns.append(Column("state", "State", "status"))
+    caption = f"In percent. Reproduced: {interval_note(results)}. Difference: reproduced minus published, in points."
+    return Table("published", "Published and reproduced", caption, tuple(columns), frame)
+
+
+def _state(cells: list[str], ours: str | None, values: pd.Series) -> str:
+    if not cells:
+        return "no such cell in this study"
+    if ours is None:
+        return "metric not evaluated"
+    return REPRODUCED if len(values) else "no seed finished"

@@ -1,0 +1,97 @@
+"""The settings that each search chose, and the searches themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dml.report.figures.grid import cell_grid
+from dml.report.figures.methods import dash, look
+from dml.report.labels import metric_label, readable, score_label
+from dml.report.page.blocks import Block, Drawing
+from dml.report.page.tables import Column, Table
+from dml.report.results import Results, parsed
+from dml.report.sections._rows import identity, identity_columns
+from dml.types import Cell
+
+
+class Settings:
+    """What the searches chose, and how their scores improved."""
+
+    anchor, title = "settings", "Settings and searches"
+
+    def applies(self, results: Results) -> bool:
+        """At least one trial."""
+        return not results.trials.empty
+
+    def content(self, results: Results) -> Iterator[Block | None]:
+        """A figure for each dataset and noise model, and a table."""
+        metric = metric_label(results.study.search.objective)
+        for dataset, noise in results.conditions:
+            caption = (
+                f"Validation {metric} of each tuning trial (points) and the best so far (lines)"
+                f"{results.where(dataset, noise)}."
+            )
+            alt = "Validation score of each tuning trial, and the best so far."
+            yield Drawing(f"search-{dataset}-{noise}", _searches(results, dataset, noise), alt, caption)
+        yield best_settings(results)
+
+
+def best_settings(results: Results) -> Table | None:
+    """One row per cell: the chosen settings, their validation score and the number of trials."""
+    rows, keys = [], []
+    for name, cell in results.cells.items():
+        tried = results.tuned[results.tuned["cell"] == name]
+        done = tried[(tried["status"] == "finished") & tried["objective"].notna()]
+        confirmed = results.confirmed[results.confirmed["cell"] == name]
+        source = done.sort_values(["objective", "number"], ascending=[False, True]) if len(done) else confirmed
+        settings = (parsed(source.iloc[0]["settings"]) or {}) if len(source) else {}
+        searched = {key: value for key, value in settings.items() if _is_searched(results, cell, key)}
+        keys += [key for key in searched if key not in keys]
+        row: dict[str, Any] = identity(results, name)
+        row["validation"] = 100 * float(done["objective"].max()) if len(done) else np.nan
+        row["default"] = 100 * float(done.iloc[0]["objective"]) if len(done) else np.nan
+        row |= {"trials": len(done), "tried": len(tried)}
+        rows.append(row | searched | {"cell": name})
+    if not keys and not len(results.tuned):
+        return None
+    columns = (
+        *identity_columns(results),
+        *(Column(key, readable(key.split(".", 1)[-1]), "number", key) for key in keys),
+        Column("validation", "Validation", "percent", "the objective on validation classes, best trial"),
+        Column("trials", "Trials", "count", "finished tuning trials"),
+    )
+    objective = metric_label(results.study.search.objective)
+    caption = f"Chosen by {objective} on validation classes, never on test classes. Validation scores in percent."
+    return Table("settings", "Best settings of each cell", caption, columns, pd.DataFrame(rows))
+
+
+def _searches(results: Results, dataset: str, noise: str) -> Figure | None:
+    """Scores by trial; None if no cell has two trials."""
+    rows = results.tuned[results.tuned["objective"].notna()]
+    trials = {name: rows[rows["cell"] == name] for name in results.cells_of(dataset, noise)}
+    trials = {name: found for name, found in trials.items() if len(found)}
+    if not trials or max(map(len, trials.values())) < 2:
+        return None
+    label = score_label(results.objective(dataset, "validation"))
+    figure, panels = cell_grid(results, list(trials), below="trial", left=label)
+    for name, found in trials.items():
+        method = results.methods[name]
+        colour, marker = look(results, method)
+        number, score = found["number"] + 1, 100 * found["objective"]
+        panels[name].plot(number, score, marker, color=colour, alpha=0.35, markersize=3)
+        panels[name].plot(number, score.cummax(), dash(results, method), color=colour, linewidth=1.3)
+    return figure
+
+
+def _is_searched(results: Results, cell: Cell, key: str) -> bool:
+    """Whether a key such as `loss.margin` was searched in this cell, not fixed by the study."""
+    kind, _, name = key.partition(".")
+    if kind == "miner":
+        return name in results.study.miner.search or (cell.miner is not None and name in cell.miner.search)
+    spaces = {"loss": cell.loss.search, "training": results.study.training.search}
+    return name in spaces.get(kind, {})

@@ -1,0 +1,141 @@
+"""The winner at each noise rate, its lead, and which methods are significantly worse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from dml.report.analysis.paired import versus_winner
+from dml.report.figures.against_noise import against_noise
+from dml.report.figures.intervals import intervals
+from dml.report.figures.matrix import matrix
+from dml.report.labels import SETS, metric_label, metric_of, readable, score_label
+from dml.report.page.blocks import Block, Drawing, Finding, Findings, folded
+from dml.report.page.numbers import NOTHING, interval, percent, rate
+from dml.report.page.tables import Column, Table
+from dml.report.results import Results, noise_axis
+from dml.report.sections._rows import P_NOTE, condition_columns, difference_columns
+
+LEVEL = 0.05
+MANY = 40  # methods; more are drawn as a matrix of squares instead of panels or rows
+CARDS = 6  # findings, at most
+
+
+class Winners:
+    """Which method wins."""
+
+    anchor, title = "winners", "Which method wins"
+
+    def applies(self, results: Results) -> bool:
+        """At least one confirmed trial."""
+        return not results.confirmed.empty
+
+    def content(self, results: Results) -> Iterator[Block | None]:
+        """Findings, a figure of the objective for each dataset and noise model, and the winners."""
+        yield from self.card(results)
+        for dataset, noise in results.conditions:
+            yield _drawing(results, dataset, noise)
+        yield winners(results)
+        yield folded(every_pair(results))
+
+    def card(self, results: Results) -> Iterator[Block | None]:
+        """The winner of each dataset and noise rate in one sentence, unless there are too many."""
+        table = winners(results)
+        if table is not None and len(table.frame) <= CARDS:
+            yield Findings(tuple(_finding(results, row) for row in table.frame.to_dict("records")))
+
+
+def winners(results: Results) -> Table | None:
+    """One row per dataset, noise model and rate: the winner, its lead, and how many are significantly worse."""
+    compared = versus_winner(results)
+    if compared.empty:
+        return None
+    rows = []
+    for (dataset, noise, noise_rate), group in compared.groupby(["dataset", "noise", "rate"], sort=False):
+        best, others = group.iloc[0], group[group["other"] != ""]
+        row = {"dataset": dataset, "noise": readable(noise), "rate": noise_rate}
+        row |= {"winner": results.methods[best["winner"]].label}
+        row |= {f"score {part}": best[f"winner {part}"] for part in ("mean", "std", "low", "high", "n")}
+        row["runner-up"] = results.methods[best["other"]].label if len(others) else NOTHING
+        row |= {"lead": best["difference"], "lead low": best["low"], "lead high": best["high"], "holm": best["holm"]}
+        row["worse"] = int((others["holm"] < LEVEL).sum())
+        rows.append(row | {"others": len(others), "cell": best["winner"]})
+    columns = (
+        *condition_columns(results),
+        Column("winner", "Winner"),
+        Column("score", metric_label(results.study.search.objective), "score"),
+        Column("runner-up", "Runner-up"),
+        Column("lead", "Lead", "difference_interval", "winner minus runner-up, in points, with its 95% interval"),
+        Column("holm", "p (Holm)", "p", P_NOTE),
+        Column("worse", "Significantly worse", "share", f"methods whose corrected p is below {LEVEL}"),
+    )
+    key = score_label(results.objective(next(iter(results.cells.values())).dataset))
+    caption = (
+        f"{key}, in percent. A method is a loss with its positives + its negatives. Lead: winner minus runner-up in "
+        "points, paired over seeds, with its 95% interval. p: of that lead. Significantly worse: methods that differ "
+        f"from the winner with p < {LEVEL} (paired t-test over seeds, Holm's correction over all methods at that noise "
+        "rate). The winner is chosen by the same scores, so its lead is slightly optimistic."
+    )
+    return Table("winners", "Winners", caption, columns, pd.DataFrame(rows))
+
+
+def every_pair(results: Results) -> Table | None:
+    """Every comparison behind the table of winners."""
+    compared = versus_winner(results)
+    compared = compared[compared["other"] != ""] if len(compared) else compared
+    if compared.empty:
+        return None
+    frame = compared[["dataset", "noise", "rate", "winner", "other", "difference", "low", "high", "p", "holm", "seeds"]]
+    frame = frame.assign(
+        noise=compared["noise"].map(readable),
+        winner=[results.methods[name].label for name in compared["winner"]],
+        other=[results.methods[name].label for name in compared["other"]],
+    )
+    columns = (
+        *condition_columns(results),
+        Column("winner", "Winner"),
+        Column("other", "Compared with"),
+        *difference_columns(),
+    )
+    caption = "Winner minus the other method, in points of the objective, paired over the seeds that both finished."
+    return Table("comparisons", "Every method against the winner", caption, columns, frame)
+
+
+def _finding(results: Results, row: dict) -> Finding:
+    key = results.objective(row["dataset"])
+    where = f"{metric_label(metric_of(key))}, {rate(row['rate'])} label noise"
+    where += results.where(row["dataset"], results.cells[row["cell"]].noise) + f", {SETS[key.split('/')[0]]}"
+    lead = interval(*(percent(row[part], signed=True) for part in ("lead", "lead low", "lead high")))
+    text = f"{lead} over {row['runner-up']}."
+    if row["others"] > 1:
+        text += f" {row['worse']} of {row['others']} others are significantly worse."
+    if not row["others"]:
+        text = "The only method with results."
+    return Finding(where, f"{percent(row['score mean'])} %", row["winner"], text)
+
+
+def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
+    """The objective of all methods, in the form that suits their number and the number of noise rates."""
+    key, rates, where = results.objective(dataset), results.rates(dataset, noise), results.where(dataset, noise)
+    name, label = f"scores-{dataset}-{noise}", score_label(key)
+    if len({results.methods[cell] for cell in results.cells_of(dataset, noise)}) > MANY:
+        caption = (
+            f"{label} with {rate(max(rates))} label noise{where}. A square is a method: the darker, the higher its "
+            "mean over seeds. The frame marks the highest, a cross a method without a finished seed."
+        )
+        alt = f"{label} of each loss with each choice of tuples, as squares{where}."
+        return Drawing(name, matrix(results, dataset, noise, max(rates), key), alt, caption, png=True)
+    if len(rates) > 1:
+        caption = (
+            f"{label}, against the {noise_axis(noise)}{where}. Mean over seeds with its 95% confidence "
+            "band; grey: the lines of the other panels. Colours: the choice of positives. Panels: the loss and the "
+            "choice of negatives."
+        )
+        alt = f"{label} against the label-noise rate, for each loss and choice of tuples{where}."
+        return Drawing(name, against_noise(results, dataset, noise, key), alt, caption, png=True)
+    keys = [k for k in results.score_keys if not k.startswith("validation/")]
+    caption = f"Mean over seeds with its 95% confidence interval{where}; ticks: single seeds"
+    caption += "; open diamonds: published values." if results.study.published else "."
+    alt = f"Scores of each method with their confidence intervals{where}."
+    return Drawing(name, intervals(results, dataset, noise, min(rates), keys), alt, caption, png=True)

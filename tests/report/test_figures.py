@@ -1,0 +1,107 @@
+"""The figures: unique labels at the ticks, colours, and files in a light and a dark version."""
+
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from dml import discovery
+from dml.report import contents
+from dml.report.assembly import PACKAGE
+from dml.report.figures import style
+from dml.report.figures.axes import PercentTicks
+from dml.report.figures.methods import look
+from dml.report.figures.saving import save
+from dml.report.page.blocks import Drawing, Folded
+
+STARTS = (-5.0, 0.0, 0.1, 1.0, 17.3, 50.0, 99.0, 99.95)
+SPANS = (0.013, 0.04, 0.1, 0.35, 1.0, 2.0, 3.0, 7.0, 12.0, 30.0, 100.0)
+
+
+def _value(label):
+    assert label.endswith("%")
+    return float(label[:-1].replace("\N{MINUS SIGN}", "-"))
+
+
+@pytest.mark.parametrize("one", [1.0, 100.0])
+@pytest.mark.parametrize("ticks", [3, 4, 5, 9])
+def test_labels_are_unique_and_say_the_value(one, ticks):
+    for start, span in itertools.product(STARTS, SPANS):
+        values = MaxNLocator(ticks).tick_values(start * one / 100, (start + span) * one / 100)
+        labels = PercentTicks(one).format_ticks(values)
+        assert len(set(labels)) == len(values), labels
+        step = np.diff(values).min()
+        assert [_value(label) * one / 100 for label in labels] == pytest.approx(values, abs=0.02 * step)
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([0.0, 0.2, 0.4], ["0%", "20%", "40%"]),
+        ([0.015, 0.02, 0.025], ["1.5%", "2.0%", "2.5%"]),
+        ([0.0, 1 / 3], ["0%", "33%"]),
+        ([-0.1, 0.0], ["\N{MINUS SIGN}10%", "0%"]),
+        ([-1e-18, 0.1], ["0%", "10%"]),
+        ([0.3], ["30%"]),
+        ([], []),
+    ],
+)
+def test_labels_are_as_short_as_they_can_be(values, labels):
+    assert PercentTicks(1).format_ticks(values) == labels
+
+
+def _drawings(blocks):
+    for block in blocks:
+        if isinstance(block, Folded):
+            yield from _drawings(block.blocks)
+        elif isinstance(block, Drawing) and block.figure is not None:
+            yield block
+
+
+@pytest.mark.parametrize("spread", [0.004, 0.02, 0.3])
+def test_no_axis_repeats_a_label(synthetic, loaded, spread):
+    """Scores within a fraction of a percent, and noise rates below one percent."""
+
+    def alter(frame):
+        scores = [column for column in frame.columns if "/" in column] + ["objective"]
+        frame[scores] = 0.013 + spread * frame[scores]
+        return frame
+
+    study = synthetic.small(noise=synthetic.noise([0.0, 0.002, 0.004], "uniform", "subset"))
+    results = loaded(study, alter)
+    seen = 0
+    for name in contents.STUDY:
+        section = discovery.build(PACKAGE, name)
+        for drawing in _drawings(section.content(results) if section.applies(results) else ()):
+            drawing.figure.draw_without_rendering()
+            for axes in drawing.figure.axes:
+                for axis in (axes.xaxis, axes.yaxis):
+                    labels = [label.get_text() for label in axis.get_ticklabels() if label.get_text()]
+                    assert len(set(labels)) == len(labels), (drawing.name, labels)
+                    seen += len(labels) > 1
+    assert seen > 10
+
+
+def test_a_choice_has_the_same_look_in_every_figure(synthetic, loaded):
+    results = loaded(synthetic.study())
+    looks = {}
+    for method in results.methods.values():
+        looks.setdefault(method.positives, set()).add(look(results, method))
+    assert looks == {"random": {style.LOOKS[0]}, "easy": {style.LOOKS[1]}}
+    assert len({colour for colour, _ in style.LOOKS}) == len({marker for _, marker in style.LOOKS}) == len(style.LOOKS)
+
+
+def test_the_dark_version_exchanges_every_colour(tmp_path):
+    with style.applied():
+        figure = Figure(figsize=(2, 2))
+        axes = figure.subplots()
+        for colour in style.DARK:
+            axes.plot([0, 1], color=colour)
+        assert save(figure, tmp_path / "figure", png=True) == (144, 144)
+    dark = (tmp_path / "figure-dark.svg").read_text()
+    assert all(colour in (tmp_path / "figure.svg").read_text() for colour in style.DARK)
+    assert not any(colour in dark for colour in style.DARK)
+    assert all(colour in dark for colour in style.DARK.values())
+    assert (tmp_path / "figure.png").stat().st_size > 1000

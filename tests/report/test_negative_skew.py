@@ -1,0 +1,113 @@
+"""Eta from counts that are pooled over seeds, against values computed by hand."""
+
+import json
+
+import numpy as np
+import pytest
+
+from dml.report.analysis.skew import skew_of
+from dml.report.page.blocks import Folded, Table
+from dml.report.page.cells import rows
+from dml.report.sections.negative_skew import NegativeSkew, table
+from dml.theory import eta
+
+BINS = 40
+
+
+def _counts(drawn, uniform):
+    """Two histograms with these counts in their first bins."""
+    return {
+        "eta_drawn": [*drawn, *[0] * (BINS - len(drawn))],
+        "eta_uniform": [*uniform, *[0] * (BINS - len(uniform))],
+    }
+
+
+@pytest.fixture
+def logged(synthetic, loaded):
+    """(diagnostics of the three seeds) -> results in which each cell logged them."""
+
+    def make(*diagnostics, **changes):
+        def alter(frame):
+            confirmed = frame["phase"] == "confirm"
+            frame.loc[confirmed, "diagnostics"] = [json.dumps(diagnostics[s]) for s in frame.loc[confirmed, "seed"]]
+            return frame
+
+        return loaded(synthetic.small(**changes), alter)
+
+    return make
+
+
+def _cells(made):
+    """The texts of the first row, by column."""
+    return dict(zip([c.key for c in made.columns], [cell.text for cell in rows(made)[0]], strict=True))
+
+
+def test_counts_are_pooled_over_seeds_and_not_the_maximum_of_maxima(logged):
+    seeds = [([60, 40], [500, 500]), ([40, 60], [500, 500]), ([50, 50], [500, 500])]
+    results = logged(*(_counts(drawn, uniform) for drawn, uniform in seeds))
+    found = skew_of(results, next(iter(results.cells)))
+    assert found["eta"] == pytest.approx(1.0)  # each of the first two seeds has a ratio of 1.2
+    pooled = eta.estimate(np.array([150, 150]), np.array([1500, 1500]))
+    assert (found["eta low"], found["eta high"]) == pytest.approx((pooled.low, pooled.high))
+    assert found["eta low"] < 1 < found["eta high"]
+
+
+def test_the_bound_has_the_interval_of_eta(logged):
+    results = logged(*[_counts([400, 200, 200], [1000, 1000, 2000])] * 3)
+    found = skew_of(results, next(iter(results.cells)))
+    assert found["eta"] == pytest.approx(2.0)
+    assert found["bound"] == pytest.approx(1 - np.sqrt(1 - 1 / 2))
+    assert found["bound low"] == pytest.approx(1 - np.sqrt(1 - 1 / found["eta high"]))
+    assert found["bound high"] == pytest.approx(1 - np.sqrt(1 - 1 / found["eta low"]))
+
+
+def test_it_is_written_with_its_interval(logged):
+    made = table(logged(*[_counts([400, 200, 200], [1000, 1000, 2000])] * 3))
+    found = skew_of(logged(*[_counts([400, 200, 200], [1000, 1000, 2000])] * 3), made.frame["cell"][0])
+    texts = _cells(made)
+    assert texts["eta"] == f"2.00 [{found['eta low']:.2f}, {found['eta high']:.2f}]"
+    assert texts["bound"] == f"29% [{found['bound low']:.0%}, {found['bound high']:.0%}]"
+
+
+def test_an_eta_below_one_gives_no_error(logged):
+    """A bin with too few pairs does not count, so all the ratios that count can be below 1."""
+    results = logged(*[_counts([90, 10], [1000, 1])] * 3)
+    found = skew_of(results, next(iter(results.cells)))
+    assert found["eta"] < 1
+    assert (found["bound"], found["bound high"]) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "diagnostics",
+    [{"eta": 1.4, "loss": 0.1}, {}, _counts([], []), _counts([3, 2], [40, 60])],
+    ids=["a number as older trials have", "nothing", "no pairs", "too few pairs"],
+)
+def test_what_was_not_measured_says_so(logged, diagnostics):
+    made = table(logged(*[diagnostics] * 3))
+    assert _cells(made)["eta"] == "not measured"
+    assert "bound" not in _cells(made)
+
+
+def test_seeds_without_counts_are_left_out(logged):
+    counts = _counts([400, 200, 200], [1000, 1000, 2000])
+    results = logged(counts, {"eta": 7.0}, counts)
+    assert skew_of(results, next(iter(results.cells)))["eta"] == pytest.approx(2.0)
+
+
+def test_only_losses_with_a_bound_have_one(logged):
+    results = logged(*[_counts([400, 200, 200], [1000, 1000, 2000])] * 3, losses=["triplet", "margin"])
+    frame = table(results).frame.set_index("loss")
+    assert frame.loc["margin", "bound"].isna().all()
+    assert frame.loc["triplet", "bound"].notna().all()
+    assert frame["eta"].notna().all()
+
+
+def test_the_section_needs_trials_that_choose_negatives(logged, synthetic):
+    results = logged({}, {}, {})
+    assert NegativeSkew().applies(results)
+    assert any(isinstance(block, Folded) for block in NegativeSkew().content(results))
+    measured = logged(*[_counts([400, 200, 200], [1000, 1000, 2000])] * 3)
+    assert any(isinstance(block, Table) for block in NegativeSkew().content(measured))
+    results.trials.drop(results.trials.index, inplace=True)
+    del results.__dict__["confirmed"]
+    assert not NegativeSkew().applies(results)
