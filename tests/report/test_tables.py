@@ -16,7 +16,7 @@ from dml.report.sections import robustness
 from dml.report.sections.all_results import main_results
 from dml.report.sections.published import published_beside
 from dml.report.sections.settings import best_settings
-from dml.report.sections.training import diagnostics
+from dml.report.sections.training_log import diagnostics
 from dml.report.sections.winners import winners
 
 

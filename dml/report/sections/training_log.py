@@ -17,7 +17,7 @@ from dml.report.results import Results, parsed
 from dml.report.sections._rows import LABELS, identity, identity_columns
 
 
-class Training:
+class TrainingLog:
     """Learning curves and diagnostics."""
 
     anchor, title = "training", "Training"
