@@ -30,7 +30,8 @@ def test_a_trial_counts_the_distances_of_its_negatives(make_spec, data_root, tmp
     batch = BatchSpec(classes=2, per_class=32)
     spec = make_spec(negatives="random", steps=10, batch=batch, evaluation={"every": 10})
     counts = finish(Training(spec, data_root, tmp_path)).result().counts
-    assert {name: len(bins) for name, bins in counts.items()} == {"eta_drawn": 40, "eta_uniform": 40}
+    assert set(counts) == {"eta_drawn", "eta_uniform"}
+    assert len(counts["eta_drawn"]) == len(counts["eta_uniform"]) > 1
     assert sum(counts["eta_drawn"]) == pytest.approx(sum(counts["eta_uniform"]), abs=0.1) == 2 * batch.size
 
 
@@ -65,10 +66,12 @@ def test_missing_stages_are_named(make_spec, data_root, tmp_path):
 
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_half_precision_trains_to_nearly_the_same(make_spec, data_root, tmp_path, finish, channels_last):
-    full = finish(Training(make_spec(), data_root, tmp_path / "full")).result().scores
-    spec = make_spec(precision="bfloat16", channels_last=channels_last)
-    scores = finish(Training(spec, data_root, tmp_path / "half")).result().scores
-    assert scores == pytest.approx(full, abs=0.06)
+    evaluation = {"metrics": ("recall@1", "map@r")}
+    full = finish(Training(make_spec(evaluation=evaluation), data_root, tmp_path / "full")).result()
+    spec = make_spec(evaluation=evaluation, precision="bfloat16", channels_last=channels_last)
+    half = finish(Training(spec, data_root, tmp_path / "half")).result()
+    assert half.scores == pytest.approx(full.scores, abs=0.03)
+    assert half.diagnostics["loss"] == pytest.approx(full.diagnostics["loss"], rel=0.02)
 
 
 @pytest.mark.gpu
