@@ -65,11 +65,13 @@ def theory_page(root: Path) -> Page:
 
 def _first_as_key(blocks: Iterable[Block | None]) -> Iterator[Block | None]:
     """The blocks; the first drawing with a figure is called `key` and is saved as a PNG too."""
-    done = False
+    found = False
     for block in blocks:
-        is_first = not done and isinstance(block, Drawing) and block.figure is not None
-        done = done or is_first
-        yield replace(block, name="key", png=True) if is_first else block  # type: ignore[type-var]
+        if not found and isinstance(block, Drawing) and block.figure is not None:
+            found = True
+            yield replace(block, name="key", png=True)
+        else:
+            yield block
 
 
 def _facts(results: Results) -> list[tuple[str, str, str]]:

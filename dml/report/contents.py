@@ -12,7 +12,7 @@ STUDY = (
     "robustness",
     "negative_skew",
     "settings",
-    "training",
+    "training_log",
     "provenance",
     "failures",
 )

@@ -45,9 +45,11 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
     found: dict[str, int | str] = {"torch": torch.__version__.split("+")[0], "training": Training.version}
     for package, name in _parts(spec):
         found[_label(package, name)] = discovery.version_of(package, name)
+    if spec.miner is not None and not spec.miner.name:
+        found["miners.mine"] = miners.PolicyMiner.version
     for package in models.find(spec.training.backbone).packages:
         found[package] = discovery.package_version(package)
-    if any(isinstance(evaluation.build_metric(name), ClusteringMetric) for name in spec.evaluation.metrics):
+    if any(map(_is_of_clusters, spec.evaluation.metrics)):
         found["k-means"] = "faiss" if _has_faiss() else "torch"
     return dict(sorted(found.items()))
 
@@ -90,7 +92,6 @@ def _parts(spec: TrialSpec) -> Iterator[tuple[str, str]]:
     if spec.miner is not None and spec.miner.name:
         ahead.append(("dml.miners", spec.miner.name, spec.miner.settings))
     elif spec.miner is not None:
-        yield "dml.miners", "mine"
         ahead.append(("dml.miners.positives", spec.miner.positives, spec.miner.settings))
         ahead.append(("dml.miners.negatives", spec.miner.negatives, spec.miner.settings))
     while ahead:
@@ -138,6 +139,12 @@ def _of_part(package: str, name: str, settings: Mapping[str, Any]) -> dict[str, 
 def _changed(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that differ from their defaults."""
     return {k: v for k, v in settings.items() if k not in defaults or _plain(v) != _plain(defaults[k])}
+
+
+@cache
+def _is_of_clusters(metric: str) -> bool:
+    name, settings = evaluation.metric_part(metric)
+    return isinstance(discovery.build("dml.evaluation.metrics", name, **settings), ClusteringMetric)
 
 
 @cache

@@ -28,6 +28,14 @@ from dml.config import (
 )
 from dml.types import Cell, LogUniform, Part, Uniform
 
+DIAGNOSTICS = {
+    "loss": 0.1234567,
+    "active_share": 0.4,
+    "tuples": 64.0,
+    "dropped_anchors": 0.0,
+    "cut_positives": 0.0,
+    "images_per_second": 12345.6,
+}
 SEARCH = {"margin": Uniform(0.05, 0.5)}
 
 
@@ -207,7 +215,7 @@ def _row(of: Study, cell: Cell, phase: str, number: int, seed: int, settings: di
         "objective": None,
         "seconds": 1.5 + number,
         "curve": "[]",
-        "diagnostics": json.dumps({"active_share": 0.4, "dropped_anchors": 0.0, "images_per_second": 12345.6}),
+        "diagnostics": json.dumps(DIAGNOSTICS),
         "started": f"2026-01-01T00:00:{number:02d}+00:00",
         "host": "synthetic",
     }

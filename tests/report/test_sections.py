@@ -1,6 +1,10 @@
 """Every section, and the lists that say what is on a page."""
 
 import pkgutil
+import sys
+import textwrap
+import typing
+from types import ModuleType
 
 import pytest
 
@@ -8,6 +12,7 @@ from dml import discovery
 from dml.report import contents, sections
 from dml.report.assembly import PACKAGE
 from dml.report.loading import load
+from dml.report.page.assets import SavedBlock
 from dml.report.page.blocks import Drawing, Folded
 from dml.report.page.html import TEMPLATES
 from dml.report.page.tables import Table
@@ -69,10 +74,6 @@ def test_names_of_files_are_unique(which, synthetic, loaded):
 
 def test_a_new_section_is_one_file_and_one_line(synthetic, built, monkeypatch):
     """The example of the package's docstring works as it is."""
-    import sys
-    import textwrap
-    from types import ModuleType
-
     source = textwrap.dedent(sections.__doc__.split("`seed_spread.py`:\n\n")[1].split("\n\nA block that is None")[0])
     module = ModuleType(f"{PACKAGE}.seed_spread")
     exec(compile(source, "seed_spread.py", "exec", dont_inherit=True), module.__dict__)
@@ -86,10 +87,6 @@ def test_a_new_section_is_one_file_and_one_line(synthetic, built, monkeypatch):
 
 
 def test_every_kind_of_block_has_a_macro():
-    import typing
-
-    from dml.report.page.assets import SavedBlock
-
     text = (TEMPLATES / "blocks.html").read_text(encoding="utf-8")
     for kind in typing.get_args(SavedBlock):
         assert f"{{% macro {kind.kind}(" in text

@@ -16,6 +16,7 @@ from dml.report.sections import robustness
 from dml.report.sections.all_results import main_results
 from dml.report.sections.published import published_beside
 from dml.report.sections.settings import best_settings
+from dml.report.sections.training_log import diagnostics
 from dml.report.sections.winners import winners
 
 
@@ -145,6 +146,24 @@ def test_failed_and_missing_are_counted(synthetic, loaded):
     assert cells[second][-2].small == "no seed finished"
 
 
+def test_diagnostics_are_means_over_seeds_beside_the_name_of_the_loss(synthetic, loaded):
+    study = synthetic.study()
+    first = study.cells()[0].name
+
+    def alter(frame):
+        rows = (frame["cell"] == first) & (frame["phase"] == "confirm")
+        frame.loc[rows, "diagnostics"] = [json.dumps({"loss": value, "eta": 2.0}) for value in (1.0, 2.0, 6.0)]
+        return frame
+
+    made = diagnostics(loaded(study, alter))
+    texts = dict(zip([c.label for c in made.columns], [cell.text for cell in rows(made)[0]], strict=True))
+    assert texts["Loss"] == "triplet"
+    assert texts["Mean loss"] == "3"
+    assert texts["Active share"] == "\N{EN DASH}"
+    assert "Eta" not in texts  # a maximum of one trial; pooled counts have a section of their own
+    assert len({c.label for c in made.columns}) == len({c.key for c in made.columns}) == len(made.columns)
+
+
 def test_a_seed_that_ran_twice_counts_once(synthetic, loaded):
     study = synthetic.study()
     results = loaded(study, lambda frame: pd.concat([frame, frame[frame["phase"] == "confirm"]]))
@@ -171,6 +190,7 @@ def test_points_for_dvc(synthetic, loaded):
         (duration(8040), "2 h 14 min"),
         (number(0.00012345), "0.0001234"),
         (number(12345.0), "12,345"),
+        (number(10067.3), "10,067"),
         (number("squared"), "squared"),
         (p_value(0.0004), "< 0.001"),
         (rate(0.2), "20%"),

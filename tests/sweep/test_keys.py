@@ -92,12 +92,9 @@ def test_comments_docstrings_renames_and_moved_functions_change_no_key(toy_study
     before = keys.key(spec(toy_study()))
     replaced(
         "dml.losses.triplet",
-        (
-            '"""',
-            '"""Once more: ',
-        ),
         ("from __future__ import annotations\n", "from __future__ import annotations\n\n# A comment.\n"),
-        ("class Triplet(", "def moved_here():\n    return None\n\n\nclass Triplet("),
+        ("class Triplet(", 'def moved_here():\n    """A helper."""\n\n\nclass Triplet('),
+        ("    margin : ", "    margin : in other words, "),
         ("self.swap", "self.swapped"),
     )
     assert keys.key(spec(toy_study())) == before
@@ -191,10 +188,21 @@ def test_the_digest_is_canonical():
 
 
 def test_a_key_is_the_same_in_every_process_and_version_of_python(toy_study):
-    """Pinned: the record has only names, numbers and strings, and torch's version is replaced by a fixed one."""
-    record = keys.record(spec(toy_study()))
-    record["versions"] |= {"torch": "0"}
+    """It is the digest of text without anything of the code, the process or the interpreter."""
+    record = keys.record(spec(toy_study(), settings={"loss.margin": 0.25}))
+    record["versions"] |= {"torch": "2.0.0"}
     assert keys.canonical(record) == PINNED
+    assert keys.digest(record) == "eb7343e638f52d54f4b31352ea8b804d1893751328a2a283e10038bd50ab7cbf"
 
 
-PINNED = ""
+PINNED = (
+    '{"spec":{"dataset":{"evaluate_on":["fine"],"labels":"l","packed":"p","split":"s","train_on":"fine"},'
+    '"evaluation":{"every":5,"metrics":["recall@1"],"sets":["validation"]},'
+    '"loss":{"name":"triplet","settings":{"margin":0.25}},'
+    '"miner":{"negatives":"random","positives":"random","settings":{}},'
+    '"noise":{"model":"uniform","rate":0,"settings":{}},"phase":"tune","seed":0,'
+    '"training":{"augment_settings":{},"backbone_settings":{},"steps":10}},'
+    '"versions":{"data.augment.none":1,"data.batches.balanced":1,"evaluation.metrics.recall":1,"losses.triplet":1,'
+    '"miners.mine":1,"miners.negatives.random":1,"miners.positives.random":1,"models.small_conv":1,"torch":"2.0.0",'
+    '"training":1}}'
+)

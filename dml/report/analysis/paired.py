@@ -56,6 +56,6 @@ def versus_winner(results: Results) -> pd.DataFrame:
         first = dict(zip(("dataset", "noise", "rate"), group, strict=True)) | {"winner": ranked[0]}
         first |= summary_of(scores[ranked[0]], "winner")
         others = [first | {"other": name} | paired(scores[ranked[0]], scores[name]) for name in ranked[1:]]
-        alone = first | {"other": ""} | paired(scores[ranked[0]], pd.Series(dtype=float))
-        rows += corrected(others or [alone])
+        unopposed = first | {"other": ""} | paired(scores[ranked[0]], pd.Series(dtype=float))
+        rows += corrected(others or [unopposed])
     return pd.DataFrame(rows)

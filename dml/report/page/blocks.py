@@ -1,4 +1,7 @@
-"""The blocks that a section yields. `templates/blocks.html` has one macro for each `kind`."""
+"""The blocks that a section yields.
+
+`assets` saves the files of those that have any. `templates/blocks.html` has one macro for each `kind` of saved block.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,6 @@ class Paragraph:
 class Drawing:
     """A figure in the light style, with what it shows in words."""
 
-    kind: ClassVar[str] = "image"
     name: str  # of its files, unique within the study
     figure: Figure | None  # None: there is nothing to draw, and the block is left out
     alt: str
@@ -70,7 +72,6 @@ class Command:
 class Download:
     """A frame that is not shown, as a link to its CSV file."""
 
-    kind: ClassVar[str] = "download"
     name: str
     frame: pd.DataFrame
     link: str
@@ -92,7 +93,6 @@ class FailedTrial:
 class Folded:
     """Blocks that are hidden until the reader unfolds them. Left out if it has no block."""
 
-    kind: ClassVar[str] = "folded"
     title: str
     blocks: tuple[Block | None, ...]
 

@@ -37,12 +37,13 @@ def duration(seconds: float) -> str:
 
 
 def number(value: Any) -> str:
-    """A number in four significant figures; any other value as text."""
+    """Four significant figures, or a whole number with separators; any other value as text."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return NOTHING if value is None else str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return NOTHING
-    return f"{int(value):,}" if value == int(value) and abs(value) < 1e9 else f"{value:.4g}"
+    whole = value == int(value) or abs(value) >= 1000
+    return f"{value:,.0f}" if whole and abs(value) < 1e9 else f"{value:.4g}"
 
 
 def p_value(value: float) -> str:

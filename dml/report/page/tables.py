@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import pandas as pd
 
@@ -49,7 +49,6 @@ class Column:
 class Table:
     """A frame, and the columns that are shown, in order. The CSV file has the whole frame."""
 
-    kind: ClassVar[str] = "table"
     name: str  # of the CSV file, and of the table in links
     title: str
     caption: str

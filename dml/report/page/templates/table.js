@@ -1,4 +1,4 @@
-// Sorting by a click on a heading, filtering by a word. Without scripts the tables stay as they are, complete.
+// A click on a heading sorts, the search field filters. Without scripts the tables are complete but fixed.
 "use strict";
 function sortBy(table, column, direction) {
   const heads = table.tHead.rows[0].cells, body = table.tBodies[0];
@@ -8,7 +8,7 @@ function sortBy(table, column, direction) {
   const sign = direction === "descending" ? -1 : 1;
   rows.sort((a, b) => {
     const x = value(a), y = value(b);
-    if (x === "" || y === "") return (x === "") - (y === "");  // nothing stands last, whichever way
+    if (x === "" || y === "") return (x === "") - (y === "");  // empty values come last in both directions
     return sign * (numeric ? x - y : x.localeCompare(y, "en", { numeric: true }));
   });
   rows.forEach((row) => body.append(row));
@@ -36,12 +36,12 @@ document.querySelectorAll("input.filter").forEach((input) => {
     for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
   });
 });
-// `#sort=<table>:<column>:<ascending|descending>` opens a page with a table sorted, so that a view can be linked to.
+// A link with `#sort=<table>:<column>:<ascending|descending>` opens the page with that table sorted.
 const asked = /^#sort=([\w-]+):(\d+):(ascending|descending)$/.exec(location.hash);
 const chosen = asked && document.getElementById("table-" + asked[1]);
 if (chosen && asked[2] < chosen.tHead.rows[0].cells.length) {
   sortBy(chosen, Number(asked[2]), asked[3]);
   chosen.scrollIntoView();
 }
-// What is folded away is printed too.
+// Unfold everything before printing.
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));

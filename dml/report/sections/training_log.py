@@ -14,10 +14,10 @@ from dml.report.labels import readable, score_label
 from dml.report.page.blocks import Block, Drawing, folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results, parsed
-from dml.report.sections._rows import identity, identity_columns
+from dml.report.sections._rows import LABELS, identity, identity_columns
 
 
-class Training:
+class TrainingLog:
     """Learning curves and diagnostics."""
 
     anchor, title = "training", "Training"
@@ -31,7 +31,7 @@ class Training:
         for dataset, noise in results.conditions:
             label = score_label(results.objective(dataset))
             caption = (
-                f"{label}, during training{results.where(dataset, noise)}: Mean over seeds. No step was chosen by it."
+                f"{label}, during training{results.where(dataset, noise)}. Mean over seeds. No step was chosen by it."
             )
             figure = _curves(results, dataset, noise)
             yield Drawing(f"curves-{dataset}-{noise}", figure, f"{label} during training.", caption)
@@ -47,17 +47,22 @@ def diagnostics(results: Results) -> Table | None:
         means = {key: float(mean) for key, mean in logged.mean(numeric_only=True).items()} if len(logged) else {}
         means.pop("eta", None)  # of older trials: a maximum, biased upwards. `negative_skew` pools counts instead
         keys += [key for key in means if key not in keys]
-        row = identity(results, name) | means
+        row = identity(results, name) | {f"mean {key}": mean for key, mean in means.items()}
         rows.append(row | {"seconds": float(trials["seconds"].mean()) if len(trials) else np.nan, "cell": name})
     if not keys:
         return None
     columns = (
         *identity_columns(results),
-        *(Column(key, readable(key).capitalize(), "number", key) for key in keys),
+        *(Column(f"mean {key}", _label(key), "number", f"mean of {key}") for key in keys),
         Column("seconds", "Time per trial", "seconds"),
     )
     caption = "Means over the seeds of each cell's confirmed trials."
     return Table("diagnostics", "Training diagnostics", caption, columns, pd.DataFrame(rows))
+
+
+def _label(key: str) -> str:
+    """`active_share` -> `Active share`; a key that is also a column of the cell's identity begins with `Mean`."""
+    return f"Mean {readable(key)}" if key in LABELS else readable(key).capitalize()
 
 
 def _curves(results: Results, dataset: str, noise: str) -> Figure | None:
