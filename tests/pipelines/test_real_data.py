@@ -5,37 +5,42 @@ import pytest
 
 from dml.training.data import open_packed_of
 
-STAGES = "download pack split corrupt"
 pytestmark = pytest.mark.slow
 
-
-def study(source: str, train_on: str, evaluate_on: str) -> str:
-    return f"""\
-title: {source}
-datasets: [{{source: {source}, resize: 28, train_on: {train_on}, evaluate_on: {evaluate_on}}}]
-noise: [{{model: uniform, rates: [0.4]}}]
+STUDY = """\
+title: Real data
+datasets:
+  - {source: omniglot, resize: 28, train_on: fine, evaluate_on: [fine, coarse]}
+  - {source: mnist, resize: 28, train_on: coarse, evaluate_on: [fine]}
+noise: [{model: uniform, rates: [0.4]}]
 losses: [triplet]
 positives: [easy]
 negatives: [random]
 seeds: [0]
-search: {{sampler: fixed, level: fine}}
-training: {{backbone: small_conv, batch: {{classes: 2, per_class: 2}}}}
+search: {sampler: fixed, level: fine}
+training: {backbone: small_conv, batch: {classes: 2, per_class: 2}}
 """
 
 
-def outputs(project, name):
-    root = project.root / "data" / name
-    packed = open_packed_of(root, name)
-    table = pd.read_parquet(root / f"split/{name}.parquet").merge(packed.index, on="index", validate="one_to_one")
-    assert packed.images.shape[:3] == (len(table), 28, 28)
-    noise = pd.read_parquet(root / f"noise/{name}.parquet")
-    return table, noise[noise["phase"] == "confirm"]
+@pytest.fixture(scope="module")
+def outputs(shared_project, mirror):
+    """The split joined with the packed index, and the labels observed when settings are confirmed, by dataset."""
+    shared_project.study("real", STUDY)
+    shared_project.stages("download pack split corrupt", "real", DML_MIRROR=mirror)
+    root = shared_project.root / "data/real"
+
+    def read(name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+        packed = open_packed_of(root, name)
+        table = pd.read_parquet(root / f"split/{name}.parquet").merge(packed.index, on="index", validate="one_to_one")
+        assert packed.images.shape[:3] == (len(table), 28, 28)
+        noise = pd.read_parquet(root / f"noise/{name}.parquet")
+        return table, noise[noise["phase"] == "confirm"]
+
+    return read
 
 
-def test_omniglot_is_split_by_alphabets(project, mirror):
-    project.study("omniglot", study("omniglot", "fine", "[fine, coarse]"))
-    project.stages(STAGES, "omniglot", DML_MIRROR=mirror)
-    table, noise = outputs(project, "omniglot")
+def test_omniglot_is_split_by_alphabets(outputs):
+    table, noise = outputs("omniglot")
     train, test = (table[table["final"] == role] for role in ("train", "test"))
     assert len(table) == len(train) + len(test)
     assert (len(train), train["fine"].nunique(), train["coarse_name"].nunique()) == (19280, 964, 30)
@@ -48,10 +53,8 @@ def test_omniglot_is_split_by_alphabets(project, mirror):
     assert (len(noise), noise["flipped"].sum()) == (19280, round(0.4 * 19280))
 
 
-def test_mnist_trains_on_the_digits_0_to_5(project, mirror):
-    project.study("mnist", study("mnist", "coarse", "[fine]"))
-    project.stages(STAGES, "mnist", DML_MIRROR=mirror)
-    table, noise = outputs(project, "mnist")
+def test_mnist_trains_on_the_digits_0_to_5(outputs):
+    table, noise = outputs("mnist")
     assert len(table) == 70000
     counts = {role: len(rows) for role, rows in table.groupby("final")}
     assert counts == {"train": 36017, "seen": 6031, "test": 3969, "unused": 23983}

@@ -29,15 +29,20 @@ class Content:
         self.digest.update(own + self.labels[row].tobytes())
 
 
-def content_digest(source: Source, raw: Path, workers: int | None = None) -> str:
+def content_digest(source: Source, raw: Path, workers: int | None = None, listing: Listing | None = None) -> str:
     """SHA-256 over each image's decoded pixels at their own size, and its labels.
+
+    Parameters
+    ----------
+    workers : threads; None: one per core.
+    listing : of the same raw files, if it is known.
 
     Raises
     ------
     DataError : some images are corrupt.
     """
     workers = workers or os.cpu_count() or 1
-    listing = list_images(source, raw, workers, lambda line: None)
+    listing = listing or list_images(source, raw, workers, lambda line: None)
     if listing.corrupt:
         raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
     content = Content(listing)
@@ -55,8 +60,9 @@ def check_content(source: Source, raw: Path) -> None:
     """
     if not source.complete:
         return
-    check_counts(source, list_images(source, raw, os.cpu_count() or 1, lambda line: None).index)
-    if source.content and (got := content_digest(source, raw)) != source.content:
+    listing = list_images(source, raw, os.cpu_count() or 1, lambda line: None)
+    check_counts(source, listing.index)
+    if source.content and (got := content_digest(source, raw, listing=listing)) != source.content:
         raise DataError(
             f"{source.name}: the archives are intact, but the images or labels are not those of the dataset "
             f"(content digest {got}, expected {source.content})"
