@@ -203,35 +203,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-
-def metric_part(name: str) -> tuple[str, dict[str, int]]:
-    """A metric's file and settings from its name in the field: `recall@5` -> `("recall", {"k": 5})`.
-
-    `map@r` is the file `map_at_r`, `nmi+` the file `nmi_plus`.
-    """
-    stem = name.replace("+", "_plus")
-    if "@" not in stem:
-        return stem, {}
-    stem, _, argument = stem.partition("@")
-    return (stem, {"k": int(argument)}) if argument.isdigit() else (f"{stem}_at_{argument}", {})
-
-
-def metric_names() -> tuple[str, ...]:
-    """The metrics there are, as they are written in a study (`recall@K` stands for any K)."""
-    shown = []
-    for name in names("dml.evaluation.metrics"):
-        spelt = name.replace("_plus", "+").replace("_at_", "@")
-        takes_k = "k" in settings_of(find("dml.evaluation.metrics", name))
-        shown.append(f"{spelt}@K" if takes_k else spelt)
-    return tuple(shown)
-
-
-def check_metric(name: str) -> None:
-    """Raise a ValueError that lists the metrics there are, unless `name` is one."""
-    part, settings = metric_part(name)
-    if part not in names("dml.evaluation.metrics"):
-        raise ValueError(f"unknown metric {name!r}{suggestion(name, metric_names())}")
-    takes_k = "k" in settings_of(find("dml.evaluation.metrics", part))
-    if takes_k != bool(settings) or settings.get("k", 1) < 1:
-        raise ValueError(f"unknown metric {name!r}{suggestion(name, metric_names())}")

@@ -293,12 +293,15 @@ class Backbone(Protocol):
 
 @runtime_checkable
 class RetrievalMetric(Protocol):
-    """A number per query, from the neighbours that `evaluation.evaluate` found once for all metrics."""
+    """A number for each query, from the neighbours that `evaluation.evaluate` finds once for all metrics.
+
+    A constructor argument `k` is the number in the metric's name, as in `recall@5`.
+    """
 
     version: ClassVar[int]
 
     def depth(self, most: int) -> int | None:
-        """Neighbours needed where the query with the most relevant rows has `most`; None: the whole ranking."""
+        """Neighbours needed if no query has more than `most` relevant rows; None: the whole ranking."""
         ...
 
     def __call__(self, hits: Any) -> np.ndarray:
@@ -308,12 +311,16 @@ class RetrievalMetric(Protocol):
 
 @runtime_checkable
 class ClusteringMetric(Protocol):
-    """A number from one k-means clustering, shared by all metrics that ask for as many clusters."""
+    """A number from a k-means clustering, which all metrics that ask for as many clusters share.
+
+    Constructor arguments called `average` and `over_clustering` are set by the options of `evaluation.evaluate`.
+    """
 
     version: ClassVar[int]
+    own_clusters: ClassVar[bool]  # it decides the number of clusters: `evaluate(clusters=...)` does not change it
 
     def clusters(self, classes: int) -> int:
-        """How many clusters."""
+        """How many clusters k-means looks for."""
         ...
 
     def __call__(self, table: Any) -> float:
