@@ -1,16 +1,16 @@
-"""Images per second into the model: packed and mapped, beside a `torch.utils.data.DataLoader` over an image folder.
+"""Images per second into the model: a packed, mapped array beside a `torch.utils.data.DataLoader` over an image folder.
 
     python benchmarks/data.py [--rounds 5] [--seconds 2] [--threads 1] [--out docs/benchmarks/data.md]
 
-Both read the same synthetic images (a smooth scene with noise, so that JPEG has what a photograph has), make balanced
-batches of 8 classes x 4 images (LoOp's batch of 32), augment alike and give normalised float32 batches. The folder
-holds PNG files of 32 and 80 pixels a side and JPEG files of 256. The peer is what the field uses: torchvision's
-ImageFolder, PIL, torchvision's transforms, DataLoader with 0 and 2 workers, pytorch-metric-learning's
-MPerClassSampler; the faster of the two counts. Contenders take turns in one process; each turn starts its iterator
-anew and does not count the start. The process keeps freed memory, for both, as our trials do
-(`dml/training/allocator.py`). Shown are medians over the rounds, and the ratio's range.
+Both read the same synthetic images (smooth scenes with noise, which compress like photographs), make balanced batches
+of 8 classes x 4 images (LoOp's batch of 32), augment in the same way and return normalised float32 batches. The folder
+has PNG files of 32 and 80 pixels a side and JPEG files of 256. The peer is common practice: torchvision's ImageFolder,
+PIL, torchvision's transforms, a DataLoader with 0 and 2 workers (the faster one counts), and pytorch-metric-learning's
+MPerClassSampler. The contenders take turns in one process. Each turn starts a new iterator and does not count the
+start. The process keeps freed memory for both, as our trials do (`dml/training/allocator.py`). The table shows medians
+over the rounds and the range of the ratio.
 
-Packing: photographs of 500 x 375 (as many of CUB-200 are), decoded and resized to 256 x 256, beside a plain loop over
+Packing: photographs of 500 x 375 (a common size in CUB-200), decoded and resized to 256 x 256, beside a plain loop over
 the files with PIL.
 """
 
@@ -33,11 +33,10 @@ from torch.utils.data import DataLoader
 from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
-import dml.data
-from dml.data import augment, batches
-from dml.data.packed import pack
+from dml.data import augment, batches, sources
+from dml.data.packing import pack
 from dml.training.allocator import keep_freed_memory
-from dml.training.feeder import Feeder
+from dml.training.batch_loader import BatchLoader
 
 CLASSES, PER_CLASS = 8, 4
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
@@ -50,7 +49,7 @@ CASES = {  # side: (images, file type, dml's pipeline, the peer's transforms)
 
 
 def scenes(count: int, side: int, seed: int) -> Iterator[np.ndarray]:
-    """uint8 (side, side, 3): smooth colours and some noise."""
+    """uint8 (side, side, 3): smooth colours with noise."""
     generator = np.random.default_rng(seed)
     for _ in range(count):
         coarse = generator.integers(0, 256, size=(6, 6, 3), dtype=np.uint8)
@@ -59,7 +58,7 @@ def scenes(count: int, side: int, seed: int) -> Iterator[np.ndarray]:
 
 
 def write(folder: Path, count: int, side: int, kind: str) -> tuple[int, int]:
-    """An image folder of 32 classes and the packed array of the same pixels; bytes of each."""
+    """Write an image folder of 32 classes and the packed array of the same pixels; return the bytes of each."""
     packed = np.lib.format.open_memmap(folder / "images.npy", mode="w+", dtype=np.uint8, shape=(count, side, side, 3))
     size = 0
     for row, scene in enumerate(scenes(count, side, seed=side)):
@@ -74,21 +73,21 @@ def write(folder: Path, count: int, side: int, kind: str) -> tuple[int, int]:
 
 
 def ours(folder: Path, count: int, pipeline: str) -> Iterator[torch.Tensor]:
-    """Batches as training takes them."""
+    """Batches as training loads them."""
     labels = np.arange(count) % 32
     sampler = batches.build("balanced", labels=labels, classes=CLASSES, per_class=PER_CLASS)
-    feeder = Feeder(np.load(folder / "images.npy", mmap_mode="r"), np.arange(count), labels, sampler, "cpu")
+    loader = BatchLoader(np.load(folder / "images.npy", mmap_mode="r"), np.arange(count), labels, sampler, "cpu")
     change = augment.build(pipeline, channels=3, normalization="imagenet")
     generator = torch.Generator().manual_seed(0)
     try:
         while True:
-            yield change(feeder.next().images, training=True, generator=generator)
+            yield change(loader.next().images, training=True, generator=generator)
     finally:
-        feeder.close()
+        loader.close()
 
 
 def theirs(folder: Path, chain: list[Callable], workers: int) -> Iterator[torch.Tensor]:
-    """Batches of a DataLoader, for ever."""
+    """An endless sequence of a DataLoader's batches."""
     steps = [*chain, transforms.ToTensor(), transforms.Normalize(MEAN, STD)]
     data = ImageFolder(str(folder / "folder"), transforms.Compose(steps))
     size = CLASSES * PER_CLASS
@@ -100,7 +99,7 @@ def theirs(folder: Path, chain: list[Callable], workers: int) -> Iterator[torch.
 
 
 def rate(start: Callable[[], Iterator[torch.Tensor]], seconds: float) -> float:
-    """Images per second over about `seconds`, after a warm-up of as many batches as workers read ahead."""
+    """Images per second over about `seconds`, after a warm-up of as many batches as the workers prefetch."""
     iterator = start()
     for _ in range(5):
         next(iterator)
@@ -129,7 +128,7 @@ def measure(side: int, rounds: int, seconds: float) -> dict[str, list[float]]:
 
 
 def packing(rounds: int) -> str:
-    """A row of the packing table: photographs a second, and bytes."""
+    """A row of the packing table: photographs per second, and bytes."""
     count, width, height, side = 400, 500, 375, 256
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -138,7 +137,7 @@ def packing(rounds: int) -> str:
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(scene[:height]).save(path, quality=90)
         paths = sorted((folder / "folder").rglob("*.jpg"))
-        source = dml.data.build("imagefolder", root=str(folder / "folder"))
+        source = sources.build("imagefolder", root=str(folder / "folder"))
         times: dict[str, list[float]] = {"dml": [], "loop": []}
         for turn in range(rounds):
             start = time.perf_counter()
@@ -171,10 +170,10 @@ def row(side: int, rates: dict[str, list[float]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each contender in each round")
-    parser.add_argument("--threads", type=int, default=1, help="of torch in this process; workers have one each")
+    parser.add_argument("--seconds", type=float, default=2.0, help="per contender and round")
+    parser.add_argument("--threads", type=int, default=1, help="torch threads in this process; each worker has one")
     parser.add_argument("--sides", type=int, nargs="+", default=list(CASES), choices=list(CASES))
-    parser.add_argument("--out", type=Path, help="write the Markdown here too")
+    parser.add_argument("--out", type=Path, help="also write the Markdown to this file")
     given = parser.parse_args()
     keep_freed_memory()
     torch.set_num_threads(given.threads)
@@ -183,7 +182,7 @@ def main() -> None:
         "# Images per second into the model",
         "",
         f"`{command}`, {os.cpu_count()} cores, torch {torch.__version__}, {given.threads} threads in this process.",
-        "Medians of interleaved rounds; the ratio is to the faster DataLoader, with its range over the rounds.",
+        "Medians of interleaved rounds. The ratio is to the faster DataLoader, with its range over the rounds.",
         "",
         "| images | pipeline | dml, images/s | DataLoader, 0 workers | 2 workers | ratio | bytes, file / packed |",
         "|---|---|---|---|---|---|---|",
@@ -191,7 +190,7 @@ def main() -> None:
         "",
         "## Packing",
         "",
-        "| images | packed, images/s | loop over PIL, images/s | ratio | bytes an image, file / packed |",
+        "| images | packed, images/s | loop over PIL, images/s | ratio | bytes per image, file / packed |",
         "|---|---|---|---|---|",
         packing(given.rounds),
     ]

@@ -1,9 +1,10 @@
-"""LoOp measured: what it gains over the samples themselves, what its paper's formulas miss, and what it costs.
+"""Measures LoOp: its gain over the samples themselves, the errors of its paper's formulas, and its cost.
 
     python benchmarks/loop.py            # all three tables, about a minute on one core
-    python benchmarks/loop.py gain       # or one: gain, formulas, time
+    python benchmarks/loop.py gain       # one table: gain, formulas or time
 
-Random arcs: four independent uniform points on the sphere. Small arcs: the second end is within about 0.6 of the first.
+The ends of random arcs are four independent uniform points on the sphere. In small arcs the second end is within about
+0.6 of the first.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SEEDS = range(5)
 
 
 def ends(size: int, pairs: int, seed: int, spread: float | None = None) -> list[torch.Tensor]:
-    """x1, x2, y1, y2, each (pairs, size), float64 unit vectors."""
+    """The arcs' ends x1, x2, y1, y2: float64 unit vectors, each (pairs, size)."""
     g = torch.Generator().manual_seed(seed)
     x1, x2, y1, y2 = (normalize(torch.randn(pairs, size, generator=g, dtype=torch.float64), dim=1) for _ in range(4))
     if spread is not None:
@@ -31,7 +32,7 @@ def ends(size: int, pairs: int, seed: int, spread: float | None = None) -> list[
 
 
 def gain(pairs: int = 150) -> None:
-    """Distance of the nearest ends less that of the arcs: for each two pairs, and to the nearest of 63 pairs."""
+    """Distance of the nearest ends minus distance of the arcs: for every two pairs, and for the nearest of 63 pairs."""
     print("| D | arcs | gain, median | mean | 90th percentile | interior | nearest of 63, median |")
     print("|---|---|---|---|---|---|---|")
     for spread, name in ((None, "random"), (0.7, "small")):
@@ -52,8 +53,11 @@ def gain(pairs: int = 150) -> None:
 
 
 def by_formulas(points: list[torch.Tensor], pairing: str, interior_bound: str) -> np.ndarray:
-    """Section 3.2 and table 1, arctangents, divisions and multipliers included -> (P,); infinite: no case is valid.
+    """The paper's distances -> (P,), infinite if no case is valid: section 3.2 and table 1, implemented as printed.
 
+    Parameters
+    ----------
+    points : x1, x2, y1, y2, each (P, size).
     pairing : `printed` (alpha's + root with beta's - root), `same` (+ with +), `solved` (beta from alpha, stationary).
     interior_bound : `alpha0`, or `0` as in a public version of the authors' code (loss/optimum_pts_mx.py).
     """
@@ -105,7 +109,7 @@ def by_formulas(points: list[torch.Tensor], pairing: str, interior_bound: str) -
 
 
 def formulas(pairs: int = 120) -> None:
-    """How often the paper's formulas, to the letter, accept no case at all or miss the minimum by more than 1e-6."""
+    """How often the paper's formulas, as printed, accept no case or miss the minimum by more than 1e-6."""
     print("| D | arcs | beta of the interior case | bound on its alpha | no valid case | wrong | largest error |")
     print("|---|---|---|---|---|---|---|")
     for size in (3, 16, 128):
@@ -123,7 +127,7 @@ def formulas(pairs: int = 120) -> None:
 
 
 def timing(width: int = 128) -> None:
-    """Forward and backward of `hphn_triplet`, milliseconds of CPU time on one thread, median of 20 runs."""
+    """Forward and backward pass of `hphn_triplet`: milliseconds of CPU time on one thread, median of 20 runs."""
     torch.set_num_threads(1)
     print("| N | synthesis | ms | times `none` |")
     print("|---|---|---|---|")
@@ -147,7 +151,7 @@ def timing(width: int = 128) -> None:
 def main() -> None:
     tables = {"gain": gain, "formulas": formulas, "time": timing}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", metavar="table", help="which tables; none: all")
+    parser.add_argument("tables", nargs="*", metavar="table", help="gain, formulas or time; default: all")
     chosen = parser.parse_args().tables or list(tables)
     if unknown := set(chosen) - set(tables):
         parser.error(f"unknown table {', '.join(unknown)}; choices: {', '.join(tables)}")

@@ -1,13 +1,13 @@
-"""One training step of a deep network: what the loss, the miner and the data cost beside the network itself.
+"""One training step of a deep network: the cost of the loss, the miner and the data in addition to the network.
 
     python benchmarks/step.py --out docs/benchmarks/step.md               # ResNet-50, 256 x 256, 128 images, on a GPU
-    python benchmarks/step.py --device cpu --backbone resnet18 --batch 16 --side 64 --steps 2     # to try it anywhere
+    python benchmarks/step.py --device cpu --backbone resnet18 --batch 16 --side 64 --steps 2     # on any machine
 
-Three loops take turns, and images per second are medians over the rounds, from first launch to the device being done:
+Three loops take turns. Images per second are medians over the rounds, from the first launch until the device is done.
 
-- `bare`: the network forward and backward, and the optimiser's step, on synthetic images that lie on the device.
+- `bare`: the network's forward and backward pass and the optimiser's step, on synthetic images on the device.
 - `loss`: the same with margin loss on easy positives and distance-weighted negatives. Goal: 95% of `bare`.
-- `data`: the same fed from a mapped array of uint8 images through the feeder and random crops and flips. Goal: as
+- `data`: the same with images from a mapped uint8 array, through the batch loader and random crops and flips. Goal: as
   many images as `loss` (the network never waits for data).
 """
 
@@ -26,13 +26,13 @@ import torch
 
 from dml import losses, miners, models
 from dml.data import augment, batches
-from dml.training.feeder import Feeder
+from dml.training.batch_loader import BatchLoader
 
 CROP, PER_CLASS, CLASSES, IMAGES = 224, 4, 100, 6400
 
 
 def synthetic(arguments: argparse.Namespace) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """One batch on the device, again and again."""
+    """The same batch on the device, repeated."""
     side = min(CROP, arguments.side)
     images = torch.randn(arguments.batch, 3, side, side, device=arguments.device)
     images = images.contiguous(memory_format=torch.channels_last)
@@ -42,7 +42,7 @@ def synthetic(arguments: argparse.Namespace) -> Iterator[tuple[torch.Tensor, tor
 
 
 def packed(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Batches as training takes them, from images on disk."""
+    """Batches as training loads them, from images on disk."""
     side = arguments.side
     path = folder / "images.npy"
     array = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=(IMAGES, side, side, 3))
@@ -51,12 +51,12 @@ def packed(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[torch.
     array.flush()
     observed = np.arange(IMAGES) % CLASSES
     sampler = batches.build("balanced", labels=observed, classes=arguments.batch // PER_CLASS, per_class=PER_CLASS)
-    feeder = Feeder(np.load(path, mmap_mode="r"), np.arange(IMAGES), observed, sampler, arguments.device)
+    loader = BatchLoader(np.load(path, mmap_mode="r"), np.arange(IMAGES), observed, sampler, arguments.device)
     name = "crop224" if side > CROP else "none"
     change = augment.build(name, channels=3, normalization="imagenet")
     generator = torch.Generator(arguments.device).manual_seed(0)
     while True:
-        images, labels = feeder.next()
+        images, labels = loader.next()
         images = change(images, training=True, generator=generator)
         yield images.contiguous(memory_format=torch.channels_last), labels
 
@@ -64,7 +64,7 @@ def packed(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[torch.
 def loop(
     arguments: argparse.Namespace, source: Iterator[tuple[torch.Tensor, torch.Tensor]], with_loss: bool
 ) -> Callable[[], float]:
-    """A function that trains for `steps` steps and returns the images per second."""
+    """A function that trains for `steps` steps and returns images per second."""
     model = models.build("torchvision", embedding_size=128, channels=3, name=arguments.backbone, pretrained=False)
     model = model.to(arguments.device, memory_format=torch.channels_last)
     loss = losses.build("margin", beta_per="all").to(arguments.device)
@@ -97,16 +97,16 @@ def loop(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
-    parser.add_argument("--backbone", default="resnet50", help="a network of torchvision")
-    parser.add_argument("--batch", type=int, default=128, help="images, four a class")
-    parser.add_argument("--side", type=int, default=256, help="pixels; above 224 they are cropped to that")
+    parser.add_argument("--backbone", default="resnet50", help="a torchvision network")
+    parser.add_argument("--batch", type=int, default=128, help="images, four per class")
+    parser.add_argument("--side", type=int, default=256, help="pixels; larger images are cropped to 224")
     parser.add_argument("--precision", default="bfloat16", choices=("bfloat16", "float32"))
-    parser.add_argument("--steps", type=int, default=30, help="of each loop in each round")
+    parser.add_argument("--steps", type=int, default=30, help="per loop and round")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path, help="write the Markdown here too")
+    parser.add_argument("--out", type=Path, help="also write the Markdown to this file")
     arguments = parser.parse_args()
     if arguments.device == "cuda" and not torch.cuda.is_available():
-        sys.exit("no CUDA device: this is measured on a GPU; --device cpu tries the command")
+        sys.exit("no CUDA device: this benchmark needs a GPU; --device cpu runs it anywhere")
     with tempfile.TemporaryDirectory() as folder:
         loops = {
             "bare": loop(arguments, synthetic(arguments), with_loss=False),

@@ -1,13 +1,13 @@
-"""What a sweep costs beside its trials: a table for `docs/benchmarks/sweep.md`.
+"""Measures a sweep's cost beside that of its trials, and writes the table of `docs/benchmarks/sweep.md`.
 
     python benchmarks/sweep.py [--parts abc] [--trials 100,1000,10000] [--out docs/benchmarks/sweep.md]
 
-(a) A trial inside the sweep against the bare training loop in one process: the same trials of the quickstart study,
-one at a time, with the worker warm (the time between the first trial's end and the last one's).
-(b) Trials an hour of the quickstart study: the sweep against one process a trial, as many at once as there are
-processors, both from a cold start.
-(c) The driver's time for trials that do nothing, with and without MLflow (SQLite): seconds on the clock, and the
-driver's own processor time, which a busy machine does not stretch.
+(a) A trial in the sweep against the bare training loop in one process: the same trials of the quickstart study, one at
+a time, in a warm worker (measured from the end of the first trial to the end of the last one).
+(b) Trials per hour of the quickstart study: the sweep against one process per trial, with one process per processor at
+a time. Both start cold.
+(c) The driver's time for trials that do nothing, with and without MLflow (SQLite): wall-clock time, and the driver's
+CPU time, which does not depend on the load of the machine.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "pipelines"), str(ROOT / "benchmarks")]
 
 from dml.config import Study, load_study  # noqa: E402
-from dml.types import Progress, TrialResult, TrialSpec  # noqa: E402
+from dml.types import EvaluationPoint, TrialResult, TrialSpec  # noqa: E402
 
 METRICS = [f"fine/recall@{k}" for k in range(1, 21)]
 
 
 class Nothing:
-    """A trial that does nothing and has twenty scores."""
+    """A trainer that does nothing and returns twenty scores."""
 
     def __init__(self, spec: TrialSpec, data_root: Path, folder: Path, device: str):
-        self._set = spec.evaluation["sets"][0]
+        self._set = spec.evaluation.sets[0]
         self.finished = False
 
-    def advance(self) -> Progress:
+    def advance(self) -> EvaluationPoint:
         self.finished = True
-        return Progress(1, self._scores())
+        return EvaluationPoint(1, self._scores())
 
     def result(self) -> TrialResult:
-        return TrialResult(self._scores(), [Progress(1, self._scores())], {}, 0.0)
+        return TrialResult(self._scores(), [EvaluationPoint(1, self._scores())], {}, 0.0)
 
     def discard_checkpoint(self) -> None: ...
 
@@ -55,7 +55,7 @@ class Nothing:
 
 
 def prepare(study: Study) -> Path:
-    """The data stages of a study, in the working directory."""
+    """Run the data stages of a study in the working directory; returns the folder with their outputs."""
     import corrupt
     import download
     import pack
@@ -73,7 +73,7 @@ def quickstart(**changes: object) -> Study:
 
 
 def overhead(steps: int, seeds: int) -> str:
-    """(a)"""
+    """The row of (a)."""
     import torch
 
     from dml.sweep import specs
@@ -120,7 +120,7 @@ def overhead(steps: int, seeds: int) -> str:
 
 
 def one_process_each() -> str:
-    """(b)"""
+    """The row of (b)."""
     study = quickstart(
         noise=[{"model": "uniform", "rates": [0.2]}], losses=["triplet"], seeds=[0, 1, 2], search={"trials": 3}
     )
@@ -147,11 +147,12 @@ def one_process_each() -> str:
     count = json.loads(Path("out-b/summary.json").read_text())["trials"]
     swept = 3600 * count / (time.perf_counter() - started)
     ratio = swept / alone
-    return f"| (b) quickstart trials an hour | {alone:.0f} a process each | {swept:.0f} in the sweep | {ratio:.1f}x |"
+    rates = f"{alone:.0f} with a process each | {swept:.0f} in the sweep"
+    return f"| (b) quickstart trials per hour | {rates} | {ratio:.1f}x |"
 
 
 def one(root: Path, number: int) -> None:
-    """One trial in this process, for (b)."""
+    """Run one trial in this process, for (b)."""
     from dml.sweep import specs
     from dml.training.data import describe
     from dml.training.loop import Training
@@ -165,7 +166,7 @@ def one(root: Path, number: int) -> None:
 
 
 def nothing(trials: int, tracking: str) -> str:
-    """(c)"""
+    """A row of (c)."""
     from dml.sweep.run import run_study
 
     study = quickstart(
@@ -187,7 +188,7 @@ def nothing(trials: int, tracking: str) -> str:
     summary = json.loads(Path(f"out-{name}/summary.json").read_text())
     assert summary["finished"] == trials, summary
     label = "without MLflow" if tracking == "off" else "with MLflow"
-    per = f"{1000 * clock / trials:.0f} ms a trial on the clock | {1000 * own / trials:.0f} ms of the driver"
+    per = f"{1000 * clock / trials:.0f} ms per trial, wall clock | {1000 * own / trials:.0f} ms of the driver's CPU"
     return f"| (c) {trials:,} trials that do nothing, {label} | {clock:.1f} s | {per} |"
 
 
@@ -195,7 +196,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default="abc")
     parser.add_argument("--trials", default="100,1000,10000", help="sizes for (c)")
-    parser.add_argument("--steps", default="120x12,12000x4", help="steps of a trial x number of trials, for (a)")
+    parser.add_argument("--steps", default="120x12,12000x4", help="steps per trial x number of trials, for (a)")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -207,7 +208,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         if "c" in arguments.parts:
-            # The first sweep of a process starts Ray and imports torch in the workers: it is not counted.
+            # The first sweep of a process starts Ray and imports torch in the workers, so it is not measured.
             nothing(20, "off")
             for trials in map(int, arguments.trials.split(",")):
                 lines += [nothing(trials, "off"), nothing(trials, f"sqlite:///{folder}/{trials}.db")]

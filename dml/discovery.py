@@ -1,8 +1,8 @@
 """Finding parts: a part is one file with one class, and the file's name is the part's name in a study.
 
 The class is the file's name in CamelCase: `multi_similarity.py` contains `MultiSimilarity`, and `none.py` contains
-`None_`, since `None` is a keyword. A file without such a class (`geodesic.py`), or whose name begins with an underscore,
-is not a part. A dotted path names a class of any other package.
+`None_`, since `None` is a keyword. A file without such a class (`geodesic.py`) is not a part, nor is a file whose name
+begins with an underscore. A dotted path names a class of any other package.
 """
 
 from __future__ import annotations

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 POLL_SECONDS = 0.2
 
@@ -30,8 +32,7 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield temporary
-        sync(temporary)
-        os.replace(temporary, path)
+        move(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -40,6 +41,25 @@ def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON atomically, with sorted keys: equal contents give equal bytes."""
+    write_text(path, json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file; None if the file is missing or is not JSON in UTF-8."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
+        return None
+
+
+def move(finished: Path, path: Path) -> None:
+    """Flush the file `finished` to the disk and rename it to `path`, which it replaces. Both are on one disk."""
+    sync(finished)
+    os.replace(finished, path)
 
 
 def sync(path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 
@@ -37,6 +38,7 @@ class Composite(Protocol):
 # Losses
 
 
+@runtime_checkable
 class Loss(Protocol):
     """An `nn.Module`; what it learns (proxies, beta) are its `parameters()`.
 
@@ -57,6 +59,12 @@ class Loss(Protocol):
 
     def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]: ...
 
+    def to(self, device: torch.device, /) -> Self: ...
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: Mapping[str, Any], /) -> Any: ...
+
 
 @runtime_checkable
 class PerTupleLoss(Protocol):
@@ -70,36 +78,53 @@ class PerTupleLoss(Protocol):
 # Miners
 
 
-class Miner(Protocol):
-    """Chooses tuples in a batch."""
+Draw = Callable[[torch.Size], Tensor]
+"""A shape -> float32 numbers, uniform in [0, 1), on the batch's device: the only randomness that a policy has."""
 
-    stats: Mapping[str, Tensor]  # of the last call, 0-d tensors to log: `tuples`, `dropped_anchors`, ...
+
+class Miner(Protocol):
+    """Chooses tuples in a batch. `dml.miners.PolicyMiner` and `ForeignMiner` are miners."""
+
+    stats: Mapping[str, Tensor]  # of the last call, 0-d tensors to log: at least `tuples` and `dropped_anchors`
 
     def __call__(self, embeddings: Tensor, labels: Tensor, generator: torch.Generator | None = None) -> Any:
-        """Embeddings (N, D), labels (N,) int -> the tuples to train on: `Tuples`, `Pairs` or 4 index tensors."""
+        """Embeddings (N, D) float, labels (N,) int -> the tuples to train on: `Tuples`, `Pairs` or 4 index tensors.
+
+        Without a generator, random numbers come from torch's default one.
+        """
         ...
 
 
 class PositivePolicy(Protocol):
-    """Chooses the positives of each anchor. Its batch is a `dml.miners` `MinerBatch`, `draw` gives uniform numbers."""
+    """Chooses the positives of each anchor.
+
+    Its constructor's arguments are its settings: each has a default, which is the same in every policy that has a
+    setting of that name. `batch` is a `dml.miners.MinerBatch`: classes, distances and similarities, on its device.
+    """
 
     version: ClassVar[int]
     search_space: ClassVar[Mapping[str, Space]]
 
-    def __call__(self, batch: Any, draw: Callable[[torch.Size], Tensor]) -> Tensor:
-        """-> int64 (N, S): row i holds positions of anchor i's positives, -1 in unused places."""
+    def __call__(self, batch: Any, draw: Draw) -> Tensor:
+        """-> int64 (N, S): row i contains positions of anchor i's class mates, and -1 in unused columns.
+
+        S depends on the shape of `batch.mates` only, so that nothing waits for the device.
+        """
         ...
 
 
 class NegativePolicy(Protocol):
-    """Chooses the negatives of each anchor, given its positives."""
+    """Chooses the negatives of each anchor, given its positives. Settings and `batch` are as for positive policies."""
 
     version: ClassVar[int]
     search_space: ClassVar[Mapping[str, Space]]
 
-    def __call__(self, batch: Any, positives: Tensor, draw: Callable[[torch.Size], Tensor]) -> Tensor:
-        """positives int64 (N, S) -> int64 (N, S), one negative for each positive and -1 where there is none; or
-        bool (N, N), the set of each anchor's negatives, which is used with all its positives."""
+    def __call__(self, batch: Any, positives: Tensor, draw: Draw) -> Tensor:
+        """positives int64 (N, S) -> one of two forms:
+
+        - int64 (N, S): one negative for each positive, -1 if there is none;
+        - bool (N, N): the set of each anchor's negatives, all of which go with all of its positives.
+        """
         ...
 
 
@@ -107,27 +132,88 @@ class NegativePolicy(Protocol):
 
 
 class NoiseModel(Protocol):
-    """Turns clean labels into observed ones."""
+    """Turns clean labels into observed ones.
+
+    Its constructor takes `rate` and its own settings, and every setting except `rate` and `path` has a default.
+    """
 
     version: ClassVar[int]
+    context: ClassVar[tuple[str, ...]]  # keywords of `corrupt`, of those that `dml.noise.CONTEXT` describes
+    topline: ClassVar[bool]  # it leaves samples out and flips no label: the reference for other models at its rate
+    rate: float  # share of wrong labels, or of samples left out by a topline; 0 <= rate < 1
 
-    def corrupt(self, labels: np.ndarray, seed: int) -> NoisyLabels:
-        """labels int64 (n,) -> what is observed. The same labels and seed give the same result."""
+    def corrupt(self, labels: np.ndarray, seed: int, **context: Any) -> NoisyLabels:
+        """Labels int64 (n,), from 0 -> what is observed. The same labels, seed and context give the same result.
+
+        A model names each of its `context` as an argument with a default, and takes no other keyword.
+        """
         ...
 
 
 class Source(Protocol):
-    """A dataset's raw files. Constructed with its options; knows nothing of packing."""
+    """A dataset's raw files: how to obtain them, what they contain, and the role of each image.
 
-    version: ClassVar[int]
-    name: ClassVar[str]
+    Its constructor takes the options that a study may set. `dml.data.sources.build` checks that a source has all of
+    these members.
+    """
+
+    version: ClassVar[int]  # raised when `images` gives other records; packed data are then packed again
+    name: ClassVar[str]  # also its folder in a mirror
+    levels: ClassVar[tuple[str, ...]]  # of its labels: ("fine",) or ("fine", "coarse")
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The constructor's settings as plain values. Packed data of other options are kept apart."""
+        ...
+
+    @property
+    def disjoint(self) -> str:
+        """The level whose classes train or test as a whole: `fine` or `coarse`."""
+        ...
+
+    @property
+    def archives(self) -> Sequence[Any]:
+        """What `download` fetches, as `dml.data.raw.Archive`; empty if there is nothing to fetch."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether `counts` and `content` must hold; False accepts a part of the dataset."""
+        ...
+
+    @property
+    def counts(self) -> Mapping[str, Mapping[str, int]]:
+        """Known numbers, `{role: {"images": n, "fine": n, "coarse": n}}`. The role `all` means every image."""
+        ...
+
+    @property
+    def content(self) -> str | None:
+        """The known digest of all decoded pixels and labels (`dml.data.packing.content_digest`)."""
+        ...
+
+    @property
+    def root(self) -> str | Path | None:
+        """The folder that the records' `path` is relative to; None: the raw folder."""
+        ...
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Fetch and verify the raw files below `raw` (the mirror first, then the public source)."""
+        """Fetch and verify the raw files into the folder `raw` (the mirror first, then the public URLs)."""
+        ...
+
+    def fingerprint(self, raw: Path) -> str | None:
+        """Changes with files outside of `raw`; None if all files are in `raw`."""
         ...
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
-        """Records in a fixed order: `image` (encoded bytes, or uint8 (H, W, C)), `fine`, `coarse`, `path`, ..."""
+        """Records in a fixed order.
+
+        Each has `image` (a file's path, encoded bytes, or uint8 (H, W) or (H, W, C)), `fine` (int) and `path` (str),
+        and if known `coarse` (int), `fine_name`, `coarse_name`, `part` (the dataset's own designation), `camera` (int).
+        """
+        ...
+
+    def roles(self, index: pd.DataFrame) -> np.ndarray:
+        """train, seen, test, query, gallery or unused for each row of a packed index."""
         ...
 
 
@@ -139,7 +225,7 @@ class Sampler(Protocol):
 
     version: ClassVar[int]
     needs_coarse: ClassVar[bool]  # batches cannot be made without coarse labels
-    bounded: ClassVar[bool]  # no batch holds more than `per_class` samples of a class
+    bounded: ClassVar[bool]  # no batch contains more than `per_class` samples of a class
 
     def __iter__(self) -> Self: ...
 
@@ -155,10 +241,17 @@ class Sampler(Protocol):
 
 
 class Augmentation(Protocol):
-    """A pipeline over whole batches. Its constructor takes `channels` and `normalization`."""
+    """A pipeline over whole batches.
+
+    Its constructor takes `channels` (1, 3, or None: those of the input) and `normalization` (`dml.data.augment.build`).
+    """
 
     version: ClassVar[int]
-    image_size: int | None  # side of the result in pixels; None: that of its input
+
+    @property
+    def image_size(self) -> int | None:
+        """Side of the result in pixels; None: that of its input."""
+        ...
 
     def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
         """uint8 (B, C, H, W) -> float32 (B, C', h, w). Nothing is random unless `training`."""
@@ -232,9 +325,9 @@ class ClusteringMetric(Protocol):
 
 
 class Trainer(Protocol):
-    """Runs one trial. It is constructed with (spec, data_root, folder, device) and resumes from the folder's checkpoint.
+    """Runs one trial. Constructed with (spec, data_root, folder, device); resumes from the checkpoint in the folder.
 
-    An error that is the trial's result, and would come again, is called `TrainingError`.
+    An error named `TrainingError` is the trial's result, since it would recur. After any other the trial is run again.
     """
 
     @property
@@ -247,15 +340,15 @@ class Trainer(Protocol):
         ...
 
     def result(self) -> TrialResult:
-        """What the finished trial leaves."""
+        """The scores and diagnostics of the finished trial."""
         ...
 
     def discard_checkpoint(self) -> None:
-        """Called once the result is recorded."""
+        """Delete the checkpoints that are not kept. Called once the result is recorded."""
         ...
 
     def close(self) -> None:
-        """Called when the trial leaves its worker, however it ended."""
+        """Stop what runs in the background. Called when the trial leaves its worker, however it ended."""
         ...
 
 

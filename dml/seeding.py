@@ -1,6 +1,6 @@
-"""Random generators from a seed and a purpose: there is no global random state in `dml`.
+"""Random generators, each from a seed and a purpose: `dml` uses no global random state.
 
-Two purposes never share a stream, so that (say) one more augmentation does not change which batches are drawn.
+Purposes have separate streams. For example, adding an augmentation does not change which batches are drawn.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import torch
 
 
 def derive(seed: int, purpose: str) -> int:
-    """A 63-bit seed, a pure function of `seed` and `purpose`."""
+    """A 63-bit seed. The same seed and purpose always give the same result."""
     digest = hashlib.sha256(f"{int(seed)}/{purpose}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def generator(seed: int, purpose: str, device: torch.device | str = "cpu") -> torch.Generator:
-    """A torch generator on `device` for one purpose (`"batches"`, `"miner"`, `"init"`, ...)."""
+    """A torch generator on `device` for one purpose, such as `"batches"`, `"miner"` or `"init"`."""
     return torch.Generator(device=device).manual_seed(derive(seed, purpose))
 
 

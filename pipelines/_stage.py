@@ -1,4 +1,4 @@
-"""What the stages share: their command line, their folders, and one clear message for what a user can put right."""
+"""Shared by all stages: the command line, the folders, and one clear message for each error that a user can fix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from dml.config import DatasetSpec, Study, load_study
+from dml.config import DatasetSection, Study, load_study
+from dml.files import write_text
 
 PARAMS = Path("params.yaml")
 STUDIES = Path("pipelines/studies")
@@ -24,12 +25,12 @@ REPORT = Path("report")
 
 
 def data_root(study: Study) -> Path:
-    """The folder of a study's data stages."""
+    """The folder with the outputs of a study's data stages."""
     return Path("data") / study.name
 
 
-def raw_folder(dataset: DatasetSpec) -> Path:
-    """Where a dataset's raw files lie: shared by all studies that use the same source with the same options."""
+def raw_folder(dataset: DatasetSection) -> Path:
+    """The folder of a dataset's raw files. Studies that use the same source with the same options share it."""
     name = dataset.source.rsplit(".", 1)[-1]
     if dataset.options:
         name += "-" + hashlib.sha256(json.dumps(dataset.options, sort_keys=True).encode()).hexdigest()[:8]
@@ -37,36 +38,41 @@ def raw_folder(dataset: DatasetSpec) -> Path:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON the same way every time, so that DVC sees a change only where there is one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    """Write JSON with sorted keys, so that equal content gives equal bytes and DVC sees no change."""
+    write_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
 
 
 def chosen() -> list[str]:
-    """The studies that params.yaml names."""
+    """The studies that params.yaml lists."""
     return yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["studies"]
 
 
 def run(stage: Callable[..., Any], *, several: bool = False) -> None:
-    """Run a stage's function from the project's root, on the study named on the command line, or on all chosen ones."""
+    """Run a stage from the project's root. Errors that a user can fix end the process with a message.
+
+    Parameters
+    ----------
+    stage : called with the study that the command line names; with `several`, with all chosen studies.
+    several : whether the stage takes all chosen studies.
+    """
     os.chdir(Path(__file__).parents[1])
     parser = argparse.ArgumentParser(description=sys.modules[stage.__module__].__doc__)
     if not several:
-        there = ", ".join(sorted(path.stem for path in STUDIES.glob("*.yaml")))
-        parser.add_argument("study", help=f"a file in {STUDIES}, without .yaml: {there}")
+        choices = ", ".join(sorted(path.stem for path in STUDIES.glob("*.yaml")))
+        parser.add_argument("study", help=f"a file in {STUDIES}, without .yaml: {choices}")
     arguments = parser.parse_args()
     try:
         studies = [load_study(STUDIES / f"{name}.yaml") for name in (chosen() if several else [arguments.study])]
         stage(studies if several else studies[0])
     except KeyboardInterrupt:
-        sys.exit("\nInterrupted. Nothing that was computed is lost: `dvc repro` goes on from here.")
+        sys.exit("\nInterrupted. Finished work is saved: `dvc repro` resumes.")
     except (ValueError, RuntimeError, OSError) as error:
         sys.exit(f"error: {explain(error)}")
 
 
 def explain(error: Exception) -> str:
-    """One message that says what to do."""
+    """The message for a user: what went wrong and, for a full disk, what to do."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         where = f" while writing {error.filename}" if error.filename else ""
-        return f"the disk is full{where}. Free some space and run `dvc repro` again: it goes on where it was."
+        return f"the disk is full{where}. Free some space and run `dvc repro` again: it resumes."
     return str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""Choose the studies that `dvc repro` runs, or say where their results are."""
+"""Choose the studies that `dvc repro` runs, or print where their results are."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from dml.config import ConfigError, load_study
 
 
 def choose(names: list[str]) -> None:
-    """Write the list of studies into params.yaml, once each of them is known to be sound."""
+    """Write the list of studies into params.yaml if all of them are valid."""
     for name in names:
         load_study(STUDIES / f"{name}.yaml")
     head = [line for line in PARAMS.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
@@ -18,7 +18,7 @@ def choose(names: list[str]) -> None:
 
 
 def done() -> None:
-    """What `make repro` says at its end."""
+    """Print the last lines of `make repro`."""
     print(f"\nThe report: {(REPORT / 'index.html').resolve().as_uri()}\nThe runs:   make ui   (MLflow)")
 
 

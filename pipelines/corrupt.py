@@ -1,10 +1,11 @@
-"""Stage `corrupt`: give the training images the labels that a trial observes. Test labels are never touched."""
+"""Stage `corrupt`: corrupt the labels of the training images. Test labels never change."""
 
 import pandas as pd
 from _stage import data_root, run
 
 from dml import noise
 from dml.config import Study
+from dml.files import replacing
 from dml.training.data import open_packed_of, training_rows
 
 
@@ -18,8 +19,8 @@ def corrupt(study: Study) -> None:
             labels = packed.index[dataset.train_on].to_numpy()[rows]
             tables.append(noise.table(rows, labels, models, seeds, phase, images=packed.images))
         path = data_root(study) / "noise" / f"{dataset.label}.parquet"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pd.concat(tables, ignore_index=True).to_parquet(path, index=False)
+        with replacing(path) as temporary:
+            pd.concat(tables, ignore_index=True).to_parquet(temporary, index=False)
 
 
 if __name__ == "__main__":

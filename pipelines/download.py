@@ -2,15 +2,16 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 from _stage import data_root, raw_folder, run, write_json
 
-from dml import data
 from dml.config import Study
+from dml.data import sources
 
 
-def listing(raw: Path) -> dict[str, int | str]:
-    """What lies below a folder: how much, and a digest of its names and sizes."""
+def listing(raw: Path) -> dict[str, Any]:
+    """The number and size of the files below a folder, and a digest of their names and sizes."""
     files = sorted(path for path in raw.rglob("*") if path.is_file() and path.suffix not in (".json", ".lock"))
     lines = [f"{path.relative_to(raw).as_posix()} {path.stat().st_size}\n" for path in files]
     digest = hashlib.sha256("".join(lines).encode()).hexdigest()
@@ -21,11 +22,14 @@ def download(study: Study) -> None:
     fetched = {}
     for dataset in study.datasets:
         raw = raw_folder(dataset)
-        source = data.build(dataset.source, **dataset.options)
+        source = sources.build(dataset.source, **dataset.options)
         source.download(raw)
-        fetched[dataset.label] = {"source": dataset.source, "options": dataset.options, **listing(raw)}
-        if hasattr(source, "fingerprint"):  # files of the user's own, elsewhere
-            fetched[dataset.label]["fingerprint"] = source.fingerprint(raw)
+        fetched[dataset.label] = {
+            "source": dataset.source,
+            "options": dataset.options,
+            "fingerprint": source.fingerprint(raw),  # of a user's own files elsewhere
+            **listing(raw),
+        }
     write_json(data_root(study) / "download.json", fetched)
 
 

@@ -5,15 +5,15 @@ from typing import Any
 
 from _stage import STORE, data_root, raw_folder, run, write_json
 
-from dml import data
 from dml.config import Study
-from dml.data.packed import pack, packed_id
+from dml.data import sources
+from dml.data.packing import pack, packed_id
 
 
 def pack_all(study: Study) -> None:
     packed = {}
     for dataset in study.datasets:
-        source = data.build(dataset.source, **dataset.options)
+        source = sources.build(dataset.source, **dataset.options)
         how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
         folder = STORE / "packed" / packed_id(source, **how)
         manifest = pack(source, raw_folder(dataset), folder, **how)

@@ -1,16 +1,15 @@
-"""Stage `split`: say which images train, validate and test. The split is saved and never computed again."""
+"""Stage `split`: decide which images train, validate and test."""
 
 from _stage import data_root, run
 
-from dml import data
 from dml.config import Study
-from dml.data import splits
+from dml.data import sources, splits
 from dml.training.data import open_packed_of
 
 
 def split(study: Study) -> None:
     for dataset in study.datasets:
-        source = data.build(dataset.source, **dataset.options)
+        source = sources.build(dataset.source, **dataset.options)
         packed = open_packed_of(data_root(study), dataset.label)
         table = splits.make(packed.index, source)
         used = packed.index[(table["final"] != "unused").to_numpy()]

@@ -1,4 +1,4 @@
-"""Stage `sweep`: tune every cell of a study at the same budget, then confirm its best settings on the test split."""
+"""Stage `sweep`: tune every cell of a study with the same budget, then confirm its best settings on the test split."""
 
 from _stage import RESULTS, STORE, data_root, run
 
@@ -9,16 +9,21 @@ from dml.training.data import EVALUATION_ROLES
 
 
 def check_sets(study: Study) -> None:
-    """A set without images is missed now and not by every trial at its end."""
+    """Reject evaluation sets without images now, instead of at the end of every trial.
+
+    Raises
+    ------
+    ValueError : a dataset has no images in a set that `evaluation.sets` names.
+    """
     for dataset in study.datasets:
         split = splits.load(data_root(study) / "split" / f"{dataset.label}.parquet")
         for name in study.evaluation.sets:
             column, roles = EVALUATION_ROLES[name]
             if not split[column].isin(roles).any():
-                there = ", ".join(sorted(set(split[column])))
+                roles_found = ", ".join(sorted(set(split[column])))
                 raise ValueError(
                     f"dataset {dataset.label!r}: evaluation.sets names {name!r}, but none of its images is "
-                    f"{' or '.join(roles)}. There are: {there}"
+                    f"{' or '.join(roles)}. Roles of its images: {roles_found}"
                 )
 
 

@@ -115,7 +115,11 @@ def _differences(place: str, now: Any, then: Any, rtol: float, atol: float) -> I
 
 
 def _file_of(part: Any) -> str:
-    module = part if inspect.ismodule(part) else importlib.import_module((part if isinstance(part, type) else type(part)).__module__)
+    module = (
+        part
+        if inspect.ismodule(part)
+        else importlib.import_module((part if isinstance(part, type) else type(part)).__module__)
+    )
     path = Path(module.__file__ or "")
     return str(path.relative_to(REPOSITORY)) if path.is_relative_to(REPOSITORY) else str(path)
 

@@ -1,16 +1,19 @@
 """The documentation says what is so: its code runs, its commands exist, its settings are the settings."""
 
+import itertools
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
-from dml import config, discovery
+from dml import config, discovery, protocols
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 STUDIES = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -39,9 +42,29 @@ def test_the_commands_exist():
 
 
 def test_links_lead_somewhere():
-    for text, base in ((README, ROOT), (STUDIES, ROOT / "docs")):
+    for text, base in ((README, ROOT), (STUDIES, ROOT / "docs"), (ARCHITECTURE, ROOT / "docs")):
         for link in re.findall(r"\]\(([^)#]+)\)", text):
             assert link.startswith("http") or (base / link).exists(), link
+
+
+def test_the_architecture_names_what_exists():
+    for path in re.findall(r"`((?:dml|tests|docs)/[\w/.-]+)`", ARCHITECTURE):
+        assert (ROOT / path).exists(), path
+    for name in re.findall(r"\| `([A-Z]\w+)` \|", ARCHITECTURE):
+        assert hasattr(protocols, name), name
+    folders = {path.strip("/").replace("/", ".") for path in re.findall(r"\| `(dml/[\w/]+/)` \|", ARCHITECTURE)}
+    assert folders == set(discovery.KINDS)
+
+
+def test_the_picture_of_the_rooms_has_the_layers_that_the_linter_checks():
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = [re.findall(r"dml\.(\w+)", layer) for layer in contract["contracts"][0]["layers"]]
+    picture = (ROOT / "docs/figures/rooms.svg").read_text(encoding="utf-8")
+    drawn = re.findall(r'y="(\d+)" class="name">(\w+)<', picture)
+    height = {name: int(y) for y, name in drawn if name != "pipelines"}
+    assert set(height) == {room for layer in layers for room in layer}
+    for above, below in itertools.pairwise(layers):
+        assert max(height[room] for room in above) <= min(height[room] for room in below)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,17 @@
-"""Data: raw files -> packed images -> splits -> batches. A dataset is one file in `dml/data/sources/`."""
+"""Data, from raw files to batches.
+
+| package | in -> out |
+|---|---|
+| `raw` | URLs and mirrors -> verified, unpacked raw files |
+| `sources/<name>.py` | one dataset's raw files -> records (an image and its labels), and each image's role |
+| `packing` | records -> one uint8 array, decoded once, that every process maps |
+| `splits` | roles -> which images train, validate and test |
+| `batches/<name>.py` | observed labels -> positions of each batch |
+| `augment/<name>.py` | uint8 batches -> normalised float32 batches |
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
-from dml import discovery
-
 
 class DataError(ValueError):
-    """Data that cannot be used as it is: said in one message, with the file and what to do."""
-
-
-def build(name: str, **options: Any) -> Any:
-    """A source by its name in `dml/data/sources/` or its dotted path, such as `build("imagefolder", root="birds")`."""
-    return discovery.build("dml.data.sources", name, **options)
+    """Data that cannot be used. The message names the file and says what to do."""

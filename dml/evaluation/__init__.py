@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from dml.evaluation._evaluate import Scores, evaluate, per_class
 from dml.evaluation._vectors import Vectors
-from dml.evaluation.embed import Embedder, embed
-from dml.statistics import Comparison, Summary, compare, holm, summary
+from dml.evaluation.embed import embed, embed_images
+from dml.evaluation.metrics._names import check_metric, metric_names, metric_part
 
 __all__ = [
-    "Comparison",
-    "Embedder",
     "Scores",
-    "Summary",
     "Vectors",
-    "compare",
+    "check_metric",
     "embed",
+    "embed_images",
     "evaluate",
-    "holm",
+    "metric_names",
+    "metric_part",
     "per_class",
-    "summary",
 ]

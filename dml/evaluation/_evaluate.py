@@ -13,7 +13,9 @@ import torch
 
 from dml import discovery
 from dml.evaluation._vectors import Vectors, codes, host_array
-from dml.evaluation.clustering import contingency, kmeans
+from dml.evaluation.clustering import contingency
+from dml.evaluation.kmeans import kmeans
+from dml.evaluation.metrics._names import check_metric, metric_part
 from dml.evaluation.ranking import Neighbours
 from dml.evaluation.relevance import Relevance
 
@@ -170,8 +172,8 @@ def _check_options(metrics: Any, clusters: Any, keep: Any, approximate: bool, ba
 
 def _metric(name: str, options: Mapping[str, Any]) -> Any:
     """The metric's part, with those of the options that it takes."""
-    discovery.check_metric(name)
-    stem, settings = discovery.metric_part(name)
+    check_metric(name)
+    stem, settings = metric_part(name)
     taken = discovery.settings_of(discovery.find("dml.evaluation.metrics", stem))
     chosen = {option: value for option, value in options.items() if option in taken}
     return discovery.build("dml.evaluation.metrics", stem, **settings, **chosen)

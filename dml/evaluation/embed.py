@@ -1,90 +1,21 @@
-"""Embedding a data set: batch by batch into one array on the device, used again at every evaluation."""
+"""Embeddings of a data set, computed batch by batch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from dml.protocols import Augmentation
 
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
-class Embedder:
-    """Fills an array of embeddings, float32 (n, D), on a device; `reset` empties it without giving it back.
-
-    Parameters
-    ----------
-    model : images (b, ...) -> embeddings (b, D); if a module, it runs in evaluation mode and is left as it was.
-    count : rows of the array.
-    device : where the array lies and the batches are moved to.
-    precision : `float32`, or `bfloat16` or `float16` by autocast; the array is float32 in either case.
-
-    Raises
-    ------
-    ValueError : an unknown precision, a negative count.
-    """
-
-    def __init__(
-        self,
-        model: Callable[[Tensor], Tensor],
-        count: int,
-        device: torch.device | str = "cpu",
-        precision: str = "float32",
-    ) -> None:
-        if precision not in PRECISIONS:
-            raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
-        if count < 0:
-            raise ValueError(f"count: expected at least 0, got {count}")
-        self.model, self.count, self.device, self.precision = model, count, torch.device(device), precision
-        self.filled = 0
-        self._array: Tensor | None = None
-
-    def reset(self) -> None:
-        """Start again at row 0, for the next evaluation."""
-        self.filled = 0
-
-    @torch.no_grad()
-    def add(self, images: Tensor) -> None:
-        """Embed one batch into the next rows. No device-host synchronisation.
-
-        Raises
-        ------
-        ValueError : more rows than `count`, or a model that returns something else than (b, D).
-        """
-        if self.filled + len(images) > self.count:
-            raise ValueError(f"embed: {self.filled + len(images)} rows, expected {self.count} in all")
-        modules = list(self.model.modules()) if isinstance(self.model, torch.nn.Module) else []
-        modes = [module.training for module in modules]  # each its own: a batch norm may be frozen
-        for module in modules:
-            module.training = False
-        try:
-            kind = PRECISIONS[self.precision]
-            with torch.autocast(self.device.type, dtype=kind, enabled=kind is not None):
-                result = self.model(images.to(self.device, non_blocking=True))
-        finally:
-            for module, mode in zip(modules, modes, strict=True):
-                module.training = mode
-        if result.ndim != 2 or len(result) != len(images):
-            raise ValueError(f"embed: expected ({len(images)}, D) from the model, got {tuple(result.shape)}")
-        if self._array is None:
-            self._array = torch.empty(self.count, result.shape[1], device=self.device)
-        self._array[self.filled : self.filled + len(images)] = result
-        self.filled += len(images)
-
-    @property
-    def embeddings(self) -> Tensor:
-        """The rows, float32 (count, D), on the device; a view that the next evaluation overwrites.
-
-        Raises
-        ------
-        ValueError : rows are missing.
-        """
-        if self._array is None or self.filled != self.count:
-            raise ValueError(f"embed: {self.filled} rows of {self.count} are there")
-        return self._array
-
-
+@torch.no_grad()
 def embed(
     model: Callable[[Tensor], Tensor],
     batches: Iterable[Tensor],
@@ -92,8 +23,95 @@ def embed(
     device: torch.device | str = "cpu",
     precision: str = "float32",
 ) -> Tensor:
-    """All batches through a model: float32 (count, D) on `device`. See `Embedder`."""
-    embedder = Embedder(model, count, device, precision)
-    for images in batches:
-        embedder.add(images)
-    return embedder.embeddings
+    """Embed batches of images. Does not synchronise with the device.
+
+    Parameters
+    ----------
+    model : images (b, ...) -> embeddings (b, D). A module runs in evaluation mode; afterwards each of its submodules is
+        back in the mode it had.
+    batches : tensors (b, ...), moved to `device` one at a time.
+    count : images in all batches together.
+    precision : of the model's arithmetic: `float32`, or `bfloat16` or `float16` by autocast.
+
+    Returns
+    -------
+    float32 (count, D) on `device`, in the order of the batches.
+
+    Raises
+    ------
+    ValueError : an unknown precision; more or fewer images than `count`, or none; a model whose result is not (b, D).
+    """
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
+    device, kind = torch.device(device), PRECISIONS[precision]
+    out: Tensor | None = None
+    filled = 0
+    with _evaluating(model):
+        for images in batches:
+            if filled + len(images) > count:
+                raise ValueError(f"embed: got at least {filled + len(images)} images, expected {count}")
+            with torch.autocast(device.type, dtype=kind, enabled=kind is not None):
+                result = model(images.to(device, non_blocking=True))
+            if result.ndim != 2 or len(result) != len(images):
+                raise ValueError(f"embed: expected ({len(images)}, D) from the model, got {tuple(result.shape)}")
+            if out is None:
+                out = torch.empty(count, result.shape[1], device=device)
+            out[filled : filled + len(images)] = result
+            filled += len(images)
+    if out is None or filled != count:
+        raise ValueError(f"embed: got {filled} images, expected {max(count, 1)}")
+    return out
+
+
+def embed_images(
+    model: nn.Module,
+    images: Any,
+    rows: np.ndarray | None = None,
+    *,
+    augment: Augmentation,
+    device: torch.device | str = "cpu",
+    precision: str = "float32",
+    batch: int = 512,
+) -> Tensor:
+    """Embed images of an array in evaluation mode, without random augmentation.
+
+    Parameters
+    ----------
+    model : float images (b, C, H, W) on `device` -> embeddings (b, D). Its modes are restored afterwards.
+    images : uint8 (N, H, W, C): an array, a mapped file, or any object that returns such an array for an array of rows.
+    rows : int64 (m,), the images to embed, in this order; None: all N.
+    augment : prepares each batch, uint8 (b, C, H, W), with `training=False`.
+    precision : see `embed`.
+    batch : images embedded at once.
+
+    Returns
+    -------
+    float32 (m, D) on `device`, an inference tensor.
+
+    Raises
+    ------
+    ValueError : an unknown precision; no rows; a model whose result is not (b, D).
+    """
+    chosen = np.arange(len(images)) if rows is None else np.asarray(rows)
+    parts = (chosen[start : start + batch] for start in range(0, len(chosen), batch))
+    batches = (torch.from_numpy(np.ascontiguousarray(images[part])).permute(0, 3, 1, 2) for part in parts)
+
+    def embed_batch(pixels: Tensor) -> Tensor:
+        return model(augment(pixels, training=False, generator=None))
+
+    with torch.inference_mode(), _evaluating(model):
+        return embed(embed_batch, batches, len(chosen), device, precision)
+
+
+@contextmanager
+def _evaluating(model: Any) -> Iterator[None]:
+    """Run a module in evaluation mode, then restore the mode of each submodule: a batch norm may be frozen."""
+    modules = list(model.modules()) if isinstance(model, nn.Module) else []
+    modes = [module.training for module in modules]
+    for module in modules:
+        module.training = False
+    try:
+        yield
+    finally:
+        for module, mode in zip(modules, modes, strict=True):
+            module.training = mode

@@ -1,27 +1,40 @@
-"""Losses: one file each. `build("triplet", margin=0.2)` makes one; `loss(embeddings, labels, tuples)` is a scalar.
+'''Losses: one file each. `build("triplet", margin=0.2)` makes one; `loss(embeddings, labels, tuples)` is a scalar.
 
-What the tuples may be is said in `_forms.py`; how values and gradients are computed in one pass, in `_geometry.py`.
-"""
+A loss of your own begins as ten lines of plain torch; autograd does the rest. Save this as `dml/losses/cosine.py`, and
+`cosine` is a name in studies, in `build` and in the contract tests:
+
+    import torch
+    from torch import nn
+
+    from dml.losses._forms import pair_weights
+    from dml.losses._geometry import Geometry
+    from dml.losses._settings import checked_labels
+    from dml.types import Uniform
+
+    class Cosine(nn.Module):
+        version, uses_tuples, takes_padding, mining = 1, True, True, {}
+        search_space = {"margin": Uniform(0.0, 0.9)}
+
+        def __init__(self, margin=0.5, normalize=True):
+            super().__init__()
+            self.margin, self.normalize, self.stats = margin, normalize, {}
+
+        def forward(self, embeddings, labels, tuples=None):
+            labels = checked_labels(embeddings, labels)
+            s = Geometry(embeddings, "similarity", self.normalize).attached()  # (N, N); also "euclidean", "squared"
+            positives, negatives = pair_weights(labels, tuples, s.dtype)
+            costs = positives * (1 - s) + negatives * torch.relu(s - self.margin)
+            return costs.sum() / (positives + negatives).sum().clamp(min=1)
+
+`_forms.py` describes the tuples, and `protocols.Loss` what a loss has beside `forward`. The losses here go one step
+further: `_costs.py` and `_pairs.py` turn the cost of a pair into value and gradient without an N x N graph.
+'''
 
 from __future__ import annotations
 
-from typing import Any
-
-from torch import nn
-
 from dml import discovery
+from dml.losses._build import build, build_for
 
+__all__ = ["build", "build_for"]
 
-def build(name: str, **settings: Any) -> nn.Module:
-    """A loss by its name here (`"margin"`), or by a dotted path (`"pytorch_metric_learning.losses.CircleLoss"`).
-
-    Parameters
-    ----------
-    name : one of `discovery.names("dml.losses")`, or a dotted path to a class of another package.
-    settings : that loss's own settings; its file lists them.
-
-    Raises
-    ------
-    ValueError : no such loss, a setting that it does not take, or a value that it refuses.
-    """
-    return discovery.build("dml.losses", name, **settings)
+__getattr__, __dir__ = discovery.lazy(__name__)

@@ -1,18 +1,17 @@
-"""The forms in which a loss takes its tuples, and what they mean.
+"""The forms in which a loss takes its tuples.
 
-| form | what it is | how often a pair counts |
+| form | contents | how often a pair counts |
 |---|---|---|
 | `None` | every valid tuple of the batch | once |
 | `Pairs`, or 2 bool (N, N) tensors | the pairs kept; of triples, all (a, p, n) with (a, p) and (a, n) kept | once |
-| 4 int tensors (a1, p, a2, n) | lists of pairs, as pytorch-metric-learning's miners give | as often as listed |
+| 4 int tensors (a1, p, a2, n) | lists of pairs, as the miners of pytorch-metric-learning return | as often as listed |
 | `Tuples`, or 3 int tensors (a, p, n) | triples; rows of -1 are padding | once a triple |
 
-Pairs are ordered (anchor first). A loss that is a *mean over pairs* (contrastive, margin, binomial deviance) counts a
-pair as often as the form says, as pytorch-metric-learning does: a miner that draws one negative twice wants it twice,
-and the drawn frequencies are what distance-weighted sampling is about. A loss over *sets* of pairs (multi-similarity,
-lifted structure, histogram, the second term of quadruplet) asks only whether a pair is there. So for the losses over
-sets and those over triples all forms give the same value; for means over pairs all `all` x `all` triples weigh a
-positive pair by the number of its anchor's negatives, and `Pairs` weighs it once.
+Pairs are ordered, anchor first. A loss that is a *mean over pairs* (contrastive, margin, binomial deviance) counts a
+pair as often as the form says, like pytorch-metric-learning: if a miner draws a negative twice, it counts twice, which
+distance-weighted sampling relies on. A loss over *sets* of pairs (multi-similarity, lifted structure, histogram, the
+second term of quadruplet) counts each pair once. So for losses over sets or triples, all forms give the same value. For
+means over pairs, the triples of `all` x `all` count a positive pair once per negative of its anchor, and `Pairs` once.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Form = Tuples | Pairs | Sequence[Tensor] | None
 
 
 def is_triples(tuples: Form) -> bool:
-    """Whether the form lists triples (else it describes pairs). Raises a ValueError for anything else."""
+    """Whether the form lists triples; otherwise it describes pairs. Raises a ValueError for anything else."""
     if tuples is not None and len(tuples) not in (2, 3, 4):
         raise ValueError(
             "tuples: expected None, Tuples (anchors, positives, negatives), Pairs (positives, negatives) or "
@@ -38,15 +37,25 @@ def is_triples(tuples: Form) -> bool:
 
 
 def triples(tuples: Form, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Anchors, positives, negatives, int64 (T,), and which rows are no padding, bool (T,). Padding points at row 0."""
+    """Anchors, positives, negatives, int64 (T,), and which rows are not padding, bool (T,). Padding points at row 0."""
     assert tuples is not None
     anchors, positives, negatives = (t.to(device=device, dtype=torch.int64) for t in tuples)
     valid = anchors >= 0
     return anchors.clamp(min=0), positives.clamp(min=0), negatives.clamp(min=0), valid
 
 
+def list_triples(labels: Tensor, tuples: Form) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Like `triples`, for any form: masks become lists, which waits for the device."""
+    if is_triples(tuples):
+        return triples(tuples, labels.device)
+    positives, negatives = pair_masks(labels, tuples, torch.float32)
+    a, p = positives.nonzero(as_tuple=True)
+    row, n = negatives[a].nonzero(as_tuple=True)
+    return a[row], p[row], n, torch.ones_like(n, dtype=torch.bool)
+
+
 def pair_weights(labels: Tensor, tuples: Form, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """How often each ordered positive and each ordered negative pair counts: two fresh (N, N) arrays of `dtype`."""
+    """How often each ordered positive and each ordered negative pair counts: two new (N, N) tensors of `dtype`."""
     n = len(labels)
     is_triples(tuples)
     if tuples is None:
@@ -60,23 +69,18 @@ def pair_weights(labels: Tensor, tuples: Form, dtype: torch.dtype) -> tuple[Tens
 
 
 def pair_masks(labels: Tensor, tuples: Form, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Which ordered positive and negative pairs there are: two fresh (N, N) arrays of 0 and 1."""
+    """Which ordered positive and negative pairs are given: two new (N, N) tensors of 0 and 1."""
     positives, negatives = pair_weights(labels, tuples, dtype)
     if tuples is not None and len(tuples) > 2:
         return positives.clamp_(max=1), negatives.clamp_(max=1)
     return positives, negatives
 
 
-def by_kind(
-    as_positive: Tensor, as_negative: Tensor, positives: Tensor, negatives: Tensor, tuples: Form
-) -> tuple[Tensor, Tensor]:
-    """Each pair's loss and how often it counts, (T,) both, from (N, N) arrays of its loss and count as either kind.
-
-    Without tuples a pair is of one kind, T = N^2; of given tuples it may be of both, T = 2 N^2.
-    """
-    if tuples is None:
-        return torch.lerp(as_negative, as_positive, positives).flatten(), (positives + negatives).flatten()
-    return torch.cat((as_positive, as_negative)).flatten(), torch.cat((positives, negatives)).flatten()
+def divisor(reduction: str, total: Tensor, active: Tensor) -> Tensor:
+    """What the sum over the tuples is divided by, at least 1. `total`, `active`: 0-d counts of tuples."""
+    if reduction == "sum":
+        return torch.ones_like(total)
+    return (total if reduction == "mean" else active).clamp(min=1)
 
 
 def _counts(rows: Tensor, columns: Tensor, n: int, device: torch.device, dtype: torch.dtype) -> Tensor:
@@ -84,20 +88,3 @@ def _counts(rows: Tensor, columns: Tensor, n: int, device: torch.device, dtype: 
     valid = rows >= 0
     flat = (rows * n + columns).mul_(valid)  # padding adds 0 to the first place
     return torch.zeros(n * n, dtype=dtype, device=device).index_add_(0, flat, valid.to(dtype)).view(n, n)
-
-
-def divisor(reduction: str, total: Tensor, active: Tensor) -> Tensor:
-    """What the sum of a loss over its tuples is divided by; never 0. `total`, `active`: 0-d counts of tuples."""
-    if reduction == "sum":
-        return torch.ones_like(total)
-    return (total if reduction == "mean" else active).clamp(min=1)
-
-
-def list_triples(labels: Tensor, tuples: Form) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Like `triples`, for any form: what is not a list becomes one, which waits for the device."""
-    if is_triples(tuples):
-        return triples(tuples, labels.device)
-    positives, negatives = pair_masks(labels, tuples, torch.float32)
-    a, p = positives.nonzero(as_tuple=True)
-    row, n = negatives[a].nonzero(as_tuple=True)
-    return a[row], p[row], n, torch.ones_like(n, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""Checks of settings that the losses share."""
+"""Checks of settings and inputs that the losses share."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ def check_choice(setting: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def check_at_least(setting: str, value: float, low: float) -> None:
-    """Raise a ValueError unless `value >= low` (a NaN is refused too)."""
+    """Raise a ValueError unless `value >= low` (NaN raises too)."""
     if not value >= low:
         raise ValueError(f"{setting}: expected a number >= {low:g}; got {value!r}")
 
 
 def check_above(setting: str, value: float, low: float) -> None:
-    """Raise a ValueError unless `value > low` (a NaN is refused too)."""
+    """Raise a ValueError unless `value > low` (NaN raises too)."""
     if not value > low:
         raise ValueError(f"{setting}: expected a number > {low:g}; got {value!r}")
 
 
-def check_batch(embeddings: Tensor, labels: Tensor) -> None:
-    """Raise a ValueError unless embeddings are float (N, D) and labels integer (N,)."""
+def checked_labels(embeddings: Tensor, labels: Tensor) -> Tensor:
+    """Labels as int64 (N,). Raises a ValueError unless embeddings are float (N, D) and labels integer (N,)."""
     if embeddings.ndim != 2 or not embeddings.is_floating_point():
         raise ValueError(f"embeddings: expected float (N, D); got {embeddings.dtype} {tuple(embeddings.shape)}")
     if labels.shape != embeddings.shape[:1] or labels.is_floating_point():
         raise ValueError(
-            f"labels: expected integers of shape ({embeddings.shape[0]},), one a row of embeddings; "
+            f"labels: expected integers of shape ({embeddings.shape[0]},), one for each embedding; "
             f"got {labels.dtype} {tuple(labels.shape)}"
         )
+    return labels.long()

@@ -1,19 +1,19 @@
-"""The sum of [d_ap - d_an + margin]_+ over all triplets of a batch, with its gradient, without listing the triplets.
+"""The sum of [d_ap - d_an + margin]_+ over triplets, with its gradient.
 
-Two exact ways, chosen by the device, O(N^2) memory both:
+For listed triplets the costs are gathered from the distances. For all triplets of a batch nothing is listed: two exact
+ways, chosen by the device, take O(N^2) memory.
 
-- **Sort.** Per anchor, the thresholds d_ap + margin of its positives and the distances of its negatives are sorted
-  together; running counts and sums then give for each positive how many negatives lie below its threshold and what
-  they sum to, and for each negative how many thresholds lie above it. O(N^2 log N), whatever the classes. Keys are
-  integers (a float's bits, then the kind), so that a tie puts the positive first: a triplet that costs exactly 0 is
-  not active.
-- **Sweep.** Each positive pair is held against a whole row of distances: O(pairs N), with plain vectorised arithmetic
-  in place of a sort, some ten times faster where classes are small. It needs the list of positive pairs, whose length
-  only the host can know without waiting for a device: so it serves CPUs, for up to `SWEEP` positives an anchor.
+- **Sort.** For each anchor, the thresholds d_ap + margin of its positives and the distances of its negatives are sorted
+  together. Running counts and sums give, for each positive, how many negatives lie below its threshold and their sum;
+  and for each negative, how many thresholds lie above it. O(N^2 log N) for any classes. The keys are integers (a
+  float's bits, then the kind), so a tie puts the positive first: a triplet that costs exactly 0 is not active.
+- **Sweep.** Each positive pair is compared with a whole row of distances: O(pairs N), in plain vectorised arithmetic,
+  about ten times as fast as the sort if classes are small. It needs the list of positive pairs. Only the host knows its
+  length without waiting for a device, so the sweep serves CPUs, for up to `SWEEP` positives an anchor.
 
-With the anchor swap the cost is max([t - d_an]_+, [t - d_pn]_+) for t = d_ap + margin: it hangs on the pair (p, n) as
-well, no one order of the negatives serves all positives of an anchor, and the sweep is used everywhere. On a device
-it goes over all N^2 pairs of rows, in blocks, the invalid ones with weight 0: O(N^3) time there, still O(N^2) memory.
+With the anchor swap the cost is max([t - d_an]_+, [t - d_pn]_+) for t = d_ap + margin. It also depends on (p, n), so no
+single sort of the negatives works for every positive, and the sweep is used everywhere. On a device the sweep runs over
+all N^2 pairs of rows in blocks, with weight 0 for invalid ones: O(N^3) time, still O(N^2) memory.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-SWEEP = 32  # positives an anchor, on average, up to which the sweep beats the sort on a CPU
-BLOCK = 1 << 20  # entries of one block at least: large enough to keep a device busy
+SWEEP = 32  # mean number of positives an anchor up to which the sweep is faster than the sort on a CPU
+BLOCK = 1 << 20  # minimum number of entries of a block: large enough to keep a device busy
 
 
 def all_triplets(
@@ -45,8 +45,23 @@ def all_triplets(
 
 
 def may_look(tensor: Tensor) -> bool:
-    """Whether a number in the tensor can decide what is computed next: it is at hand, and no graph is being traced."""
+    """Whether the tensor's values may decide what is computed next: it is on the host, and no graph is being traced."""
     return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def listed_gaps(
+    distances: Tensor, a: Tensor, p: Tensor, n: Tensor, margin: float, swap: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Of each listed triple d_ap - d_an + margin, and the places of both distances in the flattened matrix: (T,) each.
+
+    distances (N, N); a, p, n int64 (T,). Differentiable in the distances by autograd.
+    """
+    flat, size = distances.reshape(-1), len(distances)
+    to_positive, to_negative = a * size + p, a * size + n
+    if swap:
+        swapped = p * size + n
+        to_negative = torch.where(flat[swapped] < flat[to_negative], swapped, to_negative)
+    return flat[to_positive] - flat[to_negative] + margin, to_positive, to_negative
 
 
 def listed_triplets(
@@ -56,16 +71,13 @@ def listed_triplets(
 
     distances (N, N); a, p, n int64 (T,); valid bool (T,), False for padding -> (0-d, 0-d float64, 0-d float64, (N, N)).
     """
-    flat, size = distances.view(-1), len(distances)
-    to_negative = a * size + n
-    if swap:
-        swapped = p * size + n
-        to_negative = torch.where(flat[swapped] < flat[to_negative], swapped, to_negative)
-    cost = torch.relu_(flat[a * size + p] - flat[to_negative] + margin).mul_(valid)
+    gap, to_positive, to_negative = listed_gaps(distances, a, p, n, margin, swap)
+    cost = gap.relu_().mul_(valid)
     hit = cost.sign()
-    gradient = torch.zeros_like(flat).index_add_(0, a * size + p, hit).index_add_(0, to_negative, hit, alpha=-1)
+    gradient = torch.zeros_like(distances)
+    gradient.view(-1).index_add_(0, to_positive, hit).index_add_(0, to_negative, hit, alpha=-1)
     count = hit.sum(dtype=torch.float64)
-    return cost.sum(), count, valid.sum(dtype=torch.float64), gradient.view_as(distances)
+    return cost.sum(), count, valid.sum(dtype=torch.float64), gradient
 
 
 def _sweep(
@@ -75,7 +87,7 @@ def _sweep(
     gradient = torch.zeros_like(distances)
     value = distances.new_zeros(())
     active = torch.zeros((), dtype=torch.float64, device=distances.device)
-    blocked = (1 - negatives).mul_(1e30)  # added to what is no negative, it makes it too far to matter
+    blocked = (1 - negatives).mul_(1e30)  # added to other rows than negatives: too far to matter
     to_anchor = distances + blocked
     step = max(n, BLOCK // n)
     for start in range(0, len(anchors), step):

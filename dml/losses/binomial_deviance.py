@@ -3,34 +3,37 @@
     mean over positive pairs of log(1 + exp(-alpha (s - beta)))
   + mean over negative pairs of log(1 + exp(alpha C (s - beta)))
 
-A batch without positive (negative) pairs has only the other mean.
+If a batch has no positive (negative) pairs, only the other mean remains.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form, pair_weights
 from dml.losses._geometry import Geometry, dot
-from dml.losses._settings import check_above, check_batch
+from dml.losses._settings import check_above, checked_labels
 from dml.types import LogUniform, Space, Uniform
 
 
 class BinomialDeviance(nn.Module):
-    """A logistic loss on the similarity of each pair, positives and negatives averaged apart.
+    """A logistic loss on the similarity of each pair, positives and negatives averaged separately.
 
     Parameters
     ----------
     alpha : steepness; > 0.
-    beta : the similarity that divides positive from negative pairs.
-    negative_cost : C, how much steeper negatives are than positives; > 0.
+    beta : the similarity that separates positive from negative pairs.
+    negative_cost : C, how many times steeper the loss is for negatives; > 0.
     normalize : L2-normalise the embeddings.
     """
 
+    version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = True
+    takes_padding: ClassVar[bool] = True
+    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {
         "alpha": LogUniform(0.5, 10),
         "beta": Uniform(0.0, 0.9),
@@ -42,19 +45,20 @@ class BinomialDeviance(nn.Module):
         check_above("alpha", alpha, 0)
         check_above("negative_cost", negative_cost, 0)
         self.alpha, self.beta, self.negative_cost, self.normalize = alpha, beta, negative_cost, normalize
+        self.stats: dict[str, Tensor] = {}
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
-        check_batch(embeddings, labels)
-        geometry = Geometry(embeddings, self.normalize)
-        above = geometry.similarities().sub_(self.beta)
+        labels = checked_labels(embeddings, labels)
+        geometry = Geometry(embeddings, "similarity", self.normalize)
+        above = geometry.matrix.sub_(self.beta)
         positives, negatives = pair_weights(labels, tuples, above.dtype)
         positives.div_(positives.sum().clamp(min=1))
         negatives.div_(negatives.sum().clamp(min=1))
         slope_positive, slope_negative = -self.alpha, self.alpha * self.negative_cost
         value, gradient = _deviance(above * slope_positive, positives)
         more, push = _deviance(above.mul_(slope_negative), negatives)
-        return geometry.finish(value + more, similarity=gradient.mul_(slope_positive).add_(push, alpha=slope_negative))
+        return geometry.finish(value + more, gradient.mul_(slope_positive).add_(push, alpha=slope_negative))
 
 
 def _deviance(exponents: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:

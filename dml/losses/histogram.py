@@ -14,14 +14,14 @@ pytorch-metric-learning).
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form, pair_masks
 from dml.losses._geometry import Geometry
-from dml.losses._settings import check_batch
+from dml.losses._settings import checked_labels
 from dml.types import Choice, Space
 
 
@@ -34,7 +34,10 @@ class Histogram(nn.Module):
     normalize : L2-normalise the embeddings; without it they should have unit length already.
     """
 
+    version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = True
+    takes_padding: ClassVar[bool] = True
+    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"bins": Choice((51, 101, 201, 401))}
 
     def __init__(self, bins: int = 201, normalize: bool = True):
@@ -42,12 +45,15 @@ class Histogram(nn.Module):
         if isinstance(bins, bool) or int(bins) != bins or bins < 2:
             raise ValueError(f"bins: expected a whole number of nodes >= 2; got {bins!r}")
         self.bins, self.normalize = int(bins), normalize
+        self.stats: dict[str, Tensor] = {}
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar in [0, 1]."""
-        check_batch(embeddings, labels)
-        geometry = Geometry(embeddings, self.normalize)
-        place = geometry.similarities().clamp_(-1, 1).add_(1).mul_((self.bins - 1) / 2)
+        labels = checked_labels(embeddings, labels)
+        geometry = Geometry(embeddings, "similarity", self.normalize)
+        similarities = geometry.matrix
+        beyond = None if self.normalize else similarities.abs() > 1
+        place = similarities.clamp_(-1, 1).add_(1).mul_((self.bins - 1) / 2)
         positives, negatives = pair_masks(labels, tuples, place.dtype)
         if tuples is not None:
             positives, negatives = torch.maximum(positives, positives.T), torch.maximum(negatives, negatives.T)
@@ -69,4 +75,6 @@ class Histogram(nn.Module):
         slopes = torch.nn.functional.pad(slopes * (self.bins - 1) / 2 / size, (0, 1))
         gradient = slopes.flatten().to(place.dtype)[index].view_as(place)
         value = (of_negative * below_positive).sum().to(place.dtype)
-        return geometry.finish(value, similarity=gradient)
+        if beyond is not None:
+            gradient.masked_fill_(beyond, 0)
+        return geometry.finish(value, gradient)

@@ -3,33 +3,39 @@
     none:       [max(max_k d_ik, max_l d_jl) + margin - min(min_k d_ik, min_l d_jl)]_+
     synthesis:  [max(max_k d_ik, max_l d_jl) + margin - min_kl d_ijkl]_+
 
-over k and l of the same class under max, of other classes under min; (k, l) is a positive pair.
+Under max, k and l are of the pair's class; under min, of other classes, and (k, l) is a positive pair.
 
 Vasudeva et al., "LoOp: looking for optimal hard negative embeddings for deep metric learning", ICCV 2021,
-section 3.3.2. Pairs and d_ijkl are those of `synthesis.py`. Deviation: the sum is divided by the number of positive
-pairs; the paper calls that |P| "the set of classes in the batch". With two samples a class it is `lifted_hinge`.
+section 3.3.2. `synthesis.py` defines the pairs and d_ijkl. Deviation: the sum is divided by the number of positive
+pairs; the paper calls its |P| "the set of classes in the batch". With two samples a class it equals `lifted_hinge`.
 """
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from dml.losses import synthesis as negatives
-from dml.losses.lifted_hinge import LiftedHinge
+from dml.losses._forms import Form
+from dml.losses._geometry import positions
+from dml.losses._pair_hinge import mean_hinge
+from dml.losses._settings import check_at_least, checked_labels
+from dml.types import Space, Uniform
 
 
-class HphnTriplet(LiftedHinge):
-    """Keeps the farthest sample of a pair's class `margin` closer than what is nearest of other classes.
+class HphnTriplet(nn.Module):
+    """Keeps the farthest sample of a pair's class `margin` closer than the nearest of another class.
 
-    It chooses its own tuples: what a miner chose is ignored.
+    It chooses its own tuples; those of a miner are ignored.
 
     Parameters
     ----------
-    margin : added to the distance of the farthest positive.
+    margin : added to the distance of the farthest positive; >= 0.
     synthesis : `none`, `loop`, `loop_linear` or `embedding_expansion`.
-    points : how many points embedding expansion interpolates within a pair.
-    normalize : L2-normalise the embeddings; `loop` needs it.
+    points : number of points that embedding expansion interpolates within a pair.
+    normalize : L2-normalise the embeddings; `loop` requires it.
 
     Example
     -------
@@ -37,12 +43,35 @@ class HphnTriplet(LiftedHinge):
     >>> value = loss(embeddings, labels)  # scalar
     """
 
-    def _positive(self, x: Tensor, labels: Tensor, near: negatives.Nearest) -> Tensor:
-        """The greater of the distances (P,) of a pair's two samples to their farthest samples of the class."""
-        if not len(near.pairs.valid):
-            return near.positive
-        other = labels[:, None] != labels
-        value, place = negatives.without(negatives.squared_distances(x), other, sign=-1).max(1)
-        first, second = near.pairs.first, near.pairs.second
-        end = torch.where(value[first] >= value[second], first, second)
-        return negatives.between(x, end, place[end])
+    version: ClassVar[int] = 1
+    uses_tuples: ClassVar[bool] = False
+    takes_padding: ClassVar[bool] = True
+    mining: ClassVar[dict[str, Any]] = {}
+    search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.05, 0.8)}
+
+    def __init__(self, margin: float = 0.2, synthesis: str = "none", points: int = 2, normalize: bool = True):
+        super().__init__()
+        check_at_least("margin", margin, 0)
+        negatives.check(synthesis, points, normalize)
+        self.margin, self.synthesis, self.points, self.normalize = margin, synthesis, points, normalize
+        self.stats: dict[str, Tensor] = {}
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,) -> scalar; 0 if no pair has a negative."""
+        labels = checked_labels(embeddings, labels)
+        x = positions(embeddings, self.normalize)
+        near = negatives.nearest(x, labels, self.synthesis, self.points, self.normalize)
+        value, active = mean_hinge(_farthest(x, labels, near), near, self.margin)
+        self.stats = {"active_share": active}
+        return value
+
+
+def _farthest(x: Tensor, labels: Tensor, near: negatives.Nearest) -> Tensor:
+    """The larger of the distances (P,) of a pair's two samples to their farthest samples of the class."""
+    if not len(near.pairs.valid):
+        return near.positive
+    other = labels[:, None] != labels
+    value, place = negatives.without(negatives.squared_distances(x), other, sign=-1).max(1)
+    first, second = near.pairs.first, near.pairs.second
+    end = torch.where(value[first] >= value[second], first, second)
+    return negatives.between(x, end, place[end])

@@ -3,22 +3,24 @@
     J_ij = log( sum_n exp(margin - d_in) + sum_n exp(margin - d_jn) ) + d_ij
     L = mean over positive pairs of 1/2 [J_ij]_+^2
 
-n runs over the negatives of i and over those of j. A positive pair neither end of which has a negative costs 0.
+The first sum runs over the negatives of i, the second over those of j. A positive pair costs 0 if neither of its ends
+has a negative.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from dml.losses._costs import HalfSquare
 from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry, dot, prepared, roots, safe_root, squared_distances
-from dml.losses._settings import check_batch
+from dml.losses._geometry import Geometry, PullBack, nothing, through
+from dml.losses._settings import checked_labels
 from dml.types import Space, Uniform
 
-NONE = 1e30  # stands for the infinite distance of a negative that is not there
+NONE = 1e30  # stands for the infinite distance of a negative that is not given
 
 
 class LiftedStructure(nn.Module):
@@ -30,43 +32,64 @@ class LiftedStructure(nn.Module):
     normalize : L2-normalise the embeddings.
     """
 
+    version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = True
+    takes_padding: ClassVar[bool] = True
+    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.2, 2.0)}
 
     def __init__(self, margin: float = 1.0, normalize: bool = True):
         super().__init__()
         self.margin, self.normalize = margin, normalize
-        self.last: dict[str, Tensor] = {}
+        self.stats: dict[str, Tensor] = {}
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
-        check_batch(embeddings, labels)
-        geometry = Geometry(embeddings, self.normalize)
-        distances, inverse = roots(geometry.squared())
-        positives, negatives = pair_masks(labels, tuples, distances.dtype)
-        exponents = (1 - negatives).mul_(-NONE).sub_(distances)
-        top = exponents.amax(1, keepdim=True)
-        terms = exponents.sub_(top).exp_().mul_(negatives)
-        total = terms.sum(1, keepdim=True)
-        some = (total > 0).to(distances.dtype)
-        pushed = torch.log(total + (1 - some)) + top.clamp(min=-NONE) + self.margin  # (N, 1): log-sum-exp of each end
+        labels = checked_labels(embeddings, labels)
+        if not len(labels):
+            return nothing(embeddings)
+        geometry = Geometry(embeddings, "euclidean", self.normalize)
+        positives, negatives = pair_masks(labels, tuples, geometry.matrix.dtype)
         count = positives.sum().clamp(min=1)
-        higher = torch.maximum(pushed, pushed.T)
-        first = torch.exp(pushed - higher)
-        both = first + torch.exp(pushed.T - higher)
-        cost = torch.relu_(both.log().add_(higher).add_(distances)).mul_(positives)
-        value = dot(cost, cost) / (2 * count)
-        self.last = {"active_share": cost.sign().sum() / count}
-        # From here on, cost is count times dL/dJ.
-        by_end = cost * (first / both)
-        by_end = (by_end.sum(1) + (cost.sum(0) - by_end.sum(0)))[:, None]
-        gradient = cost.sub_(terms.mul_(by_end / (total + (1 - some))))
-        return geometry.finish(value, squared=gradient.mul_(inverse), over=2 * count)
+        lifted, pull_back = self._lifted(geometry.matrix, negatives)
+        total, slope, active = HalfSquare(lifted).weighted(positives)
+        self.stats = {"active_share": active / count}
+        return geometry.finish(total / count, pull_back(slope), over=count)
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each pair's 1/2 [J]_+^2 and whether it is a positive pair, (N^2,) both; differentiable by autograd."""
-        distances = safe_root(squared_distances(prepared(embeddings, self.normalize)))
+        labels = checked_labels(embeddings, labels)
+        distances = Geometry(embeddings, "euclidean", self.normalize).attached()
         positives, negatives = pair_masks(labels, tuples, distances.dtype)
-        pushed = torch.logsumexp(self.margin - distances - (1 - negatives) * NONE, 1)
-        losses = torch.relu(torch.logaddexp(pushed[:, None], pushed) + distances).square() / 2
-        return losses.flatten(), positives.flatten()
+        lifted = through(distances, *self._lifted(distances.detach(), negatives))
+        return HalfSquare(lifted).each().flatten(), positives.flatten()
+
+    def _lifted(self, d: Tensor, negatives: Tensor) -> tuple[Tensor, PullBack]:
+        """J (N, N)."""
+        push, back_to_distances = _log_sum_exp(d, negatives)
+        both, back_to_push = _log_add_exp(push + self.margin)
+        return both.add_(d), lambda slope: back_to_distances(back_to_push(slope)).add_(slope)
+
+
+def _log_sum_exp(d: Tensor, negatives: Tensor) -> tuple[Tensor, PullBack]:
+    """log sum_n exp(-d_in) over the negatives of each row, (N, 1); -NONE for a row without."""
+    exponents = (1 - negatives).mul_(-NONE).sub_(d)
+    top = exponents.amax(1, keepdim=True)
+    terms = exponents.sub_(top).exp_().mul_(negatives)
+    total = terms.sum(1, keepdim=True)
+    total += total == 0
+    return total.log() + top.clamp(min=-NONE), lambda slope: terms * (-slope / total)
+
+
+def _log_add_exp(z: Tensor) -> tuple[Tensor, PullBack]:
+    """log(exp(z_i) + exp(z_j)) of a column z (N, 1), (N, N)."""
+    top = torch.maximum(z, z.T)
+    first = torch.exp(z - top)
+    total = torch.exp(z.T - top).add_(first)
+    share = first.div_(total)
+
+    def back(slope: Tensor) -> Tensor:
+        of_row = slope * share
+        return (of_row.sum(1) + (slope.sum(0) - of_row.sum(0)))[:, None]
+
+    return total.log_().add_(top), back

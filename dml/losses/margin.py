@@ -2,21 +2,23 @@
 
     positive [d - beta + margin]_+,   negative [beta - d + margin]_+
 
-beta is learned, one for each class (the anchor's) or one for all, or fixed (Le and Odobez: 1.4). It is in the
-state_dict in every case. It wants a far larger learning rate than the network: `parameters()` of this module form
-their own group. The paper's regulariser nu * beta is left out (nu = 0 in its experiments).
+beta is learned, one for each class (the anchor's) or one for all, or fixed (Le and Odobez: 1.4). It is always in the
+state_dict. A learned beta needs a far larger learning rate than the network, so a trial puts `parameters()` in a group
+of their own. The paper's regulariser nu * beta is left out (nu = 0 in its experiments).
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from dml.losses._forms import Form, by_kind, divisor, pair_weights
-from dml.losses._geometry import Geometry, dot, prepared, roots, safe_root, squared_distances
-from dml.losses._settings import REDUCTIONS, check_batch, check_choice
+from dml.losses._costs import Cost, Hinge
+from dml.losses._forms import Form
+from dml.losses._geometry import Geometry
+from dml.losses._pairs import each_pair, mean_over_pairs
+from dml.losses._settings import REDUCTIONS, check_choice, checked_labels
 from dml.types import Space, Uniform
 
 
@@ -26,14 +28,17 @@ class Margin(nn.Module):
     Parameters
     ----------
     margin : half the width of the band between positives and negatives, in distance.
-    beta : the boundary (its start, where it is learned), in distance.
+    beta : the boundary, or its initial value if learned, in distance.
     beta_per : `class` (learned, one per class), `all` (learned, one) or `none` (fixed).
-    num_classes : how many classes the labels 0 .. num_classes - 1 name; needed for `beta_per="class"`.
+    num_classes : labels are 0 .. num_classes - 1; required for `beta_per="class"`.
     reduction : `nonzero` (mean over the pairs with a positive loss), `mean` over the pairs or `sum`.
     normalize : L2-normalise the embeddings.
     """
 
+    version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = True
+    takes_padding: ClassVar[bool] = True
+    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.05, 0.4), "beta": Uniform(0.8, 1.4)}
 
     def __init__(
@@ -56,43 +61,28 @@ class Margin(nn.Module):
             self.register_buffer("beta", start)
         else:
             self.beta = nn.Parameter(start)
-        self.last: dict[str, Tensor] = {}
+        self.stats: dict[str, Tensor] = {}
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1, tuples in any form of `_forms` -> scalar."""
-        check_batch(embeddings, labels)
-        geometry = Geometry(embeddings, self.normalize)
-        squared = geometry.squared()
-        positives, negatives = pair_weights(labels, tuples, squared.dtype)
-        count = positives.sum() + negatives.sum()
-        distances, inverse = roots(squared)
-        boundary = self._boundary(labels, squared.dtype).detach()
-        gap = distances.sub_(boundary)
-        near = torch.relu_(self.margin - gap)
-        far = torch.relu_(gap.add_(self.margin))
-        total = dot(positives, far) + dot(negatives, near)
-        pull, push = positives.mul_(far.sign_()), negatives.mul_(near.sign_())
-        active = pull.sum() + push.sum()
-        over = divisor(self.reduction, count, active)
-        self.last = {"active_share": active / count.clamp(min=1), "beta": boundary.mean()}
-        gradient = pull.sub_(push)
-        terms = []
-        if isinstance(self.beta, nn.Parameter):
-            by_anchor = -gradient.sum(1) / over
-            beta_gradient = torch.zeros_like(self.beta, dtype=gradient.dtype)
-            index = labels if self.beta_per == "class" else torch.zeros_like(labels)
-            terms = [(self.beta, beta_gradient.index_add_(0, index, by_anchor))]
-        return geometry.finish(total / over, *terms, squared=gradient.mul_(inverse), over=2 * over)
+        labels = checked_labels(embeddings, labels)
+        geometry = Geometry(embeddings, "euclidean", self.normalize)
+        beta = self._beta_of(labels, geometry)
+        value, active = mean_over_pairs(self._costs, geometry, labels, tuples, self.reduction, beta)
+        self.stats = {"active_share": active, "beta": beta.detach().sum() / max(len(beta), 1)}
+        return value
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each pair's loss and how often it counts, (N^2,) or (2 N^2,) both; differentiable by autograd."""
-        squared = squared_distances(prepared(embeddings, self.normalize))
-        positives, negatives = pair_weights(labels, tuples, squared.dtype)
-        gap = safe_root(squared) - self._boundary(labels, squared.dtype)
-        as_positive, as_negative = torch.relu(gap + self.margin), torch.relu(self.margin - gap)
-        return by_kind(as_positive, as_negative, positives, negatives, tuples)
+        labels = checked_labels(embeddings, labels)
+        geometry = Geometry(embeddings, "euclidean", self.normalize)
+        return each_pair(self._costs, geometry, labels, tuples, self._beta_of(labels, geometry))
 
-    def _boundary(self, labels: Tensor, dtype: torch.dtype) -> Tensor:
+    def _costs(self, gap: Tensor) -> tuple[Cost, Cost]:
+        """A pair's cost as a positive and as a negative, where gap = d - beta."""
+        return Hinge(gap + self.margin), Hinge(self.margin - gap)
+
+    def _beta_of(self, labels: Tensor, geometry: Geometry) -> Tensor:
         """beta of each anchor, (N, 1)."""
-        beta = self.beta[labels] if self.beta_per == "class" else self.beta.expand(len(labels))
-        return beta.to(dtype)[:, None]
+        index = labels if self.beta_per == "class" else torch.zeros_like(labels)
+        return self.beta.index_select(0, index).to(geometry.matrix.dtype)[:, None]

@@ -14,15 +14,15 @@ is the same up to the gap between that bound and the first negative above it; wh
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from dml.losses import synthesis as between_pairs
 from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry, attach, prepared
-from dml.losses._settings import check_above, check_batch
+from dml.losses._geometry import Geometry, attach, nothing, positions
+from dml.losses._settings import check_above, checked_labels
 from dml.types import LogUniform, Space, Uniform
 
 HIDDEN = 1e30  # moves an entry out of a maximum's or minimum's way
@@ -41,7 +41,10 @@ class MultiSimilarity(nn.Module):
     normalize : L2-normalise the embeddings; `loop` needs it.
     """
 
+    version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = True
+    takes_padding: ClassVar[bool] = True
+    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {
         "alpha": LogUniform(0.5, 20),
         "beta": LogUniform(5, 100),
@@ -63,31 +66,33 @@ class MultiSimilarity(nn.Module):
         between_pairs.check(synthesis, points, normalize)
         self.alpha, self.beta, self.base, self.normalize = alpha, beta, base, normalize
         self.synthesis, self.points = synthesis, points
-        self.last: dict[str, Tensor] = {}
+        self.stats: dict[str, Tensor] = {}
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
-        check_batch(embeddings, labels)
+        labels = checked_labels(embeddings, labels)
+        if not len(labels):
+            return nothing(embeddings)
         if self.synthesis != "none":
             return self._synthetic(embeddings, labels, tuples)
-        geometry = Geometry(embeddings, self.normalize)
-        similarities = geometry.similarities()
+        geometry = Geometry(embeddings, "similarity", self.normalize)
+        similarities = geometry.matrix
         positives, negatives = pair_masks(labels, tuples, similarities.dtype)
-        self.last = {"anchor_share": (positives.sum(1) + negatives.sum(1)).sign().mean()}
+        self.stats = {"anchor_share": (positives.sum(1) + negatives.sum(1)).sign().mean()}
         pull, pull_gradient = soft_count(similarities, positives, -self.alpha, self.base)
         push, push_gradient = soft_count(similarities, negatives, self.beta, self.base)
-        size = max(len(labels), 1)
+        size = len(labels)
         value = (pull / self.alpha + push / self.beta).sum() / size
-        return geometry.finish(value, similarity=push_gradient.sub_(pull_gradient), over=size)
+        return geometry.finish(value, push_gradient.sub_(pull_gradient), over=size)
 
     def _synthetic(self, embeddings: Tensor, labels: Tensor, tuples: Form) -> Tensor:
-        geometry = Geometry(embeddings, self.normalize)
-        x = prepared(embeddings, self.normalize)
+        geometry = Geometry(embeddings, "similarity", self.normalize)
+        x = positions(embeddings, self.normalize)
         found = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
         n, (pairs, _, distances, allowed) = len(x), found
-        if len(pairs.valid) == 0:
-            return 0 * x.sum()
-        similarities = geometry.similarities()
+        if not len(pairs.valid):
+            return nothing(embeddings)
+        similarities = geometry.matrix
         positives, negatives = pair_masks(labels, tuples, similarities.dtype)
         kept = positives.sum(1)
         slack = 4 * torch.finfo(x.dtype).eps  # the hardest of a set is as similar as its ends, up to rounding
@@ -100,8 +105,8 @@ class MultiSimilarity(nn.Module):
             kept = kept.index_add(0, end, mask.sum(1))
             value, gradient = soft_count(synthetic, mask, self.beta, self.base)
             push, push_gradient = push + value.sum(), push_gradient.add_(gradient)
-        self.last = {"anchor_share": kept.sign().mean()}
-        pulled = geometry.finish(pull.sum() / self.alpha / n, similarity=pull_gradient.neg_(), over=n)
+        self.stats = {"anchor_share": kept.sign().mean()}
+        pulled = geometry.finish(pull.sum() / self.alpha / n, pull_gradient.neg_(), over=n)
         return pulled + attach(push[0] / self.beta / n, (distances, push_gradient.mul_(distances.detach()).div_(-n)))
 
 

@@ -9,14 +9,14 @@ underflows, a mislabelled sample would else get loss 0 and no gradient, and look
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form
 from dml.losses._geometry import prepared, unit
-from dml.losses._settings import check_above, check_batch
+from dml.losses._settings import check_above, checked_labels
 from dml.types import LogUniform, Space
 
 
@@ -31,7 +31,10 @@ class ProxyNca(nn.Module):
     normalize : L2-normalise the embeddings (proxies always are).
     """
 
+    version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = False
+    takes_padding: ClassVar[bool] = True
+    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"scale": LogUniform(1, 8)}
 
     def __init__(self, num_classes: int, embedding_size: int, scale: float = 3.0, normalize: bool = True):
@@ -40,6 +43,7 @@ class ProxyNca(nn.Module):
         check_above("embedding_size", embedding_size, 0)
         check_above("scale", scale, 0)
         self.scale, self.normalize = scale, normalize
+        self.stats: dict[str, Tensor] = {}
         self.proxies = nn.Parameter(torch.empty(num_classes, embedding_size))
         self.reset()
 
@@ -54,7 +58,7 @@ class ProxyNca(nn.Module):
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each sample's loss and its weight, 1: (N,) both."""
-        check_batch(embeddings, labels)
+        labels = checked_labels(embeddings, labels)
         x = prepared(embeddings, self.normalize)
         p = unit(self.proxies.to(x.dtype))
         with torch.autocast(x.device.type, enabled=False):

@@ -10,14 +10,14 @@ counted over the whole batch, and those that touch a's class are taken off, coun
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form, is_triples, pair_masks, triples
 from dml.losses._geometry import Geometry
-from dml.losses._settings import check_at_least, check_batch
+from dml.losses._settings import check_at_least, checked_labels
 from dml.losses._triplets import all_triplets, listed_triplets, may_look, sortable
 from dml.types import Space, Uniform
 
@@ -31,7 +31,10 @@ class Quadruplet(nn.Module):
     normalize : L2-normalise the embeddings.
     """
 
+    version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = True
+    takes_padding: ClassVar[bool] = True
+    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.05, 0.6), "margin2": Uniform(0.0, 0.4)}
 
     def __init__(self, margin: float = 0.2, margin2: float = 0.1, normalize: bool = True):
@@ -39,13 +42,13 @@ class Quadruplet(nn.Module):
         check_at_least("margin", margin, 0)
         check_at_least("margin2", margin2, 0)
         self.margin, self.margin2, self.normalize = margin, margin2, normalize
-        self.last: dict[str, Tensor] = {}
+        self.stats: dict[str, Tensor] = {}
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
-        check_batch(embeddings, labels)
-        geometry = Geometry(embeddings, self.normalize)
-        squared = geometry.squared()
+        labels = checked_labels(embeddings, labels)
+        geometry = Geometry(embeddings, "squared", self.normalize)
+        squared = geometry.matrix
         positives, negatives = pair_masks(labels, tuples, squared.dtype)
         if is_triples(tuples):
             first, active, total, gradient = listed_triplets(squared, *triples(tuples, labels.device), self.margin)
@@ -54,9 +57,9 @@ class Quadruplet(nn.Module):
             total = torch.dot(positives.sum(1).double(), negatives.sum(1).double())
         total = total.clamp(min=1)
         second, more = _second_term(squared, labels, positives, self.margin2)
-        self.last = {"active_share": active / total}
+        self.stats = {"active_share": active / total}
         value = (first / total + second).to(squared.dtype)
-        return geometry.finish(value, squared=gradient.div_(total).add_(more))
+        return geometry.finish(value, gradient.div_(total).add_(more))
 
 
 def _second_term(squared: Tensor, labels: Tensor, positives: Tensor, margin: float) -> tuple[Tensor, Tensor]:

@@ -6,14 +6,14 @@ else:        logits = (x . w_c + b_c) / temperature
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form
 from dml.losses._geometry import prepared, unit
-from dml.losses._settings import check_above, check_batch
+from dml.losses._settings import check_above, checked_labels
 from dml.types import LogUniform, Space
 
 
@@ -29,7 +29,10 @@ class Softmax(nn.Module):
     normalize : L2-normalise the embeddings.
     """
 
+    version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = False
+    takes_padding: ClassVar[bool] = True
+    mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"temperature": LogUniform(0.02, 0.5)}
 
     def __init__(
@@ -45,6 +48,7 @@ class Softmax(nn.Module):
         check_above("embedding_size", embedding_size, 0)
         check_above("temperature", temperature, 0)
         self.temperature, self.normalized, self.normalize = temperature, normalized, normalize
+        self.stats: dict[str, Tensor] = {}
         self.weight = nn.Parameter(torch.empty(num_classes, embedding_size))
         self.bias = None if normalized else nn.Parameter(torch.zeros(num_classes))
         self.reset()
@@ -60,7 +64,7 @@ class Softmax(nn.Module):
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each sample's loss and its weight, 1: (N,) both."""
-        check_batch(embeddings, labels)
+        labels = checked_labels(embeddings, labels)
         x = prepared(embeddings, self.normalize)
         weight = self.weight.to(x.dtype)
         with torch.autocast(x.device.type, enabled=False):

@@ -1,25 +1,27 @@
 """Trimmed loss (Yang et al., cited in Levi et al., Rethinking preventing class-collapsing, sec. 5.2.5).
 
-Of a batch's tuples only the share `keep` with the lowest loss counts, positives and negatives alike; the value is
+Only the share `keep` of a batch's tuples with the lowest losses counts, positives and negatives alike. The value is
 their mean:
 
-    k = ceil(keep * T),   1/k sum of the k least losses
+    k = ceil(keep * T),   1/k sum of the k lowest losses
 
-It wraps any loss that has a value for each tuple: a pair, a triple or, for softmax and proxy_nca, a sample. A pair that
-counts several times is as many tuples. The wrapped loss's own `reduction` has no part in it.
+It wraps any loss with a value for each tuple: a pair, a triple or, for softmax and proxy_nca, a sample. A pair that
+counts several times is as many tuples. The `reduction` of the wrapped loss has no effect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from dml import discovery
+from dml.losses._build import build_for
 from dml.losses._forms import Form
-from dml.losses._settings import check_batch
+from dml.losses._settings import checked_labels
+from dml.protocols import PerTupleLoss
 from dml.types import Space, Uniform
 
 
@@ -30,8 +32,7 @@ class Trimmed(nn.Module):
     ----------
     loss : the wrapped loss: its name, or a mapping {name: ..., settings ...} (or {name: ..., settings: {...}}).
     keep : the share of tuples kept, in (0, 1].
-    num_classes, embedding_size : handed to the wrapped loss where it takes them and `loss` does not say.
-    normalize : L2-normalise the embeddings; handed on likewise.
+    num_classes, embedding_size, normalize : passed to the wrapped loss if it takes them and `loss` does not set them.
 
     Raises
     ------
@@ -42,7 +43,7 @@ class Trimmed(nn.Module):
     >>> loss = Trimmed(loss={"name": "margin", "beta_per": "all"}, keep=0.8)
     """
 
-    uses_tuples: ClassVar[bool] = True
+    version: ClassVar[int] = 1
     search_space: ClassVar[dict[str, Space]] = {"keep": Uniform(0.4, 1.0)}
 
     def __init__(
@@ -56,41 +57,57 @@ class Trimmed(nn.Module):
         super().__init__()
         if not 0 < keep <= 1:
             raise ValueError(f"keep: expected a share in (0, 1]; got {keep!r}")
-        given: dict[str, Any] = {"name": loss} if isinstance(loss, str) else dict(loss)
-        if "name" not in given:
-            raise ValueError(f"loss: expected a name, or a mapping with a name; got {loss!r}")
-        name = given.pop("name")
-        settings = {**given.pop("settings", {}), **given}
-        part = discovery.find("dml.losses", name)
-        if not hasattr(part, "per_tuple"):
-            able = [n for n in discovery.names("dml.losses") if hasattr(discovery.find("dml.losses", n), "per_tuple")]
-            raise ValueError(f"loss: {name!r} has no loss for each tuple to trim. Choices: {', '.join(able)}")
-        context = {"num_classes": num_classes, "embedding_size": embedding_size, "normalize": normalize}
-        known = discovery.settings_of(part)
-        settings = {k: v for k, v in context.items() if k in known and v is not None} | settings
-        self.loss = discovery.build("dml.losses", name, **settings)
+        name, settings = _name_and_settings(loss)
+        inner = build_for(
+            name, settings, num_classes=num_classes, embedding_size=embedding_size, normalize=normalize
+        )
+        if not isinstance(inner, PerTupleLoss):
+            parts = {n: discovery.find("dml.losses", n) for n in discovery.names("dml.losses")}
+            able = [n for n, part in parts.items() if issubclass(part, PerTupleLoss)]
+            raise ValueError(f"loss: {name!r} has no loss for each tuple. Choices: {', '.join(able)}")
+        self.loss = inner
         self.keep = keep
-        self.last: dict[str, Tensor] = {}
+        self.uses_tuples, self.takes_padding = inner.uses_tuples, inner.takes_padding
+        self.stats: dict[str, Tensor] = {}
+
+    @classmethod
+    def components(cls, settings: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+        """The wrapped loss."""
+        name, _ = _name_and_settings(settings.get("loss", discovery.defaults_of(cls)["loss"]))
+        return [("dml.losses", name)]
+
+    @property
+    def mining(self) -> Mapping[str, Any]:
+        """That of the wrapped loss."""
+        return self.loss.mining
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
-        """embeddings (N, D), labels int (N,), tuples in any form the wrapped loss takes -> scalar."""
-        check_batch(embeddings, labels)
+        """embeddings (N, D), labels int (N,), tuples in any form that the wrapped loss takes -> scalar."""
+        labels = checked_labels(embeddings, labels)
         losses, weights = self.loss.per_tuple(embeddings, labels, tuples)
         with torch.no_grad():
             counts = weights.to(torch.int32)
             kept = torch.ceil(self.keep * counts.sum().double() - 1e-9)
-            share = _least(losses, counts, kept.long())
-            self.last = {"kept": kept}
+            share = _lowest(losses, counts, kept.long())
+            self.stats = {"kept": kept}
         return torch.dot(losses, share) / kept.clamp(min=1).to(losses.dtype)
 
 
-def _least(losses: Tensor, undecided: Tensor, kept: Tensor) -> Tensor:
-    """How often each tuple counts among the `kept` least ones, (T,); of equal losses the first come first.
+def _name_and_settings(loss: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    given: dict[str, Any] = {"name": loss} if isinstance(loss, str) else dict(loss)
+    if "name" not in given:
+        raise ValueError(f"loss: expected a name, or a mapping with a name; got {loss!r}")
+    name = given.pop("name")
+    return name, {**given.pop("settings", {}), **given}
+
+
+def _lowest(losses: Tensor, undecided: Tensor, kept: Tensor) -> Tensor:
+    """How often each tuple counts among the `kept` lowest, (T,); of equal losses the first come first.
 
     `undecided` int32 (T,): how often each counts among all; overwritten.
 
-    The losses' bits, read as whole numbers, are in the losses' order: the place where `kept` is reached is found 16
-    bits at a time, from counts alone, where a sort of all pairs would take ten times as long as the loss.
+    The losses' bits, read as integers, are in the order of the losses. The place where `kept` is reached is found 16
+    bits at a time from counts: a sort of all pairs would take ten times as long as the loss.
     """
     integer = torch.int64 if losses.dtype == torch.float64 else torch.int32
     bits = torch.iinfo(integer).bits

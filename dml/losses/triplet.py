@@ -1,27 +1,27 @@
 """Triplet loss [D_ap - D_an + margin]_+ (Schroff, Kalenichenko, Philbin 2015, FaceNet, eq. 2).
 
 D is the distance d or its square. The paper on easy positive sampling prints D_pn for D_an in its preliminaries; its
-proofs use D_an, as here. `swap` (Balntas et al. 2016) takes min(D_an, D_pn) for D_an. Without tuples the loss is over
-all triplets of the batch, in O(N^2 log N): `_triplets.py` says how.
+proofs use D_an, as here. `swap` (Balntas et al. 2016) replaces D_an by min(D_an, D_pn). Without tuples the loss is over
+all triplets of the batch, in O(N^2 log N): see `_triplets.py`.
 
-With `synthesis`, a tuple is a positive pair (i, j) with a positive pair (k, l) of another class, all of those of the
-batch: [D_ij - D_ijkl + margin]_+ (Vasudeva et al., LoOp, eq. 15), with the pairs and D_ijkl of `synthesis.py`. There is
-nothing left for a miner to choose or for the swap to change. The paper divides the sum by the number of positive pairs;
-here `reduction` decides, and `mean` differs from that by a constant factor where classes are of equal size.
+With `synthesis`, a tuple is a positive pair (i, j) with a positive pair (k, l) of another class, and all those of the
+batch count: [D_ij - D_ijkl + margin]_+ (Vasudeva et al., LoOp, eq. 15). `synthesis.py` defines the pairs and D_ijkl.
+Tuples and `swap` then have no effect. The paper divides the sum by the number of positive pairs. Here `reduction`
+decides; `mean` differs from the paper by a constant factor if classes are of equal size.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from dml.losses import synthesis as between_pairs
 from dml.losses._forms import Form, divisor, is_triples, list_triples, pair_masks, triples
-from dml.losses._geometry import Geometry, prepared, roots, safe_root, squared_distances
-from dml.losses._settings import DISTANCES, REDUCTIONS, check_at_least, check_batch, check_choice
-from dml.losses._triplets import all_triplets, listed_triplets
+from dml.losses._geometry import Geometry, positions
+from dml.losses._settings import DISTANCES, REDUCTIONS, check_at_least, check_choice, checked_labels
+from dml.losses._triplets import all_triplets, listed_gaps, listed_triplets
 from dml.types import Choice, Space, Uniform
 
 
@@ -32,14 +32,15 @@ class Triplet(nn.Module):
     ----------
     margin : >= 0, in units of `distance`.
     distance : `euclidean` or `squared`.
-    swap : take the negative's distance from the anchor or from the positive, whichever is less.
+    swap : measure the negative's distance from the anchor or from the positive, whichever is smaller.
     reduction : `nonzero` (mean over the triplets with a positive loss), `mean` over the triplets or `sum`.
     synthesis : `none`, `loop`, `loop_linear` or `embedding_expansion`.
-    points : how many points embedding expansion interpolates within a pair.
-    normalize : L2-normalise the embeddings; `loop` needs it.
+    points : number of points that embedding expansion interpolates within a pair.
+    normalize : L2-normalise the embeddings; `loop` requires it.
     """
 
-    uses_tuples: bool = True  # without synthesis
+    version: ClassVar[int] = 1
+    takes_padding: ClassVar[bool] = True
     search_space: ClassVar[dict[str, Space]] = {
         "margin": Uniform(0.05, 0.5),
         "distance": Choice(("euclidean", "squared")),
@@ -59,28 +60,27 @@ class Triplet(nn.Module):
         check_at_least("margin", margin, 0)
         check_choice("distance", distance, DISTANCES)
         check_choice("reduction", reduction, REDUCTIONS)
-        self.margin, self.distance, self.swap = margin, distance, swap
         between_pairs.check(synthesis, points, normalize)
-        self.uses_tuples = synthesis == "none"
+        self.margin, self.distance, self.swap = margin, distance, swap
         self.reduction, self.synthesis, self.points, self.normalize = reduction, synthesis, points, normalize
-        self.last: dict[str, Tensor] = {}
+        self.uses_tuples = synthesis == "none"
+        self.stats: dict[str, Tensor] = {}
 
     @property
-    def mining(self) -> dict[str, float | str]:
-        """What semi-hard mining should share with this loss, unless a study says otherwise."""
+    def mining(self) -> dict[str, Any]:
+        """Semi-hard mining uses the same margin and distance."""
         return {"margin": self.margin, "distance": self.distance}
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
-        check_batch(embeddings, labels)
+        labels = checked_labels(embeddings, labels)
         if self.synthesis != "none":
             losses, weights = self._synthetic(embeddings, labels)
             total, active = weights.sum(), (losses.detach() * weights > 0).sum()
-            self.last = {"active_share": active / total.clamp(min=1)}
+            self.stats = {"active_share": active / total.clamp(min=1)}
             return (losses * weights).sum() / divisor(self.reduction, total, active)
-        geometry = Geometry(embeddings, self.normalize)
-        squared = geometry.squared()
-        distances, inverse = roots(squared) if self.distance == "euclidean" else (squared, None)
+        geometry = Geometry(embeddings, self.distance, self.normalize)
+        distances = geometry.matrix
         if is_triples(tuples):
             value, active, total, gradient = listed_triplets(
                 distances, *triples(tuples, labels.device), self.margin, self.swap
@@ -90,32 +90,28 @@ class Triplet(nn.Module):
             value, active, gradient = all_triplets(distances, positives, negatives, self.margin, self.swap)
             total = torch.dot(positives.sum(1).double(), negatives.sum(1).double())
         over = divisor(self.reduction, total, active)
-        self.last = {"active_share": active / total.clamp(min=1)}
-        if inverse is not None:
-            gradient.mul_(inverse).mul_(0.5)
-        return geometry.finish((value / over).to(distances.dtype), squared=gradient, over=over)
+        self.stats = {"active_share": active / total.clamp(min=1)}
+        return geometry.finish((value / over).to(distances.dtype), gradient, over=over)
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each triple's loss and weight (0 for padding), (T,) both; differentiable by autograd.
 
-        With synthesis they are the pairs of pairs. Where the tuples are not listed, all triples are, which takes
-        O(N^2 M) memory and waits for the device.
+        With synthesis, a tuple is a pair of pairs. Otherwise, unless the tuples are a list, all triples are listed,
+        which takes memory for each and waits for the device.
         """
+        labels = checked_labels(embeddings, labels)
         if self.synthesis != "none":
-            return tuple(t.flatten() for t in self._synthetic(embeddings, labels))  # type: ignore[return-value]
-        distances = squared_distances(prepared(embeddings, self.normalize))
-        if self.distance == "euclidean":
-            distances = safe_root(distances)
-        a, p, n, valid = list_triples(labels, tuples)
-        negative = distances[a, n]
-        if self.swap:
-            negative = torch.minimum(negative, distances[p, n])
-        return torch.relu(distances[a, p] - negative + self.margin), valid.to(distances.dtype)
+            losses, weights = self._synthetic(embeddings, labels)
+            return losses.flatten(), weights.flatten()
+        distances = Geometry(embeddings, self.distance, self.normalize).attached()
+        *listed, valid = list_triples(labels, tuples)
+        gaps, _, _ = listed_gaps(distances, *listed, self.margin, self.swap)
+        return torch.relu(gaps), valid.to(distances.dtype)
 
     def _synthetic(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The loss of each pair with each other pair, and whether they are of two classes: (P, P) both."""
         with torch.autocast(embeddings.device.type, enabled=False):
-            x = prepared(embeddings, self.normalize)
+            x = positions(embeddings, self.normalize)
             found = between_pairs.hardest(x, labels, self.synthesis, self.points, self.normalize)
         positive, negative = found.positive, found.negative
         if self.distance == "squared":

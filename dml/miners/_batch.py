@@ -1,42 +1,39 @@
-"""What the policies know of a batch: who is whose class mate, and how far apart samples are.
-
-A *positive policy* is called as `policy(batch, draw)` and returns the positives it chooses, int64 (N, S): row i holds
-positions of anchor i's class mates, -1 in the places that are left over. A *negative policy* is called as
-`policy(batch, positives, draw)` with that table and returns either int64 (N, S), one negative for each chosen positive
-and -1 where there is none, or bool (N, N), the set of negatives of each anchor, which goes with all its positives.
-"""
+"""What a policy knows of a batch: which samples share a class, and how far apart the samples are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+# A squared distance from a Gram matrix has an error of a few units in the last place of the two squared norms.
+# Up to this many units count as 0, so equal embeddings are at distance 0. Measured: at most 5 units for D = 2048.
+ROUNDING = 16
+
 
 def move(values: Tensor, device: torch.device) -> Tensor:
-    """To `device`, without waiting; only what the host itself will read has to arrive first."""
+    """Copy to `device`, without blocking the host where the target is a GPU."""
     return values.to(device, non_blocking=device.type != "cpu")
 
 
-class Draw:
-    """Uniform numbers in [0, 1) from one generator, drawn on its device and handed over without waiting."""
+class UniformNumbers:
+    """Draws uniform numbers in [0, 1) on the generator's device and copies them to `device` without blocking."""
 
     def __init__(self, generator: torch.Generator | None, device: torch.device) -> None:
         self.generator, self.device = generator, device
 
     def __call__(self, shape: torch.Size) -> Tensor:
-        """float32 of that shape; with no generator, from torch's default one."""
+        """float32 numbers of that shape. Without a generator they come from torch's default one for `device`."""
         device = self.device if self.generator is None else self.generator.device
         return move(torch.rand(shape, generator=self.generator, device=device), self.device)
 
 
-def _once(make: Callable[[Batch], Tensor]) -> property:
-    """A property made when first asked for; `functools.cached_property` takes a lock, which breaks a compiled graph."""
+def _once(make: Callable[[MinerBatch], Tensor]) -> property:
+    """A property computed on first use. `functools.cached_property` takes a lock, which breaks a compiled graph."""
 
-    def get(batch: Batch) -> Tensor:
+    def get(batch: MinerBatch) -> Tensor:
         if make.__name__ not in batch._made:
             batch._made[make.__name__] = make(batch)
         return batch._made[make.__name__]
@@ -44,69 +41,85 @@ def _once(make: Callable[[Batch], Tensor]) -> property:
     return property(get, doc=make.__doc__)
 
 
-class Batch:
-    """One batch, detached: the class structure from one sort of the labels, the matrices from one Gram matrix.
+class MinerBatch:
+    """One batch, detached. One sort of the labels gives the class structure, one Gram matrix the distances.
+
+    Normalised embeddings are compared in float32. Others are compared in float64 and centred first, because in float32
+    a large norm or a common offset would hide small distances. float64 embeddings always stay float64.
 
     Parameters
     ----------
-    embeddings : (N, D), N > 0; float64 is kept, every other type is taken to float32.
+    embeddings : (N, D), N > 0.
     labels : int64 (N,).
     normalize : L2-normalise the embeddings first.
     squared : `distance` is the squared Euclidean distance.
-    width : places in the table of class mates; of a larger class every anchor sees `width` mates only.
+    width : columns in the table of class mates. In a larger class every anchor sees only its first `width` mates.
+
+    Attributes
+    ----------
+    size, dimension : N and D.
+    order : int64 (N,), positions sorted by class, then by position.
+    start : int64 (N,), where the anchor's class begins in `order`.
+    count : int64 (N,), the size of the anchor's class.
+    available : int64 (N,), the number of the anchor's negatives.
+    mates : int64 (N, width), positions of the anchor's class mates in ascending order, then -1.
     """
 
     def __init__(self, embeddings: Tensor, labels: Tensor, *, normalize: bool, squared: bool, width: int) -> None:
         x = embeddings.detach()
         x = x if x.dtype == torch.float64 else x.float()
-        self._x = F.normalize(x, dim=1) if normalize else x
+        self._x = F.normalize(x, dim=1) if normalize else x.double()
         self._normalized, self._squared = normalize, squared
         self._made: dict[str, Tensor] = {}
         self.labels = labels
         self.size, self.dimension = x.shape
-        ordered, self.order = torch.sort(labels, stable=True)  # by class, then by position
-        self.start = torch.searchsorted(ordered, labels)  # (N,) where the anchor's class begins in `order`
-        self.count = torch.searchsorted(ordered, labels, right=True) - self.start  # (N,) size of the anchor's class
-        self.available = self.size - self.count  # (N,) number of the anchor's negatives
+        ordered, self.order = torch.sort(labels, stable=True)
+        self.start = torch.searchsorted(ordered, labels)
+        self.count = torch.searchsorted(ordered, labels, right=True) - self.start
+        self.available = self.size - self.count
         self.mates = self._mates(width)
 
     def _mates(self, width: int) -> Tensor:
-        """int64 (N, width): each anchor's class mates in ascending order, then -1."""
         device = self.labels.device
         rank = torch.empty_like(self.order).scatter_(0, self.order, torch.arange(self.size, device=device))
         slot = torch.arange(width, device=device)
         place = self.start[:, None] + slot
-        place = place + (place >= rank[:, None])  # step over the anchor itself
+        place = place + (place >= rank[:, None])  # skip the anchor itself
         mates = self.order[place.clamp_max(self.size - 1)]
         return mates.masked_fill(slot >= self.count[:, None] - 1, -1)
 
     @_once
     def gram(self) -> Tensor:
-        """(N, N) inner products of the embeddings (normalised where asked)."""
+        """(N, N) inner products of the embeddings: cosines if the miner normalises."""
         return self._x @ self._x.T
 
     @_once
     def squared(self) -> Tensor:
         """(N, N) squared Euclidean distances, never below 0."""
-        norms = self._x.square().sum(1)
-        return (norms[:, None] + norms).sub_(self.gram, alpha=2).clamp_min_(0)
+        if self._normalized:
+            return _squared_distances(self._x.square().sum(1), self.gram)
+        centred = self._x - self._x.mean(dim=0)
+        norms = centred.square().sum(1)
+        rounding = (norms[:, None] + norms).mul_(ROUNDING * torch.finfo(norms.dtype).eps)
+        squared = _squared_distances(norms, centred @ centred.T)
+        return squared.masked_fill_(squared <= rounding, 0)
 
     @_once
     def chordal(self) -> Tensor:
-        """(N, N) squared distances between the L2-normalised embeddings, in [0, 4] but for rounding."""
+        """(N, N) squared distances between the L2-normalised embeddings, in [0, 4] up to rounding."""
         if self._normalized:
             return self.squared
-        norms = self._x.norm(dim=1).clamp_min(1e-12)
-        return (2 - 2 * self.gram / norms[:, None] / norms).clamp_min_(0)
+        unit = F.normalize(self._x, dim=1)
+        return _squared_distances(unit.square().sum(1), unit @ unit.T)
 
     @_once
     def distance(self) -> Tensor:
-        """(N, N) distances in the metric the miner was given."""
+        """(N, N) distances in the miner's metric."""
         return self.squared if self._squared else self.squared.sqrt()
 
     @_once
     def same(self) -> Tensor:
-        """bool (N, N): of one class, the diagonal included."""
+        """bool (N, N): both samples have the same class; True on the diagonal."""
         return self.labels[:, None] == self.labels
 
     @_once
@@ -120,9 +133,6 @@ class Batch:
         return matrix.gather(1, columns.clamp_min(0)).masked_fill(columns < 0, missing)
 
 
-class PositivePolicy(Protocol):
-    def __call__(self, batch: Batch, draw: Draw) -> Tensor: ...
-
-
-class NegativePolicy(Protocol):
-    def __call__(self, batch: Batch, positives: Tensor, draw: Draw) -> Tensor: ...
+def _squared_distances(norms: Tensor, gram: Tensor) -> Tensor:
+    """Squared norms (N,) and inner products (N, N) -> squared distances (N, N), never below 0."""
+    return (norms[:, None] + norms).sub_(gram, alpha=2).clamp_min_(0)

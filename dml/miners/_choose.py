@@ -1,34 +1,34 @@
-"""Choosing one of several admissible entries of each row, without a loop over rows and without synchronisation."""
+"""Choose one of several admissible entries in each row, without a loop over rows and without synchronisation."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-# A pass over (N, N) for each place costs less than a sort of every row while there are few places.
-# Measured at N = 512 on one core: 0.35 ms a place, 8 ms the sort.
+# Up to this many columns, one pass over (N, N) for each column is cheaper than sorting every row.
+# Measured at N = 512 on one core: 0.35 ms for a column, 8 ms for the sort.
 FEW = 8
 
 
 def rank(uniform: Tensor, count: Tensor) -> Tensor:
-    """floor(uniform * count): int64, one of the ranks 0 .. count - 1, each as likely; 0 where count is 0.
+    """floor(uniform * count): int64, uniform over the ranks 0 .. count - 1; 0 where count is 0.
 
-    The largest float32 below 1 times a count below 2^24 never rounds up to the count.
+    The largest float32 below 1, multiplied by a count below 2^24, never rounds up to the count.
     """
     return (uniform * count).long()
 
 
 def one_of(admissible: Tensor, uniform: Tensor) -> Tensor:
-    """A uniformly chosen True of each row.
+    """A uniformly chosen True entry of each row.
 
     Parameters
     ----------
     admissible : bool (N, C).
-    uniform : (N, S) numbers in [0, 1), one for each choice.
+    uniform : (N, S) numbers in [0, 1), one for each choice to make.
 
     Returns
     -------
-    int64 (N, S) : columns, -1 where the row has no True.
+    int64 (N, S) : columns, -1 if the row has no True.
     """
     running = admissible.cumsum(1, dtype=torch.int32)
     count = running[:, -1:].long()
@@ -42,11 +42,11 @@ def one_between(far: Tensor, low: Tensor | None, high: Tensor, uniform: Tensor) 
     Parameters
     ----------
     far : (N, N); +inf marks columns that are never chosen.
-    low, high, uniform : (N, S); no `low` leaves the interval open below.
+    low, high, uniform : (N, S). Without `low` the interval has no lower end.
 
     Returns
     -------
-    int64 (N, S) : columns, -1 where no entry is in the interval.
+    int64 (N, S) : columns, -1 if no entry is in the interval.
     """
     if high.shape[1] <= FEW:
         chosen = []
@@ -61,7 +61,7 @@ def one_between(far: Tensor, low: Tensor | None, high: Tensor, uniform: Tensor) 
     begin = torch.zeros_like(end) if low is None else torch.searchsorted(values, low.contiguous(), right=True)
     count = (end - begin).clamp_min(0)
     ranks = (begin + rank(uniform, count)).clamp_max(far.shape[1] - 1)
-    outside = (count == 0) | values.gather(1, ranks).isinf()  # the latter where a bound is not a number
+    outside = (count == 0) | values.gather(1, ranks).isinf()  # infinite if a bound is NaN
     return columns.gather(1, ranks).masked_fill(outside, -1)
 
 
@@ -75,7 +75,7 @@ def nearest_above(far: Tensor, low: Tensor) -> Tensor:
 
     Returns
     -------
-    int64 (N, S) : columns, -1 where no entry is above.
+    int64 (N, S) : columns, -1 if no entry is above.
     """
     if low.shape[1] <= FEW:
         chosen = []
@@ -83,7 +83,7 @@ def nearest_above(far: Tensor, low: Tensor) -> Tensor:
             value, column = far.masked_fill(far <= low[:, place, None], torch.inf).min(dim=1)
             chosen.append(column.masked_fill(value.isinf(), -1))
         return torch.stack(chosen, dim=1)
-    values, columns = far.sort(dim=1, stable=True)  # stable: of equal ones the first, as `min` has it
+    values, columns = far.sort(dim=1, stable=True)  # stable: the first of equal entries, like `min`
     ranks = torch.searchsorted(values, low.contiguous(), right=True).clamp_max(far.shape[1] - 1)
     nearest = values.gather(1, ranks)
     return columns.gather(1, ranks).masked_fill((nearest <= low) | nearest.isinf(), -1)

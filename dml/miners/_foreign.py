@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -12,21 +12,22 @@ from dml.types import Tuples
 
 
 class ForeignMiner:
-    """Calls `miner(embeddings, labels)` on detached float32 embeddings, and leaves torch's random state as it was.
+    """Calls `miner(embeddings, labels)` on detached float32 embeddings. Torch's global random state does not change.
 
     Parameters
     ----------
-    miner : called as pytorch-metric-learning's miners are; returns 3 tensors (a, p, n) or 4 (a, p, a, n). It draws from
-        torch's default generators, which for the call are seeded from the generator given.
+    miner : called like pytorch-metric-learning's miners; returns 3 tensors (a, p, n) or 4 (a, p, a, n). It draws from
+        torch's default generators, which are seeded from the given generator for the call.
 
     Attributes
     ----------
-    last : of the last call, 0-d int64 tensors: `tuples` (rows of the longest tensor), `dropped_anchors` (in no row).
+    stats : of the last call, 0-d int64 tensors: `tuples` (length of the longest tensor), `dropped_anchors` (samples
+        that are no tuple's anchor).
     """
 
     def __init__(self, miner: Callable[[Tensor, Tensor], Any]) -> None:
         self.miner = miner
-        self.last: dict[str, Tensor] = {}
+        self.stats: Mapping[str, Tensor] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.miner!r})"
@@ -35,7 +36,7 @@ class ForeignMiner:
     def __call__(
         self, embeddings: Tensor, labels: Tensor, generator: torch.Generator | None = None
     ) -> Tuples | tuple[Tensor, ...]:
-        """-> Tuples where the miner gives three tensors, else its four as they are.
+        """Embeddings (N, D), labels (N,) -> Tuples if the miner returns three tensors, else its four tensors.
 
         Raises
         ------
@@ -48,12 +49,12 @@ class ForeignMiner:
         if not isinstance(found, tuple | list) or len(found) not in (3, 4):
             kind = f"{len(found)}" if isinstance(found, tuple | list) else type(found).__name__
             raise ValueError(f"{type(self.miner).__name__}: expected 3 or 4 tensors of indices, got {kind}")
-        met = torch.zeros(len(x), dtype=torch.bool, device=found[0].device)
+        used = torch.zeros(len(x), dtype=torch.bool, device=found[0].device)
         for anchors in found[0::2] if len(found) == 4 else found[:1]:
-            met[anchors] = True
-        self.last = {
+            used[anchors] = True
+        self.stats = {
             "tuples": torch.tensor(max(len(column) for column in found)),
-            "dropped_anchors": (~met).sum(),
+            "dropped_anchors": (~used).sum(),
         }
         return Tuples(*found) if len(found) == 3 else tuple(found)
 

@@ -1,42 +1,46 @@
-"""A miner: one positive policy and one negative policy, the negative chosen given the anchor and the positive.
+"""A miner from one positive and one negative policy; the negative is chosen given the anchor and its positive.
 
-An anchor with no positive, or with no admissible negative, yields no tuple; how many did is in `last`. Distances are
-those of the detached embeddings, in float32 (float64 where given) under autocast too; CUDA's TF32 is left as the user
-set it.
+An anchor without a positive or without an admissible negative yields no tuple; `stats` counts such anchors. Distances
+are computed from detached embeddings in float32 or float64 (see `MinerBatch`), under autocast too. The CUDA setting for
+TF32 applies.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
-from dml.miners._batch import Batch, Draw, NegativePolicy, PositivePolicy, move
+from dml.miners._batch import MinerBatch, UniformNumbers, move
+from dml.protocols import NegativePolicy, PositivePolicy
 from dml.types import Pairs, Tuples
 
 DISTANCES = ("euclidean", "squared")
 
 
 class PolicyMiner:
-    """Chooses tuples of a batch; call it as `mine(embeddings, labels, generator=g)`.
+    """Chooses tuples in a batch: `mine(embeddings, labels, generator=g)`.
 
     Parameters
     ----------
-    positives, negatives : the two policies (`dml.miners.build` makes them from their names).
+    positives, negatives : the two policies (`dml.miners.build` finds them by name).
     normalize : L2-normalise embeddings first.
-    distance : `euclidean` or `squared`: what semi-hard rules compare with their margin.
-    padded : give results of a static shape, without host-device synchronisation (see `__call__`).
-    max_per_class : with `padded` and a policy that keeps several positives, the largest class size M that a batch can
-        have (of P classes x M samples: M): results then have N (M - 1) rows. Anchors of a larger class use the first
-        M - 1 of their positives, and `last["cut_positives"]` counts those left out. None: the batch's own M where the
-        labels are on the CPU, and N elsewhere, since only the device knows it: right, but N (N - 1) rows.
+    distance : `euclidean` or `squared`, the distance that semi-hard policies compare with their margin.
+    padded : return results of a static shape, without host-device synchronisation (see `__call__`).
+    max_per_class : the size M of the largest class that a batch can contain; used only with `padded`, by policies that
+        keep several positives. Results then have N (M - 1) rows. Anchors of a larger class use their first M - 1
+        positives, and `stats["cut_positives"]` counts the others. None: M is read from labels on the CPU; for labels
+        on another device M is N, which is correct but gives N (N - 1) rows.
 
     Attributes
     ----------
-    last : of the last call, 0-d int64 tensors on the embeddings' device: `tuples` (triples), `dropped_anchors` (without
-        a triple), `cut_positives` (ordered positive pairs beyond `max_per_class`).
+    stats : of the last call, 0-d int64 tensors on the embeddings' device: `tuples` (number of triples),
+        `dropped_anchors` (anchors without a triple), `cut_positives` (ordered positive pairs beyond `max_per_class`).
     """
+
+    version: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -54,7 +58,7 @@ class PolicyMiner:
             raise ValueError(f"max_per_class: expected a number from 1 up, or None, got {max_per_class!r}")
         self.positives, self.negatives = positives, negatives
         self.normalize, self.distance, self.padded, self.max_per_class = normalize, distance, padded, max_per_class
-        self.last: dict[str, Tensor] = {}
+        self.stats: Mapping[str, Tensor] = {}
 
     def __repr__(self) -> str:
         policies = f"{type(self.positives).__name__}, {type(self.negatives).__name__}"
@@ -68,42 +72,42 @@ class PolicyMiner:
         ----------
         embeddings : (N, D), any floating type.
         labels : integers (N,), compared as int64.
-        generator : the random numbers, drawn on its device; None: torch's default one of the embeddings' device.
+        generator : source of random numbers, drawn on its own device. None: torch's default generator of the
+            embeddings' device.
 
         Returns
         -------
-        Tuples : int64 (T,) triples, by anchor, then positive. With `padded` and a policy that chooses one negative for
-            each positive: rows for all anchors and places of positives (N, or N (M - 1) where several positives are
-            kept), -1 in all three where there is no triple.
-        Pairs : with `padded` and a policy that keeps a set of negatives (`all`, `multi_similarity`): these sets do not
-            depend on which of the anchor's positives is meant, so the triples are exactly every (a, p, n) with
-            `positives[a, p]` and `negatives[a, n]`; rows of dropped anchors are empty. A loss over pairs uses each pair
-            once, though it is part of many triples.
+        Tuples : int64 (T,) triples, sorted by anchor, then by positive. With `padded` and a policy that chooses one
+            negative for each positive: one row for each anchor and each column of its positives (N rows, or N (M - 1)
+            if the policy keeps several positives), -1 in all three columns of a row without a triple.
+        Pairs : with `padded` and a policy that keeps a set of negatives. The set is the same for all of an anchor's
+            positives, so the triples are every (a, p, n) with `positives[a, p]` and `negatives[a, n]`. Rows of dropped
+            anchors are empty. A loss over pairs uses each pair once, although it is part of many triples.
 
         Raises
         ------
-        ValueError : embeddings are not (N, D) of a floating type, or labels not integers (N,).
+        ValueError : embeddings are not (N, D) of a floating type, or labels are not integers (N,).
         """
         _check(embeddings, labels)
         labels = move(labels, embeddings.device).long()
         with torch.autocast(embeddings.device.type, enabled=False):
             if len(embeddings) == 0:
                 return self._empty(labels)
-            batch = Batch(
+            batch = MinerBatch(
                 embeddings,
                 labels,
                 normalize=self.normalize,
                 squared=self.distance == "squared",
                 width=self._width(labels),
             )
-            draw = Draw(generator, embeddings.device)
+            draw = UniformNumbers(generator, embeddings.device)
             positives = self.positives(batch, draw)
             negatives = self.negatives(batch, positives, draw)
             one_each = negatives.dtype != torch.bool
             valid = positives >= 0
             valid = valid & (negatives >= 0 if one_each else negatives.any(dim=1, keepdim=True))
             triples = valid.sum() if one_each else (valid.sum(1) * negatives.sum(1)).sum()
-            self.last = {
+            self.stats = {
                 "tuples": triples,
                 "dropped_anchors": (~valid.any(dim=1)).sum(),
                 "cut_positives": (batch.count - 1 - batch.mates.shape[1]).clamp_min(0).sum(),
@@ -113,7 +117,7 @@ class PolicyMiner:
             return _padded(positives, negatives, valid) if one_each else _pairs(positives, negatives, valid)
 
     def _width(self, labels: Tensor) -> int:
-        """Places for positives: the largest class less one, and at least one."""
+        """Columns for positives: the size of the largest class minus one, at least one."""
         size = len(labels)
         if self.padded and self.max_per_class is not None:
             largest = min(self.max_per_class, size)
@@ -125,7 +129,7 @@ class PolicyMiner:
 
     def _empty(self, labels: Tensor) -> Tuples | Pairs:
         zero = labels.sum()
-        self.last = dict.fromkeys(("tuples", "dropped_anchors", "cut_positives"), zero)
+        self.stats = dict.fromkeys(("tuples", "dropped_anchors", "cut_positives"), zero)
         return Tuples(labels, labels, labels)
 
 
@@ -139,7 +143,7 @@ def _check(embeddings: Tensor, labels: Tensor) -> None:
 
 
 def _compact(positives: Tensor, negatives: Tensor, valid: Tensor) -> Tuples:
-    """The triples that there are; as many numbers as they need, and a synchronisation on a GPU."""
+    """Only valid triples; their number depends on the data, so this synchronises on a GPU."""
     anchors, place = valid.nonzero(as_tuple=True)
     kept = positives[anchors, place]
     if negatives.dtype != torch.bool:
@@ -149,13 +153,13 @@ def _compact(positives: Tensor, negatives: Tensor, valid: Tensor) -> Tuples:
 
 
 def _padded(positives: Tensor, negatives: Tensor, valid: Tensor) -> Tuples:
-    """A row for each anchor and place, -1 where there is no triple."""
+    """A row for each anchor and each column of its positives, -1 without a triple."""
     anchors = torch.arange(len(valid), device=valid.device)[:, None].expand_as(valid)
     return Tuples(*(column.masked_fill(~valid, -1).flatten() for column in (anchors, positives, negatives)))
 
 
 def _pairs(positives: Tensor, negatives: Tensor, valid: Tensor) -> Pairs:
-    """Dense masks of the pairs; what is no pair is written to the diagonal, which is cleared."""
+    """Dense masks of the pairs. Empty columns are written to the diagonal, which is cleared afterwards."""
     own = torch.arange(len(valid), device=valid.device)[:, None]
     columns = torch.where(valid, positives, own)
     kept = torch.zeros_like(negatives).scatter_(1, columns, True).fill_diagonal_(False)

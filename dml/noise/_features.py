@@ -1,4 +1,4 @@
-"""What images look like to the noise models that need to know which are alike, where nothing better is given."""
+"""Features from pixels, for noise models that compare images when no other features are given."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 SIDE = 16  # pixels
-CHUNK = 1024  # images read at once, so that memory does not grow with the dataset
+CHUNK = 1024  # images read at once; bounds the memory
 
 
 def pixels(images: Any, rows: np.ndarray) -> np.ndarray:
-    """Grey images in small: `images[rows]`, uint8 (n, H, W, C) -> float32 (n, d), d <= 256, by averages over blocks.
+    """Small grey images: `images[rows]`, uint8 (n, H, W, C) -> float32 (n, d), d <= 256, averages over blocks.
 
-    Each row has mean 0 and length 1, so that brightness and contrast do not count.
+    Each row has mean 0 and length 1, so brightness and contrast have no effect.
     """
     blocks = [_small(np.asarray(images[rows[start : start + CHUNK]])) for start in range(0, len(rows), CHUNK)]
     features = np.concatenate(blocks)
@@ -33,10 +33,10 @@ def _small(images: np.ndarray) -> np.ndarray:
 
 
 def check_features(features: np.ndarray, n: int) -> np.ndarray:
-    """Features as float64 (n, d), finite."""
+    """Features as float64 (n, d). Raises ValueError unless they are n finite rows."""
     features = np.asarray(features, dtype=np.float64)
     if features.ndim != 2 or len(features) != n:
-        raise ValueError(f"noise: features: expected ({n}, d), one row a label, got {features.shape}")
+        raise ValueError(f"noise: features: expected ({n}, d), one row for each label, got {features.shape}")
     if not np.isfinite(features).all():
-        raise ValueError("noise: features: some are not finite")
+        raise ValueError("noise: features: some values are not finite")
     return features

@@ -1,4 +1,4 @@
-"""What the noise models share: checks, and which samples are hit."""
+"""Helpers of the noise models: checks, and the choice of samples."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from dml.types import NoisyLabels
 
 
 def check_rate(rate: float) -> float:
-    """The rate as a float, if it is one: 0 <= rate < 1."""
+    """The rate as a float. Raises ValueError unless it is a number with 0 <= rate < 1."""
     if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= rate < 1:
         raise ValueError(f"noise: rate: expected 0 <= rate < 1, got {rate!r}")
     return float(rate)
 
 
 def check_count(value: Any, setting: str) -> int:
-    """A setting as an int, if it is a whole number from 1; `setting` is its name in the error."""
+    """The value as an int. Raises ValueError, which names `setting`, unless it is a whole number from 1."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"noise {setting}: expected a whole number, at least 1, got {value!r}")
     return int(value)
 
 
 def check_labels(labels: np.ndarray) -> np.ndarray:
-    """Clean labels as int64 (n,): whole numbers from 0."""
+    """Clean labels as int64 (n,). Raises ValueError unless they are integers from 0."""
     labels = np.asarray(labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise ValueError(f"noise: expected integer labels (n,), got {labels.dtype} {labels.shape}")
@@ -36,26 +36,26 @@ def check_labels(labels: np.ndarray) -> np.ndarray:
 
 
 def check_classes(classes: np.ndarray, rate: float) -> None:
-    """With one class alone there is no wrong label."""
+    """Raises ValueError if labels must flip but there is only one class."""
     if rate > 0 and len(classes) < 2:
-        raise ValueError(f"noise: rate {rate:g} needs at least 2 classes, the labels hold {len(classes)}")
+        raise ValueError(f"noise: rate {rate:g} needs at least 2 classes, got {len(classes)}")
 
 
 def chosen(n: int, rate: float, seed: int) -> np.ndarray:
     """Exactly round(rate * n) of n positions, in random order.
 
-    For one seed, those of a lower rate are among those of a higher one, whatever the model: so the topline `subset`
-    leaves out the very samples that `uniform` flips.
+    For one seed, the positions of a lower rate are a subset of those of a higher rate, for every model. Therefore the
+    topline `subset` leaves out exactly the samples that `uniform` flips.
     """
     return seeding.numpy_generator(seed, "noise/chosen").permutation(n)[: round(rate * n)]
 
 
 def noisy(labels: np.ndarray, observed: np.ndarray) -> NoisyLabels:
-    """The record: what is observed, and where that is a wrong label."""
+    """The record of observed labels. A label is flipped if it differs from the clean one and is not left out (-1)."""
     return NoisyLabels(observed, (observed != labels) & (observed >= 0))
 
 
 def others(true: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
-    """For each class number in `true`, another one of `count`, uniformly."""
+    """For each class number in `true`, a uniformly drawn other one of `count`."""
     drawn = generator.integers(0, count - 1, size=len(true))
     return drawn + (drawn >= true)

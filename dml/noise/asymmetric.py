@@ -1,7 +1,7 @@
-"""Asymmetric (class-conditional) noise: which wrong label a sample gets depends on its class.
+"""Asymmetric (class-conditional) noise: the probability of each wrong label depends on the true class.
 
-Patrini et al.: Making deep neural networks robust to label noise, CVPR 2017, sec. 2 and 5 (pairs of classes; here also
-any matrix T, T[i, j] = P(observed j | true i)). Deviation: the number of flipped labels is exact, not drawn.
+Patrini et al., "Making deep neural networks robust to label noise", CVPR 2017, sections 2 and 5, use pairs of classes;
+here any matrix T is possible too, T[i, j] = P(observed j | true i). Deviation: the number of flips is exact, not drawn.
 """
 
 from __future__ import annotations
@@ -18,29 +18,31 @@ from dml.types import NoisyLabels
 
 
 class Asymmetric:
-    """Of the class that is confused most, `rate` of the labels are flipped; of the others, in proportion.
+    """Flips the share `rate` of the labels of the most confused class, and proportional shares of the other classes.
 
-    With pairs every class named first loses `rate` of its labels to the class named second, and no other class loses
-    any. With a matrix, its diagonal does not count, and a row's other entries say how often and to which classes a
-    label is flipped relative to the other rows: so a row-stochastic T is had exactly with `rate = 1 - min(diagonal)`.
-    With neither, each class is confused with the next one in sorted order, the last with the first.
+    With pairs, the first class of each pair loses `rate` of its labels to the second; other classes lose none. With a
+    matrix, the entries off the diagonal say how often each class becomes each other one, relative to the class with the
+    largest sum: `rate = 1 - min(diagonal)` reproduces a row-stochastic T. With neither, each class is confused with the
+    next one in sorted order, and the last with the first.
 
-    The number of flipped labels is the expected one, rounded; the number in each class, and from each class to each
-    other, is rounded up or down, such that the whole is right however small the classes are.
+    The number of flips is the expected one, rounded. The numbers for each class and for each pair of classes are
+    rounded up or down at random, without bias however small the classes are.
 
     Parameters
     ----------
     rate : 0 <= rate < 1.
     pairs : [from, to] class labels each.
-    matrix : (C, C), from 0, row and column by class label, C above the largest label. What points to a class that the
-        labels do not hold (as in the tune phase, which sees half of the classes) is left out, and so are such pairs.
+    matrix : (C, C) numbers from 0, row and column by class label, C above the largest label. Entries and pairs for
+        classes that the labels do not contain have no effect; the tune phase, for example, sees half of the classes.
 
     Raises
     ------
-    ValueError : pairs and matrix both, or malformed.
+    ValueError : both pairs and a matrix are given, or one of them is malformed.
     """
 
+    version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("phase",)
+    topline: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -59,14 +61,14 @@ class Asymmetric:
 
         Raises
         ------
-        ValueError : no class is confused with another one that the labels hold (in the phase `"tune"` that may be).
+        ValueError : the labels contain no two classes that are confused; in the phase `"tune"` nothing flips instead.
         """
         labels = check_labels(labels)
         classes, true = np.unique(labels, return_inverse=True)
         check_classes(classes, self.rate)
         source, target, weight = self._cells(classes)
         if self.rate > 0 and phase == "confirm" and not len(source):
-            raise ValueError("noise 'asymmetric': no confusion between classes that the labels hold")
+            raise ValueError("noise 'asymmetric': no confusion between classes that the labels contain")
         generator = seeding.numpy_generator(seed, "noise/asymmetric")
         sizes = np.bincount(true, minlength=len(classes))
         counts = _rounded(self.rate * weight * sizes[source], source, generator)
@@ -75,9 +77,9 @@ class Asymmetric:
         return noisy(labels, observed)
 
     def _cells(self, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Class numbers from and to (m,), sorted by the first, and how often the one turns into the other, float (m,).
+        """Source and target class numbers (m,), sorted by source, and the relative weights of the flips, float (m,).
 
-        How often is relative to the class that is confused most. Cells, since a table (K, K) of 11,318 classes is 1 GB.
+        Only pairs that occur are listed: a (K, K) table of 11,318 classes would take 1 GB.
         """
         count = len(classes)
         if self._matrix is not None:
@@ -99,19 +101,43 @@ class Asymmetric:
 
 
 def _rounded(expected: np.ndarray, source: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Expected numbers (m,) as whole ones: each up or down, their sum, and the sum of each source, too.
+    """Expected numbers of flips (m,) as whole numbers; `source` (m,) are the sorted class numbers.
 
-    Systematic rounding: what one cell leaves over goes to the next, class by class in random order.
+    Systematic rounding in random order and from a random start, first of each class's sum, then of the cells within
+    each class. The total is rounded to the nearest whole number, sums and cells up or down. The probability of rounding
+    up is the fraction, except for what the rounded total forces.
     """
-    order = np.lexsort((generator.random(len(source)), generator.permutation(source.max(initial=-1) + 1)[source]))
-    total = np.cumsum(expected[order]).round(9)  # without what float64 adds to a sum of tenths
+    if not len(source):
+        return np.zeros(0, dtype=np.int64)
+    _, first, group = np.unique(source, return_index=True, return_inverse=True)
+    order = np.lexsort((generator.random(len(source)), group))
+    running = np.cumsum(expected[order])
+    running -= (running - expected[order])[first][group]
+    running = running.round(9)  # removes the float64 error of a sum of tenths
+    sums = running[np.append(first[1:], len(source)) - 1]
+
+    shuffled = generator.permutation(len(sums))
+    total = np.cumsum(sums[shuffled]).round(9)
+    start = _start(total[-1] % 1, total[-1] % 1 >= 0.5, generator.random())
+    per_class = np.empty(len(sums))
+    per_class[shuffled] = np.diff(np.floor(total + start), prepend=0)
+
+    starts = _start(sums % 1, per_class > np.floor(sums), generator.random(len(sums)))
+    ends = np.floor(running + starts[group])
+    steps = np.diff(ends, prepend=0)
+    steps[first] = ends[first]
     counts = np.empty(len(expected), dtype=np.int64)
-    counts[order] = np.diff(np.floor(total + 0.5), prepend=0)
+    counts[order] = steps
     return counts
 
 
+def _start(fraction: Any, up: Any, position: Any) -> Any:
+    """Where to start so that a sum with this fraction is rounded up or down; `position` is uniform in [0, 1)."""
+    return np.where(up, 1 - fraction * (1 - position), (1 - fraction) * position)
+
+
 def _members(true: np.ndarray, sizes: np.ndarray, wanted: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """For each class number in `wanted` (m,), sorted, another random position of that class in `true` (n,)."""
+    """For each class number in `wanted` (m,), sorted, a different random position of that class in `true` (n,)."""
     shuffled = generator.permutation(len(true))
     by_class = shuffled[np.argsort(true[shuffled], kind="stable")]
     rank = np.arange(len(wanted)) - np.searchsorted(wanted, wanted)
@@ -126,7 +152,9 @@ def _check_pairs(pairs: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
         if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2 or not all(map(_is_label, pair)):
             raise ValueError(f"noise 'asymmetric': pairs: expected [from, to] class labels, got {pair!r}")
         if pair[0] == pair[1] or pair[0] in [source for source, _ in checked]:
-            raise ValueError(f"noise 'asymmetric': pairs: {pair!r} names a class with itself, or a second time")
+            raise ValueError(
+                f"noise 'asymmetric': pairs: expected two different classes, each class first only once, got {pair!r}"
+            )
         checked.append((int(pair[0]), int(pair[1])))
     return checked
 

@@ -1,6 +1,6 @@
-"""A user's own noisy labels: a CSV or Parquet file with the columns `index` (row of the packed data) and `label`.
+"""Noisy labels from a file: CSV or Parquet with the columns `index` (row of the packed data) and `label`.
 
-`label` is a whole number, the class label as the packed index has it, or -1 for a sample that is left out.
+`label` is a class label as in the packed index, or -1 for a sample that is left out.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ import pandas as pd
 from dml.noise._labels import check_labels, check_rate, noisy
 from dml.types import NoisyLabels
 
-TOLERANCE = 0.005
+TOLERANCE = 0.005  # of the rate, which is written with two or three digits
 
 
 class LabelFile:
-    """Observed labels are what the file says, whatever the seed.
+    """Observes the labels in the file. The seed has no effect.
 
     Parameters
     ----------
-    path : the file, `.csv` (UTF-8) or `.parquet`; it may hold more rows than are asked for.
-    rate : the share of wrong labels that a study files this under; if above 0, it is checked against the file, to
-        within 0.005, in the confirm phase (the tune phase sees a part of the classes).
+    path : the file, `.csv` (UTF-8) or `.parquet`. It may contain more rows than are needed.
+    rate : the share of wrong labels under which a study lists this file. If above 0, it must match the file to within
+        0.005 in the confirm phase; the tune phase sees only some of the classes.
     """
 
+    version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("index", "phase")
+    topline: ClassVar[bool] = False
 
     def __init__(self, path: str | Path, rate: float = 0.0) -> None:
         self.rate = check_rate(rate)
@@ -43,13 +45,13 @@ class LabelFile:
         Parameters
         ----------
         index : int64 (n,), the rows in the packed data; None: 0 to n - 1.
-        phase : in `"tune"` a sample whose observed label is a class that this phase does not see is left out; in
-            `"confirm"` such a label is an error.
+        phase : a label of a class that `labels` does not contain is an error in `"confirm"`; in `"tune"` its sample is
+            left out.
 
         Raises
         ------
-        ValueError : no such file, one that cannot be read, other columns, an index twice or missing, a label that is no
-            training class, or a rate that is not the file's.
+        ValueError : the file is missing or unreadable, its columns differ, an index is missing or occurs twice, a label
+            is not a training class, or the rate does not match.
         """
         labels = check_labels(labels)
         index = np.arange(len(labels)) if index is None else np.asarray(index)
@@ -62,7 +64,7 @@ class LabelFile:
         if phase == "tune":
             result = np.where(strange, -1, result)
         elif strange.any():
-            raise self._error(f"labels that are no training class: {np.unique(result[strange])[:5]}")
+            raise self._error(f"labels that are not training classes: {np.unique(result[strange])[:5]}")
         record = noisy(labels, result)
         measured = record.flipped.sum() / max(1, (result >= 0).sum())
         if self.rate > 0 and phase == "confirm" and abs(measured - self.rate) > TOLERANCE:
@@ -71,15 +73,15 @@ class LabelFile:
 
     def _read(self) -> pd.Series:
         if not self._path.is_file():
-            raise self._error("there is no such file")
+            raise self._error("the file does not exist")
         read = pd.read_csv if self._path.suffix == ".csv" else pd.read_parquet
         try:
             table = read(self._path)
-        except (ValueError, NotImplementedError, OSError) as error:  # pandas', and those of Arrow
+        except (ValueError, NotImplementedError, OSError) as error:  # from pandas and from Arrow
             kind = "CSV in UTF-8" if self._path.suffix == ".csv" else "Parquet"
             said = str(error).partition("\n")[0]
             raise self._error(
-                f"expected {kind} with the columns index and label, got what cannot be read: {said}"
+                f"expected {kind} with the columns index and label, but reading failed: {said}"
             ) from error
         if not {"index", "label"} <= set(table.columns):
             raise self._error(f"expected the columns index and label, got {', '.join(map(str, table.columns))}")
@@ -91,7 +93,7 @@ class LabelFile:
             if (values < lowest).any():
                 raise self._error(f"{column}: expected numbers from {lowest}, got {values.min()}")
         if table["index"].duplicated().any():
-            raise self._error(f"index: {table['index'][table['index'].duplicated()].iloc[0]} stands twice")
+            raise self._error(f"index: {table['index'][table['index'].duplicated()].iloc[0]} occurs twice")
         return table.set_index("index")["label"]
 
     def _error(self, what: str) -> ValueError:

@@ -1,11 +1,13 @@
 """Open-set noise: samples from outside the training classes carry the labels of training classes.
 
-Wang et al.: Iterative learning with open-set noisy labels, CVPR 2018. The outside here is a random part of the
-training classes themselves: it is taken out of the label set, and its samples get the labels of the classes that
-remain. Test classes cannot serve as the outside, or training would see them.
+Wang et al., "Iterative learning with open-set noisy labels", CVPR 2018. Here random training classes are the outside:
+they are removed from the label set, and their samples get labels of the remaining classes. Test classes cannot be the
+outside, because training would see them.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,17 +17,21 @@ from dml.types import NoisyLabels
 
 
 class OpenSet:
-    """Of the samples that stay, exactly the share `rate` (to one sample) comes from outside.
+    """The share `rate` of the samples that stay, to within one sample, comes from outside classes.
 
-    Classes go outside in random order until they hold enough samples, the last of them the smallest that will do. Each
-    outside sample gets one of the remaining classes, as likely each. All remaining classes' own labels are right. What
-    is more than enough is left out, observed as -1: fewer than the smallest class outside has, over (1 - rate). Where
-    the rate asks for less than one sample, nothing changes.
+    Classes are moved outside in random order until they contain enough samples; the last is the smallest that suffices.
+    Each outside sample gets a uniformly drawn remaining class. Labels of remaining classes do not change. Superfluous
+    outside samples are left out, observed as -1; they number less than the smallest outside class over (1 - rate).
+    Nothing changes if the rate amounts to less than one sample.
 
     Parameters
     ----------
     rate : share of the samples that stay, 0 <= rate < 1.
     """
+
+    version: ClassVar[int] = 1
+    context: ClassVar[tuple[str, ...]] = ()
+    topline: ClassVar[bool] = False
 
     def __init__(self, rate: float) -> None:
         self.rate = check_rate(rate)
@@ -58,15 +64,15 @@ class OpenSet:
 
 
 def _wanted(rate: float, inside: int) -> int:
-    """How many strangers make the share `rate` together with `inside` samples."""
+    """The number of outside samples that make up the share `rate` together with `inside` samples."""
     return round(rate / (1 - rate) * inside)
 
 
 def _outside(sizes: np.ndarray, rate: float, generator: np.random.Generator) -> np.ndarray:
-    """Class numbers (m,) that hold enough strangers, from sizes (K,): none of them could stay inside.
+    """Class numbers (m,), from class sizes (K,), with enough samples for the outside; every one of them is needed.
 
-    Classes go outside in random order while they are too few. The last is the smallest that makes them enough, and
-    those that it makes needless come back.
+    Classes are added in random order while their samples do not suffice. The last one is the smallest that suffices;
+    classes that are no longer needed with it are removed again.
     """
     n = int(sizes.sum())
     if _wanted(rate, n) == 0:

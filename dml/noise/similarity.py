@@ -1,6 +1,6 @@
-"""Similarity noise: a label becomes that of one of the classes most like its own, as confused annotators give it.
+"""Similarity noise: a label becomes one of the classes most similar to its own, like an annotator's confusion.
 
-Classes are compared by the cosine of their mean features, or by a similarity matrix that is given.
+Classes are compared by the cosine of their mean features, or by a given similarity matrix.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from dml.noise._features import check_features
 from dml.noise._labels import check_classes, check_count, check_labels, check_rate, chosen, noisy
 from dml.types import NoisyLabels
 
-BLOCK = 512  # classes compared with all others at once: a table (K, K) of 11,318 classes is 1 GB
+BLOCK = 512  # classes compared with all others at once; a (K, K) table of 11,318 classes would take 1 GB
 
 
 class Similarity:
-    """Exactly `round(rate * n)` labels are flipped, each to one of its class's `neighbours` nearest, as likely each.
+    """Flips exactly `round(rate * n)` labels, each to one of its class's `neighbours` nearest classes, drawn uniformly.
 
     Parameters
     ----------
-    rate : share of the labels, 0 <= rate < 1.
-    neighbours : classes that a class is confused with; fewer where there are fewer.
+    rate : share of the labels that flip, 0 <= rate < 1.
+    neighbours : number of classes that a class is confused with, at most K - 1.
     """
 
+    version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("features", "similarity")
+    topline: ClassVar[bool] = False
 
     def __init__(self, rate: float, neighbours: int = 3) -> None:
         self.rate = check_rate(rate)
@@ -44,12 +46,12 @@ class Similarity:
 
         Parameters
         ----------
-        features : float (n, d), one row a label.
-        similarity : float (C, C), row and column by class label; it goes before features.
+        features : float (n, d), one row for each label.
+        similarity : float (C, C), row and column by class label. It takes precedence over features.
 
         Raises
         ------
-        ValueError : neither is given, or of a wrong shape.
+        ValueError : neither is given, or a shape is wrong.
         """
         labels = check_labels(labels)
         classes, true = np.unique(labels, return_inverse=True)
@@ -65,7 +67,7 @@ class Similarity:
 
 
 def _nearest(alike: Callable[[np.ndarray], np.ndarray], classes: int, count: int) -> np.ndarray:
-    """int64 (K, count): the numbers of each class's most alike others, the most alike first, of ties the lowest."""
+    """int64 (K, count): for each class the most similar others, most similar first; the lowest number among ties."""
     blocks = []
     for start in range(0, classes, BLOCK):
         rows = np.arange(start, min(start + BLOCK, classes))
@@ -83,7 +85,7 @@ def _nearest(alike: Callable[[np.ndarray], np.ndarray], classes: int, count: int
 def _alike(
     classes: np.ndarray, true: np.ndarray, features: np.ndarray | None, similarity: np.ndarray | None
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """What tells how alike some classes, by their numbers (m,), are to all of them: float (m, K)."""
+    """A function from class numbers (m,) to their similarity with all classes, float (m, K)."""
     if similarity is not None:
         similarity = np.asarray(similarity, dtype=np.float64)
         side = similarity.shape[0] if similarity.ndim == 2 else 0

@@ -1,9 +1,9 @@
-"""Small-cluster noise: a small cluster of one class gets another class's label, as by a crawler's wrong query.
+"""Small-cluster noise: a small cluster of one class gets another class's label, like the result of a wrong query.
 
-Liu et al.: Noise-resistant deep metric learning with ranking-based instance selection (PRISM), CVPR 2021, sec. 4.1,
-cluster the images of each class into many small clusters with k-means and give each the label of another class.
-Deviation: a cluster here is a random sample with its nearest fellows that are not flipped yet, so that clusters have
-one size and no k-means is run.
+Liu et al., "Noise-resistant deep metric learning with ranking-based instance selection" (PRISM), CVPR 2021, section
+4.1, cluster each class with k-means into many small clusters and give each cluster another class's label. Deviation:
+here a cluster is a random sample and its nearest class mates that have not flipped yet, so clusters have equal size and
+k-means is not needed.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from dml.types import NoisyLabels
 
 
 class SmallCluster:
-    """Exactly `round(rate * n)` labels are flipped, cluster by cluster; the last cluster may be cut short.
+    """Flips exactly `round(rate * n)` labels, cluster by cluster; the last cluster may be smaller.
 
     Parameters
     ----------
-    rate : share of the labels, 0 <= rate < 1.
-    size : samples in a cluster; fewer where a class has fewer left.
+    rate : share of the labels that flip, 0 <= rate < 1.
+    size : samples in a cluster, or as many as a class has left.
     """
 
+    version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("features",)
+    topline: ClassVar[bool] = False
 
     def __init__(self, rate: float, size: int = 10) -> None:
         self.rate = check_rate(rate)
@@ -38,7 +40,7 @@ class SmallCluster:
 
         Parameters
         ----------
-        features : float (n, d), one row a label. Without them a cluster is a random handful of one class.
+        features : float (n, d), one row for each label. Without features a cluster is a random part of one class.
         """
         labels = check_labels(labels)
         classes, true = np.unique(labels, return_inverse=True)
@@ -67,7 +69,7 @@ class SmallCluster:
 def _cluster(
     members: np.ndarray, center: int, size: int, features: np.ndarray | None, generator: np.random.Generator
 ) -> np.ndarray:
-    """The center and its nearest `size - 1` fellows, or random ones where nothing tells which are near."""
+    """The center and its nearest `size - 1` class mates, or random ones without features."""
     if features is None:
         distance = generator.random(len(members))
     else:

@@ -1,10 +1,12 @@
-"""Uniform noise: a label becomes one of the K - 1 others, each as likely.
+"""Uniform noise: a label becomes one of the K - 1 others, all with the same probability.
 
-Le, Odobez: Theoretical guarantees of deep embedding losses under label noise, sec. 3.2. Deviation: the paper flips each
-label with probability p; here exactly round(p n) labels are flipped.
+Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", section 3.2. Deviation: the paper
+flips each label with probability p; here exactly round(p n) labels flip.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,11 +16,11 @@ from dml.types import NoisyLabels
 
 
 class Uniform:
-    """Exactly `round(rate * n)` labels are flipped, none to its true class.
+    """Flips exactly `round(rate * n)` labels, each to another class.
 
     Parameters
     ----------
-    rate : share of the labels, 0 <= rate < 1.
+    rate : share of the labels that flip, 0 <= rate < 1.
 
     Examples
     --------
@@ -26,11 +28,15 @@ class Uniform:
     3
     """
 
+    version: ClassVar[int] = 1
+    context: ClassVar[tuple[str, ...]] = ()
+    topline: ClassVar[bool] = False
+
     def __init__(self, rate: float) -> None:
         self.rate = check_rate(rate)
 
     def corrupt(self, labels: np.ndarray, seed: int) -> NoisyLabels:
-        """int64 (n,) -> observed int64 (n,) and flipped bool (n,). Raises a ValueError for fewer than 2 classes."""
+        """int64 (n,) -> observed int64 (n,) and flipped bool (n,). Raises ValueError for fewer than 2 classes."""
         labels = check_labels(labels)
         classes, true = np.unique(labels, return_inverse=True)
         check_classes(classes, self.rate)

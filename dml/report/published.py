@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dml.config import PublishedSpec
+from dml.config import PublishedSection
 from dml.discovery import suggestion
 
 COLUMNS = ("paper", "table", "dataset", "labels", "method", "metric", "value")
@@ -33,7 +33,7 @@ def table() -> pd.DataFrame:
     return pd.read_csv(Path(__file__).with_name("published.csv"), dtype=kinds, keep_default_na=False)
 
 
-def lookup(spec: PublishedSpec) -> dict[str, float]:
+def lookup(spec: PublishedSection) -> dict[str, float]:
     """What a paper publishes for one method: metric as the paper writes it -> percent, in the paper's order.
 
     Raises

@@ -1,6 +1,6 @@
 """Optuna's storage for a study: a journal file, which `optuna-dashboard <file>` shows while the sweep runs.
 
-One writer appends to it (the sweep holds the study alone). A trial costs about 4 ms there, 25 ms in SQLite.
+Only one process writes to it, because a sweep locks its study. A trial takes about 4 ms, against 25 ms in SQLite.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from optuna.storages.journal import JournalFileBackend
 
 
 def open_storage(path: Path) -> optuna.storages.BaseStorage:
-    """Open or begin a journal, after removing what a killed process left: its lock, and a line cut short.
+    """Open or create a journal. Removes the lock and the incomplete last line that a killed process left.
 
-    The journal holds nothing that the store of trials could not give again: one that cannot be read is set aside.
+    The journal can be rebuilt from the trial store, so an unreadable one is moved aside.
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,7 @@
-"""Which trial is next: every cell's search and confirmation, without a word about where trials run.
+"""Decides which trial runs next: the search and the confirmation of every cell. It does not know where trials run.
 
-A cell is tuned round by round (`proposals`), then its best settings are confirmed once per seed. A trial that the store
-holds already is taken from there. The plan is rebuilt from the study, the store and Optuna's storage at each start, so
-it needs no state of its own.
+A cell is tuned round by round (`proposals`), then its best settings are confirmed once per seed. Outcomes in the store
+are reused. The plan is rebuilt from the study, the store and Optuna's storage at each start, so it saves no state.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 import optuna
 
 from dml.config import Study
-from dml.sweep import specs
+from dml.sweep import keys, specs
 from dml.sweep.proposals import Proposals, Pruning
 from dml.sweep.space import space_of
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome, TrialStore
@@ -25,10 +24,10 @@ from dml.types import Cell, TrialSpec
 
 @dataclass(frozen=True)
 class Job:
-    """One trial of one cell. `(cell, phase, number)` is its identity in a study; two may share a key, and a result."""
+    """One trial of one cell, identified by `(cell, phase, number)`. Jobs with the same key share one result."""
 
     id: str
-    index: int  # the cell's place in the study
+    index: int  # of the cell in the study
     cell: Cell
     phase: str
     number: int
@@ -61,9 +60,9 @@ class Plan:
     Parameters
     ----------
     study : what is compared.
-    store : the trials there are.
-    describe : digests of the data that a trial sees.
-    storage : Optuna's storage, for all cells.
+    store : outcomes of earlier trials.
+    describe : returns the digests of a trial's data.
+    storage : Optuna's storage, shared by all cells.
     """
 
     def __init__(
@@ -86,9 +85,11 @@ class Plan:
         self.cells = [self._cell(index, cell, storage) for index, cell in enumerate(study.cells())]
 
     def start(self, on_end: Callable[[Job, Outcome, bool], None]) -> None:
-        """Take what the store holds, and get the first trials ready.
+        """Reuse outcomes from the store, and prepare the first trials.
 
-        on_end : called with each trial that ended, its outcome, and whether it came from the store.
+        Parameters
+        ----------
+        on_end : called for each trial that ended, with its job, its outcome, and whether the outcome is reused.
         """
         self._on_end = on_end
         for state in self.cells:
@@ -97,22 +98,17 @@ class Plan:
 
     @property
     def finished(self) -> bool:
-        """Whether every cell is tuned and confirmed, or failed."""
+        """Whether every cell is confirmed, or has failed."""
         return all(state.done for state in self.cells)
 
     @property
     def total(self) -> int:
-        """Trials in the whole study."""
+        """The number of trials in the study."""
         seeds = len(self.study.seeds)
         return sum((state.proposals.total if state.proposals else 0) + seeds for state in self.cells)
 
-    @property
-    def has_ready(self) -> bool:
-        """Whether a trial could start now."""
-        return bool(self._ready)
-
     def take(self) -> Job | None:
-        """The next trial to run, those of the longest searches first; None where none is ready."""
+        """The next trial to run, longest searches first; None if no trial is ready."""
         if not self._ready:
             return None
         job = heapq.heappop(self._ready)[2]
@@ -120,7 +116,7 @@ class Plan:
         return job
 
     def report(self, job_id: str, step: int, scores: Mapping[str, float]) -> bool:
-        """Note a running trial's evaluation. True: it should be pruned."""
+        """Report a running trial's evaluation. Returns whether the trial should be pruned."""
         job = self.running[job_id]
         state, value = self.cells[job.index], scores.get(self.objective(job), math.nan)
         if job.phase != "tune" or state.proposals is None:
@@ -133,7 +129,7 @@ class Plan:
         return self._pruning[job_id].should_stop(step, value)
 
     def end(self, job_id: str, outcome: Outcome) -> None:
-        """A running trial ended."""
+        """Report the outcome of a running trial."""
         job = self.running.pop(job_id)
         self._pruning.pop(job_id, None)
         self._unsettled.append((job, outcome, False))
@@ -148,13 +144,13 @@ class Plan:
                 yield from (trials[number] for number in sorted(trials))
 
     def objective(self, job: Job) -> str:
-        """The score key that counts for a trial: on validation classes in `tune`, on the first set in `confirm`."""
-        level = self.study.search.level or job.spec.dataset["evaluate_on"][0]
+        """The score that a trial maximises: on validation classes in `tune`, on the first set in `confirm`."""
+        level = self.study.search.level or job.spec.dataset.evaluate_on[0]
         name = "validation" if job.phase == "tune" else self.study.evaluation.sets[0]
         return f"{name}/{level}/{self.study.search.objective}"
 
     def best(self, index: int) -> tuple[Job, Outcome] | None:
-        """A cell's best tuning trial, the first of equals; None where none finished."""
+        """A cell's best tuning trial, the first one in a tie; None if no trial finished."""
         tuned = self.cells[index].tuned
         finished = [tuned[n] for n in sorted(tuned) if tuned[n][1].status == FINISHED]
         return max(finished, key=lambda pair: pair[1].scores[self.objective(pair[0])], default=None)
@@ -165,9 +161,9 @@ class Plan:
             return _CellState(index, cell, None, [])
         search = self.study.search.model_dump(mode="json", exclude={"trials"})
         spec = specs.build(self.study, cell, "tune", self.study.search.seed, {}, self._data(cell, "tune"))
-        # Rounds follow from the budget, so another budget is another search; equal trials still come from the store.
+        # The budget determines the rounds, so another budget is another search. Equal trials still reuse the store.
         terms = {name: repr(space) for name, space in spaces.items()}
-        identity = specs.digest([specs.key(spec), search, self.study.search.trials, terms])
+        identity = keys.digest([keys.key(spec), search, self.study.search.trials, terms])
         name = f"{self.study.name}|{cell.name}|{identity[:8]}"
         proposals = Proposals(self.study.search, spaces, name, cell.name, storage)
         return _CellState(index, cell, proposals, proposals.rounds())
@@ -189,7 +185,7 @@ class Plan:
             return
         best = self.best(index)
         if state.proposals is not None and best is None:
-            state.done = True  # nothing to confirm: every trial of its search failed
+            state.done = True  # every trial of the search failed, so there is nothing to confirm
             return
         chosen = best[0].settings if best else {}
         self._offer(state, [self._job(index, "confirm", n, seed, chosen) for n, seed in enumerate(self.study.seeds)])
@@ -197,7 +193,7 @@ class Plan:
     def _job(self, index: int, phase: str, number: int, seed: int, settings: Mapping[str, Any]) -> Job:
         cell = self.cells[index].cell
         spec = specs.build(self.study, cell, phase, seed, settings, self._data(cell, phase, seed))
-        return Job(f"{index}-{phase}-{number}", index, cell, phase, number, seed, settings, spec, specs.key(spec))
+        return Job(f"{index}-{phase}-{number}", index, cell, phase, number, seed, settings, spec, keys.key(spec))
 
     def _offer(self, state: _CellState, jobs: list[Job]) -> None:
         state.open = {job.number for job in jobs}
@@ -238,17 +234,18 @@ class Plan:
                 self._next_round(state)
 
     def _checked(self, job: Job, outcome: Outcome) -> Outcome:
-        """The outcome, or a failure where the score that decides is missing or not a number."""
+        """The outcome, or a failure if the objective is missing or not finite."""
         if outcome.status != FINISHED:
             return outcome
         key = self.objective(job)
         value = outcome.scores.get(key)
         if value is not None and math.isfinite(value):
             return outcome
-        problem = f"is {value}" if value is not None else f"is missing; there are: {', '.join(sorted(outcome.scores))}"
+        problem = f"is {value}" if value is not None else f"is missing. Scores: {', '.join(sorted(outcome.scores))}"
         return Outcome(**{**vars(outcome), "status": FAILED, "error": f"the objective {key!r} {problem}"})
 
     def _earlier(self, state: _CellState, job: Job) -> list[tuple[Mapping[int, float], bool]]:
+        """Curves of the cell's earlier rounds, for `Pruning`."""
         first = state.rounds[state.round].start
         curves: list[tuple[Mapping[int, float], bool]] = []
         for number in range(first):

@@ -1,4 +1,4 @@
-"""A sweep's progress: a live table on a terminal, a plain line elsewhere, and a small file for `dml.sweep.status`."""
+"""A sweep's progress: a live table on a terminal, plain lines elsewhere, and a status file for `dml.sweep.status`."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from dml.files import write_text
 from dml.sweep.plan import Job, Plan
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome
-from dml.training.checkpoint import replacing
 
 LINE_SECONDS = 10.0  # between two plain lines
 TICK_SECONDS = 1.0
 
 
-class Tracked(Protocol):
-    """What sends records to the tracking server."""
+class Sender(Protocol):
+    """Anything that sends records to the tracking server."""
 
     @property
     def unsent(self) -> int:
-        """Records that wait."""
+        """The number of records that are not sent yet."""
         ...
 
 
-class Progress:
-    """Counts what ends, and shows it from a thread of its own.
+class SweepProgress:
+    """Counts the trials that ended, and displays them from its own thread.
 
     Parameters
     ----------
     study : the study's name.
     path : the status file.
-    slots : trials at once, for the estimate of the time left.
     """
 
-    def __init__(self, study: str, path: Path, slots: Callable[[], int] = lambda: 1):
-        self._study, self._path, self.slots = study, path, slots
-        self.gpus: Callable[[int], str] = lambda running: ""  # running trials -> the GPUs that they take
+    def __init__(self, study: str, path: Path):
+        self._study, self._path = study, path
+        self.slots: Callable[[], int] = lambda: 1  # parallel trials, to estimate the remaining time
+        self.gpus: Callable[[int], str] = lambda running: ""  # number of running trials -> the GPUs that they take
         self._plan: Plan | None = None
         self._counts = {FINISHED: 0, FAILED: 0, PRUNED: 0}
         self._reused = self._resumed = 0
@@ -54,15 +54,15 @@ class Progress:
         self._state = "starting"
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
-        self._tracking: Tracked | None = None
+        self._tracking: Sender | None = None
 
-    def watch(self, plan: Plan, tracking: Tracked) -> None:
-        """Begin to show a plan's trials, and how many records wait for the tracking server."""
+    def watch(self, plan: Plan, tracking: Sender) -> None:
+        """Start to display a plan's trials, and the number of records that are not sent yet."""
         self._plan, self._tracking, self._state = plan, tracking, "running"
         self._thread.start()
 
     def ended(self, job: Job, outcome: Outcome, reused: bool) -> None:
-        """A trial ended."""
+        """Count a trial that ended."""
         self._counts[outcome.status] += 1
         self._reused += reused
         if not reused:
@@ -73,11 +73,11 @@ class Progress:
                 self._best[job.cell.name] = max(value, self._best.get(job.cell.name, value))
 
     def resumed(self) -> None:
-        """A worker died, and its trial is resumed."""
+        """Count a trial that is resumed because its worker died."""
         self._resumed += 1
 
     def close(self, state: str) -> None:
-        """Show the end."""
+        """Display the final state, and stop the thread."""
         self._state = state
         self._stop.set()
         if self._thread.is_alive():
@@ -127,31 +127,30 @@ class Progress:
 
     def _write(self) -> None:
         try:
-            with replacing(self._path) as temporary:
-                temporary.write_text(json.dumps(self.snapshot()), encoding="utf-8")
-        except OSError as error:  # a full disk stops the sweep where something is lost by it, not here
+            write_text(self._path, json.dumps(self.snapshot()))
+        except OSError as error:  # a missing status file must not end the sweep
             print(f"status file: {error}", file=sys.stderr)
 
 
 def line(now: dict[str, Any]) -> str:
-    """One line of text."""
+    """A snapshot as one line of text."""
     left = f", about {_duration(now['left'])} left" if now["left"] and now["state"] == "running" else ""
     best = next(iter(now["best"].items()), None)
-    said = [
+    parts = [
         f"{now['cells_done']}/{now['cells']} cells",
         f"{now[FINISHED] + now[FAILED] + now[PRUNED]}/{now['trials']} trials",
         f"{now['running']} running" if now["state"] == "running" else now["state"],
     ]
-    said += [f"{now[name]} {word}" for name, word in _NOTES.items() if now[name]]
+    parts += [f"{now[name]} {word}" for name, word in _NOTES.items() if now[name]]
     if now["gpus"] and now["state"] == "running":
-        said.append(now["gpus"])
+        parts.append(now["gpus"])
     if best:
-        said.append(f"best {best[1]:.3f} ({best[0]})")
-    return f"{now['study']}: {', '.join(said)}; {_duration(now['elapsed'])}{left}"
+        parts.append(f"best {best[1]:.3f} ({best[0]})")
+    return f"{now['study']}: {', '.join(parts)}; {_duration(now['elapsed'])}{left}"
 
 
 def table(now: dict[str, Any]) -> Table:
-    """The same as a table, with the best cells so far."""
+    """A snapshot as a table, with the best cells so far."""
     shown = Table(title=line({**now, "best": {}}), title_justify="left", show_header=bool(now["best"]), expand=False)
     shown.add_column("best cells so far, by validation score")
     shown.add_column("score", justify="right")

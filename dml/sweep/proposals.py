@@ -1,12 +1,12 @@
-"""What a cell tries next: Optuna's proposals, the same ones whatever the timing of the machine.
+"""The settings that a cell tries next: Optuna's proposals, made independent of timing.
 
-A cell's trials come in rounds. The first round is drawn at random (TPE's start-up), each later one (an eighth of the
-budget) is proposed from what all earlier rounds gave, by a sampler seeded with the cell and the trial's number. A round
-is asked for as a whole before any of its trials ends, so proposals do not depend on which worker was faster, nor on
-whether the sweep was interrupted: Optuna's storage could be deleted, and the same proposals would come again.
-`random` and `grid` do not look at results; without a pruner all their trials are one round.
+A cell's trials come in rounds. The first round is drawn at random (TPE's start-up). Each later round, an eighth of the
+budget, is proposed from the results of all earlier rounds. The sampler is seeded with the cell's name and the trial's
+number. A whole round is requested before any of its trials ends, so proposals depend neither on which worker was faster
+nor on interruptions: they stay the same even if Optuna's storage is deleted. `random` and `grid` ignore results, so
+without a pruner all their trials are one round.
 
-A trial is pruned by Optuna's pruner against the trials of earlier rounds of its own cell, for the same reason.
+For the same reason, Optuna's pruner compares a trial only with the trials of earlier rounds of its own cell.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 import optuna
 from optuna.trial import Trial, TrialState
 
-from dml.config import SearchSpec
+from dml.config import SearchSection
 from dml.seeding import derive
 from dml.sweep.space import grid
 from dml.sweep.store import FINISHED, PRUNED, Outcome
 from dml.types import Choice, LogUniform, Space
 
-STARTUP = 10  # the most trials of the first round, TPE's own default
+STARTUP = 10  # maximum size of the first round; TPE's default
 
 
 class Proposals:
@@ -35,13 +35,14 @@ class Proposals:
     ----------
     search : the study's search section.
     spaces : the cell's searched settings, at least one.
-    name : the Optuna study's name, unique in the storage for all that decides a result.
+    name : the Optuna study's name. Searches that may have different results need different names.
     cell : the cell's name, which seeds its proposals.
+    storage : Optuna's storage.
     """
 
     def __init__(
         self,
-        search: SearchSpec,
+        search: SearchSection,
         spaces: Mapping[str, Space],
         name: str,
         cell: str,
@@ -55,7 +56,7 @@ class Proposals:
         self._live: dict[int, Trial] = {}
 
     def rounds(self) -> list[range]:
-        """The numbers of each round's trials."""
+        """The trial numbers of each round."""
         if self._search.sampler != "tpe" and self._search.pruner == "none":
             return [range(self.total)]
         first = min(self.total, STARTUP, max(2, self.total // 2))
@@ -63,7 +64,7 @@ class Proposals:
         return [range(first), *(range(n, min(n + size, self.total)) for n in range(first, self.total, size))]
 
     def ask(self, number: int) -> dict[str, Any]:
-        """The settings of a trial. One that an interrupted sweep left is taken up with the settings that it had."""
+        """The settings of a trial. A trial that an interrupted sweep began keeps its settings."""
         known = self._known[number] if number < len(self._known) else None
         if known is not None and known.state.is_finished():
             return dict(known.params)
@@ -79,12 +80,12 @@ class Proposals:
         return {name: _suggest(trial, name, space) for name, space in self._spaces.items()}
 
     def report(self, number: int, step: int, value: float) -> None:
-        """Show a running trial's score in Optuna's storage."""
+        """Store a running trial's score, so that `optuna-dashboard` shows it."""
         if number in self._live and math.isfinite(value):
             self._live[number].report(value, step)
 
     def tell(self, number: int, outcome: Outcome, value: float | None, key: str) -> None:
-        """Record how a trial ended; telling twice changes nothing."""
+        """Store a trial's outcome. A second call does nothing."""
         if number not in self._live:
             return
         trial = self._live.pop(number)
@@ -99,12 +100,12 @@ class Proposals:
             self._study.tell(trial, state=TrialState.FAIL)
 
     def pruned(self, number: int) -> Outcome | None:
-        """The outcome of a trial that this search pruned earlier. It belongs to the search, not to the store."""
+        """The outcome of a trial that this search pruned earlier. The trial store does not contain it."""
         known = self._known[number] if number < len(self._known) else None
         return Outcome(**known.user_attrs["outcome"]) if known and known.state == TrialState.PRUNED else None
 
     def note(self, number: int, text: str) -> None:
-        """Leave a word with a trial that stays open, to be tried again by another run."""
+        """Store the error of a trial that failed temporarily. It stays open, and another run retries it."""
         if number in self._live:
             self._live.pop(number).set_user_attr("error", text)
 
@@ -116,12 +117,12 @@ class Proposals:
 
 
 class Pruning:
-    """Whether one trial should stop: Optuna's pruner over the curves of earlier rounds, replayed in their order.
+    """Decides whether one trial should stop: Optuna's pruner, fed with the curves of earlier rounds in their order.
 
     Parameters
     ----------
     pruner : `median` or `halving`.
-    earlier : the curves {step: objective} of the cell's trials of earlier rounds, and whether each ran to its end.
+    earlier : the curve {step: objective} of each trial in the cell's earlier rounds, and whether it was complete.
     every : training steps between two evaluations.
     """
 
@@ -131,16 +132,17 @@ class Pruning:
             "halving": lambda: optuna.pruners.SuccessiveHalvingPruner(min_resource=every, reduction_factor=2),
         }
         study = optuna.create_study(direction="maximize", pruner=kinds[pruner]())
-        for curve, whole in earlier:
+        for curve, complete in earlier:
             trial = study.ask()
             for step, value in sorted(curve.items()):
                 trial.report(value, step)
                 trial.should_prune()
-            study.tell(trial, curve[max(curve)] if whole else None, TrialState.COMPLETE if whole else TrialState.PRUNED)
+            last = curve[max(curve)] if complete else None
+            study.tell(trial, last, TrialState.COMPLETE if complete else TrialState.PRUNED)
         self._trial = study.ask()
 
     def should_stop(self, step: int, value: float) -> bool:
-        """Whether the trial, with this score at this step, is not worth its time."""
+        """Whether to prune the trial, given its score at this step."""
         self._trial.report(value, step)
         return self._trial.should_prune()
 

@@ -1,4 +1,4 @@
-"""A sweep's trials as a table, and its summary as flat numbers."""
+"""A sweep's trials as a table, and its summary as plain numbers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PACKAGES = ("torch", "torchvision", "numpy", "ray", "optuna", "mlflow")
 
 
 def trials_frame(study: Study, plan: Plan) -> pd.DataFrame:
-    """One row a trial that ended, by (cell, phase, number) in the study's order; one float column a score."""
-    rows = [row(study, plan, job, outcome) for job, outcome in plan.ended()]
+    """One row per trial that ended, in the order of the study's cells, and one float column per score."""
+    rows = [_row(study, plan, job, outcome) for job, outcome in plan.ended()]
     scores = pd.DataFrame([dict(outcome.scores) for _, outcome in plan.ended()], dtype="float64")
     return pd.concat([pd.DataFrame(rows), scores], axis=1)
 
 
-def row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]:
-    """A trial's row without its scores."""
+def _row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]:
+    """A trial's row, without its scores."""
     return {
         "key": job.key,
         "study": study.name,
@@ -48,21 +48,29 @@ def row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]:
         "objective": float(outcome.scores.get(plan.objective(job), float("nan"))),
         "seconds": outcome.seconds,
         "curve": json.dumps(outcome.curve),
-        "diagnostics": json.dumps(dict(outcome.diagnostics)),
+        "diagnostics": json.dumps({**outcome.diagnostics, **outcome.counts}),
         "started": outcome.started,
         "host": outcome.host,
     }
 
 
 def flat_settings(job: Job) -> dict[str, Any]:
-    """A trial's loss and miner settings, fixed and searched, as `loss.margin`."""
-    miner = (job.spec.miner or {}).get("settings", {})
-    flat = {f"loss.{key}": value for key, value in job.spec.loss["settings"].items()}
+    """A trial's loss and miner settings, both fixed and searched, named as in `loss.margin`."""
+    miner = job.spec.miner.settings if job.spec.miner is not None else {}
+    flat = {f"loss.{key}": value for key, value in job.spec.loss.settings.items()}
     return {**flat, **{f"miner.{key}": value for key, value in miner.items()}, **job.settings}
 
 
 def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-    """What ran, with which code, and each cell's mean score on the test set."""
+    """What ran, with which code, and each cell's mean objective on the test split.
+
+    Parameters
+    ----------
+    study : what was compared.
+    frame : the table of `trials_frame`.
+    counts : a snapshot of `SweepProgress`.
+    seconds : duration of the sweep.
+    """
     done = frame[(frame["phase"] == "confirm") & (frame["status"] == FINISHED)]
     return {
         "study": study.name,
@@ -76,13 +84,13 @@ def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seco
         "score": {cell: float(value) for cell, value in done.groupby("cell", sort=False)["objective"].mean().items()},
         "git_commit": git_commit(),
         "command": " ".join(sys.argv),
-        "versions": {"python": platform.python_version(), **versions()},
+        "versions": {"python": platform.python_version(), **_versions()},
     }
 
 
 @cache
 def git_commit() -> str:
-    """The commit of the code that runs, `-dirty` where files differ from it; empty outside a repository."""
+    """The commit of the running code, with `-dirty` if files differ from it; empty outside a repository."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
@@ -90,8 +98,8 @@ def git_commit() -> str:
         return ""
 
 
-def versions() -> dict[str, str]:
-    """The versions of the packages that decide numbers or drive the sweep."""
+def _versions() -> dict[str, str]:
+    """The versions of the packages that compute the numbers or run the sweep."""
     found = {}
     for package in PACKAGES:
         try:

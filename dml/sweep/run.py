@@ -1,7 +1,7 @@
-"""A study's sweep: every cell tuned at the same budget and confirmed with every seed, in one Ray Tune run.
+"""A study's sweep: tunes every cell with the same budget and confirms it with every seed, in one Ray Tune run.
 
-What ended is in the store before anything else is done with it, so a sweep that is killed at any moment is simply run
-again: finished trials are taken from the store, half-done ones go on from their checkpoints.
+Each outcome is stored before it is used. So a killed sweep can simply be run again: finished trials are read from the
+store, and unfinished ones resume from their checkpoints.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any
 import pandas as pd
 
 from dml.config import Study
+from dml.files import replacing, write_text
 from dml.sweep import cluster
+from dml.sweep.callback import NoTracking, TrackingCallback, open_tracking
 from dml.sweep.optuna_storage import open_storage
 from dml.sweep.plan import Job, Plan
-from dml.sweep.progress import Progress
+from dml.sweep.progress import SweepProgress
 from dml.sweep.results import summarize, trials_frame
 from dml.sweep.specs import Describe
 from dml.sweep.store import FAILED, Outcome, TrialStore, only_sweep
 from dml.sweep.trial import TRAINER, find_trainer
-from dml.sweep.writer import NoWriter, Writer, open_writer
-from dml.training.checkpoint import replacing
 
 
 def run_study(
@@ -42,26 +42,26 @@ def run_study(
     trainer: str = TRAINER,
     describe: Describe | None = None,
 ) -> pd.DataFrame:
-    """Run what is missing of a study, and write `out/trials.parquet` and `out/summary.json`.
+    """Run the missing trials of a study, and write `out/trials.parquet` and `out/summary.json`.
 
     Parameters
     ----------
     study : what is compared.
     data_root : the folder with the data stages' outputs (`data/<study>`).
-    store : where trials are kept, shared by all studies.
+    store : the folder of trials, shared by all studies.
     out : the folder for the results.
-    tracking : MLflow's backend; none: `MLFLOW_TRACKING_URI`, or SQLite in the working directory; `off`: no tracking.
-    trainer : dotted path of the class that runs a trial, a `dml.sweep.trial.Trainer`.
-    describe : digests of the data that a trial sees; none: `dml.training.data.describe`.
+    tracking : MLflow's backend; None: `MLFLOW_TRACKING_URI`, or SQLite in the working directory; `off`: no tracking.
+    trainer : dotted path of a `dml.protocols.TrainerFactory`, which runs the trials.
+    describe : returns the digests of a trial's data; None: `dml.training.data.describe`.
 
     Returns
     -------
-    One row a trial, in the study's order: the content of `trials.parquet`.
+    One row per trial, in the study's order: the content of `trials.parquet`.
 
     Raises
     ------
-    ConnectionError : the tracking server or the cluster cannot be reached; nothing has run then.
-    OSError : a full disk. What ended is kept.
+    ConnectionError : the tracking server or the cluster cannot be reached; nothing was run.
+    OSError : the disk is full. Finished trials are stored.
     KeyboardInterrupt : after Ctrl-C, once all workers have stopped.
     """
     started = time.time()
@@ -70,42 +70,47 @@ def run_study(
     if describe is None:
         describe = _describe(data_root)
     with only_sweep(store, study.name):
-        progress = Progress(study.name, store / "sweeps" / f"{study.name}.json")
+        progress = SweepProgress(study.name, store / "sweeps" / f"{study.name}.json")
         trials = TrialStore(store, study.resources.storage)
-        writer = open_writer(study, store, tracking, describe)
+        tracker = open_tracking(study, store, tracking, describe)
         state = "failed"
         try:
             plan = Plan(study, trials, describe, open_storage(store / "sweeps" / f"{study.name}.journal"))
-            progress.watch(plan, writer)
-            plan.start(lambda job, outcome, reused: _ended(plan, progress, writer, job, outcome, reused))
+            progress.watch(plan, tracker)
+
+            def ended(job: Job, outcome: Outcome, reused: bool) -> None:
+                progress.ended(job, outcome, reused)
+                tracker.trial(plan, job, outcome)
+
+            plan.start(ended)
             if not plan.finished:
-                _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, writer)
-            writer.best_model(plan)
+                _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, tracker)
+            tracker.best_model(plan)
             state = "finished"
         except KeyboardInterrupt:
             state = "interrupted"
             raise
         finally:
-            writer.close(state)
+            tracker.close(state)
             progress.close(state)
-        _say_what_may_pass(study.name, plan)
+        _print_retry(study.name, plan)
         frame = trials_frame(study, plan)
         summary = summarize(study, frame, progress.snapshot(), time.time() - started)
         with replacing(out / "trials.parquet") as temporary:
             frame.to_parquet(temporary, index=False)
-        with replacing(out / "summary.json") as temporary:
-            temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
     return frame
 
 
-def _say_what_may_pass(name: str, plan: Plan) -> None:
-    """Say how to try again what is not kept: DVC takes the stage for done, and would not run it a second time."""
+def _print_retry(name: str, plan: Plan) -> None:
+    """Print how to retry failures that are not stored: DVC considers the stage complete and skips it."""
     passing = [outcome for _, outcome in plan.ended() if outcome.status == FAILED and not outcome.lasting]
     if passing:
         last = passing[0].error.strip().rpartition("\n")[2]
         print(
-            f"{name}: {len(passing)} trial{'s' * (len(passing) > 1)} failed for a reason that may pass ({last}); "
-            f"`dvc repro --force --single-item sweep@{name} && dvc repro` tries again what failed, and only that.",
+            f"{name}: {len(passing)} trial{'s' * (len(passing) > 1)} failed for a reason that may be temporary "
+            f"({last}); "
+            f"`dvc repro --force --single-item sweep@{name} && dvc repro` retries only those.",
             file=sys.stderr,
             flush=True,
         )
@@ -117,13 +122,10 @@ def _describe(data_root: Path) -> Describe:
     return lambda *asked: describe(data_root, *asked)
 
 
-def _ended(plan: Plan, progress: Progress, writer: Writer | NoWriter, job: Job, outcome: Outcome, reused: bool) -> None:
-    progress.ended(job, outcome, reused)
-    writer.trial(plan, job, outcome)
-
-
-def _run_trials(plan: Plan, shared: dict[str, Any], progress: Progress, writer: Writer | NoWriter) -> None:
-    """One Ray Tune run, until the plan is finished."""
+def _run_trials(
+    plan: Plan, shared: dict[str, Any], progress: SweepProgress, tracking: TrackingCallback | NoTracking
+) -> None:
+    """Run the plan's trials in one Ray Tune run."""
     resources = plan.study.resources
     cluster.connect(resources)
     from ray import tune
@@ -136,7 +138,7 @@ def _run_trials(plan: Plan, shared: dict[str, Any], progress: Progress, writer: 
     progress.slots, progress.gpus = slots, cluster.gpus(resources)
     device = "cuda" if resources.gpus_per_trial else "cpu"
     shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": device, "path": list(sys.path)}
-    stopper = PlanStopper(plan, writer.running)
+    stopper = PlanStopper(plan, tracking.running)
     searcher = CellSearcher(plan, shared, slots, stopper)
     scratch = tempfile.mkdtemp(prefix="dml-")
     try:
@@ -162,15 +164,19 @@ def _run_trials(plan: Plan, shared: dict[str, Any], progress: Progress, writer: 
 
 @contextmanager
 def _stopping_on_ctrl_c(stop: Callable[[BaseException], None]) -> Iterator[None]:
-    """Ctrl-C ends the sweep in order; a second one ends it at once. SIGTERM does so too: the next run goes on."""
+    """The first Ctrl-C stops the workers and then the sweep, a second one stops at once. The next run resumes."""
 
     def first(number: int, frame: object) -> None:
-        print("\nStopping the workers; what ended is kept (again to stop at once).", file=sys.stderr, flush=True)
+        print(
+            "\nStopping the workers; finished trials are stored (Ctrl-C again to stop at once).",
+            file=sys.stderr,
+            flush=True,
+        )
         signal.signal(signal.SIGINT, signal.default_int_handler)
         stop(KeyboardInterrupt())
 
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
+        yield  # only the main thread can handle signals
         return
     before = signal.signal(signal.SIGINT, first)
     try:

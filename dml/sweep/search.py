@@ -1,4 +1,4 @@
-"""The plan as Ray Tune sees it: one searcher for all cells, one stopper, and a callback for workers that died."""
+"""Connects the plan to Ray Tune: one searcher for all cells, one stopper, and a callback for workers that died."""
 
 from __future__ import annotations
 
@@ -7,71 +7,71 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any
 
 import ray
 from ray.tune import Callback, Stopper
 from ray.tune.search import Searcher
 
+from dml.sweep import keys, specs
 from dml.sweep.plan import Job, Plan
 from dml.sweep.store import FAILED, PRUNED, Outcome
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class PlanStopper(Stopper):
-    """Stops a trial that its cell's pruner gives up, and everything when asked to.
+    """Stops a trial that its cell's pruner rejects, and the whole sweep on request.
 
     Parameters
     ----------
-    plan : what runs.
-    tell : told of each evaluation of a trial that goes on: its job, its curve so far, its seconds.
+    plan : the trials.
+    on_evaluation : called after each evaluation but the last, with the job, its curve so far and its seconds.
     """
 
-    def __init__(self, plan: Plan, tell: Callable[[Job, list[Any], float], None] = lambda *running: None):
-        self._plan, self._tell = plan, tell
-        self.curves: dict[str, list[Any]] = {}  # job id -> [[step, scores], ...] of trials under way
+    def __init__(self, plan: Plan, on_evaluation: Callable[[Job, list[Any], float], None]):
+        self._plan, self._on_evaluation = plan, on_evaluation
+        self.curves: dict[str, list[Any]] = {}  # job id -> [[step, scores], ...] of running trials
         self.jobs: dict[str, Job] = {}  # Ray's trial id -> job
-        self.workers: Callable[[], list[Any]] = list  # handles of the workers that train now
+        self.workers: Callable[[], list[Any]] = list  # handles of the running workers
         self._problem: BaseException | None = None
 
     def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
         job = self.jobs.get(trial_id)
-        if job is None or not result.get("progress"):
+        if job is None or not result.get("point"):
             return False
-        step, scores = json.loads(result["progress"])
+        step, scores = json.loads(result["point"])
         curve = self.curves.setdefault(job.id, [])
         curve.append([step, scores])
         with self.guarded():
             if not result.get("outcome"):
-                self._tell(job, curve, float(result.get("time_total_s", 0.0)))
+                self._on_evaluation(job, curve, float(result.get("time_total_s", 0.0)))
             return self._plan.report(job.id, step, scores) and not result.get("outcome")
         return False
 
     def stop(self, problem: BaseException) -> None:
-        """End the sweep; `problem` is raised once all workers have stopped."""
+        """End the sweep. `raise_problem` raises `problem` after all workers have stopped."""
         self._problem = self._problem or problem
 
     def stop_all(self) -> bool:
         if self._problem is None:
             return False
         for worker in self.workers():
-            ray.kill(worker)  # a worker that trains would answer only at its next evaluation
+            ray.kill(worker)  # a training worker would react only at its next evaluation
         return True
 
     def raise_problem(self) -> None:
-        """Raise what ended the sweep, if something did."""
+        """Raise the error that ended the sweep, if any."""
         if self._problem is not None:
             raise self._problem
 
     def __getstate__(self) -> dict[str, Any]:
-        """Nothing: Ray Tune saves a stopper with its own state, which is never used again."""
+        """Nothing: Ray Tune pickles the stopper, but the copy is never used."""
         return {}
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """An error in the driver ends the sweep as itself: Ray Tune would turn it into text."""
+        """End the sweep with an error of the driver as it is; Ray Tune would convert it to text."""
         try:
             yield
         except Exception as error:
@@ -79,14 +79,14 @@ class PlanStopper(Stopper):
 
 
 class CellSearcher(Searcher):
-    """Gives Ray Tune the next trial of any cell, as many at once as can run.
+    """Gives Ray Tune the next trial of any cell, and no more trials than can run.
 
     Parameters
     ----------
-    plan : what to run.
-    shared : the settings that all trials have in common (paths, trainer, device).
-    slots : trials that fit the machine or the cluster now. More would wait in the cluster with a placement group each.
-    stopper : what ends the sweep.
+    plan : the trials.
+    shared : settings that all trials have in common (paths, trainer, device).
+    slots : returns how many trials may run now. Each further trial would hold a placement group in the cluster's queue.
+    stopper : ends the sweep.
     """
 
     def __init__(self, plan: Plan, shared: Mapping[str, Any], slots: Callable[[], int], stopper: PlanStopper):
@@ -102,10 +102,15 @@ class CellSearcher(Searcher):
         if job is None:
             return None
         self._stopper.jobs[trial_id] = job
-        return {**self._shared, "key": job.key, "spec": json.dumps(asdict(job.spec))}
+        return {
+            **self._shared,
+            "key": job.key,
+            "spec": specs.dump(job.spec),
+            "record": keys.canonical(keys.record(job.spec)),
+        }
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """A trial ended by itself or was pruned. An error is settled by `Watch`, which knows its text."""
+        """Report a trial that ended or was pruned. `Watch` reports errors, because only it knows their text."""
         job = self._stopper.jobs.get(trial_id)
         if error or job is None:
             return
@@ -115,13 +120,13 @@ class CellSearcher(Searcher):
         if found is None:
             seconds = float((result or {}).get("time_total_s", 0.0))
             self._end(job, Outcome(PRUNED, curve[-1][1] if curve else {}, curve, seconds=seconds))
-        elif found["errno"] in FULL:
+        elif found["errno"] in DISK_FULL:
             self._stopper.stop(OSError(found["errno"], os.strerror(found["errno"]), str(self._plan.store.root)))
         else:
             self._end(job, Outcome(**found))
 
     def fail(self, trial_id: str, text: str) -> None:
-        """A trial's workers died more often than the study allows."""
+        """Report a trial whose workers died more often than `resources.max_failures`."""
         job = self._stopper.jobs.pop(trial_id, None)
         if job is not None:
             self._stopper.curves.pop(job.id, None)
@@ -132,14 +137,14 @@ class CellSearcher(Searcher):
             self._plan.end(job.id, outcome)
 
     def save(self, checkpoint_path: str) -> None:
-        """Nothing: the plan is rebuilt from the store."""
+        """Does nothing: the plan is rebuilt from the store."""
 
     def restore(self, checkpoint_path: str) -> None:
-        """Nothing: the plan is rebuilt from the store."""
+        """Does nothing: the plan is rebuilt from the store."""
 
 
 class Watch(Callback):
-    """Tells the plan of trials whose workers died, and the stopper which workers there are."""
+    """Reports trials whose workers died to the searcher, and running workers to the stopper."""
 
     def __init__(self, searcher: CellSearcher, stopper: PlanStopper, on_resume: Callable[[], None]):
         self._searcher, self._on_resume = searcher, on_resume
@@ -150,7 +155,7 @@ class Watch(Callback):
         self._trials = trials
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        self._searcher.fail(trial.trial_id, f"the trial's worker died too often; at last:\n{trial.get_error()}")
+        self._searcher.fail(trial.trial_id, f"the trial's worker died too often; the last error:\n{trial.get_error()}")
 
     def on_trial_recover(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         self._on_resume()

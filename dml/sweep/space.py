@@ -1,11 +1,11 @@
-"""Search spaces: the small terms of `dml.types` joined for a cell, and as a grid.
+"""A cell's search space, in the terms of `dml.types`, and the grid over it.
 
-A setting is named `loss.<setting>`, `miner.<setting>` or `training.<setting>`; a cell's space joins those of its loss,
-its miner and the study's `training.search`.
+A setting is named `loss.<setting>`, `miner.<setting>` or `training.<setting>`. A cell's space combines those of its
+loss, its miner and the study's `training.search`.
 
-The grid: a `Choice` keeps its options; a real setting takes L equally spaced values (equally spaced logarithms for
-`LogUniform`), both ends included, its middle for L = 1. L is the largest number for which all combinations fit the
-budget. Where the options alone exceed it, every n-th combination is taken, so that each cell stays within its budget.
+In the grid, a `Choice` takes all its options. A real setting takes L equally spaced values, both ends included
+(`LogUniform`: equally spaced logarithms), or its middle for L = 1. L is the largest number for which all combinations
+fit the budget. If the options exceed the budget even for L = 1, evenly spaced combinations are taken.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dml.types import Cell, Choice, LogUniform, Space
 
 
 def space_of(study: Study, cell: Cell) -> dict[str, Space]:
-    """The settings that a cell's search chooses, by name. Empty where nothing is searched."""
+    """The searched settings of a cell, by name; empty if nothing is searched."""
     if study.search.sampler == "fixed":
         return {}
     miner = cell.miner.search if cell.miner is not None else study.miner.search if cell.positives else {}
@@ -31,7 +31,7 @@ def space_of(study: Study, cell: Cell) -> dict[str, Space]:
 
 
 def grid(spaces: Mapping[str, Space], budget: int) -> list[dict[str, Any]]:
-    """At most `budget` settings on the grid that the module describes, in a fixed order."""
+    """At most `budget` points of the grid, in a fixed order. The module describes the grid."""
     real = [name for name, space in spaces.items() if not isinstance(space, Choice)]
     options = math.prod(len(space.options) for space in spaces.values() if isinstance(space, Choice))
     levels = 1

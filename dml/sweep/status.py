@@ -1,4 +1,4 @@
-"""How the sweeps of a store stand: `python -m dml.sweep.status [store]`, from any shell while they run."""
+"""Prints the progress of a store's sweeps, also while they run: `python -m dml.sweep.status [store]`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ STALE_SECONDS = 60
 
 
 def describe(store: Path) -> list[str]:
-    """One line per study swept into this store, the latest last."""
+    """One line per study that was swept into this store, the latest last."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in Path(store).glob("sweeps/*.json")]
     lines = []
     for now in sorted(found, key=lambda now: now["updated"]):
-        silent = time.time() - now["updated"]
-        gone = now["state"] == "running" and silent > STALE_SECONDS
-        lines.append(line({**now, "state": f"not heard of for {silent:.0f} s"} if gone else now))
+        age = time.time() - now["updated"]
+        stale = now["state"] == "running" and age > STALE_SECONDS
+        lines.append(line({**now, "state": f"no update for {age:.0f} s"} if stale else now))
     return lines
 
 
 def main() -> None:
-    """Print the lines, or say that there are none."""
+    """Print the progress of all sweeps."""
     store = Path(sys.argv[1] if len(sys.argv) > 1 else "store")
     print("\n".join(describe(store)) or f"no sweep has run in {store}")
 

@@ -1,51 +1,50 @@
-"""Trials on disk: `<store>/trials/<key>/` holds a trial's checkpoint and, once it ended, its outcome.
+"""Trials on disk: `<store>/trials/<key>/` contains a trial's spec, its checkpoint, and its outcome once it ended.
 
-`result.json` is a finished trial, `failed.json` one whose failure is its result (a loss that became NaN). Any other
-failure (a full disk, an error in the code) is not kept: the next run tries again. A lock that the kernel releases with
-its process keeps two workers from one trial.
+The key is the digest of `spec.json`. `result.json` is the outcome of a finished trial, `failed.json` that of a trial
+whose failure is its result, such as a loss that became NaN. Other failures (a full disk, an error in the code) are not
+stored, so the next run retries them. A lock prevents two workers from running the same trial.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dml.files import Locked, locked, write_text
 from dml.sweep.remote import Remote
-from dml.training.checkpoint import replacing
 
 FINISHED, FAILED, PRUNED = "finished", "failed", "pruned"
+OUTCOMES = ("result.json", "failed.json")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a trial ended. `curve` is [[step, {score: value}], ...]; `error` a traceback, empty unless it failed."""
+    """How a trial ended. `curve` is [[step, {score: value}], ...]; `error` is a traceback, empty unless it failed."""
 
     status: str
     scores: Mapping[str, float] = field(default_factory=dict)
     curve: list[Any] = field(default_factory=list)
     diagnostics: Mapping[str, float] = field(default_factory=dict)
+    counts: Mapping[str, Any] = field(default_factory=dict)  # histograms, such as of the drawn negatives' distances
     seconds: float = 0.0
     error: str = ""
-    lasting: bool = True  # False: another run should try again
-    errno: int = 0  # of an operating system's error
+    lasting: bool = True  # False: not stored, so another run retries the trial
+    errno: int = 0  # of an OSError
     started: str = ""  # ISO 8601, UTC
     host: str = ""
 
 
 class TrialStore:
-    """The trials that ended, and the folders of those under way.
+    """Stores the outcomes of trials, and the folders of running ones.
 
     Parameters
     ----------
     root : a local folder (on a cluster without `storage`, one that all nodes share).
-    storage : a URI that all nodes see (`s3://...`, `gs://...`, `file:///...`): trials are copied from and to it.
+    storage : a URI that all nodes can read (`s3://...`, `gs://...`, `file:///...`). Trials are copied from and to it.
     """
 
     def __init__(self, root: Path, storage: str | None = None):
@@ -53,72 +52,64 @@ class TrialStore:
         self._remote = Remote(storage) if storage else None
 
     def folder(self, key: str) -> Path:
-        """A trial's own folder."""
+        """A trial's folder."""
         return self.root / "trials" / key
 
     def read(self, key: str) -> Outcome | None:
-        """The outcome of a trial that ended for good, or None."""
-        for name in ("result.json", "failed.json"):
+        """The stored outcome of a trial; None if it did not end."""
+        for name in OUTCOMES:
             try:
                 return Outcome(**json.loads((self.folder(key) / name).read_text(encoding="utf-8")))
             except FileNotFoundError:
                 continue
         return None
 
+    def begin(self, key: str, record: str) -> None:
+        """Write a trial's `spec.json`: the JSON whose digest is its key."""
+        path = self.folder(key) / "spec.json"
+        if not path.is_file():
+            write_text(path, record)
+
+    def records(self) -> Iterator[tuple[str, dict[str, Any], bool]]:
+        """(key, content of `spec.json`, whether the trial ended) of every trial in the local store."""
+        for path in sorted((self.root / "trials").glob("*/spec.json")):
+            ended = any((path.parent / name).is_file() for name in OUTCOMES)
+            yield path.parent.name, json.loads(path.read_text(encoding="utf-8")), ended
+
     def write(self, key: str, outcome: Outcome) -> None:
-        """Keep an outcome, whole or not at all. One that is not lasting is left out."""
+        """Store an outcome atomically, unless it is not lasting."""
         if not outcome.lasting or outcome.status == PRUNED:
             return
         name = "result.json" if outcome.status == FINISHED else "failed.json"
-        with replacing(self.folder(key) / name) as temporary:
-            temporary.write_text(json.dumps(asdict(outcome)), encoding="utf-8")
+        write_text(self.folder(key) / name, json.dumps(asdict(outcome)))
 
     def pull(self, key: str) -> None:
-        """Bring a trial's files from the storage, where there are any."""
+        """Copy a trial's files from the storage, if it has any."""
         if self._remote is not None:
             self._remote.pull(f"trials/{key}", self.folder(key))
 
     def push(self, key: str) -> None:
-        """Bring a trial's files to the storage."""
+        """Copy a trial's files to the storage."""
         if self._remote is not None:
             self._remote.push(self.folder(key), f"trials/{key}")
 
     @contextmanager
     def lock(self, key: str) -> Iterator[None]:
-        """Hold a trial alone; waits while another process (such as an orphan of a killed sweep) has it."""
-        folder = self.folder(key)
-        folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder / "lock", wait=True):
+        """Lock a trial; waits while another process (such as a worker of a killed sweep) holds it."""
+        with locked(self.folder(key) / "lock"):
             yield
 
 
 @contextmanager
 def only_sweep(store: Path, study: str) -> Iterator[None]:
-    """Hold a study's sweep alone.
+    """Lock a study's sweep.
 
     Raises
     ------
-    RuntimeError : another process sweeps this study into the same store.
+    RuntimeError : another process runs this study's sweep in the same store.
     """
-    path = Path(store) / "sweeps" / f"{study}.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(path, wait=False):
-        yield
-
-
-@contextmanager
-def _locked(path: Path, wait: bool) -> Iterator[None]:
-    with open(path, "a+", encoding="utf-8") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not wait:
-                    file.seek(0)
-                    raise RuntimeError(f"{path}: held by process {file.read() or '?'}, which runs this sweep") from None
-                time.sleep(0.2)
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
+    try:
+        with locked(Path(store) / "sweeps" / f"{study}.lock", wait=False):
+            yield
+    except Locked as error:
+        raise RuntimeError(f"study {study!r}: process {error.holder or '?'} is running its sweep in {store}") from None

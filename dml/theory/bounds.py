@@ -1,25 +1,36 @@
-"""Up to which rate of uniform label noise a loss has the minimiser that it has without noise.
+"""The largest rate of uniform label noise at which a loss keeps the minimiser that it has without noise.
 
     unhinged triplet, 1-1 sampling     p < 1 - eps(K)
     triplet with hinge and mining      p < 1 - sqrt(1 - 1 / eta) - eps(K)
     marginal                           p < 1 - sqrt(1 - gamma) - eps(K)
 
-Le, Odobez: Theoretical guarantees of deep embedding losses under label noise, eq. 22 to 27 and 37. A loss that weighs a
-positive pair by w+ and a negative one by w- tolerates p where for both kinds of pairs
+Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", equations 22 to 27 and 37. A loss
+that weighs a positive pair by w+ and a negative pair by w- tolerates p if both kinds of pairs fulfil
 
     1 - q+ (1 + w- / w+) >= 0        1 - q- (1 + w+ / w-) >= 0
 
-(eq. 22; `pair_noise` has q+ and q-), with w+ = 1 and w- = 1 / K, between 1 / (eta K) and eta / K, and gamma / K. The
-paper leaves eps(K) open; here the two quadratics are solved for K classes, and `classes=None` stands for infinitely
-many.
+(equation 22; `pair_noise` has q+ and q-), with w+ = 1, and w- = 1 / K, or between 1 / (eta K) and eta / K, or gamma /
+K. The paper does not specify eps(K); here the two quadratics are solved for K classes, and `classes=None` means
+infinitely many.
 
-Deviations: eq. 26 prints q^2 where it must be p^2, `1 - (2p - p^2) eta >= 0`; before eq. 37 the text asks Q >= 0.5,
-but the formula is that of Q >= 0; q+ is the counted one.
+Deviations: equation 26 prints q^2 instead of p^2 in `1 - (2p - p^2) eta >= 0`; the text before equation 37 requires Q
+>= 0.5, but the formula follows from Q >= 0; q+ is the one found by counting.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
+
+from dml.theory.eta import Skew
+
+
+class Interval(NamedTuple):
+    """A bound on the noise rate, and its 95% interval."""
+
+    bound: float
+    low: float
+    high: float
 
 
 def unhinged(classes: int | None = None) -> float:
@@ -32,7 +43,7 @@ def hinge(eta: float, classes: int | None = None) -> float:
 
     Parameters
     ----------
-    eta : how many times as often the most favoured negative pairs are drawn as under uniform drawing, at least 1.
+    eta : how many times more often the most favoured negative pairs are drawn than under uniform drawing, at least 1.
     classes : K, at least 2; None: infinitely many.
     """
     if not eta >= 1:
@@ -40,13 +51,21 @@ def hinge(eta: float, classes: int | None = None) -> float:
     return _largest(1 / eta, classes)
 
 
+def interval(skew: Skew, classes: int | None = None) -> Interval:
+    """The bound for the triplet loss with hinge and mining, from an estimate of eta (`dml.theory.eta.estimate`).
+
+    A larger eta tolerates less noise: the bound's lower end comes from the upper end of eta.
+    """
+    return Interval(hinge(skew.eta, classes), hinge(skew.high, classes), hinge(skew.low, classes))
+
+
 def marginal(gamma: float, classes: int | None = None) -> float:
     """The largest p for the marginal loss.
 
     Parameters
     ----------
-    gamma : the least weight of a negative pair, relative to uniform drawing, over the largest of a positive pair; 0 to
-        1.
+    gamma : the smallest weight of a negative pair over the largest weight of a positive pair, both relative to uniform
+        drawing; 0 to 1.
     classes : K, at least 2; None: infinitely many.
     """
     if not 0 <= gamma <= 1:
@@ -55,11 +74,11 @@ def marginal(gamma: float, classes: int | None = None) -> float:
 
 
 def _largest(least: float, classes: int | None) -> float:
-    """The largest p with both conditions met, for K w- of at least `least` <= 1 where w+ = 1."""
+    """The largest p that fulfils both conditions, for w+ = 1 and K w- of at least `least` <= 1."""
     if classes is None:
         return 1 - math.sqrt(1 - least)
     if classes < 2:
         raise ValueError(f"classes: expected at least 2, got {classes!r}")
-    # Both conditions read `(K p / (K - 1) - 1)^2 >= 1 - c`; c is the smaller, and so decides, for negative pairs.
+    # Both conditions have the form `(K p / (K - 1) - 1)^2 >= 1 - c`. c is smaller for negative pairs, which decide.
     c = least * classes / (least + classes)
     return (classes - 1) / classes * (1 - math.sqrt(1 - c))

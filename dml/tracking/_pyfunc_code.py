@@ -1,4 +1,4 @@
-"""What MLflow runs to load a logged model (`models from code`)."""
+"""MLflow runs this file to load a logged model (`models from code`)."""
 
 import mlflow
 

@@ -1,4 +1,4 @@
-"""Names that MLflow takes: letters, digits and `_ - . : /` and spaces."""
+"""Names that MLflow accepts: letters, digits, spaces and the signs `_ - . : /`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-VALUE_LENGTH = 500  # characters of a parameter's value that every MLflow version keeps
+VALUE_LENGTH = 500  # characters; every MLflow version accepts parameter values of this length
 
 
 def metric_name(name: str) -> str:
@@ -15,7 +15,7 @@ def metric_name(name: str) -> str:
 
 
 def parameters(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Nested settings as MLflow parameters: `{"loss": {"margin": 1}}` -> `{"loss.margin": "1"}`. None is left out."""
+    """Nested settings as MLflow parameters: `{"loss": {"margin": 1}}` -> `{"loss.margin": "1"}`. Skips None."""
     flat: dict[str, str] = {}
     for key, value in settings.items():
         name = f"{prefix}{key}"

@@ -1,7 +1,7 @@
-"""A trained model as MLflow serves it: images uint8 (N, H, W, C) in, embeddings float32 (N, D) out.
+"""A trained model that MLflow serves: it maps images uint8 (N, H, W, C) to embeddings float32 (N, D).
 
-Nothing is pickled: MLflow keeps the code of `dml`, the weights as safetensors and their description as JSON, and
-`_pyfunc_code.py` puts them together when the model is loaded.
+Nothing is pickled. MLflow stores the code of `dml`, the weights as safetensors and their description as JSON;
+`_pyfunc_code.py` assembles the model when it is loaded.
 """
 
 from __future__ import annotations
@@ -16,23 +16,31 @@ import mlflow
 import numpy as np
 from mlflow.pyfunc import PythonModel
 
-NEEDED = ("torch", "torchvision", "numpy", "pandas", "pillow", "pyarrow", "pydantic", "safetensors", "scipy")
+REQUIREMENTS = ("torch", "torchvision", "numpy", "pandas", "pillow", "pyarrow", "pydantic", "safetensors", "scipy")
 
 
 class EmbeddingModel(PythonModel):
-    """A trial's model folder, turned into embeddings by the loader that its model configuration names."""
+    """Embeds images with the model in a trial's folder; the model configuration names the function that loads it."""
 
     def load_context(self, context: Any) -> None:
         module, _, name = context.model_config["loader"].rpartition(".")
         self._embed = getattr(importlib.import_module(module), name)(Path(context.artifacts["model"]))
 
-    def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]  # MLflow would read hints
+    def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]  # MLflow would interpret type hints
         """model_input uint8 (N, H, W, C) -> float32 (N, D)."""
-        return self._embed(np.array(model_input))  # a copy: torch takes no read-only (mapped) array
+        return self._embed(np.array(model_input))  # a copy, since torch rejects read-only (memory-mapped) arrays
 
 
 def log_model(uri: str, run_id: str, record: Mapping[str, Any], name: str = "best") -> str:
-    """Log a model folder to a run; returns the model's URI."""
+    """Log a model folder to a run, and return the model's URI.
+
+    Parameters
+    ----------
+    uri : MLflow's backend.
+    run_id : the run.
+    record : `folder`, `loader`, `image_shape` and `embedding_size`, as in `Tracker.model`.
+    name : the model's name.
+    """
     from mlflow.models import ModelSignature
     from mlflow.types import Schema, TensorSpec
 
@@ -47,6 +55,6 @@ def log_model(uri: str, run_id: str, record: Mapping[str, Any], name: str = "bes
             model_config={"loader": record["loader"]},
             code_paths=[str(Path(__file__).parents[1])],
             signature=ModelSignature(inputs, outputs),
-            pip_requirements=[f"{package}=={importlib.metadata.version(package)}" for package in NEEDED],
+            pip_requirements=[f"{package}=={importlib.metadata.version(package)}" for package in REQUIREMENTS],
         )
     return logged.model_uri

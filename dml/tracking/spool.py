@@ -1,26 +1,27 @@
-"""What is to be sent, on disk before anything is sent: a tracking server that is down costs no record.
+"""A queue of records on disk: no record is lost while the tracking server is down.
 
-One JSON line a record, and beside it the number of bytes already sent. A line that a crash cut short is dropped: its
-trial is in the store, and the next run hands it in again.
+The file has one JSON line per record. A second file beside it contains the number of bytes already sent. A line that a
+crash cut short is dropped: its trial is in the store, and the next run records it again.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Condition
 from typing import Any
 
+from dml.files import write_text
+
 
 class Spool:
-    """A queue of records that survives its process. One thread appends, another takes.
+    """A queue of records that survives its process. One thread appends, another one sends.
 
     Parameters
     ----------
-    path : the file; records that an earlier process left unsent are taken first.
+    path : the file. Unsent records of an earlier process are sent first.
     """
 
     def __init__(self, path: Path):
@@ -42,7 +43,7 @@ class Spool:
         return len(self._waiting)
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Keep a record."""
+        """Add a record."""
         line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
         with self._changed:
             self._file.write(line)
@@ -51,26 +52,29 @@ class Spool:
             self._changed.notify_all()
 
     def peek(self, timeout: float) -> dict[str, Any] | None:
-        """The oldest unsent record, or None where none comes within `timeout` seconds."""
+        """The oldest unsent record, or None if there is still none after `timeout` seconds."""
         with self._changed:
             if not self._waiting:
                 self._changed.wait(timeout)
             return self._waiting[0][0] if self._waiting else None
 
     def sent(self) -> None:
-        """The oldest record has arrived. A spool with nothing left to send is emptied."""
+        """Remove the oldest record, which was sent; truncate the file if it was the last one.
+
+        A crash in between at worst makes the next process send records again.
+        """
         with self._changed:
             self._sent += self._waiting.popleft()[1]
-            if not self._waiting:
+            reached = self._sent if self._waiting else 0
+        write_text(self._mark, str(reached))  # without the lock, so that `append` does not wait for the disk
+        with self._changed:
+            if reached == 0 and not self._waiting:
                 self._file.truncate(0)
                 self._file.seek(0)
                 self._sent = 0
-            temporary = self._mark.with_suffix(".part")
-            temporary.write_text(str(self._sent))
-            os.replace(temporary, self._mark)
 
     def close(self) -> None:
-        """Close the file, and remove it where all is sent."""
+        """Close the file, and delete it if every record was sent."""
         self._file.close()
         if not self._waiting:
             self.path.unlink(missing_ok=True)

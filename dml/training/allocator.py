@@ -1,20 +1,20 @@
 """Faster allocation of large arrays on a CPU.
 
-glibc gives large freed blocks back to the kernel, which has to hand out zeroed pages again for the next step's arrays:
-a training step on a CPU then takes up to twice as long, or not, as it happens. A process that trains keeps them.
+glibc returns large freed blocks to the kernel. The next step's arrays then need new zeroed pages, and a training step
+can take up to twice as long. A process that trains keeps these blocks instead.
 """
 
 from __future__ import annotations
 
 import ctypes
 
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # mallopt's numbers, from malloc.h
-KEPT = 2**30  # bytes at the heap's end that are not given back
-LARGEST = (2**30, 2**25)  # bytes of an array that is kept: what we ask for, and the most that older versions allow
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # parameter numbers of mallopt, from malloc.h
+KEPT = 2**30  # bytes of free memory that stay at the end of the heap
+LARGEST = (2**30, 2**25)  # bytes of the largest array on the heap: the value we want, and the limit of older glibc
 
 
 def keep_freed_memory() -> bool:
-    """Let this process keep up to 1 GiB that it has freed. Whether the C library can: glibc alone."""
+    """Let this process keep up to 1 GiB of freed memory. Returns False if the C library cannot (only glibc can)."""
     try:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
     except (OSError, AttributeError):

@@ -1,7 +1,7 @@
-"""What one trial trains on and is measured on, opened from the outputs of the data stages.
+"""A trial's images and labels, opened from the outputs of the data stages.
 
-`data/<study>/pack.json` says where the packed images are; `split/<dataset>.parquet` and `noise/<dataset>.parquet` say
-which images a phase uses and with which labels. Nothing here computes a split or a label: it reads what was saved.
+In `data/<study>`, `pack.json` says where the packed images are, and `split/<dataset>.parquet` and
+`noise/<dataset>.parquet` say which images a phase uses and with which labels. This module only reads them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dml.data import packed as packed_data
+from dml.data.packing import Packed, open_packed
 from dml.types import TrialSpec
 
 EVALUATION_ROLES = {
@@ -25,25 +25,26 @@ EVALUATION_ROLES = {
     "test": ("final", ("test", "query", "gallery")),
     "seen": ("final", ("seen",)),
 }
+"""For each evaluation set, the column of the split and the roles there that its images have."""
 
 
 @dataclass(frozen=True)
 class TrialData:
-    """The images of a trial, the labels that it may see, and the rows that it is measured on."""
+    """The images of a trial, the labels it trains on, and the rows it is evaluated on."""
 
-    packed: packed_data.Packed
-    rows: np.ndarray  # int64 (n,): the training images' positions in the packed array
-    observed: np.ndarray  # int64 (n,): observed classes 0..K-1, -1 for an image left out
+    packed: Packed
+    rows: np.ndarray  # int64 (n,): rows of the training images in the packed array
+    observed: np.ndarray  # int64 (n,): their observed classes 0..K-1; -1 for an image left out
     coarse: np.ndarray  # int64 (n,): their coarse classes, for hierarchical batches
     classes: int  # K
     split: pd.DataFrame
 
     def evaluation_rows(self, name: str) -> np.ndarray:
-        """Positions (m,) of an evaluation set (`validation`, `test` or `seen`) in the packed array.
+        """Rows (m,) of an evaluation set (`validation`, `test` or `seen`) in the packed array.
 
         Raises
         ------
-        ValueError : the split has no such images.
+        ValueError : the split has no images in this set.
         """
         column, roles = EVALUATION_ROLES[name]
         rows = self.split.loc[self.split[column].isin(roles), "index"].to_numpy()
@@ -52,21 +53,21 @@ class TrialData:
         return rows
 
     def labels(self, level: str, rows: np.ndarray) -> np.ndarray:
-        """The clean labels (m,) of rows, for evaluation alone."""
+        """The clean labels (m,) of some rows. Only evaluation uses them."""
         return self.packed.index[level].to_numpy(dtype=np.int64)[rows]
 
 
 def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
-    """Open what a trial needs. The images are mapped, not read.
+    """Open a trial's data. The images are mapped, not read.
 
     Raises
     ------
     FileNotFoundError : a stage's output is missing; the message names the stage to run.
     """
-    name = spec.dataset["name"]
+    name = spec.dataset.name
     opened = open_packed_of(data_root, name)
     split = _table(data_root / "split" / f"{name}.parquet", "split")
-    noise = _noise(data_root, name, spec.noise["model"], spec.noise["rate"], spec.seed, spec.phase)
+    noise = _noise(data_root, name, spec.noise.model, spec.noise.rate, spec.seed, spec.phase)
     rows, observed = noise["index"].to_numpy(), noise["observed"].to_numpy()
     classes = np.unique(observed[observed >= 0])
     contiguous = np.where(observed >= 0, np.searchsorted(classes, observed), -1).astype(np.int64)
@@ -75,10 +76,10 @@ def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
 
 
 def describe(data_root: Path, name: str, noise: str, rate: float, seed: int, phase: str) -> dict[str, str]:
-    """Digests of all the data that one trial sees: they belong to its key.
+    """Digests of the data that a trial sees, as in `DatasetSpec`: `packed`, `split` and `labels`.
 
-    The noisy labels are hashed for this model, rate, seed and phase alone, so that adding a rate to a study leaves the
-    keys of its other trials as they are.
+    `labels` covers only this noise model, rate, seed and phase, so adding a rate to a study does not change the digests
+    of its other trials.
     """
     noisy = _noise(data_root, name, noise, rate, seed, phase)
     split = _table(data_root / "split" / f"{name}.parquet", "split")
@@ -90,8 +91,8 @@ def describe(data_root: Path, name: str, noise: str, rate: float, seed: int, pha
     }
 
 
-def open_packed_of(data_root: Path, name: str) -> packed_data.Packed:
-    """The packed images of a study's dataset.
+def open_packed_of(data_root: Path, name: str) -> Packed:
+    """The packed images of one of a study's datasets.
 
     Raises
     ------
@@ -99,12 +100,12 @@ def open_packed_of(data_root: Path, name: str) -> packed_data.Packed:
     """
     folder = (data_root / _manifests(data_root)[name]["folder"]).resolve()
     if not folder.is_dir():
-        raise FileNotFoundError(f"{folder}: the packed images of {name!r} are gone; `dvc repro -f pack` makes them")
-    return packed_data.open_packed(folder)
+        raise FileNotFoundError(f"{folder}: the packed images of {name!r} are missing; run `dvc repro -f pack`")
+    return open_packed(folder)
 
 
 def training_rows(data_root: Path, name: str, phase: str) -> np.ndarray:
-    """Rows (n,) of the images that a phase trains on: all training classes to confirm, the fitted half to tune."""
+    """Rows (n,) of a phase's training images: all training classes to `confirm`, half of them to `tune`."""
     split = _table(data_root / "split" / f"{name}.parquet", "split")
     column = {"tune": "tune", "confirm": "final"}[phase]
     return split.loc[split[column] == "train", "index"].to_numpy(dtype=np.int64)
@@ -113,13 +114,13 @@ def training_rows(data_root: Path, name: str, phase: str) -> np.ndarray:
 def _manifests(data_root: Path) -> Mapping[str, Any]:
     path = data_root / "pack.json"
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: missing; the stage `pack` makes it (run `dvc repro`)")
+        raise FileNotFoundError(f"{path}: missing; the stage `pack` writes it (run `dvc repro`)")
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _table(path: Path, stage: str) -> pd.DataFrame:
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: missing; the stage `{stage}` makes it (run `dvc repro`)")
+        raise FileNotFoundError(f"{path}: missing; the stage `{stage}` writes it (run `dvc repro`)")
     return _read(path, path.stat().st_mtime_ns)
 
 
@@ -139,7 +140,7 @@ def _noise(data_root: Path, name: str, model: str, rate: float, seed: int, phase
     if chosen.empty:
         raise FileNotFoundError(
             f"{data_root / 'noise' / name}.parquet has no labels for noise {model!r}, rate {rate}, seed {seed}, "
-            f"phase {phase!r}; the stage `corrupt` makes them (run `dvc repro`)"
+            f"phase {phase!r}; the stage `corrupt` writes them (run `dvc repro`)"
         )
     return chosen
 

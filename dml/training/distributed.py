@@ -1,14 +1,10 @@
-"""One trial on several devices: each embeds its share of the batch, and every one computes the loss of the whole batch.
-
-The embeddings are gathered with their gradients, so N processes give the loss, and the gradients, of one process on
-the whole batch (batch norm sees the whole batch on GPUs, where it is synchronised, and each process's share
-on CPUs, where torch has no synchronised batch norm).
-"""
+"""One trial on several devices: a `Training` in each of several processes, with the interface of a single one."""
 
 from __future__ import annotations
 
 import os
 import socket
+import sys
 import traceback
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -17,87 +13,41 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
-from torch import Tensor, nn
 
-from dml.types import Progress, TrialResult, TrialSpec
+from dml import discovery
+from dml.training.loop import Training
+from dml.types import EvaluationPoint, TrialResult, TrialSpec
 
-
-def rank_and_size() -> tuple[int, int]:
-    """This process's place among those that share a trial: `(0, 1)` where it is alone."""
-    if dist.is_available() and dist.is_initialized():
-        return dist.get_rank(), dist.get_world_size()
-    return 0, 1
-
-
-class _Gather(torch.autograd.Function):
-    """(B / W, D) on each of W ranks -> (B, D) on all, in the order of ranks."""
-
-    @staticmethod
-    def forward(ctx: Any, part: Tensor) -> Tensor:
-        parts = [torch.empty_like(part) for _ in range(dist.get_world_size())]
-        dist.all_gather(parts, part.contiguous())
-        ctx.rows = part.shape[0]
-        return torch.cat(parts)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        # Each rank holds the whole loss, so its own rows of the gradient are complete; data-parallel training will
-        # divide by W, which this undoes.
-        rank, size = rank_and_size()
-        return gradient[rank * ctx.rows : (rank + 1) * ctx.rows] * size
-
-
-def gather(embeddings: Tensor) -> Tensor:
-    """Embeddings (B, D) of the whole batch, with gradients, from each process's share; unchanged where it is alone."""
-    return _Gather.apply(embeddings) if rank_and_size()[1] > 1 else embeddings
-
-
-def parallel(model: nn.Module, device: torch.device) -> nn.Module:
-    """`model` with its gradients averaged over the processes that share the trial."""
-    if rank_and_size()[1] == 1:
-        return model
-    if device.type == "cuda":
-        model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
-    return nn.parallel.DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)
-
-
-def average_gradients(loss: nn.Module) -> None:
-    """Give the loss's own parameters the same gradients on all processes.
-
-    Each has computed the whole of them; on GPUs sums differ in their last bits, and proxies would drift apart.
-    """
-    size = rank_and_size()[1]
-    if size > 1:
-        for parameter in loss.parameters():
-            if parameter.grad is not None:
-                dist.all_reduce(parameter.grad)
-                parameter.grad /= size
+START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+"""A fork server imports the modules of a trial once, so the processes of later trials start without delay."""
 
 
 class DistributedTraining:
-    """A `Training` spread over `spec.training["devices"]` processes of this machine, with the same interface.
+    """A `Training` in each of `spec.training.devices` processes of this machine.
 
     Parameters
     ----------
     spec, data_root, folder, checkpoint_seconds : as for `Training`.
-    device : `"cpu"` or `"cuda"`; process r takes device r.
+    device : `"cpu"` or `"cuda"`; process r uses device r.
 
     Raises
     ------
-    RuntimeError : a process failed; the message carries its traceback.
+    RuntimeError : a process failed; the message contains its traceback.
     """
 
     def __init__(
         self, spec: TrialSpec, data_root: Path, folder: Path, device: str = "cpu", checkpoint_seconds: float = 30.0
     ):
-        size = spec.training["devices"]
-        context = mp.get_context("spawn")
+        size = spec.training.devices
+        context: Any = mp.get_context(START_METHOD)
+        if START_METHOD == "forkserver":
+            context.set_forkserver_preload(_modules())
         self._pipes: list[Connection] = []
         self._processes = []
         port = _free_port()
         for rank in range(size):
             ours, theirs = context.Pipe()
-            arguments = (rank, size, port, theirs, spec, data_root, folder, str(device), checkpoint_seconds)
+            arguments = (rank, size, port, theirs, (spec, data_root, folder), str(device), checkpoint_seconds)
             process = context.Process(target=_serve, args=arguments, daemon=True)
             process.start()
             theirs.close()
@@ -106,25 +56,25 @@ class DistributedTraining:
         try:
             self.step, self.total_steps, self.finished = self._ask("state")
         except BaseException:
-            self.close()  # nobody else can: the caller has no object
+            self.close()  # the caller has no object to close
             raise
 
-    def advance(self) -> Progress:
+    def advance(self) -> EvaluationPoint:
         """Train all processes to the next evaluation; the first one evaluates and saves."""
-        progress = self._ask("advance")
+        point = self._ask("advance")
         self.step, self.total_steps, self.finished = self._ask("state")
-        return progress
+        return point
 
     def result(self) -> TrialResult:
-        """What a finished trial leaves."""
+        """The scores and diagnostics of the finished trial."""
         return self._ask("result")
 
     def discard_checkpoint(self) -> None:
-        """Remove the checkpoint, once the result is recorded."""
+        """Delete the checkpoints that the study does not keep."""
         self._ask("discard_checkpoint")
 
     def close(self) -> None:
-        """End the processes."""
+        """Stop the processes."""
         for pipe, process in zip(self._pipes, self._processes, strict=True):
             pipe.close()
             process.join(timeout=5)
@@ -132,7 +82,7 @@ class DistributedTraining:
                 process.kill()
 
     def _ask(self, command: str) -> Any:
-        """Send a command to all processes; the first one's answer."""
+        """Send a command to all processes. Returns the first one's answer."""
         try:
             for pipe in self._pipes:
                 pipe.send(command)
@@ -145,11 +95,16 @@ class DistributedTraining:
         return answers[0][1]
 
 
-def _serve(rank: int, size: int, port: int, pipe: Connection, *arguments: Any) -> None:
+def _serve(
+    rank: int,
+    size: int,
+    port: int,
+    pipe: Connection,
+    trial: tuple[TrialSpec, Path, Path],
+    device: str,
+    checkpoint_seconds: float,
+) -> None:
     """One process of a distributed trial: obey commands until the pipe closes."""
-    from dml.training.loop import Training  # here, since the loop imports this module
-
-    spec, data_root, folder, device, checkpoint_seconds = arguments
     cuda = device.startswith("cuda")
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     if cuda:
@@ -161,8 +116,7 @@ def _serve(rank: int, size: int, port: int, pipe: Connection, *arguments: Any) -
             command = pipe.recv()
             try:
                 if training is None:
-                    own_device = f"cuda:{rank}" if cuda else "cpu"
-                    training = Training(spec, data_root, folder, own_device, checkpoint_seconds)
+                    training = Training(*trial, f"cuda:{rank}" if cuda else "cpu", checkpoint_seconds)
                 if command == "state":
                     answer: Any = (training.step, training.total_steps, training.finished)
                 elif rank == 0 or command == "advance":
@@ -174,6 +128,12 @@ def _serve(rank: int, size: int, port: int, pipe: Connection, *arguments: Any) -
                 pipe.send(("error", traceback.format_exc()))
     except (EOFError, OSError):
         dist.destroy_process_group()
+
+
+def _modules() -> list[str]:
+    """The modules that a trial imports: this one, every part, and what torch's optimisers import on first use."""
+    parts = [f"{package}.{name}" for package in discovery.KINDS for name in discovery.modules(package)]
+    return [__name__, *parts, "torch._dynamo"]
 
 
 def _free_port() -> int:

@@ -1,4 +1,4 @@
-"""Splits: the papers' counts, disjoint classes, and the same split for ever."""
+"""Splits: the papers' counts, disjoint classes, and splits that never change."""
 
 import gzip
 import hashlib
@@ -11,13 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dml.data import splits
+from dml.data import sources, splits
+from dml.data.sources._defaults import SourceDefaults
 
 MIRROR = Path(os.environ.get("DML_MIRROR") or Path(__file__).parents[2] / "../shared/data")
 
 
-class FirstClassesTrain:
+class FirstClassesTrain(SourceDefaults):
     """Classes below `limit` train; of them, every tenth image is `seen`."""
+
+    version, name = 1, "first"
 
     def __init__(self, limit, column="fine"):
         self.limit, self.column = limit, column
@@ -29,10 +32,6 @@ class FirstClassesTrain:
 
 class Alphabets(FirstClassesTrain):
     disjoint = "coarse"
-
-
-class Letters(FirstClassesTrain):
-    disjoint = "fine"
 
 
 def make_index(fine, coarse=None):
@@ -56,7 +55,7 @@ def classes_by(split, index, column, level="fine"):
 @pytest.mark.parametrize("seed", range(30))
 def test_classes_are_disjoint_and_nothing_is_lost(seed):
     index, classes = random_index(seed)
-    split = splits.make(index, Letters(classes // 2 + 1), folds=3, seed=seed)
+    split = splits.make(index, FirstClassesTrain(classes // 2 + 1))
     assert split["index"].tolist() == index["index"].tolist()
     final = classes_by(split, index, "final")
     assert not final["train"] & final["test"]
@@ -67,11 +66,7 @@ def test_classes_are_disjoint_and_nothing_is_lost(seed):
     assert abs(len(tune["train"]) - len(tune["validation"])) <= 1
     train = split["final"] == "train"
     assert ((split["tune"] != "unused") == train).all()
-    assert ((split["fold"] >= 0) == train).all()
-    folds = [set(index["fine"][split["fold"] == k]) for k in range(3)]
-    assert set.union(*folds) == final["train"]
-    assert sum(map(len, folds)) == len(final["train"])
-    assert max(map(len, folds)) - min(map(len, folds)) <= 1
+    assert list(split.columns) == list(splits.COLUMNS)
 
 
 def test_halves_follow_the_sorted_classes():
@@ -94,47 +89,24 @@ def test_halves_alternate_where_one_would_lack_a_coarse_class():
     assert classes_by(split, index, "tune")["train"] == {0, 2, 4, 6, 8, 10}
 
 
-def test_folds_spread_each_coarse_class():
-    index = make_index(np.repeat(np.arange(40), 2), np.repeat(np.arange(40) // 10, 2))
-    split = splits.make(index, FirstClassesTrain(40), folds=5)
-    classes = index.assign(fold=split["fold"]).drop_duplicates("fine")
-    assert (pd.crosstab(classes["fold"], classes["coarse"]) == 2).all(axis=None)
-
-
-@pytest.mark.parametrize("source", [Alphabets, FirstClassesTrain])
-def test_coarse_classes_stay_whole_where_the_source_says_or_does_so(source):
+def test_coarse_classes_stay_whole_if_the_source_says_so():
     index = make_index(np.repeat(np.arange(30), 4), np.repeat(np.arange(30) // 5, 4))
-    split = splits.make(index, source(4, "coarse"), folds=2)
-    coarse = classes_by(split, index, "tune", "coarse")
+    coarse = classes_by(splits.make(index, Alphabets(4, "coarse")), index, "tune", "coarse")
     assert coarse["train"] == {0, 1}
     assert coarse["validation"] == {2, 3}
-    folds = [set(index["coarse"][split["fold"] == k]) for k in range(2)]
-    assert not folds[0] & folds[1]
-
-
-def test_a_source_that_says_fine_has_its_way():
-    index = make_index(np.repeat(np.arange(30), 4), np.repeat(np.arange(30) // 5, 4))
-    split = splits.make(index, Letters(4, "coarse"))
-    coarse = classes_by(split, index, "tune", "coarse")
+    coarse = classes_by(splits.make(index, FirstClassesTrain(4, "coarse")), index, "tune", "coarse")
     assert coarse["train"] == coarse["validation"] == {0, 1, 2, 3}
 
 
-def test_only_the_folds_depend_on_the_seed():
-    index, classes = random_index(3)
-    one, other = (splits.make(index, FirstClassesTrain(classes), seed=seed) for seed in (0, 1))
-    assert one[["final", "tune"]].equals(other[["final", "tune"]])
-    assert not one["fold"].equals(other["fold"])
-    assert one.equals(splits.make(index, FirstClassesTrain(classes), seed=0))
-
-
-def test_a_source_without_roles_tests_on_the_second_half():
-    index = make_index(np.repeat(np.arange(8), 2))
-    roles = classes_by(splits.make(index, object()), index, "final")
-    assert roles == {"train": {0, 1, 2, 3}, "test": {4, 5, 6, 7}}
+def test_an_unknown_level_is_an_error():
+    source = FirstClassesTrain(4)
+    source.disjoint = "superfine"
+    with pytest.raises(ValueError, match=r"'first': disjoint is 'superfine'. Choices: fine, coarse"):
+        splits.make(make_index(np.arange(8)), source)
 
 
 def test_query_and_gallery_stay():
-    class ReIdentification:
+    class ReIdentification(SourceDefaults):
         def roles(self, index):
             return np.where(index["fine"] < 4, "train", np.where(index["index"] % 2 == 0, "query", "gallery"))
 
@@ -153,17 +125,17 @@ def test_what_is_saved_is_loaded_and_is_the_same_file_each_time(tmp_path):
     splits.save(split, tmp_path / "again.parquet")
     loaded = splits.load(tmp_path / "deep" / "split.parquet")
     pd.testing.assert_frame_equal(loaded, split, check_dtype=False)
-    assert loaded["index"].dtype == loaded["fold"].dtype == np.int64
+    assert loaded["index"].dtype == np.int64
     assert (tmp_path / "deep" / "split.parquet").read_bytes() == (tmp_path / "again.parquet").read_bytes()
     assert [p.name for p in (tmp_path / "deep").iterdir()] == ["split.parquet"]
 
 
 def test_the_rule_is_frozen():
-    """A change of this digest changes splits that people have saved results for."""
+    """A change of this digest changes the splits of saved results."""
     index = make_index(np.repeat(np.arange(20), 5), np.repeat(np.arange(20) // 2, 5))
-    split = splits.make(index, FirstClassesTrain(15), folds=4, seed=7)
+    split = splits.make(index, FirstClassesTrain(15))
     text = split.to_csv(index=False).encode()
-    assert hashlib.sha256(text).hexdigest()[:16] == "d269eb063aa73460"
+    assert hashlib.sha256(text).hexdigest()[:16] == "026ea6f632912545"
 
 
 @pytest.mark.parametrize(
@@ -174,11 +146,11 @@ def test_the_rule_is_frozen():
         ([0, 0, 1, 2], ["train", "train", "train", "seen"], r"1 seen classes have no training image, among them \[2\]"),
         ([0, 0, 1, 2], ["train", "train", "test", "test"], "at least 2 training classes"),
         ([0, -1, 1, 2], ["train", "train", "train", "test"], "negative label cannot train"),
-        ([0, 0, 1, 2], ["train", "train"], "expected 4, one a row"),
+        ([0, 0, 1, 2], ["train", "train"], "expected 4, one per row"),
     ],
 )
 def test_roles_that_cannot_be_are_errors(fine, roles, message):
-    class Fixed:
+    class Fixed(SourceDefaults):
         def roles(self, index):
             return np.array(roles)
 
@@ -186,9 +158,7 @@ def test_roles_that_cannot_be_are_errors(fine, roles, message):
         splits.make(make_index(fine), Fixed())
 
 
-def test_too_few_folds_and_a_foreign_file_are_errors(tmp_path):
-    with pytest.raises(ValueError, match="at least 2, got 1"):
-        splits.make(make_index([0, 1]), FirstClassesTrain(2), folds=1)
+def test_a_file_that_is_not_a_split_is_an_error(tmp_path):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(ValueError, match="expected the columns index"):
         splits.load(tmp_path / "a.parquet")
@@ -206,17 +176,10 @@ def test_mnist_even_odd():
     fine = np.concatenate([train, test])
     index = make_index(fine, fine % 2)
     index["part"] = ["train"] * len(train) + ["test"] * len(test)
-
-    class Mnist:
-        def roles(self, index):
-            known, train = index["fine"] <= 5, index["part"] == "train"
-            return np.select([known & train, known, ~train], ["train", "seen", "test"], "unused")
-
-    split = splits.make(index, Mnist())
+    split = splits.make(index, sources.build("mnist"))
     assert split["final"].value_counts().to_dict() == {"train": 36017, "unused": 23983, "seen": 6031, "test": 3969}
     assert classes_by(split, index, "tune")["train"] == {0, 1, 2}
     assert (split["tune"] == "train").sum() == (train <= 2).sum()
-    assert set(split["fold"]) == {-1, 0, 1, 2, 3, 4}
 
 
 def test_omniglot_halves_are_whole_alphabets():
@@ -230,13 +193,8 @@ def test_omniglot_halves_are_whole_alphabets():
     index = make_index(
         (parts["part"] + parts["alphabet"] + parts["character"]).factorize()[0], parts["alphabet"].factorize()[0]
     )
-    index["part"] = parts["part"]
-
-    class Omniglot:
-        def roles(self, index):
-            return np.where(index["part"] == "images_background", "train", "test")
-
-    split = splits.make(index, Omniglot())
+    index["part"] = parts["part"].str.removeprefix("images_")
+    split = splits.make(index, sources.build("omniglot"))
     assert split["final"].value_counts().to_dict() == {"train": 19280, "test": 13180}
     halves = classes_by(split, index, "tune", "coarse")
     assert len(halves["train"]) == len(halves["validation"]) == 15

@@ -1,11 +1,130 @@
-"""What the tests of the losses share: awkward batches, and the comparison with a naive reference."""
+"""What the tests of the losses share: the cases of the contract suite, awkward batches, comparison with references."""
 
 from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 import torch
 
+import dml.losses
+from dml import discovery
+from dml.losses._build import build_for
 from dml.types import Pairs, Tuples
+
+CLASSES, SIZE = 8, 16
+
+# Settings worth running the contract suite with, beside the defaults, which every loss runs with.
+VARIANTS = {
+    "contrastive": [{"form": "squared", "reduction": "nonzero"}],
+    "triplet": [{"distance": "squared", "reduction": "mean"}, {"swap": True}, {"synthesis": "loop"}],
+    "margin": [{"beta_per": "none"}, {"beta_per": "all", "reduction": "sum"}],
+    "multi_similarity": [{"synthesis": "loop"}, {"synthesis": "embedding_expansion"}],
+    "lifted_hinge": [{"synthesis": "loop"}, {"synthesis": "loop_linear"}],
+    "hphn_triplet": [{"synthesis": "loop"}, {"synthesis": "embedding_expansion"}],
+    "softmax": [{"normalized": False}],
+    "trimmed": [{"loss": "margin"}, {"loss": "proxy_nca"}],
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A loss with settings, for the contract suite."""
+
+    name: str
+    part: type
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return "-".join([self.name, *map(str, self.settings.values())])
+
+    def build(self, dtype: torch.dtype = torch.float32, **more: Any) -> Any:
+        torch.manual_seed(0)
+        settings = {**self.settings, **more}
+        if self.name in discovery.names("dml.losses"):
+            loss = build_for(self.name, settings, num_classes=CLASSES, embedding_size=SIZE)
+        else:
+            loss = self.part(**settings)
+        return loss.double() if dtype == torch.float64 else loss
+
+    @property
+    def synthesises(self) -> bool:
+        """Whether the loss synthesises negatives with these settings."""
+        return self.settings.get("synthesis", "none") != "none"
+
+    @property
+    def of_samples(self) -> bool:
+        """Whether the loss compares each sample with what it has learned."""
+        loss = self.build()
+        return not loss.uses_tuples and any(True for _ in loss.parameters())
+
+    @property
+    def lists_triples(self) -> bool:
+        """Whether the loss lists all triples if no tuples are given, which takes memory for each."""
+        return self.name == "trimmed" and self.settings.get("loss", "triplet") == "triplet"
+
+
+def documented_example() -> type:
+    """The loss in the docstring of `dml.losses`."""
+    lines = [line for line in (dml.losses.__doc__ or "").splitlines() if re.match(" {4}|$", line)]
+    source = textwrap.dedent("\n".join(lines))
+    names: dict[str, Any] = {}
+    exec(source, names)
+    return next(value for value in names.values() if inspect.isclass(value) and value.__module__ == "builtins")
+
+
+def cases() -> list[Case]:
+    """Every loss with its defaults and its variants, and the documented example."""
+    found = [(name, discovery.find("dml.losses", name)) for name in discovery.names("dml.losses")]
+    every = [Case(name, part, variant) for name, part in found for variant in [{}, *VARIANTS.get(name, [])]]
+    return [*every, Case("documented_example", documented_example())]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every test with an argument `case` runs for all cases."""
+    if "case" in metafunc.fixturenames:
+        metafunc.parametrize("case", cases(), ids=str)
+
+
+def contract_batch(seed=0, sizes=(4, 1, 3, 2, 1, 5, 4, 4), dtype=torch.float32):
+    """Embeddings (N, SIZE) of CLASSES classes, in random order."""
+    g = torch.Generator().manual_seed(seed)
+    y = torch.cat([torch.full((size,), k) for k, size in enumerate(sizes)])
+    x = torch.randn(len(y), SIZE, generator=g, dtype=torch.float64) + 0.5
+    order = torch.randperm(len(y), generator=g)
+    return x[order].to(dtype), y[order]
+
+
+def run(loss, x, y, tuples=None, autocast=False):
+    """The value and its gradient with respect to x."""
+    x = x.clone().requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        value = loss(x, y, tuples)
+    assert value.shape == ()
+    assert value.requires_grad
+    value.backward()
+    return value.detach(), x.grad if x.grad is not None else torch.zeros_like(x)
+
+
+def all_pairs(y):
+    same = y[:, None] == y
+    return Pairs(same & ~torch.eye(len(y), dtype=torch.bool), ~same)
+
+
+def all_triples(y):
+    positives, negatives = all_pairs(y)
+    return Tuples(*(positives[:, :, None] & negatives[:, None]).nonzero().T)
+
+
+def in_all_forms(y):
+    """Every valid tuple, in each form."""
+    pairs = all_pairs(y)
+    listed = (*pairs.positives.nonzero(as_tuple=True), *pairs.negatives.nonzero(as_tuple=True))
+    return {"none": None, "triples": all_triples(y), "pairs": pairs, "lists": listed}
 
 
 def make_batch(seed, sizes=(4, 1, 3, 2, 1, 5), dimensions=6, duplicates=True, dtype=torch.float64):
@@ -22,7 +141,7 @@ def make_batch(seed, sizes=(4, 1, 3, 2, 1, 5), dimensions=6, duplicates=True, dt
 
 
 def value_and_gradient(function, x, *parameters):
-    """A scalar function of x, and its derivatives with respect to x and the parameters (zeros where there is none)."""
+    """A scalar function of x, and its derivatives with respect to x and the parameters (zeros if there is none)."""
     x = x.clone().requires_grad_()
     value = function(x)
     inputs = [x, *parameters]
@@ -36,7 +155,7 @@ def unit_rows(x):
 
 
 def distance(u, v):
-    """The Euclidean distance of two vectors; a constant 0 where they are equal, so that its slope is 0 there."""
+    """The Euclidean distance of two vectors; a constant 0 if they are equal, so that its slope is 0 there."""
     return (u - v).norm() if not torch.equal(u, v) else (u - v).sum().detach()
 
 
@@ -51,7 +170,7 @@ def distance_table(x):
 
 
 def pair_lists(y, tuples=None):
-    """The ordered positive pairs and the ordered negative pairs, as often as the tuples hold them."""
+    """The ordered positive pairs and the ordered negative pairs, as often as the tuples contain them."""
     if tuples is None:
         n = range(len(y))
         positives = [(i, j) for i in n for j in n if i != j and y[i] == y[j]]
@@ -81,15 +200,21 @@ def some_pairs(y, seed):
 
 
 def forms(y, seed):
-    """One of each form in which tuples come."""
+    """Tuples in each form, not the same ones."""
     pairs = some_pairs(y, seed)
     listed = (*pairs.positives.nonzero(as_tuple=True), *pairs.negatives.nonzero(as_tuple=True))
     return {"none": None, "triples": some_triples(y, seed), "pairs": pairs, "lists": listed}
 
 
 class Check:
-    """Helpers, so that a test needs to import nothing from beside it."""
+    """Helpers, so that a test imports nothing from the files beside it."""
 
+    classes, size = CLASSES, SIZE
+    contract_batch = staticmethod(contract_batch)
+    run = staticmethod(run)
+    all_triples = staticmethod(all_triples)
+    in_all_forms = staticmethod(in_all_forms)
+    cases = staticmethod(cases)
     batch = staticmethod(make_batch)
     value_and_gradient = staticmethod(value_and_gradient)
     unit_rows = staticmethod(unit_rows)
@@ -104,7 +229,7 @@ class Check:
     def equal(loss, naive, x, y, tuples=None, parameters=(), naive_parameters=None, rtol=1e-6, tied=False):
         """loss(x, y, tuples) and naive(x) have the same value (1e-6) and gradients (1e-4, relative).
 
-        `tied`: the loss chooses one of several equally near samples: equal rows' gradients are compared by their sum.
+        `tied`: the loss chooses one of several equally near samples, so equal rows' gradients are compared by their sum.
         """
         value, gradients = value_and_gradient(lambda e: loss(e, y, tuples), x, *parameters)
         expected, wanted = value_and_gradient(naive, x, *(parameters if naive_parameters is None else naive_parameters))

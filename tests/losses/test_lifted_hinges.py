@@ -24,7 +24,7 @@ def test_nothing_to_compare(name, synthesis, labels):
     assert (value > 0) == (synthesis == "none" and labels == [0, 0, 1, 2, 3, 4])
     value.backward()
     assert x.grad.isfinite().all()
-    assert loss.last["active_share"] == (value > 0)
+    assert loss.stats["active_share"] == (value > 0)
 
 
 @pytest.mark.parametrize("synthesis", SYNTHESES)

@@ -82,7 +82,7 @@ def test_a_triplet_that_costs_exactly_zero_is_not_active(monkeypatch, way):
     loss = dml.losses.build("triplet", margin=0.0, reduction="sum", normalize=False)
     value = loss(x, y, Tuples(*torch.tensor(valid_triples(y)).T) if way == "triples" else None)
     costs = [torch.relu((x[a] - x[p]).norm() - (x[a] - x[n]).norm()) for a, p, n in valid_triples(y)]
-    assert float(loss.last["active_share"]) == sum(float(c.detach()) > 0 for c in costs) / len(costs)
+    assert float(loss.stats["active_share"]) == sum(float(c.detach()) > 0 for c in costs) / len(costs)
     torch.testing.assert_close(value, torch.stack(costs).sum())
 
 

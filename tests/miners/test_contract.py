@@ -52,7 +52,7 @@ def test_padded_and_compact_are_the_same_triples(positives, negatives, tools):
     compact, padded = (build(positives=positives, negatives=negatives, padded=padded) for padded in (False, True))
     kept, dense = (mine(embeddings, labels, generator=generator()) for mine in (compact, padded))
     assert tools.triples(kept) == tools.triples(dense)
-    assert len(kept.anchors) == len(tools.triples(kept)) == int(compact.last["tuples"]) == int(padded.last["tuples"])
+    assert len(kept.anchors) == len(tools.triples(kept)) == int(compact.stats["tuples"]) == int(padded.stats["tuples"])
     assert (min(map(int, kept.anchors), default=0)) >= 0
     assert isinstance(dense, Pairs) == (negatives in SETS)
     rows = len(labels) * (4 if positives in SETS else 1)  # the largest class has five samples
@@ -64,9 +64,9 @@ def test_dropped_anchors_are_counted(positives, negatives, tools):
     for padded in (False, True):
         mine = build(positives=positives, negatives=negatives, padded=padded)
         found = tools.triples(mine(embeddings, labels, generator=generator()))
-        assert int(mine.last["dropped_anchors"]) == len(labels) - len({a for a, _, _ in found})
-        assert int(mine.last["dropped_anchors"]) >= 1  # the class with one sample
-        assert int(mine.last["cut_positives"]) == 0
+        assert int(mine.stats["dropped_anchors"]) == len(labels) - len({a for a, _, _ in found})
+        assert int(mine.stats["dropped_anchors"]) >= 1  # the class with one sample
+        assert int(mine.stats["cut_positives"]) == 0
 
 
 @pytest.mark.parametrize("padded", [False, True])
@@ -77,7 +77,7 @@ def test_batches_without_a_triple(positives, negatives, padded, labels, tools):
     mine = build(positives=positives, negatives=negatives, padded=padded)
     tuples = mine(embeddings, labels, generator=generator())
     assert tools.triples(tuples) == set()
-    assert int(mine.last["dropped_anchors"]) == len(labels)
+    assert int(mine.stats["dropped_anchors"]) == len(labels)
     if isinstance(tuples, Pairs):
         assert not tuples.positives.any()
         assert not tuples.negatives.any()
@@ -172,7 +172,7 @@ def test_the_padded_path_never_asks_the_device(positives, negatives, width):
         embeddings = torch.empty(32, 8, device="cuda")
         mine = build(positives=positives, negatives=negatives, padded=True, max_per_class=width)
         tuples = mine(embeddings, torch.empty(32, dtype=torch.int64, device="cuda"))
-        assert all(v.shape == () for v in mine.last.values())
+        assert all(v.shape == () for v in mine.stats.values())
         rows = 32 if negatives in SETS or positives not in SETS else 32 * ((width or 32) - 1)
         assert all(len(column) == rows for column in tuples)
         with pytest.raises(DynamicOutputShapeException):  # as a compact result does

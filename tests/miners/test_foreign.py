@@ -32,8 +32,8 @@ def test_the_same_tensors(name, tools):
     assert all(map(torch.equal, found, expected))
     assert isinstance(found, Tuples) == (len(found) == 3)
     anchors = set(found[0].tolist()) | (set(found[2].tolist()) if len(found) == 4 else set())
-    assert int(mine.last["dropped_anchors"]) == len(labels) - len(anchors)
-    assert int(mine.last["tuples"]) == max(len(found[0]), len(found[-1]))
+    assert int(mine.stats["dropped_anchors"]) == len(labels) - len(anchors)
+    assert int(mine.stats["tuples"]) == max(len(found[0]), len(found[-1]))
 
 
 def test_the_generator_decides_and_the_global_state_stays(tools):

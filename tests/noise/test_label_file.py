@@ -42,7 +42,7 @@ def test_a_class_that_the_tune_phase_does_not_see_is_left_out(tmp_path):
     path = write(tmp_path, [(0, 0), (1, 1), (2, 7)])
     model = noise.build("label_file", path=path)
     assert model.corrupt(np.array([0, 1, 1]), 0, phase="tune").observed.tolist() == [0, 1, -1]
-    with pytest.raises(ValueError, match=r"labels that are no training class: \[7\]"):
+    with pytest.raises(ValueError, match=r"not training classes: \[7\]"):
         model.corrupt(np.array([0, 1, 1]), 0)
 
 
@@ -50,7 +50,7 @@ def test_a_class_that_the_tune_phase_does_not_see_is_left_out(tmp_path):
     ("rows", "message"),
     [
         (GOOD[1:-1], r"1 of 4 training images have no label, among them \[9\]"),
-        ([*GOOD, (9, 1)], "index: 9 stands twice"),
+        ([*GOOD, (9, 1)], "index: 9 occurs twice"),
         ([*GOOD, (10, -2)], "label: expected numbers from -1, got -2"),
         ([*GOOD, (-1, 1)], "index: expected numbers from 0, got -1"),
         ([*GOOD, (10, None)], "label: expected whole numbers"),
@@ -63,7 +63,7 @@ def test_bad_files(tmp_path, rows, message):
 
 
 def test_no_file_and_other_columns(tmp_path):
-    with pytest.raises(ValueError, match="there is no such file"):
+    with pytest.raises(ValueError, match="the file does not exist"):
         noise.build("label_file", path=tmp_path / "none.csv").corrupt(LABELS, 0)
     with pytest.raises(ValueError, match=r"expected a .csv or .parquet file"):
         noise.build("label_file", path="labels.txt")
@@ -84,15 +84,15 @@ def test_no_file_and_other_columns(tmp_path):
         ("cut.parquet", None, "Parquet"),
     ],
 )
-def test_files_that_cannot_be_read(tmp_path, name, content, kind):
+def test_unreadable_files(tmp_path, name, content, kind):
     path = tmp_path / name
     path.write_bytes(write(tmp_path, GOOD, "parquet").read_bytes()[:-9] if content is None else content)
-    message = f"^noise 'label_file': {path}: expected {kind} with the columns index and label, got what cannot be read"
+    message = f"^noise 'label_file': {path}: expected {kind} with the columns index and label, but reading failed"
     with pytest.raises(ValueError, match=message):
         noise.build("label_file", path=path).corrupt(LABELS, 0)
 
 
 @pytest.mark.parametrize("path", [5, None, ["labels.csv"]])
-def test_a_path_that_is_none(path):
+def test_a_path_of_another_type(path):
     with pytest.raises(ValueError, match=r"path: expected a .csv or .parquet file, got"):
         noise.build("label_file", path=path)

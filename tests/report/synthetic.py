@@ -21,7 +21,7 @@ from dml.config import (
     EvaluationSpec,
     MinerSpec,
     NoiseSpec,
-    PublishedSpec,
+    PublishedSection,
     SearchSpec,
     Study,
     TrainingSpec,
@@ -102,7 +102,7 @@ def plane_study(name: str = "planes", seeds: int = 8) -> SyntheticStudy:
     """Two methods at one rate, beside table 1 of the EPS paper, with 2-d embeddings."""
     dataset = DatasetSpec.model_construct(source="mnist", train_on="coarse", evaluate_on=["fine"], options={})
     published = [
-        PublishedSpec(
+        PublishedSection(
             paper="eps",
             table="1",
             labels=f"digits, {labels} classes",

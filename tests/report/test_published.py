@@ -2,7 +2,7 @@
 
 import pytest
 
-from dml.config import PublishedSpec
+from dml.config import PublishedSection
 from dml.report import published
 from dml.report.labels import metric_label
 
@@ -19,18 +19,18 @@ def test_all_rows_load():
 
 
 def test_lookup_by_a_studys_entry():
-    assert published.lookup(PublishedSpec(**ENTRY)) == {"R@1": 65.8, "R@5": 93.6, "R@10": 97.4}
+    assert published.lookup(PublishedSection(**ENTRY)) == {"R@1": 65.8, "R@5": 93.6, "R@10": 97.4}
 
 
 def test_a_supplements_table_is_found_by_its_name():
     row = published.table().query("table == 'S1'").iloc[0]
     entry = {key: row[key] for key in ("paper", "table", "dataset", "labels", "method")}
-    assert published.lookup(PublishedSpec(**entry))[row["metric"]] == row["value"]
+    assert published.lookup(PublishedSection(**entry))[row["metric"]] == row["value"]
 
 
 def test_an_entry_without_a_row_lists_the_choices():
     with pytest.raises(ValueError, match="Triplett") as raised:
-        published.lookup(PublishedSpec(**{**ENTRY, "method": "EPS + Triplett"}))
+        published.lookup(PublishedSection(**{**ENTRY, "method": "EPS + Triplett"}))
     for part in ("published", "did you mean 'EPS + Triplet'", "Choices: "):
         assert part in str(raised.value)
 

@@ -10,7 +10,6 @@ import optuna
 import pandas as pd
 import toy
 
-from dml.sweep import specs
 from dml.sweep.plan import Plan
 from dml.sweep.results import trials_frame
 from dml.sweep.store import FINISHED, Outcome, TrialStore
@@ -22,18 +21,14 @@ def frame(folder: Path, **overrides: Any) -> pd.DataFrame:
     """The trials of an uninterrupted sweep, in the columns that its settings decide."""
     study = driver.study(**overrides)
     (folder / "toy.json").write_text("{}")
-    version, specs.version = specs.version, lambda parts: "toys"
-    try:
-        plan = Plan(study, TrialStore(folder), toy.describe, optuna.storages.InMemoryStorage())
-        plan.start(lambda job, outcome, reused: None)
-        while not plan.finished:
-            job = plan.take()
-            trainer = toy.Toy(job.spec, folder, folder / job.key)
-            while not trainer.finished:
-                trainer.advance()
-            result = trainer.result()
-            curve = [[point.step, dict(point.scores)] for point in result.curve]
-            plan.end(job.id, Outcome(FINISHED, result.scores, curve, result.diagnostics))
-    finally:
-        specs.version = version
+    plan = Plan(study, TrialStore(folder), toy.describe, optuna.storages.InMemoryStorage())
+    plan.start(lambda job, outcome, reused: None)
+    while not plan.finished:
+        job = plan.take()
+        trainer = toy.Toy(job.spec, folder, folder / job.key)
+        while not trainer.finished:
+            trainer.advance()
+        result = trainer.result()
+        curve = [[point.step, dict(point.scores)] for point in result.curve]
+        plan.end(job.id, Outcome(FINISHED, result.scores, curve, result.diagnostics))
     return trials_frame(study, plan)[DECIDED]

@@ -3,7 +3,7 @@ import math
 import optuna
 import pytest
 
-from dml.config import SearchSpec
+from dml.config import SearchSection
 from dml.sweep.optuna_storage import open_storage
 from dml.sweep.proposals import Proposals, Pruning
 from dml.sweep.store import FINISHED, Outcome
@@ -21,7 +21,7 @@ def value(settings):
 
 
 def proposals(storage, **search):
-    return Proposals(SearchSpec(**{"sampler": "tpe", "trials": 12, **search}), SPACES, "a", "cell", storage)
+    return Proposals(SearchSection(**{"sampler": "tpe", "trials": 12, **search}), SPACES, "a", "cell", storage)
 
 
 def run(made, end=None, reverse=False):
@@ -72,7 +72,7 @@ def test_tpe_learns_and_cells_differ():
     made = run(proposals(storage(), trials=40))
     early, late = [value(made[n]) for n in range(10)], [value(made[n]) for n in range(30, 40)]
     assert sum(late) / 10 > sum(early) / 10
-    other = Proposals(SearchSpec(sampler="tpe", trials=4), SPACES, "b", "another cell", storage())
+    other = Proposals(SearchSection(sampler="tpe", trials=4), SPACES, "b", "another cell", storage())
     assert other.ask(0) != made[0]
 
 

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 import torch
 
-from dml import discovery, noise
-from dml.data import splits
-from dml.data.packed import pack
+from dml import noise
+from dml.data import sources, splits
+from dml.data.packing import pack
 from dml.sweep import specs
 from dml.training import data as trial_data
 from dml.training.loop import Training
@@ -45,7 +45,7 @@ OVERRIDES = {
 
 def prepare(root):
     """The outputs of the data stages for digits."""
-    source = discovery.build("dml.data.sources", "digits")
+    source = sources.build("digits")
     manifest = pack(source, root / "raw", root / "packed", report=lambda line: None)
     (root / "pack.json").write_text(json.dumps({"digits": {**manifest, "folder": "packed"}}))
     packed = trial_data.open_packed_of(root, "digits")

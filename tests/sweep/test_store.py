@@ -47,7 +47,7 @@ def test_a_killed_process_leaves_no_lock(tmp_path):
 
 def test_two_sweeps_of_one_study_are_refused(tmp_path):
     with only_sweep(tmp_path, "a"):
-        with pytest.raises(RuntimeError, match=f"held by process {os.getpid()}"), only_sweep(tmp_path, "a"):
+        with pytest.raises(RuntimeError, match=rf"'a'.*process {os.getpid()}\b"), only_sweep(tmp_path, "a"):
             pass
         with only_sweep(tmp_path, "b"):
             pass

@@ -1,4 +1,4 @@
-"""A trainer that costs nothing and does what its settings say: for tests of the sweep itself."""
+"""A trainer that costs nothing and does what its settings say, for tests of the sweep itself."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ import json
 import os
 import signal
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from dml.files import write_text
 from dml.seeding import derive
-from dml.training.checkpoint import replacing
-from dml.types import Progress, TrialResult, TrialSpec
+from dml.types import EvaluationPoint, TrialResult, TrialSpec
 
 
 class TrainingError(RuntimeError):
-    """A failure that would come again."""
+    """A failure that would repeat."""
 
 
 class Toy:
     """Counts to `training.steps`, with a score that depends on its settings and, through its state, on every step.
 
-    What it should do beside that stands in `<data_root>/toy.json`: {"seconds": of one step, "raise": {loss margin of
-    a trial: kind}}, and so on. Each step is written to `<data_root>/steps.log`.
+    `<data_root>/toy.json` says what else it does: {"seconds": of one step, "orders": {loss: "raise" | "nan" | ...}}.
+    Each beginning, resumption and end is written to `<data_root>/steps.log`.
     """
 
     def __init__(self, spec: TrialSpec, data_root: Path, folder: Path, device: str = "cpu"):
@@ -30,16 +31,16 @@ class Toy:
         self._data_root = Path(data_root)
         self._orders: dict[str, Any] = json.loads((self._data_root / "toy.json").read_text())
         self._path = self._folder / "checkpoint" / "state.json"
-        fresh = {"step": 0, "state": derive(spec.seed, json.dumps(spec.loss, sort_keys=True)), "curve": []}
+        fresh = {"step": 0, "state": derive(spec.seed, json.dumps(asdict(spec.loss), sort_keys=True)), "curve": []}
         self._state = json.loads(self._path.read_text()) if self._path.is_file() else fresh
         self._log("begin" if not self._state["step"] else f"resume {self._state['step']}")
 
     @property
     def finished(self) -> bool:
-        return self._state["step"] >= self._spec.training["steps"]
+        return self._state["step"] >= self._spec.training.steps
 
-    def advance(self) -> Progress:
-        every = self._spec.evaluation["every"] or self._spec.training["steps"]
+    def advance(self) -> EvaluationPoint:
+        every = self._spec.evaluation.every or self._spec.training.steps
         while True:
             time.sleep(self._orders.get("seconds", 0.0))
             self._state["state"] = derive(self._state["state"], "step")
@@ -49,13 +50,12 @@ class Toy:
             if at_evaluation:
                 self._state["curve"].append([self._state["step"], self._scores()])
             if at_evaluation or self._orders.get("checkpoint_each_step"):
-                with replacing(self._path) as temporary:
-                    temporary.write_text(json.dumps(self._state))
+                write_text(self._path, json.dumps(self._state))
             if at_evaluation:
-                return Progress(*self._state["curve"][-1])
+                return EvaluationPoint(*self._state["curve"][-1])
 
     def result(self) -> TrialResult:
-        curve = [Progress(step, scores) for step, scores in self._state["curve"]]
+        curve = [EvaluationPoint(step, scores) for step, scores in self._state["curve"]]
         return TrialResult(curve[-1].scores, curve, {"state": float(self._state["state"] % 2**32)}, 1.0)
 
     def discard_checkpoint(self) -> None:
@@ -65,14 +65,14 @@ class Toy:
         self._log("close")
 
     def _scores(self) -> dict[str, float]:
-        margin = self._spec.loss["settings"].get("margin", 0.2)
+        margin = self._spec.loss.settings.get("margin", 0.2)
         noise = (self._state["state"] % 1000) / 1e5
-        value = (1 - (margin - 0.3) ** 2) * self._state["step"] / self._spec.training["steps"] + noise
+        value = (1 - (margin - 0.3) ** 2) * self._state["step"] / self._spec.training.steps + noise
         name = "validation" if self._spec.phase == "tune" else "test"
         return {f"{name}/fine/recall@1": value, f"{name}/fine/nmi+": value / 2}
 
     def _misbehave(self) -> None:
-        order = self._orders.get("orders", {}).get(self._spec.loss["name"])
+        order = self._orders.get("orders", {}).get(self._spec.loss.name)
         if order == "raise":
             raise KeyError("a part that is broken")
         if order == "nan":

@@ -1,3 +1,7 @@
+import os
+
+import pytest
+
 from dml.tracking.spool import Spool
 
 
@@ -29,6 +33,24 @@ def test_what_was_not_sent_outlives_the_process(tmp_path):
     again.append({"n": 5})
     assert drain(again) == [2, 3, 4, 5]
     assert drain(Spool(tmp_path / "a.jsonl")) == []
+
+
+def test_a_crash_while_the_file_is_emptied_loses_no_record(tmp_path, monkeypatch):
+    path = tmp_path / "a.jsonl"
+    spool = Spool(path)
+    spool.append({"n": 0})
+    spool.append({"n": 1})
+    spool.sent()
+
+    def crash(*paths):
+        raise OSError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", crash)
+        with pytest.raises(OSError, match="killed"):
+            spool.sent()
+    Spool(path).append({"n": 2})  # the next process is killed too
+    assert drain(Spool(path)) == [1, 2]
 
 
 def test_a_line_cut_short_is_dropped(tmp_path):

@@ -1,27 +1,40 @@
-"""Scikit-learn's digits taken through the data stages once, and trial specs on them."""
+"""The data stages' outputs for scikit-learn's digits, made once, and specs of tiny trials on them."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from dml import discovery, noise
-from dml.data import splits
-from dml.data.packed import pack
+from dml import noise
+from dml.data import sources, splits
+from dml.data.packing import pack
 from dml.training import data as trial_data
-from dml.types import TrialSpec
+from dml.training.loop import Training
+from dml.types import BatchSpec, DatasetSpec, EvaluationSpec, LossSpec, MinerSpec, NoiseSpec, TrainingSpec, TrialSpec
+
+SMALL = TrainingSpec(
+    backbone_settings={"width": 4},
+    embedding_size=8,
+    steps=12,
+    batch=BatchSpec(classes=2, per_class=8),
+    schedule="cosine",
+)
 
 
 @pytest.fixture(scope="session")
 def data_root(tmp_path_factory) -> Path:
-    """The outputs of download, pack, split and corrupt for digits, uniform noise 0 and 0.3, seeds 0 and 1."""
+    """The outputs of download, pack, split and corrupt for digits: uniform noise 0 and 0.3, seeds 0 and 1."""
     base = tmp_path_factory.mktemp("digits")
     root, folder = base / "data", base / "packed"
-    source = discovery.build("dml.data.sources", "digits")
+    source = sources.build("digits")
     manifest = pack(source, base / "raw", folder, report=lambda line: None)
     root.mkdir()
     (root / "pack.json").write_text(json.dumps({"digits": {**manifest, "folder": os.path.relpath(folder, root)}}))
@@ -39,62 +52,54 @@ def data_root(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def make_spec(data_root):
-    """A function that makes a trial's spec; keywords replace entries of `training` and `evaluation`."""
+def make_spec(data_root) -> Callable[..., TrialSpec]:
+    """A function that makes a trial's spec; keywords are fields of `TrainingSpec`, `evaluation` those of its own."""
 
     def make(
         loss: str = "triplet",
         positives: str | None = "easy",
-        negatives: str | None = "semihard_random",
+        negatives: str = "semihard_random",
         *,
         phase: str = "confirm",
         seed: int = 0,
         rate: float = 0.3,
-        loss_settings: dict | None = None,
-        evaluation: dict | None = None,
-        **training,
+        loss_settings: dict[str, Any] | None = None,
+        miner_settings: dict[str, Any] | None = None,
+        evaluation: dict[str, Any] | None = None,
+        **training: Any,
     ) -> TrialSpec:
+        digests = trial_data.describe(data_root, "digits", "uniform", rate, seed, phase)
+        wanted = {"metrics": ("recall@1", "nmi"), "every": 4, "sets": ("test", "seen"), **(evaluation or {})}
         return TrialSpec(
             phase=phase,
             seed=seed,
-            dataset={
-                "name": "digits",
-                "train_on": "coarse",
-                "evaluate_on": ["fine"],
-                **trial_data.describe(data_root, "digits", "uniform", rate, seed, phase),
-            },
-            noise={"model": "uniform", "rate": rate, "settings": {}},
-            loss={"name": loss, "settings": loss_settings or {}},
-            miner={"positives": positives, "negatives": negatives, "settings": {}} if positives else None,
-            training={
-                "backbone": "small_conv",
-                "backbone_settings": {"width": 4},
-                "embedding_size": 8,
-                "normalize": True,
-                "steps": 12,
-                "batch": {"sampler": "balanced", "classes": 2, "per_class": 8},
-                "optimizer": "adam",
-                "learning_rate": 1e-3,
-                "weight_decay": 0.0,
-                "loss_learning_rate": None,
-                "schedule": "cosine",
-                "augment": "none",
-                "augment_settings": {},
-                "precision": "float32",
-                "channels_last": False,
-                "compile": False,
-                "devices": 1,
-                "keep_checkpoints": [],
-                **training,
-            },
-            evaluation={
-                "metrics": ["recall@1", "nmi"],
-                "every": 4,
-                "sets": ["test", "seen"],
-                "keep_embeddings": False,
-                **(evaluation or {}),
-            },
-            numerics="test",
+            dataset=DatasetSpec("digits", train_on="coarse", **digests),
+            noise=NoiseSpec("uniform", rate),
+            loss=LossSpec(loss, loss_settings or {}),
+            miner=MinerSpec(positives, negatives, settings=miner_settings or {}) if positives else None,
+            training=TrainingSpec(**{**vars(SMALL), **training}),
+            evaluation=EvaluationSpec(**wanted),
         )
 
     return make
+
+
+@pytest.fixture
+def finish() -> Callable[[Training], Training]:
+    """A function that trains a trial to its end."""
+
+    def run(training: Training) -> Training:
+        while not training.finished:
+            training.advance()
+        training.close()
+        return training
+
+    return run
+
+
+@pytest.fixture
+def own_parts(monkeypatch) -> ModuleType:
+    """`training_parts.py`, whose parts are then available by dotted path, in child processes too."""
+    here = str(Path(__file__).parent)
+    monkeypatch.syspath_prepend(here)
+    return importlib.import_module("training_parts")

@@ -1,4 +1,4 @@
-"""The crops of the papers: a random crop and a random flip to train, the central crop to evaluate."""
+"""The crops of the papers: a random crop and a random flip in training, the central crop in evaluation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class CropFlip:
 
     Parameters
     ----------
-    channels : 1 or 3; None: as they come.
+    channels : 1 or 3; None: those of the input.
     normalization : see `dml.data.augment.build`.
 
     Raises
     ------
-    ValueError : when called, on images smaller than the crop.
+    ValueError : when called, if the images are smaller than the crop.
     """
 
     image_size: ClassVar[int]

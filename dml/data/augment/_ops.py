@@ -1,7 +1,6 @@
-"""What the pipelines are made of: crops, flips and resizes of whole batches, and the way to floats.
+"""Building blocks of the pipelines: crops, flips and resizes of whole batches, and the conversion to floats.
 
-Each image of a batch has its own random crop, without a loop over the images and without torchvision's global random
-state.
+Each image of a batch has its own random crop. Nothing uses torch's global random state.
 """
 
 from __future__ import annotations
@@ -23,18 +22,19 @@ Normalization = str | Mapping[str, Sequence[float]]
 class ToFloat:
     """uint8 or float (B, C, H, W) -> float32 (B, C', H, W): `channels` channels, `(x / 255 - mean) / std`.
 
-    Grey images are repeated to three channels; colour ones become grey by ITU-R 601 luma. For one channel, statistics
-    of three are averaged. The result is stored as the images are: packed ones, (B, H, W, C), in `channels_last`.
+    Grey images are repeated to three channels; colour images become grey by ITU-R 601 luma. For one channel, statistics
+    of three channels are averaged. The result has the memory layout of the images: packed images are (B, H, W, C), so
+    the result is `channels_last`.
     """
 
     def __init__(self, channels: int | None, normalization: Normalization) -> None:
         if channels not in (None, 1, 3):
-            raise ValueError(f"augment: channels: expected 1, 3 or None (as they come), got {channels!r}")
+            raise ValueError(f"augment: channels: expected 1, 3 or None (those of the input), got {channels!r}")
         self._channels = channels
         self._mean, self._std = (tuple(map(float, values)) for values in _statistics(normalization))
 
     def __call__(self, images: Tensor | Sequence[Tensor]) -> Tensor:
-        """A batch, or its images (C, H, W) one by one: parts of larger ones are read where they lie."""
+        """A batch, or a sequence of images (C, H, W), which may be views of larger images."""
         parts = images.split(_chunk(images)) if isinstance(images, Tensor) else images
         parts = [self._channelled(part) for part in parts]
         first = parts[0]
@@ -46,7 +46,7 @@ class ToFloat:
         result = torch.empty((len(images), channels, height, width), device=first.device, memory_format=layout)
         outs = _like(result, parts)
         if interleaved and result.device.type == "cpu":
-            # Rows of all channels: one long inner loop, not one of three channels.
+            # Rows of all channels give one long inner loop instead of a loop over three channels.
             every_row = _like(result.permute(0, 2, 3, 1).view(len(images), height, -1), parts)
             by_column, offset = torch.tensor(scale).repeat(width), torch.tensor(shift).repeat(width)
             for part, out, rows in zip(parts, outs, every_row, strict=True):
@@ -55,7 +55,7 @@ class ToFloat:
             return result
         for part, out in zip(parts, outs, strict=True):
             out.copy_(part)
-            for channel in range(channels):  # plain numbers: tensors would have to be copied to a GPU at every call
+            for channel in range(channels):  # plain numbers need no copy to a GPU at every call
                 out.select(-3, channel).mul_(scale[channel]).add_(shift[channel])
         return result
 
@@ -69,12 +69,12 @@ class ToFloat:
 
 
 def _like(whole: Tensor, parts: Sequence[Tensor]) -> Sequence[Tensor]:
-    """Views of (B, ...), one for each part: an image, or some of them."""
+    """Views of (B, ...), one for each part: an image, or several images."""
     return whole.unbind() if parts[0].ndim == 3 else whole.split([len(part) for part in parts])
 
 
 def _chunk(images: Tensor) -> int:
-    """How many images to treat at once: all on a GPU; on a CPU those whose floats stay in its cache meanwhile."""
+    """How many images to convert at once: all on a GPU; on a CPU as many as fit into the cache as floats."""
     if images.device.type != "cpu":
         return len(images)
     return max(1, CACHE // (4 * images[0].numel()))
@@ -104,22 +104,22 @@ def check_images(images: Tensor) -> None:
 
 
 def check_size(size: int | None) -> None:
-    """Raise a ValueError unless this is the side of an image, or None."""
+    """Raise a ValueError unless this is None or at least 1."""
     if size is not None and size < 1:
         raise ValueError(f"augment: image_size: expected at least 1 pixel, got {size!r}")
 
 
 def resize(images: Tensor, size: int | None) -> Tensor:
-    """To `size` x `size`, bilinear with antialiasing; untouched where they are so already, or for None."""
+    """Resize to `size` x `size`, bilinear with antialiasing; None keeps the size."""
     if size is None or tuple(images.shape[-2:]) == (size, size):
         return images
     return F.resize(images, [size, size], antialias=True)
 
 
 def random_crop_flip(images: Tensor, size: int, generator: torch.Generator | None) -> Tensor | list[Tensor]:
-    """Each image's own random crop, mirrored with probability 1/2: (B, C, H, W) -> (B, C, size, size).
+    """A random crop per image, mirrored with probability 1/2: (B, C, H, W) -> (B, C, size, size).
 
-    On a CPU they come as a list of views, so that `ToFloat` makes one pass over memory in place of three.
+    On a CPU the result is a list of views, so that `ToFloat` makes one pass over memory instead of three.
     """
     check_crop(images, size)
     height, width = images.shape[-2:]
@@ -146,17 +146,17 @@ def check_crop(images: Tensor, size: int) -> None:
     height, width = images.shape[-2:]
     if min(height, width) < size:
         raise ValueError(
-            f"augment: a crop of {size} x {size} needs images at least as large, got {height} x {width}; "
+            f"augment: a crop of {size} x {size} needs images of at least that size, got {height} x {width}; "
             f"pack them with `resize: {max(256, size)}`"
         )
 
 
 def uniform(images: Tensor, generator: torch.Generator | None, *shape: int) -> Tensor:
-    """float32 numbers from 0 to 1, drawn where the generator is, on the device of the images."""
+    """float32 numbers from 0 to 1, drawn on the generator's device and moved to that of the images."""
     device = images.device if generator is None else generator.device
     return torch.rand(*shape, generator=generator, device=device).to(images.device, non_blocking=True)
 
 
 def random_integers(images: Tensor, generator: torch.Generator | None, below: int) -> Tensor:
-    """int64 (B,): a number from 0 to below - 1 for each image."""
+    """int64 (B,): a random number from 0 to below - 1 for each image."""
     return (uniform(images, generator, len(images)) * below).long().clamp_(max=below - 1)

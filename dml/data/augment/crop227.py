@@ -5,10 +5,14 @@ Vasudeva et al.: LoOp, sec. 5 (resize to 256 x 256, random crop of 227, horizont
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from dml.data.augment._crop import CropFlip
 
 
 class Crop227(CropFlip):
-    """To train, each image has its own crop and is mirrored with probability 1/2."""
+    """In training, each image has its own crop and is mirrored with probability 1/2."""
 
-    image_size = 227
+    version: ClassVar[int] = 1
+
+    image_size: ClassVar[int] = 227

@@ -1,6 +1,8 @@
-"""No augmentation: to floats, normalised, and resized where a size is asked for that the images do not have."""
+"""No augmentation: convert to floats, normalise, and resize if a size is given."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -9,14 +11,16 @@ from dml.data.augment._ops import Normalization, ToFloat, check_images, check_si
 
 
 class None_:
-    """Training and evaluation are the same.
+    """The same in training and evaluation.
 
     Parameters
     ----------
-    image_size : side of the result in pixels; None: as the images come.
-    channels : 1 or 3; None: as they come.
+    image_size : side of the result in pixels; None: that of the input.
+    channels : 1 or 3; None: those of the input.
     normalization : see `dml.data.augment.build`.
     """
+
+    version: ClassVar[int] = 1
 
     def __init__(
         self, image_size: int | None = None, channels: int | None = None, normalization: Normalization = "none"

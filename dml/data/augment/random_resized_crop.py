@@ -1,17 +1,18 @@
 """Random resized crops (Szegedy et al. 2015) and horizontal flips; the central square in evaluation.
 
-Roth et al. 2020, the framework behind the easy-positive-sampling paper's tables, train so on 224 x 224 with
-torchvision's defaults: an area of 8% to 100%, an aspect ratio of 3/4 to 4/3, log-uniform. The box's place and size are
-drawn as by torchvision's `RandomResizedCrop`, which draws up to ten boxes and falls back to a central one; here a box
-that does not fit is drawn again up to ten times too, and then clipped to the image.
+Roth et al. 2020, the framework behind the tables of the easy-positive-sampling paper, train on such crops of 224 x 224
+with torchvision's defaults: an area of 8% to 100%, a log-uniform aspect ratio of 3/4 to 4/3. Boxes have the distribution
+of torchvision's `RandomResizedCrop`, except when ten boxes in a row do not fit: torchvision then takes a central box,
+here the tenth box is clipped to the image.
 
-Resizing is bilinear with antialiasing: on a GPU by two matrix products an image, so that boxes of all sizes go through
-at once; on a CPU by torchvision, image by image, which rounds to whole levels.
+Resizing is bilinear with antialiasing: on a GPU by two matrix products per image, which handle boxes of all sizes at
+once; on a CPU by torchvision, image by image, which rounds to whole levels.
 """
 
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -36,11 +37,13 @@ class RandomResizedCrop:
     Parameters
     ----------
     image_size : side of the result in pixels.
-    scale : smallest and largest area of the box, as a share of the image's.
+    scale : smallest and largest area of the box, as a share of the image.
     ratio : smallest and largest width / height of the box.
-    channels : 1 or 3; None: as they come.
+    channels : 1 or 3; None: those of the input.
     normalization : see `dml.data.augment.build`.
     """
+
+    version: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -84,7 +87,7 @@ class RandomResizedCrop:
         aspect = torch.exp(low + aspect * (high - low))
         wide, tall = torch.sqrt(area * aspect).round(), torch.sqrt(area / aspect).round()
         fits = ((wide <= width) & (tall <= height)).float()
-        first = fits.argmax(0, keepdim=True)  # the last attempt's box where none fits is clipped below
+        first = fits.argmax(0, keepdim=True)  # argmax of all zeros is the first box; it is clipped below
         wide, tall, y, x = (value.gather(0, first)[0] for value in (wide, tall, y, x))
         wide, tall = wide.clamp(1, width), tall.clamp(1, height)
         top = (y * (height - tall + 1)).floor().minimum(height - tall)
@@ -93,7 +96,7 @@ class RandomResizedCrop:
 
 
 def resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
-    """Each image's box, bilinear with antialiasing, and mirrored or not.
+    """Crop each image to its box, resize it (bilinear with antialiasing), and mirror some.
 
     uint8 (B, C, H, W), boxes (B, 4), mirrored bool (B,) -> float32 (B, C, size, size) from 0 to 255.
     """
@@ -105,7 +108,7 @@ def resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> 
 
 
 def each_resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
-    """The same, image by image, in whole levels: uint8 (B, C, size, size)."""
+    """The same, image by image and rounded to whole levels: uint8 (B, C, size, size)."""
     result = torch.empty(*images.shape[:2], size, size, dtype=images.dtype)
     for image, box, flip, out in zip(images, boxes.int().tolist(), mirrored.tolist(), result, strict=True):
         resized = F.resized_crop(image, *box, [size, size], antialias=True)
@@ -114,10 +117,10 @@ def each_resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int
 
 
 def _weights(start: Tensor, extent: Tensor, length: int, size: int) -> Tensor:
-    """float32 (B, size, length): what each pixel adds to each new one, for a stretch of a row or column.
+    """float32 (B, size, length): the weight of each old pixel in each new pixel, along one dimension.
 
-    The triangle filter of PIL and of torch's antialiased bilinear resize: as wide as a new pixel, but at least as an
-    old one.
+    The triangle filter of PIL and of torch's antialiased bilinear resize. It is as wide as a new pixel, and at least as
+    wide as an old one.
     """
     pixels = torch.arange(length, device=start.device, dtype=torch.float32)
     scale = (extent / size).view(-1, 1, 1)

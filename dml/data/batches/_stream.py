@@ -1,7 +1,7 @@
-"""What the samplers share: streams of positions that are pure functions of a seed and a place in the stream.
+"""Shared by the samplers: streams of positions that are pure functions of a seed and a place in the stream.
 
-A random permutation for (kind, number, pass) comes from NumPy's counter-based Philox generator with the seed as its
-key and those three as its counter, so that any place in any stream is reached without the places before it.
+NumPy's counter-based Philox generator gives the random permutation for (kind, number, pass): the seed is its key, those
+three are its counter. So any place in any stream is reached without computing the places before it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from dml import seeding
 
-CLASSES, MEMBERS, FILLERS, SAMPLES = range(4)  # kinds of streams, which never share random numbers
+CLASSES, MEMBERS, FILLERS, SAMPLES = range(4)  # kinds of streams; they share no random numbers
 
 
 class Shuffles:
@@ -24,12 +24,12 @@ class Shuffles:
         self._key = [seeding.derive(seed, "batches"), seeding.derive(seed, "batches/2")]
 
     def generator(self, kind: int, number: int, turn: int) -> np.random.Generator:
-        """The generator of this place; the first word of the counter is Philox's own to count with."""
+        """The generator of this place. Philox uses the first word of the counter itself."""
         return np.random.Generator(np.random.Philox(key=self._key, counter=[0, kind, number, turn]))
 
 
 class Counter:
-    """The number of the next batch, saved with a fingerprint of all that decides what the batches are."""
+    """The number of the next batch, saved with a fingerprint of everything that determines the batches."""
 
     def __init__(self, labels: np.ndarray, *settings: Any) -> None:
         self.batch = 0
@@ -41,14 +41,14 @@ class Counter:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state["fingerprint"] != self._fingerprint:
             raise ValueError(
-                "batches: this state belongs to other labels, settings or another seed "
+                "batches: this state belongs to other labels, other settings or another seed "
                 f"(fingerprint {state['fingerprint']}, expected {self._fingerprint})"
             )
         self.batch = int(state["batch"])
 
 
-class Sampler:
-    """What a sampler of `ClassBatches` offers: an endless iteration that can be taken up again."""
+class ClassSampler:
+    """The iteration and the state of a sampler that has its `ClassBatches` in `_batches`."""
 
     _batches: ClassBatches
 
@@ -60,22 +60,21 @@ class Sampler:
         return self._batches.next()
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the iteration is: JSON-able."""
+        """The place of the iteration, as plain values."""
         return self._batches.counter.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from there. Raises a ValueError if the state is another sampler's."""
+        """Continue from that place. Raises a ValueError if the state belongs to another sampler."""
         self._batches.counter.load_state_dict(state)
 
 
 class ClassBatches:
-    """P classes x M samples a batch, where an epoch's order of the classes is given by a function.
+    """Batches of P classes x M samples. A function gives the order of the classes in each epoch.
 
-    An epoch visits every class once, in ceil(K / P) batches; its last batch is filled up with the first classes of its
-    own order. A pass over a class visits its n samples in ceil(n / M) visits; its last visit is filled up with the
-    first samples of the pass. So a class with fewer than M samples gives all of them, and some or all of them again
-    (each floor(M / n) or ceil(M / n) times). No batch holds a class twice, and none a sample twice unless its class
-    has fewer than M.
+    An epoch visits each of the K classes once, in ceil(K / P) batches. Its last batch is filled with the first classes
+    of the epoch's order. A pass over a class visits its n samples in ceil(n / M) visits. Its last visit is filled with
+    the first samples of the pass. So a class with fewer than M samples gives each of them floor(M / n) or ceil(M / n)
+    times. No batch contains a class twice, or a sample twice unless its class has fewer than M samples.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class ClassBatches:
         names, inverse, sizes = np.unique(labels[drawn], return_inverse=True, return_counts=True)
         if len(names) < classes:
             raise ValueError(
-                f"batches: {classes} classes a batch, but the {len(drawn)} usable labels hold only {len(names)} classes"
+                f"batches: {classes} classes per batch, but the {len(drawn)} usable labels have only {len(names)} classes"
             )
         self._names = names
         self._members = drawn[np.argsort(inverse, kind="stable")]  # by class, then by position
@@ -136,20 +135,20 @@ class ClassBatches:
         return self._shuffled[low:high].take(range(start, start + self._per_class), mode="wrap")
 
     def _filler(self, number: int, epoch: int) -> np.ndarray:
-        """A visit beyond the class's own one of this epoch: random samples, outside its passes."""
+        """A second visit in this epoch: random samples, independent of the class's passes."""
         low, high = self._starts[number], self._starts[number + 1]
         permutation = self._shuffles.generator(FILLERS, number, epoch).permutation(int(high - low))
         return self._members[low:high][permutation].take(range(self._per_class), mode="wrap")
 
 
 def check_shape(classes: int, per_class: int) -> None:
-    """Raise a ValueError unless there can be `classes` x `per_class` batches."""
+    """Raise a ValueError unless both numbers are at least 1."""
     if classes < 1 or per_class < 1:
         raise ValueError(f"batches: expected at least 1 class x 1 sample, got {classes} x {per_class}")
 
 
 def check_labels(labels: np.ndarray) -> np.ndarray:
-    """Labels as int64 (n,), with -1 for the ones left out and at least one that is not."""
+    """Labels as int64 (n,), -1 for samples left out. Raises a ValueError for other labels, or if all are left out."""
     labels = np.asarray(labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise ValueError(f"batches: expected integer labels (n,), got {labels.dtype} {labels.shape}")
@@ -157,5 +156,5 @@ def check_labels(labels: np.ndarray) -> np.ndarray:
     if len(labels) and labels.min() < -1:
         raise ValueError(f"batches: expected labels from 0 (-1: left out), got {labels.min()}")
     if not (labels >= 0).any():
-        raise ValueError(f"batches: none of the {len(labels)} labels is usable (-1: left out)")
+        raise ValueError(f"batches: none of the {len(labels)} labels is usable (all are -1: left out)")
     return labels

@@ -1,36 +1,41 @@
 """Hierarchical batches: coarse classes first, then fine classes of each, then M samples of each fine class.
 
-Negatives then come half from the same coarse class, where they are hard. A fine class's coarse class is the most
-frequent one among the samples observed in it (under noise some of them come from elsewhere; the lowest one where two
-tie).
+So many negatives come from the same coarse class, where they are hard. The coarse class of a fine class is the most
+frequent one among the samples observed in it (label noise mixes them); ties go to the lowest.
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from dml.data.batches._stream import ClassBatches, Sampler, check_labels, check_shape
+from dml.data.batches._stream import ClassBatches, ClassSampler, check_labels, check_shape
 
 
-class Hierarchical(Sampler):
-    """Balanced batches whose P classes stand together in runs of one coarse class.
+class Hierarchical(ClassSampler):
+    """Balanced batches whose P classes form runs of one coarse class.
 
-    Each epoch cuts the shuffled fine classes of every coarse class into runs of ceil(P / coarse_classes), and lays the
-    runs in random order one after another, the shorter ones last; batches are P classes of that row. So every fine
-    class is visited once an epoch, and a batch of full runs holds `coarse_classes` runs.
+    Each epoch cuts the shuffled fine classes of every coarse class into runs of ceil(P / coarse_classes), and puts the
+    runs in random order, the shorter ones last. Batches are consecutive groups of P classes. So every fine class is
+    visited once per epoch, and a batch of full runs contains `coarse_classes` runs.
 
     Parameters
     ----------
-    labels : int64 (n,), the fine labels as observed; -1 is never drawn.
+    labels : int64 (n,), the fine labels as observed; samples with -1 are never drawn.
     classes, per_class : P and M.
     coarse : int64 (n,), the coarse labels of the same samples.
-    coarse_classes : runs in a batch, from 1 to P.
+    coarse_classes : runs per batch, from 1 to P.
     seed : the same labels, settings and seed give the same batches.
 
     Raises
     ------
-    ValueError : fewer than P fine classes, coarse labels of another length, or a sample that is drawn has none (-1).
+    ValueError : fewer than P fine classes, coarse labels of another length, or usable samples without one (-1).
     """
+
+    version: ClassVar[int] = 1
+    needs_coarse: ClassVar[bool] = True
+    bounded: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -69,7 +74,7 @@ class Hierarchical(Sampler):
 
 
 def _majority(labels: np.ndarray, coarse: np.ndarray) -> np.ndarray:
-    """int64 (K,): the most frequent coarse label of each class that is drawn, in the order of their labels."""
+    """int64 (K,): the most frequent coarse label of each usable class, in the order of the class labels."""
     drawn = labels >= 0
     pairs, counts = np.unique(np.stack([labels[drawn], coarse[drawn]]), axis=1, return_counts=True)
     order = np.lexsort((pairs[1], -counts, pairs[0]))

@@ -1,8 +1,8 @@
-"""Random batches: P * M samples, whatever their classes, every sample once an epoch."""
+"""Random batches: P * M samples of any classes, every sample once per epoch."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,15 +10,19 @@ from dml.data.batches._stream import SAMPLES, Counter, Shuffles, check_labels, c
 
 
 class Random:
-    """Batches of `classes * per_class` random samples; an epoch's last batch is filled up with its first samples.
+    """Batches of `classes * per_class` random samples. An epoch's last batch is filled with the epoch's first samples.
 
     Parameters
     ----------
-    labels : int64 (n,), as observed; -1 is never drawn. With fewer usable samples than a batch has, samples stand in it
-        several times.
-    classes, per_class : only their product, the size of a batch, counts here.
+    labels : int64 (n,), as observed; samples with -1 are never drawn. If there are fewer usable samples than a batch
+        has places, a batch repeats samples.
+    classes, per_class : only their product, the batch size, is used.
     seed : the same labels, settings and seed give the same batches.
     """
+
+    version: ClassVar[int] = 1
+    needs_coarse: ClassVar[bool] = False
+    bounded: ClassVar[bool] = False
 
     def __init__(self, labels: np.ndarray, classes: int, per_class: int, seed: int = 0) -> None:
         check_shape(classes, per_class)
@@ -43,9 +47,9 @@ class Random:
         return self._order.take(range(place * self._size, (place + 1) * self._size), mode="wrap")
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the iteration is: JSON-able."""
+        """The place of the iteration, as plain values."""
         return self._counter.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from there. Raises a ValueError if the state is another sampler's."""
+        """Continue from that place. Raises a ValueError if the state belongs to another sampler."""
         self._counter.load_state_dict(state)

@@ -1,4 +1,4 @@
-"""Reading what a dataset's archives hold: folders, tables of text, .mat files. What is missing is said by its path."""
+"""Read the contents of a dataset's archives: folders, text tables, .mat files. Errors name the path."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ Entry = TypeVar("Entry")
 
 
 def missing(path: Path) -> DataError:
-    """The error for raw files that are not there."""
+    """The error for missing raw files."""
     return DataError(f"{path} is missing: run the download stage, or unpack the dataset's archives there")
 
 
 def folders(folder: Path) -> list[Path]:
-    """Subfolders by name."""
+    """Subfolders in the order of names."""
     if not folder.is_dir():
         raise missing(folder)
     return sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 
 def files(folder: Path, suffix: str) -> list[Path]:
-    """Files by name, with a suffix such as `.png`, whatever its case."""
+    """Files in the order of names, with a suffix such as `.png` in any case."""
     if not folder.is_dir():
         raise missing(folder)
     return sorted(entry for entry in folder.iterdir() if entry.suffix.lower() == suffix and entry.name[0] != ".")
 
 
 def rows(path: Path, columns: int, header: bool = False) -> Iterator[list[str]]:
-    """Rows of a table of text whose columns stand apart by spaces; the last one may hold spaces itself."""
+    """Rows of a text table whose columns are separated by spaces. The last column may contain spaces."""
     if not path.is_file():
         raise missing(path)
     with open(path, encoding="utf-8") as file:
@@ -55,24 +55,24 @@ def _lines(file: TextIO, path: Path) -> Iterator[str]:
 
 
 def entry(table: Mapping[str, Entry], key: str, path: Path) -> Entry:
-    """What a table of text, read from `path`, says of `key`."""
+    """The row for `key` in a text table read from `path`."""
     if key not in table:
-        raise DataError(f"{path}: expected a row for {key!r}, there is none among its {len(table)}")
+        raise DataError(f"{path}: expected a row for {key!r}, none of the {len(table)} rows has it")
     return table[key]
 
 
 def label(value: Any, classes: int, where: object, first: int = 1) -> int:
-    """A raw label, of a text or an array, counted from 0.
+    """A raw label, from a text or an array, counted from 0.
 
     Parameters
     ----------
-    classes : how many there are.
-    where : file and row, for the error.
-    first : the raw labels' first.
+    classes : number of classes.
+    where : file and row, for the error message.
+    first : the first raw label.
 
     Raises
     ------
-    DataError : it is no integer from `first` to `first + classes - 1`.
+    DataError : the label is not an integer from `first` to `first + classes - 1`.
     """
     try:
         number = int(value)
@@ -87,7 +87,7 @@ def label(value: Any, classes: int, where: object, first: int = 1) -> int:
 
 
 def mat(path: Path, *variables: str) -> dict[str, Any]:
-    """A MATLAB file of version 7.2 or older, which has these variables."""
+    """A MATLAB file of version 7.2 or older, which must have these variables."""
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 
@@ -105,7 +105,7 @@ def mat(path: Path, *variables: str) -> dict[str, Any]:
         NotImplementedError,
         LookupError,
     ) as error:
-        raise DataError(f"{path}: truncated, or no MATLAB file ({error})") from error
+        raise DataError(f"{path}: truncated, or not a MATLAB file ({error})") from error
     if absent := [name for name in variables if name not in content]:
         held = ", ".join(name for name in content if not name.startswith("__")) or "none"
         raise DataError(
@@ -115,7 +115,7 @@ def mat(path: Path, *variables: str) -> dict[str, Any]:
 
 
 def structs(content: Mapping[str, Any], variable: str, path: Path, *fields: str) -> np.ndarray:
-    """A variable of a MATLAB file that is an array of structs with these fields, at least 1-d."""
+    """A variable of a MATLAB file as an array of structs, at least 1-d, which must have these fields."""
     array = np.atleast_1d(content[variable])
     held = array.dtype.names or ()
     if not set(fields) <= set(held):
@@ -127,5 +127,5 @@ def structs(content: Mapping[str, Any], variable: str, path: Path, *fields: str)
 
 
 def halves(fine: np.ndarray, last: int) -> np.ndarray:
-    """`train` for the fine classes up to and including `last`, `test` for the others."""
+    """`train` for the fine classes up to `last`, inclusive, `test` for the others."""
     return np.where(fine <= last, "train", "test")

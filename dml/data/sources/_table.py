@@ -1,4 +1,4 @@
-"""A user's table of images: CSV or Parquet -> records. What is wrong is said with its row."""
+"""Read a user's table of images, CSV or Parquet, into records. Errors name the row."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from dml.data import DataError
 
 ROLES = ("train", "seen", "test", "query", "gallery", "unused")
 COLUMNS = ("path", "fine", "coarse", "split", "camera")
-LARGEST = 2**53  # beyond it a table's numbers may have been rounded
+LARGEST = 2**53  # larger numbers of a table may have been rounded
 
 
 def read_table(path: Path) -> Iterator[dict[str, Any]]:
-    """Records of `path`, `fine`, `fine_name`, and where the table has them `coarse`, `coarse_name`, `part`, `camera`.
+    """Records of `path`, `fine`, `fine_name`, and if the table has them, `coarse`, `coarse_name`, `part`, `camera`.
 
     Raises
     ------
-    DataError : it cannot be read; a column is missing or unknown; a path is empty or twice there; a label is missing,
-        negative, no integer or too large.
+    DataError : the table cannot be read; a column is missing or unknown; a path is empty or repeated; a label is
+        missing, negative, not an integer, or too large.
     """
     table, numbers = _read(path)
     for name in ("path", "fine"):
@@ -43,7 +43,7 @@ def read_table(path: Path) -> Iterator[dict[str, Any]]:
         first = seen.setdefault(posixpath.normpath(value), row)
         if first != row:
             spelt = "" if (other := table["path"].iloc[first]) == value else f" as {other!r}"
-            raise DataError(f"{where[row]}: {value!r} is there twice, first in row {numbers[first]}{spelt}")
+            raise DataError(f"{where[row]}: {value!r} is repeated, first in row {numbers[first]}{spelt}")
     columns = {name: labels(table[name].tolist(), name, where) for name in ("fine", "coarse") if name in table}
     for row, image in enumerate(table["path"].tolist()):
         record: dict[str, Any] = {"path": image}
@@ -57,7 +57,7 @@ def read_table(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def labels(values: list[Any], name: str, where: list[str]) -> tuple[list[int], list[str]]:
-    """Numbers and names of a column of labels. Numbers stay as they are; names are numbered in their order."""
+    """A column of labels as numbers and names. Numbers are kept; names are numbered in sorted order."""
     for row, value in enumerate(values):
         if pd.isna(value) or (isinstance(value, str) and not value.strip()):
             raise DataError(f"{where[row]}: {name} is missing")
@@ -69,14 +69,14 @@ def labels(values: list[Any], name: str, where: list[str]) -> tuple[list[int], l
 
 
 def _read(path: Path) -> tuple[pd.DataFrame, list[int]]:
-    """A table and its rows' numbers: of a CSV the lines in which they begin, as an editor counts them, else from 0."""
+    """A table and the numbers of its rows: for a CSV the line where a row begins, as editors count, else from 0."""
     if path.suffix not in (".csv", ".parquet"):
         raise DataError(f"{path}: expected a .csv or a .parquet file")
     try:
         if path.suffix == ".csv":
             return _read_csv(path)
         table = pd.read_parquet(path)
-    except (OSError, ValueError, csv.Error) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
+    except (OSError, ValueError, csv.Error) as error:  # parsing errors of pandas and pyarrow are ValueErrors
         if isinstance(error, DataError):
             raise
         raise DataError(f"{path}: cannot be read: {error}") from error
@@ -88,15 +88,15 @@ def _read_csv(path: Path) -> tuple[pd.DataFrame, list[int]]:
     with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, strict=True)
         for fields in reader:
-            if len(fields) > 1 or "".join(fields).strip():  # no blank line
+            if len(fields) > 1 or "".join(fields).strip():  # not a blank line
                 lines.append(fields)
                 numbers.append(ended + 1)
             ended = reader.line_num
     if not lines:
-        raise DataError(f"{path}: cannot be read: it is empty")
+        raise DataError(f"{path}: cannot be read: the file is empty")
     header, *rows = lines
     if len(set(header)) < len(header):
-        raise DataError(f"{path}: a column is there twice: {', '.join(header)}")
+        raise DataError(f"{path}: a column is repeated: {', '.join(header)}")
     for fields, number in zip(rows, numbers[1:], strict=True):
         if len(fields) != len(header):
             raise DataError(f"{path}: row {number}: expected {len(header)} fields, got {len(fields)}")

@@ -1,12 +1,12 @@
 """Cars196: 16,185 photographs of 196 models of cars (Krause et al. 2013).
 
-The first 98 classes train (8,054 images), the other 98 test (8,131). The original host no longer serves the files:
-they must be put in place by hand or come from a mirror. Two layouts hold the same images and classes:
+The first 98 classes train (8,054 images), the other 98 test (8,131). The original host no longer serves the files, so
+put them in place by hand or use a mirror. Two layouts contain the same images and classes:
 
-- `combined`: car_ims.tgz and cars_annos.mat, what the metric-learning papers read;
-- `separate`: cars_train.tgz, cars_test.tgz, car_devkit.tgz and cars_test_annos_withlabels.mat, what torchvision reads.
+- `combined`: car_ims.tgz and cars_annos.mat, which the metric-learning papers read;
+- `separate`: cars_train.tgz, cars_test.tgz, car_devkit.tgz and cars_test_annos_withlabels.mat, which torchvision reads.
 
-MD5 sums of `combined` as public loaders state them; SHA-256 sums of `separate`: TensorFlow Datasets.
+MD5 sums of `combined`: public loaders. SHA-256 sums of `separate`: TensorFlow Datasets.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dml.data.download import Archive, fetch
+from dml.data.packing import check_content
+from dml.data.raw import Archive, fetch
+from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._files import halves, label, mat, structs
 
-GONE = (
-    "The dataset's own host (ai.stanford.edu/~jkrause/cars) no longer serves it; copies are offered on data platforms."
-)
+GONE = "The original host (ai.stanford.edu/~jkrause/cars) no longer serves the dataset; data platforms offer copies."
 CLASSES = 196
 LAYOUTS: Mapping[str, tuple[Archive, ...]] = {
     "combined": (
@@ -44,18 +44,18 @@ LAYOUTS: Mapping[str, tuple[Archive, ...]] = {
 }
 
 
-class Cars196:
-    """Cars, RGB (a few grey) of many sizes.
+class Cars196(SourceDefaults):
+    """Cars, RGB (a few grey), of many sizes.
 
     Parameters
     ----------
-    layout : which archives there are, `combined` or `separate`.
+    layout : which archives to read, `combined` or `separate`.
     complete : False accepts a part of the dataset.
     """
 
+    version: ClassVar[int] = 1
     name: ClassVar[str] = "cars196"
-    levels: ClassVar[tuple[str, ...]] = ("fine",)
-    counts: ClassVar[Mapping[str, Mapping[str, int]]] = {
+    counts: Mapping[str, Mapping[str, int]] = {
         "train": {"images": 8054, "fine": 98},
         "test": {"images": 8131, "fine": 98},
     }
@@ -64,14 +64,15 @@ class Cars196:
         if layout not in LAYOUTS:
             raise ValueError(f"layout: {layout!r}. Choices: {', '.join(LAYOUTS)}")
         self.layout, self.complete = layout, complete
+        self.options = {"layout": layout, "complete": complete}
         self.archives = LAYOUTS[layout]
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Take the archives (2 GB) from `raw` or a mirror, verify and unpack them."""
-        fetch(self, raw, report)
+        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
-        """Records of JPEG files in the order of the annotations: for `separate` the training part first."""
+        """Records of JPEG files in the order of the annotations; `separate` has the training part first."""
         if self.layout == "combined":
             table = raw / "cars_annos.mat"
             content = mat(table, "annotations", "class_names")

@@ -1,9 +1,10 @@
 """CIFAR-100: 60,000 photographs of 32 x 32 of 100 kinds in 20 groups (Krizhevsky 2009).
 
-Fine is the kind, coarse the group. None of the four papers uses it; its split here follows MNIST's in the EPS paper:
-of the training part half of the classes train, their images of the test part are `seen`, the other classes' images of
-the test part are `test`, the rest is unused. The training half is the first 50 kinds (`disjoint="fine"`: the groups are
-shared, so one can train on groups and evaluate on unseen kinds) or the kinds of the first 10 groups (`"coarse"`).
+Fine is the kind, coarse the group. None of the four papers uses this dataset; the split follows MNIST's in the EPS
+paper. Half of the classes train, with their images of the training part. Their images of the test part are `seen`, the
+other classes' images of the test part are `test`, and all other images are unused. The training half is the first 50
+kinds (`disjoint="fine"`: both halves share the groups, so a model can train on groups and be evaluated on unseen kinds)
+or the kinds of the first 10 groups (`disjoint="coarse"`).
 
 URL and MD5 sum: torchvision.datasets.CIFAR100.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import pickle
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,7 +21,9 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.data.download import Archive, fetch
+from dml.data.packing import check_content
+from dml.data.raw import Archive, fetch
+from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._files import label, missing
 
 SIZES = {"fine": 100, "coarse": 20}
@@ -33,31 +36,32 @@ BROKEN = (
     ValueError,
     TypeError,
     OverflowError,
-    MemoryError,  # a size in the file that cannot be
+    MemoryError,  # an impossible size in the file
     struct.error,
 )
 ALLOWED = {("multiarray", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode")}
 
 
-class Cifar100:
+class Cifar100(SourceDefaults):
     """Small photographs, 32 x 32 RGB.
 
     Parameters
     ----------
-    disjoint : the level whose classes are halved, `fine` or `coarse`.
+    disjoint : the level whose classes are split in halves, `fine` or `coarse`.
     complete : False accepts a part of the dataset.
     """
 
+    version: ClassVar[int] = 1
     name: ClassVar[str] = "cifar100"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
-    archives: ClassVar[tuple[Archive, ...]] = (
+    archives: Sequence[Archive] = (
         Archive(
             f"{FOLDER}.tar.gz",
             (f"https://www.cs.toronto.edu/~kriz/{FOLDER}.tar.gz",),
             md5="eb9058c3a382ffc7106e4002c42a8d85",
         ),
     )
-    counts: ClassVar[Mapping[str, Mapping[str, int]]] = {
+    counts: Mapping[str, Mapping[str, int]] = {
         "train": {"images": 25000, "fine": 50},
         "seen": {"images": 5000, "fine": 50},
         "test": {"images": 5000, "fine": 50},
@@ -68,10 +72,11 @@ class Cifar100:
         if disjoint not in ("fine", "coarse"):
             raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
         self.disjoint, self.complete = disjoint, complete
+        self.options = {"disjoint": disjoint, "complete": complete}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Fetch, verify and unpack the archive (169 MB) into `raw`."""
-        fetch(self, raw, report)
+        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of uint8 (32, 32, 3) arrays: the training part, then the test part."""
@@ -94,14 +99,14 @@ class Cifar100:
                 }
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
-        """train, seen, test and unused, as the module says."""
+        """train, seen, test and unused (see the module)."""
         known = index[self.disjoint].to_numpy() < (50 if self.disjoint == "fine" else 10)
         train = index["part"].to_numpy() == "train"
         return np.select([known & train, known, ~train], ["train", "seen", "test"], "unused")
 
 
 class _Arrays(pickle.Unpickler):
-    """Reads arrays, lists and strings; anything else in the file is refused, since it could run code."""
+    """Reads arrays, lists and strings. Anything else is refused, since it could run code."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module.removeprefix("numpy.core.").removeprefix("numpy._core."), name) not in ALLOWED:
@@ -112,7 +117,7 @@ class _Arrays(pickle.Unpickler):
 
 
 def _names(path: Path) -> dict[str, list[str]]:
-    """The classes' names by level: at most 100 and 20."""
+    """The names of the classes by level: at most 100 and 20."""
     content = _unpickle(path, *(f"{level}_label_names" for level in SIZES))
     names = {level: content[f"{level}_label_names"] for level in SIZES}
     for level, most in SIZES.items():
@@ -122,7 +127,7 @@ def _names(path: Path) -> dict[str, list[str]]:
 
 
 def _batch(path: Path) -> tuple[np.ndarray, list[int], list[int]]:
-    """Pixels uint8 (N, 32, 32, 3), N fine and N coarse labels."""
+    """Pixels uint8 (N, 32, 32, 3), N fine labels and N coarse labels."""
     content = _unpickle(path, "data", "fine_labels", "coarse_labels")
     data, *labels = content["data"], content["fine_labels"], content["coarse_labels"]
     if not isinstance(data, np.ndarray) or data.dtype != np.uint8 or data.shape != (len(data), 3072):
@@ -136,14 +141,14 @@ def _batch(path: Path) -> tuple[np.ndarray, list[int], list[int]]:
 
 
 def _unpickle(path: Path, *keys: str) -> dict[str, Any]:
-    """A dictionary that has these keys."""
+    """A file's dictionary, which must have these keys."""
     if not path.is_file():
         raise missing(path)
     with open(path, "rb") as file:
         try:
             content = _Arrays(file, encoding="latin1").load()
         except BROKEN as error:
-            raise DataError(f"{path}: truncated, or not CIFAR-100's ({error})") from error
+            raise DataError(f"{path}: truncated, or not a file of CIFAR-100 ({error})") from error
     if not isinstance(content, dict) or not set(keys) <= set(content):
         held = ", ".join(map(str, content)) if isinstance(content, dict) else type(content).__name__
         raise DataError(f"{path}: expected a dictionary with {', '.join(keys)}, got {held:.200}")

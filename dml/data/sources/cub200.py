@@ -1,37 +1,39 @@
 """CUB-200-2011: 11,788 photographs of 200 kinds of birds (Wah et al. 2011).
 
-The first 100 classes train (5,864 images), the other 100 test (5,924), as in all of the papers; `part` is the dataset's
+The first 100 classes train (5,864 images), the other 100 test (5,924), as in all of the papers. `part` is the dataset's
 own split of the images, which metric learning does not use.
 
-URL: CaltechDATA record 65de6-vp158. MD5 and SHA-256 as public loaders state them (the SHA-256 is TensorFlow Datasets').
+URL: CaltechDATA record 65de6-vp158. MD5: public loaders. SHA-256: TensorFlow Datasets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dml.data.download import Archive, fetch
+from dml.data.packing import check_content
+from dml.data.raw import Archive, fetch
+from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._files import entry, halves, label, rows
 
 CLASSES = 200
 
 
-class Cub200:
-    """Birds, RGB of many sizes.
+class Cub200(SourceDefaults):
+    """Birds, RGB, of many sizes.
 
     Parameters
     ----------
     complete : False accepts a part of the dataset.
     """
 
+    version: ClassVar[int] = 1
     name: ClassVar[str] = "cub200"
-    levels: ClassVar[tuple[str, ...]] = ("fine",)
-    archives: ClassVar[tuple[Archive, ...]] = (
+    archives: Sequence[Archive] = (
         Archive(
             "CUB_200_2011.tgz",
             ("https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",),
@@ -39,17 +41,18 @@ class Cub200:
             sha256="0c685df5597a8b24909f6a7c9db6d11e008733779a671760afef78feb49bf081",
         ),
     )
-    counts: ClassVar[Mapping[str, Mapping[str, int]]] = {
+    counts: Mapping[str, Mapping[str, int]] = {
         "train": {"images": 5864, "fine": 100},
         "test": {"images": 5924, "fine": 100},
     }
 
     def __init__(self, complete: bool = True) -> None:
         self.complete = complete
+        self.options = {"complete": complete}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Fetch, verify and unpack the archive (1.2 GB) into `raw`."""
-        fetch(self, raw, report)
+        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of JPEG files in the order of `images.txt`."""

@@ -1,19 +1,19 @@
 """CUHK03: 1,467 persons seen by five pairs of cameras, boxes drawn by hand or detected (Li et al. 2014).
 
-All images lie in one MATLAB 7.3 file, which `h5py` reads. Split: of the release's 20 test sets of 100 persons one is
-held out (`split`), the others train. Single-shot: the test persons' images of their first view are queried against one
-image each of the second view; which one is by a hash of its name and `split`. With `shots="all"` the gallery is the
-whole second view. Images that are in neither are unused. `camera` counts from 0: pair p, view v is 2 (p - 1) + v - 1.
+All images are in one MATLAB 7.3 file, which `h5py` reads. The release has 20 test sets of 100 persons: the set `split`
+is held out, all other persons train. Queries are the test persons' images of the first view. The gallery is one image
+per person of the second view, chosen by a hash of its name and `split` (single-shot), or the whole second view with
+`shots="all"`. All other images are unused. `camera` counts from 0: pair p, view v is 2 (p - 1) + v - 1.
 
-The archive is given out on request (https://www.ee.cuhk.edu.hk/~xgwang/CUHK_identification.html). MD5 as public loaders
-state it; the numbers of images (14,096 drawn, 14,097 detected) are those of the 767/700 protocol's lists.
+The authors give out the archive on request (https://www.ee.cuhk.edu.hk/~xgwang/CUHK_identification.html). MD5: public
+loaders. The numbers of images (14,096 drawn, 14,097 detected) are those of the 767/700 protocol's lists.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,31 +21,33 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.data.download import Archive, fetch
+from dml.data.packing import check_content
+from dml.data.raw import Archive, fetch
+from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._files import missing
 
 TOTALS = {"labeled": 14096, "detected": 14097}
 FIRST_VIEW = 5  # columns 0-4 of a person's ten are the first view
 
 
-class Cuhk03:
-    """Persons, RGB of many sizes.
+class Cuhk03(SourceDefaults):
+    """Persons, RGB, of many sizes.
 
     Parameters
     ----------
     boxes : `labeled` (drawn by hand) or `detected`.
     split : which of the 20 test sets, from 0.
-    shots : `single`, one gallery image a person, or `all`.
+    shots : `single`, one gallery image per person, or `all`.
     complete : False accepts a part of the dataset.
     """
 
+    version: ClassVar[int] = 1
     name: ClassVar[str] = "cuhk03"
-    levels: ClassVar[tuple[str, ...]] = ("fine",)
-    archives: ClassVar[tuple[Archive, ...]] = (
+    archives: Sequence[Archive] = (
         Archive(
             "cuhk03_release.zip",
             md5="728939e58ad9f0ff53e521857dd8fb43",
-            hint="Its authors give it out on request: https://www.ee.cuhk.edu.hk/~xgwang/CUHK_identification.html",
+            hint="The authors give it out on request: https://www.ee.cuhk.edu.hk/~xgwang/CUHK_identification.html",
         ),
     )
 
@@ -57,12 +59,13 @@ class Cuhk03:
         if not 0 <= split < 20:
             raise ValueError(f"split: expected 0 to 19, got {split!r}")
         self.boxes, self.split, self.shots, self.complete = boxes, split, shots, complete
+        self.options = {"boxes": boxes, "split": split, "shots": shots, "complete": complete}
         self.counts = {"train": {"fine": 1367}, "all": {"fine": 1467, "images": TOTALS[boxes]}}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Take the archive from `raw` or a mirror, verify and unpack it."""
         _h5py()
-        fetch(self, raw, report)
+        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of uint8 (H, W, 3) arrays by camera pair, person and view."""
@@ -72,7 +75,7 @@ class Cuhk03:
         try:
             file = _h5py().File(path, "r")
         except OSError as error:
-            raise DataError(f"{path}: truncated, or no MATLAB 7.3 file ({error})") from error
+            raise DataError(f"{path}: truncated, or not a MATLAB 7.3 file ({error})") from error
         with file:
             sets = file["testsets"][0]
             if self.split >= len(sets):
@@ -80,7 +83,7 @@ class Cuhk03:
             test = {(int(pair), int(person)) for pair, person in file[sets[self.split]][()].T}
             fine = -1
             for pair, persons in enumerate(file[self.boxes][0], start=1):
-                cells = file[persons][()].T  # (persons, 10) of references, as MATLAB has them transposed
+                cells = file[persons][()].T  # references (persons, 10); MATLAB stores them transposed
                 for person, references in enumerate(cells, start=1):
                     fine += 1
                     for place, reference in enumerate(references):
@@ -98,7 +101,7 @@ class Cuhk03:
                         }
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
-        """train, query (first view), gallery (second view) and unused, as the module says."""
+        """train, query (first view), gallery (second view) and unused (see the module)."""
         test = index["part"].to_numpy() == "test"
         first = index["camera"].to_numpy() % 2 == 0
         roles = np.select([~test, first], ["train", "query"], "gallery")

@@ -1,9 +1,9 @@
-"""scikit-learn's bundled handwritten digits: 1797 images of 8 x 8, no download.
+"""The handwritten digits bundled with scikit-learn: 1797 images of 8 x 8, no download.
 
-Coarse is even/odd, as the EPS paper trains MNIST (Levi et al. 2021, sec. 5.1). Digits 0-5 train, a stratified share of
-them is held out as `seen`, digits 6-9 test. Pixels 0..16 are scaled to 0..255.
+Coarse is even/odd, as in the EPS paper's MNIST (Levi et al. 2021, sec. 5.1). Digits 0-5 train, except a stratified
+share that is held out as `seen`. Digits 6-9 test. Pixels 0..16 are scaled to 0..255.
 
-Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", its test part.
+Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", test part.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from dml.data.sources._defaults import SourceDefaults
 
-class Digits:
+
+class Digits(SourceDefaults):
     """Handwritten digits, 8 x 8 grey.
 
     Parameters
     ----------
-    seen_share : share of each training digit's images held out as `seen`; which ones is fixed for good.
+    seen_share : share of each training digit's images that is held out as `seen`. The choice never changes.
     """
 
+    version: ClassVar[int] = 1
     name: ClassVar[str] = "digits"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
 
@@ -32,6 +35,7 @@ class Digits:
         if not 0 <= seen_share < 1:
             raise ValueError(f"seen_share: expected at least 0 and below 1, got {seen_share!r}")
         self.seen_share = seen_share
+        self.options = {"seen_share": seen_share}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Nothing to fetch."""
@@ -55,7 +59,7 @@ class Digits:
             }
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
-        """train and seen (digits 0-5), test (6-9). The share held out is by a hash of the path, of no generator."""
+        """train and seen (digits 0-5), test (6-9). A hash of the path decides which images are seen."""
         roles = np.where(index["fine"].to_numpy() <= 5, "train", "test").astype(object)
         for digit in range(6):
             rows = np.flatnonzero(index["fine"].to_numpy() == digit)

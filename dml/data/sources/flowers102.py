@@ -1,23 +1,25 @@
 """Oxford 102 Flowers: 8,189 photographs of 102 kinds of flowers (Nilsback and Zisserman 2008).
 
-The first 51 classes train, the other 51 test, the halves that class-disjoint work on this dataset commonly takes. The
-label-noise paper (Le and Odobez) names the dataset but not its split. `part` is the dataset's own split of the images
-(train, val, test), which is not disjoint in classes. How many images each half has is in none of the sources at hand,
-so only the total is checked.
+The first 51 classes train, the other 51 test: the usual class-disjoint halves of this dataset. The label-noise paper
+(Le and Odobez) names the dataset but not its split. `part` is the dataset's own split of the images (train, val, test),
+whose classes are not disjoint. No source at hand states the number of images in each half, so only the total is
+checked.
 
 URLs and MD5 sums: torchvision.datasets.Flowers102.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dml.data.download import Archive, fetch
+from dml.data.packing import check_content
+from dml.data.raw import Archive, fetch
+from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._files import halves, label, mat
 
 URL = "https://www.robots.ox.ac.uk/~vgg/data/flowers/102/"
@@ -29,22 +31,22 @@ def _archive(name: str, md5: str, extract: bool = False) -> Archive:
     return Archive(name, (URL + name,), md5=md5, extract=extract)
 
 
-class Flowers102:
-    """Flowers, RGB of many sizes.
+class Flowers102(SourceDefaults):
+    """Flowers, RGB, of many sizes.
 
     Parameters
     ----------
     complete : False accepts a part of the dataset.
     """
 
+    version: ClassVar[int] = 1
     name: ClassVar[str] = "flowers102"
-    levels: ClassVar[tuple[str, ...]] = ("fine",)
-    archives: ClassVar[tuple[Archive, ...]] = (
+    archives: Sequence[Archive] = (
         _archive("102flowers.tgz", "52808999861908f626f3c1f4e79d11fa", extract=True),
         _archive("imagelabels.mat", "e0620be6f572b9609742df49c70aed4d"),
         _archive("setid.mat", "a5357ecc9cb78c4bef273ce3793fc85c"),
     )
-    counts: ClassVar[Mapping[str, Mapping[str, int]]] = {
+    counts: Mapping[str, Mapping[str, int]] = {
         "train": {"fine": 51},
         "test": {"fine": 51},
         "all": {"images": 8189},
@@ -52,10 +54,11 @@ class Flowers102:
 
     def __init__(self, complete: bool = True) -> None:
         self.complete = complete
+        self.options = {"complete": complete}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Fetch, verify and unpack the archives (345 MB) into `raw`."""
-        fetch(self, raw, report)
+        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of JPEG files by number."""

@@ -1,13 +1,13 @@
-"""A user's own images: class folders, two levels of them, or a table of paths and labels.
+"""A user's own images: class folders, two levels of class folders, or a table of paths and labels.
 
     root/<class>/<image>                 fine labels
-    root/<coarse>/<fine>/<image>         both
-    table (CSV or Parquet)               columns `path` (relative to `root`) and `fine`; as one likes `coarse`, `split`
-                                         (train, seen, test, query, gallery, unused) and `camera` (an integer)
+    root/<coarse>/<fine>/<image>         coarse and fine labels
+    table (CSV or Parquet)               columns `path` (relative to `root`) and `fine`; optional columns `coarse`,
+                                         `split` (train, seen, test, query, gallery, unused), `camera` (an integer)
 
-Labels in a table are names, or, where all of a column are numbers, integers of at least 0. Without a `split` column the
-classes are split: in the order of their names the first ones train and the last `test_share` of them test, as CUB-200
-and Cars196 are split; `disjoint="coarse"` splits whole coarse classes.
+Labels in a table are names. A column of numbers only must contain integers of at least 0. Without a `split` column the
+classes are split in the order of their names: the last `test_share` of them test, the others train, as in CUB-200 and
+Cars196. `disjoint="coarse"` splits whole coarse classes.
 """
 
 from __future__ import annotations
@@ -21,23 +21,25 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.data._walk import files_below
+from dml.data.raw import files_below
+from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._table import ROLES, read_table
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
 
-class Imagefolder:
-    """Images of the user's own, of any size and kind.
+class Imagefolder(SourceDefaults):
+    """A user's own images, of any size and kind.
 
     Parameters
     ----------
     root : the folder that paths are relative to.
-    table : a CSV or Parquet file; None: the folders are the classes.
-    test_share : share of the classes that test, where no `split` column says it.
+    table : a CSV or Parquet file; None: folders are classes.
+    test_share : share of the classes that test, without a `split` column.
     disjoint : the level whose classes are split, `fine` or `coarse`.
     """
 
+    version: ClassVar[int] = 1
     name: ClassVar[str] = "imagefolder"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
 
@@ -46,18 +48,20 @@ class Imagefolder:
             raise ValueError(f"test_share: expected a number from 0 to 1, got {test_share!r}")
         if disjoint not in ("fine", "coarse"):
             raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
-        self.root, self.table, self.test_share, self.disjoint = str(root), table, test_share, disjoint
+        self.root: str = str(root)
+        self.table, self.test_share, self.disjoint = table, test_share, disjoint
+        self.options = {"root": self.root, "table": table, "test_share": test_share, "disjoint": disjoint}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Nothing to fetch; the folder, and the table, must be there."""
+        """Check that the folder, and the table if there is one, exist. Nothing is fetched."""
         if not Path(self.root).is_dir():
-            raise DataError(f"imagefolder: root is {self.root!r}, which is no folder (from {Path.cwd()})")
+            raise DataError(f"imagefolder: root is {self.root!r}, which is not a folder (from {Path.cwd()})")
         if self.table is not None and not Path(self.table).is_file():
-            raise DataError(f"imagefolder: table is {self.table!r}, which is no file (from {Path.cwd()})")
+            raise DataError(f"imagefolder: table is {self.table!r}, which is not a file (from {Path.cwd()})")
         report(f"imagefolder: {self.root}, nothing to download")
 
     def fingerprint(self, raw: Path) -> str:
-        """Changes when a file is added, removed or written: what is packed is then packed anew."""
+        """Changes when a file is added, removed or rewritten."""
         digest = hashlib.sha256()
         for path in [*self._files(), *([Path(self.table)] if self.table else [])]:
             state = path.stat() if path.is_file() else None
@@ -65,7 +69,7 @@ class Imagefolder:
         return digest.hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
-        """Records of files: by folder and name, or in the table's order."""
+        """Records of files: in the order of folders and names, or of the table."""
         self.download(raw, lambda line: None)
         root = Path(self.root)
         if self.table is not None:
@@ -90,7 +94,7 @@ class Imagefolder:
             yield record
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
-        """The `split` column where the table has one, else train and test by classes."""
+        """The `split` column if the table has one, else train and test by classes."""
         parts = index["part"].to_numpy().astype(str)
         if np.isin(parts, ROLES).all():
             return parts

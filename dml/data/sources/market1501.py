@@ -1,17 +1,18 @@
 """Market-1501: 32,668 pictures of 1,501 persons by six cameras (Zheng et al. 2015).
 
-A file's name holds person and camera: `0002_c1s1_000451_03.jpg`. 751 persons train (12,936 images); 750 others are
-queried (3,368) against the gallery (15,913, of which 2,798 are distractors, person 0000: detections of nobody, wrong
-for every query). 3,819 junk boxes (person -1) count neither way: `unused`. Fine is the person's number; `camera` counts
-from 0. That the gallery's images of the query's person by the query's camera are passed over is the evaluation's rule.
+A file's name states the person and the camera: `0002_c1s1_000451_03.jpg`. 751 persons train (12,936 images). The other
+750 persons are queried (3,368 images) against the gallery (15,913 images). The gallery includes 2,798 distractors
+(person 0000), detections of nobody that are wrong for every query. 3,819 junk boxes (person -1) are `unused`. Fine is
+the person's number, and `camera` counts from 0. The evaluation skips gallery images of the query's person by the
+query's camera.
 
-MD5 as public loaders state it. The authors offer it on file hosts that serve no direct download.
+MD5: public loaders. The authors offer the archive on file hosts without a direct download.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +20,9 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.data.download import Archive, fetch
+from dml.data.packing import check_content
+from dml.data.raw import Archive, fetch
+from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._files import files, label
 
 FOLDER = "Market-1501-v15.09.15"
@@ -28,7 +31,7 @@ PERSONS, JUNK = 1501, 1502
 NAME = re.compile(r"(-1|\d{4})_c([1-6])")
 
 
-class Market1501:
+class Market1501(SourceDefaults):
     """Persons, 128 x 64 RGB.
 
     Parameters
@@ -36,16 +39,16 @@ class Market1501:
     complete : False accepts a part of the dataset.
     """
 
+    version: ClassVar[int] = 1
     name: ClassVar[str] = "market1501"
-    levels: ClassVar[tuple[str, ...]] = ("fine",)
-    archives: ClassVar[tuple[Archive, ...]] = (
+    archives: Sequence[Archive] = (
         Archive(
             f"{FOLDER}.zip",
             md5="65005ab7d12ec1c44de4eeafe813e68a",
-            hint="Its authors link it from http://www.liangzheng.org/Project/project_reid.html",
+            hint="The authors link it from http://www.liangzheng.org/Project/project_reid.html",
         ),
     )
-    counts: ClassVar[Mapping[str, Mapping[str, int]]] = {
+    counts: Mapping[str, Mapping[str, int]] = {
         "train": {"images": 12936, "fine": 751},
         "query": {"images": 3368, "fine": 750},
         "gallery": {"images": 15913, "fine": 751},
@@ -54,10 +57,11 @@ class Market1501:
 
     def __init__(self, complete: bool = True) -> None:
         self.complete = complete
+        self.options = {"complete": complete}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Take the archive from `raw` or a mirror, verify and unpack it."""
-        fetch(self, raw, report)
+        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of JPEG files: training, query and gallery, each by name."""
@@ -77,6 +81,6 @@ class Market1501:
                 }
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
-        """train, query, gallery (distractors among it), and unused for junk."""
+        """train, query, gallery (with the distractors), and unused for junk."""
         junk = index["fine"].to_numpy() == JUNK
         return np.where(junk, "unused", index["part"].to_numpy().astype(str))

@@ -1,9 +1,9 @@
 """MNIST: 70,000 handwritten digits of 28 x 28 in four idx files.
 
-Coarse is even/odd. The EPS paper's split (Levi et al. 2021, sec. 5.1): digits 0-5 of the training part train, digits
-0-5 of the test part are `seen`, digits 6-9 of the test part are `test`; digits 6-9 of the training part are unused.
+Coarse is even/odd. The split is the EPS paper's (Levi et al. 2021, sec. 5.1): digits 0-5 of the training part train,
+digits 0-5 of the test part are `seen`, digits 6-9 of the test part are `test`, digits 6-9 of the training part unused.
 
-URLs and MD5 sums: torchvision.datasets.MNIST. The content digest is that of the idx files whose MD5 sums, unpacked, are
+URLs and MD5 sums: torchvision.datasets.MNIST. The content digest is that of the idx files with the unpacked MD5 sums
 6bbc9ace898e44ae57da46a324031adb, a25bea736e30d166cdddb491f175f624 (training images, labels),
 2646ac647ad5339dbf082846283269ea, 27ae3e4e09519cfbb04c329615203637 (test).
 """
@@ -14,7 +14,7 @@ import gzip
 import math
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,11 +23,13 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.data.download import Archive, fetch
+from dml.data.packing import check_content
+from dml.data.raw import Archive, fetch
+from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._files import label
 
 URLS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "http://yann.lecun.com/exdb/mnist/")
-MOST, SHAPE = 60_000, (28, 28)  # images in a file, and their height and width
+MOST, SHAPE = 60_000, (28, 28)  # images per file, height and width
 PARTS = (("train", "train"), ("test", "t10k"))
 
 
@@ -35,36 +37,38 @@ def _archive(name: str, md5: str) -> Archive:
     return Archive(name, tuple(url + name for url in URLS), md5=md5, extract=False)
 
 
-class Mnist:
+class Mnist(SourceDefaults):
     """Handwritten digits, 28 x 28 grey.
 
     Parameters
     ----------
-    complete : False accepts files that hold a part of the dataset.
+    complete : False accepts a part of the dataset.
     """
 
+    version: ClassVar[int] = 1
     name: ClassVar[str] = "mnist"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
-    archives: ClassVar[tuple[Archive, ...]] = (
+    archives: Sequence[Archive] = (
         _archive("train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
         _archive("train-labels-idx1-ubyte.gz", "d53e105ee54ea40749a09fcbcd1e9432"),
         _archive("t10k-images-idx3-ubyte.gz", "9fb629c4189551a2d022fa330f9573f3"),
         _archive("t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c"),
     )
-    counts: ClassVar[Mapping[str, Mapping[str, int]]] = {
+    counts: Mapping[str, Mapping[str, int]] = {
         "train": {"images": 36017, "fine": 6, "coarse": 2},
         "seen": {"images": 6031, "fine": 6, "coarse": 2},
         "test": {"images": 3969, "fine": 4, "coarse": 2},
         "all": {"images": 70000, "fine": 10},
     }
-    content: ClassVar[str] = "7af4e4082483ae965701026e8d7c2f0e91bd9e88ee77da06d1101203c38f441d"
+    content: str | None = "7af4e4082483ae965701026e8d7c2f0e91bd9e88ee77da06d1101203c38f441d"
 
     def __init__(self, complete: bool = True) -> None:
         self.complete = complete
+        self.options = {"complete": complete}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Fetch and verify the four files (11 MB) into `raw`."""
-        fetch(self, raw, report)
+        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of uint8 (28, 28) arrays: the training part, then the test part."""
@@ -83,7 +87,7 @@ class Mnist:
                 }
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
-        """train, seen, test and unused, as the module says."""
+        """train, seen, test and unused (see the module)."""
         known, train = index["fine"].to_numpy() <= 5, index["part"].to_numpy() == "train"
         return np.select([known & train, known, ~train], ["train", "seen", "test"], "unused")
 
@@ -91,12 +95,12 @@ class Mnist:
 def _pairs(pixels: Path, labels: Path) -> Iterator[tuple[np.ndarray, int]]:
     for row, (image, digit) in enumerate(zip_longest(_idx(pixels, SHAPE), _idx(labels, ()))):
         if image is None or digit is None:
-            raise DataError(f"{pixels} and {labels}: not as many images as labels")
+            raise DataError(f"{pixels} and {labels}: the numbers of images and labels differ")
         yield image, label(int(digit), 10, f"{labels}: row {row}", first=0)
 
 
 def _idx(path: Path, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
-    """The entries of an idx file along its first dimension, uint8 of this shape; no more is unpacked than they take."""
+    """The entries of an idx file along its first dimension, uint8 of this shape. Unpacks no more than they need."""
     dimensions = 1 + len(shape)
     try:
         with gzip.open(path) as file:

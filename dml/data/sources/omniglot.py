@@ -1,22 +1,24 @@
 """Omniglot: 1,623 handwritten characters of 50 alphabets, 20 drawings each, 105 x 105, ink 0 on paper 255.
 
 Fine is the character, coarse the alphabet. Characters of different alphabets are different classes. The 30 background
-alphabets train, the 20 evaluation alphabets test (Lake et al. 2015; Levi et al. 2021, sec. 5.1): whole alphabets are
-disjoint.
+alphabets train and the 20 evaluation alphabets test (Lake et al. 2015; Levi et al. 2021, sec. 5.1), so whole alphabets
+are disjoint.
 
 URLs and MD5 sums: torchvision.datasets.Omniglot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dml.data.download import Archive, fetch
+from dml.data.packing import check_content
+from dml.data.raw import Archive, fetch
+from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._files import files, folders
 
 URL = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python/"
@@ -28,7 +30,7 @@ def _archive(part: str, md5: str) -> Archive:
     return Archive(name, (URL + name,), md5=md5)
 
 
-class Omniglot:
+class Omniglot(SourceDefaults):
     """Handwritten characters, 105 x 105 grey.
 
     Parameters
@@ -36,24 +38,27 @@ class Omniglot:
     complete : False accepts a part of the dataset.
     """
 
+    version: ClassVar[int] = 1
     name: ClassVar[str] = "omniglot"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
-    archives: ClassVar[tuple[Archive, ...]] = (
+    disjoint: str = "coarse"
+    archives: Sequence[Archive] = (
         _archive("background", "68d2efa1b9178cc56df9314c21c6e718"),
         _archive("evaluation", "6b91aef0f799c5bb55b94e3f2daec811"),
     )
-    counts: ClassVar[Mapping[str, Mapping[str, int]]] = {
+    counts: Mapping[str, Mapping[str, int]] = {
         "train": {"images": 19280, "fine": 964, "coarse": 30},
         "test": {"images": 13180, "fine": 659, "coarse": 20},
     }
-    content: ClassVar[str] = "0a11e1711e209d715964568fedf0da69963dbeafb91896cd3aaae67b8e39642d"
+    content: str | None = "0a11e1711e209d715964568fedf0da69963dbeafb91896cd3aaae67b8e39642d"
 
     def __init__(self, complete: bool = True) -> None:
         self.complete = complete
+        self.options = {"complete": complete}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Fetch, verify and unpack the two zip files (14 MB) into `raw`."""
-        fetch(self, raw, report)
+        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of PNG files by alphabet, character and drawing: the background set, then the evaluation set."""

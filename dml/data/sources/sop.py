@@ -1,38 +1,41 @@
 """Stanford Online Products: 120,053 photographs of 22,634 products of 12 kinds (Oh Song et al. 2016).
 
-Fine is the product, coarse its kind. The dataset's own class-disjoint split: 11,318 products train (59,551 images),
-11,316 test (60,502).
+Fine is the product, coarse its kind. The split is the dataset's own and class-disjoint: 11,318 products train (59,551
+images), 11,316 test (60,502).
 
-URLs: the authors' server by FTP and by HTTP. MD5 as public loaders state it, SHA-256: TensorFlow Datasets.
+URLs: the authors' server, by HTTP and FTP. MD5: public loaders. SHA-256: TensorFlow Datasets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dml.data.download import Archive, fetch
+from dml.data.packing import check_content
+from dml.data.raw import Archive, fetch
+from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._files import label, rows
 
 FOLDER = "Stanford_Online_Products"
 PRODUCTS, KINDS = 22634, 12
 
 
-class Sop:
-    """Products, RGB (a few grey) of many sizes.
+class Sop(SourceDefaults):
+    """Products, RGB (a few grey), of many sizes.
 
     Parameters
     ----------
     complete : False accepts a part of the dataset.
     """
 
+    version: ClassVar[int] = 1
     name: ClassVar[str] = "sop"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
-    archives: ClassVar[tuple[Archive, ...]] = (
+    archives: Sequence[Archive] = (
         Archive(
             f"{FOLDER}.zip",
             (
@@ -43,17 +46,18 @@ class Sop:
             sha256="b04fa78210e69fab050ce73939550e1cd0f96890bdd98ec9fee732c3b756ef48",
         ),
     )
-    counts: ClassVar[Mapping[str, Mapping[str, int]]] = {
+    counts: Mapping[str, Mapping[str, int]] = {
         "train": {"images": 59551, "fine": 11318, "coarse": 12},
         "test": {"images": 60502, "fine": 11316, "coarse": 12},
     }
 
     def __init__(self, complete: bool = True) -> None:
         self.complete = complete
+        self.options = {"complete": complete}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Fetch, verify and unpack the archive (3.1 GB) into `raw`."""
-        fetch(self, raw, report)
+        fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of JPEG files in the order of `Ebay_train.txt`, then `Ebay_test.txt`."""

@@ -1,10 +1,11 @@
-"""Random semi-hard: a random negative whose triplet loss is positive, d(a, p) - d(a, n) + margin > 0.
+"""Random semi-hard: a random negative with a positive triplet loss, d(a, p) - d(a, n) + margin > 0.
 
-"Deep embedding losses under label noise", equation 28. A positive for which no negative is that near gets none.
+Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", equation 28. A positive without such
+a negative gets none.
 
-`window=True` is the rule of Roth et al. ("Revisiting training strategies and generalization performance in deep metric
-learning", ICML 2020): a random negative with d(a, p) < d(a, n) < d(a, p) + margin, any negative where there is none.
-Distances are those that the miner was given: `squared` compares squared distances with the margin.
+`window=True` is the rule of Roth et al., "Revisiting training strategies and generalization performance in deep metric
+learning", ICML 2020: a random negative with d(a, p) < d(a, n) < d(a, p) + margin, or any negative if there is none. The
+margin is compared with the miner's distance, which may be squared.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from dml.miners._batch import Batch, Draw
+from dml.miners._batch import MinerBatch
 from dml.miners._choose import one_between
 from dml.miners.negatives.random import Random
+from dml.protocols import Draw
 from dml.types import Choice, Space, Uniform
 
 
@@ -27,9 +29,10 @@ class SemihardRandom:
     Parameters
     ----------
     margin : in units of the miner's distance, above 0.
-    window : only negatives beyond the positive, and any negative where there is none.
+    window : only negatives beyond the positive, or any negative if there is none.
     """
 
+    version: ClassVar[int] = 1
     search_space: ClassVar[Mapping[str, Space]] = {"margin": Uniform(0.05, 0.5), "window": Choice((False, True))}
 
     def __init__(self, margin: float = 0.2, window: bool = False) -> None:
@@ -37,7 +40,7 @@ class SemihardRandom:
             raise ValueError(f"margin: expected a number above 0, got {margin!r}")
         self.margin, self.window = margin, window
 
-    def __call__(self, batch: Batch, positives: Tensor, draw: Draw) -> Tensor:
+    def __call__(self, batch: MinerBatch, positives: Tensor, draw: Draw) -> Tensor:
         """positives int64 (N, S) -> int64 (N, S)."""
         reach = batch.at(batch.distance, positives, -torch.inf)
         low = reach if self.window else None

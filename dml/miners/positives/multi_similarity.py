@@ -1,7 +1,7 @@
 """The positives of multi-similarity mining: {t in C_a : s(a, t) < max over n of s(a, n) + epsilon}.
 
-s is the inner product (the cosine, when the miner normalises). Wang et al., "Multi-similarity loss with general pair
-weighting for deep metric learning", CVPR 2019, equation 11. An anchor without negatives keeps none.
+s is the inner product (the cosine if the miner normalises). Wang et al., "Multi-similarity loss with general pair
+weighting for deep metric learning", CVPR 2019, equation 11. An anchor without negatives gets no positive.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from dml.miners._batch import Batch, Draw
+from dml.miners._batch import MinerBatch
+from dml.protocols import Draw
 from dml.types import Space, Uniform
 
 
 class MultiSimilarity:
-    """The positives not clearly more similar than the most similar negative.
+    """The positives that are not clearly more similar than the most similar negative.
 
     Parameters
     ----------
-    epsilon : the mining margin, in units of similarity, not below 0.
+    epsilon : the mining margin, in units of similarity, at least 0.
     """
 
+    version: ClassVar[int] = 1
     search_space: ClassVar[Mapping[str, Space]] = {"epsilon": Uniform(0.0, 0.3)}
 
     def __init__(self, epsilon: float = 0.1) -> None:
@@ -31,8 +33,8 @@ class MultiSimilarity:
             raise ValueError(f"epsilon: expected a number not below 0, got {epsilon!r}")
         self.epsilon = epsilon
 
-    def __call__(self, batch: Batch, draw: Draw) -> Tensor:
-        """-> int64 (N, S), S the size of the largest class less one."""
+    def __call__(self, batch: MinerBatch, draw: Draw) -> Tensor:
+        """-> int64 (N, S), S the size of the largest class minus one."""
         hardest = batch.gram.masked_fill(batch.same, -torch.inf).amax(dim=1, keepdim=True)
         kept = batch.at(batch.gram, batch.mates, torch.inf) < hardest + self.epsilon
         return batch.mates.masked_fill(~kept, -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dml.config import PublishedSpec
+from dml.config import PublishedSection
 from dml.report import published
 from dml.report.labels import metric_label
 from dml.report.results import Results
@@ -13,7 +13,7 @@ from dml.types import Cell
 ATTRIBUTES = ("dataset", "noise", "rate", "loss", "positives", "negatives")
 
 
-def matching(results: Results, spec: PublishedSpec) -> list[str]:
+def matching(results: Results, spec: PublishedSection) -> list[str]:
     """The names of the cells that a published row is compared with: those of rate 0, unless `match` has a `rate`."""
     wanted = {"rate": 0.0, **spec.match}
     found = []

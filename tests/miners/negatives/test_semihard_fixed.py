@@ -19,4 +19,4 @@ def test_a_negative_as_far_as_the_positive_is_not_beyond_it(sizes, tools):
     identical = torch.zeros(len(labels), 3)
     mine = build(positives="all", negatives="semihard_fixed", normalize=False)
     assert len(mine(identical, labels).anchors) == 0
-    assert int(mine.last["dropped_anchors"]) == len(labels)
+    assert int(mine.stats["dropped_anchors"]) == len(labels)

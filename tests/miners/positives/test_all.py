@@ -18,7 +18,7 @@ def test_bound_on_the_class_size():
     assert len(tuples.anchors) == 9 * 2
     rows = tuples.positives.view(9, 2).tolist()
     assert rows == [[1, 2], [0, 2], [0, 1], [0, 1], [0, 1], [6, 7], [5, 7], [5, 6], [-1, -1]]
-    assert int(mine.last["cut_positives"]) == 5 * 2
+    assert int(mine.stats["cut_positives"]) == 5 * 2
     loose = build(positives="all", negatives="hard", padded=True, max_per_class=7)
     loose(torch.randn(9, 4), labels)
-    assert int(loose.last["cut_positives"]) == 0
+    assert int(loose.stats["cut_positives"]) == 0

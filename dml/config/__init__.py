@@ -1,0 +1,30 @@
+"""A study's YAML, validated: each problem is reported with file, line, key, value and choices before anything runs.
+
+`load_study(path)` returns a frozen `Study`; `study.cells()` lists every admissible combination of its axes. The models
+stay at this boundary: parts take plain keyword arguments, and trials take the records of `dml.types`.
+"""
+
+from __future__ import annotations
+
+from dml.config.data import DatasetSection, NoiseSection
+from dml.config.evaluation import EvaluationSection, PublishedSection
+from dml.config.parts import LossSection, MinerSection
+from dml.config.search import ResourcesSection, SearchSection
+from dml.config.study import ConfigError, Study, load_study
+from dml.config.training import BatchSection, TrainingSection
+
+__all__ = [
+    "BatchSection",
+    "ConfigError",
+    "DatasetSection",
+    "EvaluationSection",
+    "LossSection",
+    "MinerSection",
+    "NoiseSection",
+    "PublishedSection",
+    "ResourcesSection",
+    "SearchSection",
+    "Study",
+    "TrainingSection",
+    "load_study",
+]

@@ -1,0 +1,66 @@
+"""The sections `datasets` and `noise`."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from dml import discovery, noise
+from dml.config.terms import Level, Name, Section
+from dml.data import sources
+from dml.data import sources
+
+
+class DatasetSection(Section):
+    """Which images, how they are packed, and which labels are used to train and to evaluate."""
+
+    source: Name
+    name: str = ""
+    options: dict[str, Any] = {}
+    resize: int | None = Field(
+        None, ge=4, le=4096, description="side of the packed square, in pixels; none: the image's own size"
+    )
+    on_corrupt: Literal["error", "skip"] = "error"
+    decode: Literal["eager", "lazy"] = Field(
+        "eager", description="lazy: decode during training, for data that would fill a disk"
+    )
+    train_on: Level = "fine"
+    evaluate_on: list[Level] = Field(["fine"], min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> DatasetSection:
+        discovery.check_settings(sources.find(self.source), self.options, f"source {self.source!r}")
+        for level in [self.train_on, *self.evaluate_on]:
+            if level not in self.levels:
+                raise ValueError(f"source {self.source!r} has no {level!r} labels. Choices: {', '.join(self.levels)}")
+        if not re.fullmatch(r"[\w.+-]+", self.label):
+            raise ValueError(
+                f"name: {self.label!r} is used in file names: expected only letters, digits and the signs . _ + -"
+            )
+        return self
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The levels of labels that the source has."""
+        return sources.find(self.source).levels
+
+    @property
+    def label(self) -> str:
+        """The dataset's name in the study."""
+        return self.name or self.source.rsplit(".", 1)[-1]
+
+
+class NoiseSection(Section):
+    """A noise model and its rates."""
+
+    model: Name = "uniform"
+    rates: list[Annotated[float, Field(ge=0, lt=1)]] = Field([0.0], min_length=1)
+    settings: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> NoiseSection:
+        for rate in self.rates:
+            noise.build(self.model, rate=rate, **self.settings)
+        return self

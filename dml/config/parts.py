@@ -1,0 +1,91 @@
+"""The sections `losses` and `miner`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from dml import discovery, losses, miners
+from dml.config.terms import Name, Section, SpaceTerm, extremes
+from dml.types import Part
+
+SAMPLE = {"num_classes": 2, "embedding_size": 2}
+"""What a loss is constructed with to check its settings."""
+
+
+class LossSection(Section):
+    """A loss, its fixed and its searched settings, and optionally its own policies."""
+
+    name: Name
+    settings: dict[str, Any] = {}
+    search: dict[str, SpaceTerm] | None = Field(None, description="none: the loss's own search space")
+    positives: list[Name] | None = None
+    negatives: list[Name] | None = None
+    _uses_tuples: bool = PrivateAttr(True)
+
+    @property
+    def uses_tuples(self) -> bool:
+        """Whether the loss, with these settings, takes the tuples that a miner chooses."""
+        return self._uses_tuples
+
+    @model_validator(mode="after")
+    def _check(self) -> LossSection:
+        part = discovery.find("dml.losses", self.name)
+        label = f"loss {self.name!r}"
+        discovery.check_settings(part, {**self.settings, **(self.search or {})}, label)
+        both = set(self.settings) & set(self.search or {})
+        if both:
+            raise ValueError(f"{label}: {', '.join(sorted(both))} is fixed in settings and searched: remove one")
+        self._uses_tuples = self.check(normalize=True)
+        if not self._uses_tuples and (self.positives or self.negatives):
+            raise ValueError(f"{label} ignores tuples, so it cannot be paired with positives or negatives: remove them")
+        return self
+
+    def check(self, normalize: bool) -> bool:
+        """Construct the loss at the ends of each searched setting; return whether it uses tuples.
+
+        Raises
+        ------
+        ValueError : the loss rejects a value.
+        """
+        searched = {key: extremes(space) for key, space in (self.search or {}).items()}
+        first = {key: values[0] for key, values in searched.items()}
+        trials = [{key: value} for key, values in searched.items() for value in values]
+        uses_tuples = True
+        for trial in [*trials, {}]:
+            settings = {**first, **self.settings, **trial}
+            try:
+                loss = losses.build_for(self.name, settings, **SAMPLE, normalize=normalize)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"loss {self.name!r}: {error}") from error
+            uses_tuples = loss.uses_tuples
+        return uses_tuples
+
+    def part(self) -> Part:
+        """The loss with the space that a search explores: its own search space where the study gives none."""
+        space = self.search
+        if space is None:
+            foreign = discovery.is_foreign(self.name)
+            space = {} if foreign else discovery.find("dml.losses", self.name).search_space  # type: ignore[attr-defined]
+        return Part(self.name, dict(self.settings), {k: v for k, v in space.items() if k not in self.settings})
+
+
+class MinerSection(Section):
+    """Settings shared by all pairs of policies, or one miner of another package by its dotted path."""
+
+    name: str | None = None
+    settings: dict[str, Any] = {}
+    search: dict[str, SpaceTerm] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> MinerSection:
+        given = {**self.settings, **self.search}
+        if self.name is not None:
+            discovery.check_settings(discovery.find("dml.miners", self.name), given, f"miner {self.name!r}")
+            return self
+        known = miners.known_settings()
+        for key in given:
+            if key not in known:
+                raise ValueError(f"unknown setting {key!r}{discovery.suggestion(key, sorted(known))}")
+        return self

@@ -1,0 +1,37 @@
+"""The sections `search` and `resources`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from dml import evaluation
+from dml.config.terms import Level, Name, Section
+
+
+class SearchSection(Section):
+    """How each cell's settings are found; every cell has the same number of trials."""
+
+    sampler: Literal["tpe", "random", "grid", "fixed"] = "tpe"
+    trials: int = Field(8, ge=1, description="trials per cell; `fixed` runs none and confirms the defaults")
+    objective: Name = "recall@1"
+    level: Level | None = Field(None, description="label level of the objective; none: the first evaluated one")
+    pruner: Literal["none", "median", "halving"] = "none"
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _check(self) -> SearchSection:
+        evaluation.check_metric(self.objective)
+        return self
+
+
+class ResourcesSection(Section):
+    """What one trial needs, and the cluster that runs it."""
+
+    cpus_per_trial: float = Field(1, gt=0)
+    gpus_per_trial: float = Field(0, ge=0)
+    concurrent: int | None = Field(None, ge=1, description="trials at once; none: as many as fit")
+    address: str | None = Field(None, description="a Ray cluster; none: RAY_ADDRESS, or this machine")
+    storage: str | None = Field(None, description="a URI that all nodes can read; none: a local folder")
+    max_failures: int = Field(3, ge=0, description="times a trial is resumed after its worker died")

@@ -1,0 +1,53 @@
+"""What the sections share: their base model, and the terms in which a study writes a search space."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from dml.types import Choice, LogUniform, Space, Uniform
+
+
+class Section(BaseModel):
+    """A part of a study: frozen, and without unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+def _space(value: Any) -> Space:
+    kinds = ("uniform", "log_uniform", "choice")
+    if isinstance(value, Uniform | LogUniform | Choice):
+        return value
+    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in kinds:
+        raise ValueError(f"expected one of {', '.join(kinds)} with its values, as in {{uniform: [0.05, 0.5]}}")
+    (kind, given), *_ = value.items()
+    if not isinstance(given, list) or not given:
+        raise ValueError(f"{kind}: expected a list, got {given!r}")
+    if kind == "choice":
+        return Choice(tuple(given))
+    numbers = [v for v in given if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(given) != 2 or len(numbers) != 2 or not numbers[0] < numbers[1]:
+        raise ValueError(f"{kind}: expected [low, high] with low < high, got {given!r}")
+    if kind == "log_uniform" and numbers[0] <= 0:
+        raise ValueError(f"log_uniform: expected low above 0, got {numbers[0]!r}")
+    low, high = map(float, numbers)
+    return LogUniform(low, high) if kind == "log_uniform" else Uniform(low, high)
+
+
+SpaceTerm = Annotated[Any, BeforeValidator(_space)]
+"""`{uniform: [0.05, 0.5]}`, `{log_uniform: [low, high]}` or `{choice: [a, b]}`."""
+
+Name = Annotated[str, Field(min_length=1)]
+Level = Literal["fine", "coarse"]
+EvaluationSet = Literal["test", "seen"]
+
+
+def as_mapping(key: str) -> BeforeValidator:
+    """A bare string stands for `{key: string}`."""
+    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
+
+
+def extremes(space: Space) -> tuple[Any, ...]:
+    """The two ends of a range, or all options of a choice."""
+    return space.options if isinstance(space, Choice) else (space.low, space.high)

@@ -1,0 +1,142 @@
+"""Decode one image: encoded bytes, a file or an array -> 8-bit pixels, grey or RGB.
+
+1-bit pixels become 0 and 255. 16-bit grey is scaled by 255/65535. Palettes and other colour spaces become RGB.
+Transparency is flattened on white, except for a transparent colour of 16 bits per channel. Only the first frame of an
+animation is kept. EXIF orientation is ignored, as in torchvision's loader, except for TIFF, where Pillow applies it.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+from PIL.PngImagePlugin import PngImageFile
+
+MAX_PIXELS = 89_478_485  # Image.MAX_IMAGE_PIXELS, above which Pillow only warns
+
+# How a PNG stores its pixels -> the factor that Pillow multiplies them by.
+PNG_SCALE = {"L;2": 85, "L;4": 17, "L": 1, "I;16B": 1, "RGB": 1}
+
+GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
+
+ImageLike = Path | bytes | np.ndarray
+
+
+class CorruptImage(Exception):
+    """An image cannot be decoded. The message is the same on every machine."""
+
+
+def header(image: ImageLike) -> tuple[int, int, bool]:
+    """Height, width and whether the image is grey, without decoding it.
+
+    Raises
+    ------
+    CorruptImage : not an image, or too large.
+    """
+    if isinstance(image, np.ndarray):
+        _check_array(image)
+        return image.shape[0], image.shape[1], image.ndim == 2 or image.shape[2] == 1
+    with _open(image) as opened:
+        return opened.height, opened.width, opened.mode in GREY_MODES
+
+
+def decode(image: ImageLike, channels: int) -> Image.Image:
+    """Decode into mode `L` (channels 1) or `RGB` (channels 3).
+
+    Raises
+    ------
+    CorruptImage : not an image, truncated, too large, or with pixels of no fixed range (float, 32-bit).
+    """
+    if isinstance(image, np.ndarray):
+        _check_array(image)
+        opened = Image.fromarray(image.squeeze(2) if image.ndim == 3 and image.shape[2] == 1 else image)
+        return opened.convert("L" if channels == 1 else "RGB")
+    with _open(image) as opened:
+        try:
+            return _eight_bit(opened).convert("L" if channels == 1 else "RGB")
+        except (CorruptImage, MemoryError):
+            raise
+        except Exception as error:  # Pillow's plug-ins raise OSError, SyntaxError, struct.error, EOFError, ...
+            raise CorruptImage(f"cannot be decoded: {error}") from error
+
+
+def resize(image: Image.Image, side: int | None) -> np.ndarray:
+    """-> uint8 (H, W, C). `side` resizes to (side, side, C), bilinear with antialiasing, ignoring the aspect ratio."""
+    if side is not None and image.size != (side, side):
+        image = image.resize((side, side), Image.Resampling.BILINEAR)
+    pixels = np.asarray(image)
+    return pixels[:, :, None] if pixels.ndim == 2 else pixels
+
+
+def _check_array(image: np.ndarray) -> None:
+    assert image.dtype == np.uint8, image.dtype
+    assert image.ndim == 2 or (image.ndim == 3 and image.shape[2] in (1, 3)), image.shape
+
+
+def _open(image: Path | bytes) -> Image.Image:
+    try:
+        if not (image.stat().st_size if isinstance(image, Path) else image):
+            raise CorruptImage("an empty file")
+        opened = Image.open(io.BytesIO(image) if isinstance(image, bytes) else image)  # reads the header only
+    except FileNotFoundError:
+        raise CorruptImage("the file is missing") from None
+    except UnidentifiedImageError:
+        raise CorruptImage("not an image of a known format") from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise CorruptImage(f"more than {MAX_PIXELS} pixels") from None
+    except (CorruptImage, MemoryError):
+        raise
+    except Exception as error:
+        reason = (
+            error.strerror if isinstance(error, OSError) and error.strerror else error
+        )  # without the path, which differs between machines
+        raise CorruptImage(f"cannot be read: {reason}") from error
+    if opened.width * opened.height > MAX_PIXELS:
+        raise CorruptImage(f"{opened.width} x {opened.height} pixels, more than {MAX_PIXELS}")
+    return opened
+
+
+def _eight_bit(image: Image.Image) -> Image.Image:
+    """Convert an image of any mode to mode L or RGB."""
+    mode, clear = image.mode, _clear(image)
+    if mode in ("1", "L", "RGB"):
+        image = image.convert("L") if mode == "1" else image
+        image.load()
+        return image if clear is None else _on_white(np.array(image), np.asarray(image), clear)
+    if mode.startswith("I"):
+        values = np.asarray(image).astype(np.int64)
+        if values.min() < 0 or values.max() > 65535:
+            raise CorruptImage("32-bit pixels, which have no fixed range")
+        return _on_white(((values * 255 + 32767) // 65535).astype(np.uint8), values, clear)
+    if mode == "F":
+        raise CorruptImage("float pixels, which have no fixed range")
+    if mode in ("RGBA", "RGBa", "LA", "La", "PA") or "transparency" in image.info:
+        solid = image.convert("RGBA")
+        solid = Image.alpha_composite(Image.new("RGBA", solid.size, "white"), solid)
+        return solid.convert("L" if mode in ("LA", "La") else "RGB")
+    return image.convert("RGB")
+
+
+def _clear(image: Image.Image) -> int | tuple[int, ...] | None:
+    """The transparent grey or colour of an image before decoding, on the scale of its pixels; None without one."""
+    value = image.info.get("transparency")
+    if image.mode == "1" and value is not None:
+        return 255 if value else 0
+    if not isinstance(value, int | tuple):  # no transparency, or that of a palette
+        return None
+    if not isinstance(image, PngImageFile):
+        return value
+    stored = image.tile[0][3] if image.tile else None  # Pillow scales pixels of few bits, truncates 16-bit colours
+    if stored not in PNG_SCALE:
+        return None
+    return value * PNG_SCALE[stored] if isinstance(value, int) else value
+
+
+def _on_white(pixels: np.ndarray, values: np.ndarray, clear: int | tuple[int, ...] | None) -> Image.Image:
+    """`pixels`, uint8 (H, W) or (H, W, 3), with white for each pixel whose `values` (same shape) equal `clear`."""
+    if clear is not None:
+        same = values == clear
+        pixels[same if same.ndim == 2 else same.all(-1)] = 255
+    return Image.fromarray(pixels)

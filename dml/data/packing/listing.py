@@ -1,0 +1,127 @@
+"""List a source's images: labels and sizes, from the files' headers, before anything is decoded."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dml.data import DataError
+from dml.data.packing.decoding import CorruptImage, header
+from dml.data.packing.streaming import ProgressLine, ordered
+from dml.protocols import Source
+
+NUMBERS = {"fine": None, "coarse": -1, "camera": -1}  # column: value if a record has none
+TEXTS = ("fine_name", "coarse_name", "path", "part")
+COLUMNS = ("index", "fine", "coarse", "fine_name", "coarse_name", "path", "part", "camera", "height", "width")
+
+MALFORMED = (LookupError, ValueError, TypeError, AttributeError, AssertionError, OverflowError, struct.error)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The images of a source. Rows are in the source's order and include corrupt images."""
+
+    index: pd.DataFrame  # COLUMNS; height and width are 0 for corrupt images
+    corrupt: dict[int, str]  # row -> reason
+    grey: bool  # whether all images are grey
+
+
+def corrupt_error(index: pd.DataFrame, corrupt: Mapping[int, str]) -> DataError:
+    """An error that lists the first twenty corrupt images."""
+    paths = index["path"].to_numpy()
+    lines = [f"  {paths[row]}: {reason}" for row, reason in sorted(corrupt.items())[:20]]
+    lines += [f"  and {len(corrupt) - 20} more"] if len(corrupt) > 20 else []
+    return DataError(
+        f"{len(corrupt)} of {len(index)} images are corrupt (on_corrupt='skip' leaves them out):\n" + "\n".join(lines)
+    )
+
+
+def list_images(source: Source, raw: Path, workers: int, report: Callable[[str], None]) -> Listing:
+    """Read every record, and the header of every image.
+
+    Raises
+    ------
+    DataError : there are no images, the raw files cannot be read, or a label is not an integer of at least 0.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    corrupt: dict[int, str] = {}
+    grey = True
+    progress = ProgressLine(f"listing {source.name}", None, report)
+    for row, (fields, size) in enumerate(ordered(_describe, _records(source, raw), workers)):
+        for name, value in fields.items():
+            columns[name].append(value)
+        if isinstance(size, str):
+            corrupt[row], size = size, (0, 0, grey)
+        columns["index"].append(row)
+        columns["height"].append(size[0])
+        columns["width"].append(size[1])
+        grey &= size[2]
+        progress(row + 1)
+    if not columns["index"]:
+        raise DataError(f"{source.name}: no images in {raw}")
+    index = pd.DataFrame({name: _column(name, values, columns["path"]) for name, values in columns.items()})
+    return Listing(index, corrupt, grey)
+
+
+def check_counts(source: Source, index: pd.DataFrame) -> None:
+    """Raise a DataError unless each role has as many images and classes as `source.counts` states.
+
+    Does nothing for a source with `complete` False.
+    """
+    if not source.counts or not source.complete:
+        return
+    roles = source.roles(index)
+    for role, numbers in source.counts.items():
+        chosen = index if role == "all" else index[roles == role]
+        for what, number in numbers.items():
+            got = len(chosen) if what == "images" else chosen[what].nunique()
+            if got != number:
+                kind = what if what == "images" else f"{what} classes"
+                raise DataError(
+                    f"{source.name}: {role} has {got} {kind}, expected {number}: the raw files are incomplete or "
+                    "belong to another dataset (the option complete=False accepts a part of the dataset)"
+                )
+
+
+def _records(source: Source, raw: Path) -> Iterator[Mapping[str, Any]]:
+    """The source's records. Any error about malformed raw files becomes a DataError with the number of images read."""
+    row = 0
+    try:
+        for record in source.images(raw):
+            yield record
+            row += 1
+    except DataError:
+        raise
+    except MALFORMED as error:
+        raise DataError(
+            f"{source.name}: unexpected raw files in {raw}: after {row} images: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _describe(record: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[int, int, bool] | str]:
+    fields = {name: record.get(name, default) for name, default in NUMBERS.items()}
+    fields |= {name: record.get(name, "") for name in TEXTS}
+    try:
+        return fields, header(record["image"])
+    except CorruptImage as error:
+        return fields, str(error)
+    except AssertionError as error:
+        raise DataError(
+            f"{fields['path']}: expected uint8 (H, W) or (H, W, C) with C 1 or 3, got an array of {error}"
+        ) from error
+
+
+def _column(name: str, values: list[Any], paths: list[str]) -> Any:
+    if name in TEXTS:
+        return values
+    lowest = -1 if NUMBERS.get(name) == -1 else 0
+    for row, value in enumerate(values):
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
+            raise DataError(f"row {row} ({paths[row]}): {name} is {value!r}, expected an integer of at least {lowest}")
+    return np.asarray(values, np.int64)

@@ -1,0 +1,105 @@
+"""Pack a source: decode and resize every image once, into one uint8 array that all processes map read-only.
+
+A packed folder contains `images.npy` (N, H, W, C), `index.parquet` (one row per image) and `manifest.json`. The
+manifest's `digest` is the SHA-256 of all pixels, then the fine and the coarse labels (int64, little-endian). The folder
+is written beside its place and renamed when it is complete. With `decode="lazy"` there is no `images.npy`: files are
+decoded when their rows are requested.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from dml import files
+from dml.data import DataError
+from dml.data.packing.opening import open_packed
+from dml.data.packing.placing import check_apart, check_place, new_folder
+from dml.data.packing.writing import write
+from dml.data.raw.walking import content_of
+from dml.protocols import Source
+
+version = 1
+"""Raised when packing gives other bytes: existing datasets are then packed again. A golden test pins the bytes."""
+
+CHOICES = {"on_corrupt": ("error", "skip"), "decode": ("eager", "lazy")}
+
+
+def packed_id(source: Source, resize: int | None = None, on_corrupt: str = "error", decode: str = "eager") -> str:
+    """The name of the folder for what `pack` writes: readable, and different for other options or versions."""
+    terms = [_plain(source.options), on_corrupt, decode, version, source.version]
+    digest = hashlib.sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()[:8]
+    return f"{source.name}-{resize or 'full'}-{digest}"
+
+
+def pack(
+    source: Source,
+    raw: Path,
+    out: Path,
+    resize: int | None = None,
+    on_corrupt: Literal["error", "skip"] = "error",
+    workers: int | None = None,
+    report: Callable[[str], None] = print,
+    decode: Literal["eager", "lazy"] = "eager",
+) -> dict[str, Any]:
+    """Pack a source's images into the folder `out`, unless it already contains the complete result.
+
+    Parameters
+    ----------
+    source : a source, such as `dml.data.sources.build("mnist")`, with its raw files in `raw`.
+    resize : side of the packed square in pixels; None: keep the size, which all images must share.
+    on_corrupt : `error` lists corrupt images and stops; `skip` leaves them out and lists them in the manifest.
+    workers : threads; None: one per core. The result does not depend on it.
+    decode : `eager` stores pixels. `lazy` stores the files' paths; every file is still decoded once, to check it.
+
+    Returns
+    -------
+    The manifest: source, source_version, options, resize, on_corrupt, decode, packing (the version), images, height,
+    width, channels, digest, skipped (`[{path, reason}]`), content (the digest at full size, if the source states it),
+    root (only for `lazy`).
+
+    Raises
+    ------
+    DataError : corrupt images, images of several sizes without `resize`, wrong counts or content, no space left;
+        `out` contains files that `pack` did not write, or is or contains the source's own files.
+    """
+    for key, value in (("on_corrupt", on_corrupt), ("decode", decode)):
+        if value not in CHOICES[key]:
+            raise ValueError(f"{key}: {value!r}. Choices: {', '.join(CHOICES[key])}")
+    raw, out = Path(raw), Path(out)
+    asked = {"source": source.name, "source_version": source.version, "options": _plain(source.options)}
+    asked |= {"resize": resize, "on_corrupt": on_corrupt, "decode": decode, "packing": version}
+    check_apart(source, raw, out)
+    origin = {"files": source.fingerprint(raw) or content_of(raw, out)}
+    lock = out.with_name(f"{out.name}.lock")
+    with files.locked(lock, on_wait=lambda: report(f"{out}: waiting for another process")):
+        check_place(out)
+        found = files.read_json(out / "manifest.json")
+        same = isinstance(found, dict) and asked.items() <= found.items()
+        if same and files.read_json(out / "origin.json") == origin and _complete(out, report):
+            report(f"{out}: packed already ({found['images']} images)")
+            return found
+        with new_folder(out) as folder:
+            manifest: dict[str, Any] = asked | write(source, raw, folder, asked, workers or os.cpu_count() or 1, report)
+            files.write_json(folder / "origin.json", origin)
+            files.write_json(folder / "manifest.json", manifest)
+    report(f"{out}: {manifest['images']} images packed, {len(manifest['skipped'])} skipped")
+    return manifest
+
+
+def _complete(folder: Path, report: Callable[[str], None]) -> bool:
+    """Whether the folder has all that its manifest states. The reason is reported if not."""
+    try:
+        open_packed(folder)
+    except DataError as error:
+        report(f"packing again: {error}")
+        return False
+    return True
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    return json.loads(json.dumps(options, default=str))

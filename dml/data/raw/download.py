@@ -1,0 +1,142 @@
+"""Fetch a source's archives: from `DML_MIRROR` first, then from the public URLs.
+
+`DML_MIRROR` names a folder or a URL that holds `<source>/<archive>`. A public download must have the archive's
+checksum. A mirror's archive may be repacked: if its checksum differs, its content is checked instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dml import files
+from dml.data import DataError
+from dml.data.raw.archives import extract
+from dml.data.raw.checksums import mismatch
+from dml.data.raw.http import Unavailable, get
+from dml.data.raw.space import check_space
+from dml.data.raw.walking import MARKER
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """One file to fetch."""
+
+    name: str  # its file name in the raw folder and in a mirror
+    urls: tuple[str, ...] = ()  # tried in turn
+    md5: str | None = None
+    sha256: str | None = None
+    extract: bool = True
+    hint: str = ""  # how a person obtains the file, if no URL serves it
+
+
+def fetch(source: Any, raw: Path, check_content: Callable[[Any, Path], None], report: Report = print) -> None:
+    """Fetch, verify and unpack all of a source's archives, unless an earlier call did so.
+
+    An archive that is already in `raw` (put there by hand) takes precedence. After any error or interruption, the files
+    that this call fetched and unpacked are deleted, except archives that have their checksum.
+
+    Parameters
+    ----------
+    source : a `dml.protocols.Source`; its `name` and `archives` are used.
+    raw : the source's own raw folder.
+    check_content : called with the source and `raw` if an archive's checksum is unknown or differs. It raises a
+        DataError for wrong content: `dml.data.packing.check_content`.
+
+    Raises
+    ------
+    DataError : an archive is not available, has the wrong checksum or content, or cannot be unpacked.
+    """
+    with files.locked(raw / f"{MARKER}.lock", on_wait=lambda: report(f"{raw}: waiting for another process")):
+        done = files.read_json(raw / MARKER)
+        if done and done["entries"] and all((raw / entry).exists() for entry in done["entries"]):
+            report(f"{source.name}: downloaded and verified already")
+            return
+        entries: list[str] = []
+        unpacked: list[Path] = []
+        unverified: list[Path] = []  # fetched by this call, without the expected checksum
+        doubtful: list[str] = []
+        try:
+            for archive in source.archives:
+                path = raw / archive.name
+                if not path.is_file():
+                    unverified.append(path)
+                    _obtain(source.name, archive, path, report)
+                if not (archive.md5 or archive.sha256) or mismatch(path, archive.md5, archive.sha256):
+                    doubtful.append(archive.name)
+                elif path in unverified:
+                    unverified.remove(path)
+                if archive.extract:
+                    report(f"{source.name}: unpacking {archive.name}")
+                    unpacked += extract(path, raw)
+                    entries += [entry.name for entry in unpacked]
+                else:
+                    entries.append(archive.name)
+            if doubtful:
+                report(f"{source.name}: {', '.join(doubtful)}: unknown checksum; checking the content")
+                check_content(source, raw)
+        except BaseException:
+            for path in [*unverified, *unpacked]:  # else a later call would take them for files put there by hand
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            raise
+        files.write_json(raw / MARKER, {"entries": sorted(set(entries)), "checked_by_content": doubtful})
+        report(f"{source.name}: downloaded and verified")
+
+
+def _obtain(name: str, archive: Archive, target: Path, report: Report) -> None:
+    """Fetch an archive from the first place that has it."""
+    tried: list[str] = []
+    mirror = os.environ.get("DML_MIRROR", "").strip()
+    if mirror:
+        place = f"{mirror.rstrip('/')}/{name}/{archive.name}"
+        try:
+            if "://" in mirror:
+                get(place, target, report)
+            else:
+                _copy(Path(place).expanduser(), target, report)
+            return
+        except Unavailable as error:
+            tried.append(f"{place} (DML_MIRROR): {error}")
+    for url in archive.urls:
+        try:
+            _public(url, archive, target, report)
+            return
+        except Unavailable as error:
+            tried.append(f"{url}: {error}")
+    tried = tried or ["no public URL serves it"]
+    hint = f"\n{archive.hint}" if archive.hint else ""
+    raise DataError(
+        f"{name}: {archive.name} could not be obtained:\n  " + "\n  ".join(tried) + f"\nPut it at {target.resolve()}, "
+        f"or at <mirror>/{name}/{archive.name} with the environment variable DML_MIRROR=<mirror> (a folder or URL)."
+        f"{hint}"
+    )
+
+
+def _public(url: str, archive: Archive, target: Path, report: Report) -> None:
+    """Download and verify. A resumed file with a wrong checksum is downloaded once more from the start."""
+    part = target.with_name(target.name + ".part")
+    for attempt in (1, 2):
+        resumed = part.exists()
+        get(url, target, report)
+        wrong = mismatch(target, archive.md5, archive.sha256)
+        if wrong is None:
+            return
+        target.unlink()
+        if not resumed or attempt == 2:
+            raise Unavailable(f"wrong checksum: {wrong}")
+
+
+def _copy(place: Path, target: Path, report: Report) -> None:
+    if not place.is_file():
+        raise Unavailable("no such file")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    check_space(target.parent, place.stat().st_size, str(place))
+    report(f"copying {place}")
+    with files.replacing(target) as temporary:
+        shutil.copyfile(place, temporary)

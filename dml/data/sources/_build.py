@@ -1,0 +1,31 @@
+"""Construct a source by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dml import discovery
+from dml.data._members import check_class, check_object
+from dml.protocols import Source
+
+PACKAGE = "dml.data.sources"
+
+
+def build(name: str, **options: Any) -> Source:
+    """A source by its name, such as `build("imagefolder", root="birds")`, or by a dotted path.
+
+    Raises
+    ------
+    ValueError : an unknown name or option; or a class of another package that lacks members of `dml.protocols.Source`.
+    """
+    find(name)
+    source = discovery.build(PACKAGE, name, **options)
+    check_object(source, Source, f"source {name!r}")
+    return source
+
+
+def find(name: str) -> type[Source]:
+    """The class of a source by its name or dotted path, without constructing it. Raises as `build` does."""
+    found = discovery.find(PACKAGE, name)
+    check_class(found, Source, f"source {name!r}")
+    return found

@@ -1,0 +1,25 @@
+"""Defaults of the members that many sources share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from dml.data.raw import Archive
+
+
+class SourceDefaults:
+    """One label level, nothing to fetch, nothing to check."""
+
+    levels: ClassVar[tuple[str, ...]] = ("fine",)
+    disjoint: str = "fine"
+    archives: Sequence[Archive] = ()
+    complete: bool = True
+    counts: Mapping[str, Mapping[str, int]] = {}
+    content: str | None = None
+    root: str | Path | None = None
+
+    def fingerprint(self, raw: Path) -> str | None:
+        """None: all files are in the raw folder."""
+        return None

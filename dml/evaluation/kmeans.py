@@ -1,0 +1,185 @@
+"""k-means over embeddings. With normalised embeddings the clustering is spherical: centres are normalised too.
+
+The start decides what is found. From random points (`random`, which the papers' scripts use) k-means leaves clusters
+without a centre however far apart they are, and the score says so of the embedding. `kmeans++` finds such clusters.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dml.evaluation import _search
+from dml.evaluation._kmeans_start import exchange, plus_plus
+from dml.evaluation._vectors import CHUNK, Vectors
+from dml.seeding import derive, generator
+
+STARTS = ("kmeans++", "random")
+RANDOM_ITERATIONS = 25  # the default of faiss
+ITERATIONS = 10  # after k-means++, these give a lower cost than 25 after a random start
+EXCHANGES = 3  # iterations that may exchange centres
+
+
+def check_start(start: str) -> None:
+    """Raise a ValueError that lists the choices unless `start` is one of them."""
+    if start not in STARTS:
+        raise ValueError(f"clustering_start: expected one of {', '.join(STARTS)}, got {start!r}")
+
+
+def kmeans(
+    vectors: Vectors, k: int, *, start: str = "kmeans++", restarts: int = 1, seed: int = 0, backend: str = "auto"
+) -> np.ndarray:
+    """Cluster the rows of `vectors` and return the cluster of each, int64 (n,), in 0..k-1.
+
+    All points train the clustering. A cluster that becomes empty takes half of a large one. With at least as many
+    clusters as points, each point is its own cluster.
+
+    Parameters
+    ----------
+    start : `kmeans++`, which both backends compute alike; or `random`, the backend's own.
+    restarts : runs from different starts; the one with the lowest cost is returned.
+
+    Raises
+    ------
+    ValueError : k or restarts below 1, or an unknown start.
+    """
+    check_start(start)
+    if k < 1 or restarts < 1:
+        raise ValueError(f"k-means: expected k >= 1 and restarts >= 1, got {k} and {restarts}")
+    if k >= len(vectors):
+        return np.arange(len(vectors), dtype=np.int64)
+    backend = _search.choose(backend, vectors.device)
+    if k == 1:
+        return np.zeros(len(vectors), dtype=np.int64)
+    if start == "random" and backend == "faiss":
+        return _faiss(vectors, k, restarts, seed)
+    run = _from_random if start == "random" else _from_plus_plus
+    runs = [run(vectors, k, generator(seed, f"k-means {k} {index}"), backend) for index in range(restarts)]
+    return min(runs, key=lambda result: result[1])[0].cpu().numpy()
+
+
+def _from_plus_plus(vectors: Vectors, k: int, draw: torch.Generator, backend: str) -> tuple[Tensor, float]:
+    """The cluster of every row, int64 (n,), and the sum of squared distances."""
+    points = _in_range(vectors)
+    start = plus_plus(points, k, draw)
+    centres, cluster = points[start.rows], start.owner
+    nearest: tuple[Tensor, Tensor] | None = None
+    exchanges = EXCHANGES
+    for _ in range(ITERATIONS):
+        means = _means(points, cluster, k, vectors.normalize)
+        if nearest is not None and exchanges:
+            exchanges = exchanges - 1 if exchange(points, means, nearest[0], nearest[1], draw) else 0
+        moved = (means != centres).any(1)
+        centres = means
+        if nearest is not None and not moved.any():
+            break
+        nearest = _two_nearest(points, centres, moved, nearest, backend)
+        cluster = nearest[0][:, 0]
+    assert nearest is not None
+    return cluster, float(nearest[1][:, 0].double().sum())
+
+
+def _two_nearest(
+    points: Tensor, centres: Tensor, moved: Tensor, before: tuple[Tensor, Tensor] | None, backend: str
+) -> tuple[Tensor, Tensor]:
+    """The two nearest centres of each point, int64 (n, 2), and their squared distances, float32 (n, 2).
+
+    `before` is the result before the centres that `moved`, bool (k,), did so. A point whose two nearest did not move
+    is compared only with those that did.
+    """
+    some = moved.nonzero()[:, 0]
+    if before is None or 2 * len(some) > len(centres):
+        return _search_two(points, centres, backend)
+    found, distances = (tensor.clone() for tensor in before)
+    lost = moved[found].any(1)
+    again, others = lost.nonzero()[:, 0], (~lost).nonzero()[:, 0]
+    found[again], distances[again] = _search_two(points[again], centres, backend)
+    candidates, reach = _search_two(points[others], centres[some], backend)
+    reach, order = torch.cat([distances[others], reach], 1).sort(dim=1, stable=True)
+    found[others] = torch.cat([found[others], some[candidates]], 1).gather(1, order)[:, :2]
+    distances[others] = reach[:, :2]
+    return found, distances
+
+
+def _search_two(points: Tensor, centres: Tensor, backend: str) -> tuple[Tensor, Tensor]:
+    """The two nearest centres (one, if there is only one), and their squared distances."""
+    search = _search.search(centres, centres.square().sum(1), backend)
+    count = min(2, len(centres))
+    parts = [search(part, count) for part in points.split(max(1, CHUNK // len(centres)))] or [
+        (points.new_empty(0, count), torch.empty(0, count, dtype=torch.int64, device=points.device))
+    ]
+    return torch.cat([found for _, found in parts]), torch.cat([distances for distances, _ in parts])
+
+
+def _faiss(vectors: Vectors, k: int, restarts: int, seed: int) -> np.ndarray:
+    """k-means of faiss from its random start."""
+    import faiss
+
+    points = _in_range(vectors).cpu().numpy()
+    on_gpu = vectors.device.type == "cuda" and hasattr(faiss, "StandardGpuResources")
+    model = faiss.Kmeans(
+        points.shape[1],
+        k,
+        niter=RANDOM_ITERATIONS,
+        nredo=restarts,
+        spherical=vectors.normalize,
+        seed=derive(seed, f"k-means {k}") % (1 << 31),
+        min_points_per_centroid=1,
+        max_points_per_centroid=len(points),  # faiss trains on 256 points a cluster by default
+        gpu=on_gpu,
+    )
+    model.train(points)
+    return model.index.search(points, 1)[1][:, 0]
+
+
+def _from_random(vectors: Vectors, k: int, draw: torch.Generator, backend: str) -> tuple[Tensor, float]:
+    """Lloyd's iterations from random points: the cluster of every row, int64 (n,), and the sum of squared distances."""
+    points = _in_range(vectors)
+    start = torch.randperm(len(points), generator=draw)[:k]
+    centres = points[start.to(points.device)]
+    cluster, cost = _assign(points, centres)
+    for _ in range(RANDOM_ITERATIONS):
+        centres = _means(points, cluster, k, vectors.normalize)
+        cluster, cost = _assign(points, centres)
+    return cluster, cost
+
+
+def _in_range(vectors: Vectors) -> Tensor:
+    """The points, float32 (n, D), divided by a power of two if float32 cannot represent their squares."""
+    largest = float(vectors.working.abs().max())
+    if 1e-12 < largest < 1e12 or largest == 0:
+        return vectors.working
+    return vectors.working / 2.0 ** round(np.log2(largest))
+
+
+def _assign(points: Tensor, centres: Tensor) -> tuple[Tensor, float]:
+    squares = centres.square().sum(1)
+    found, cost = [], 0.0
+    for part in points.split(max(1, CHUNK // len(centres))):
+        nearest = torch.addmm(squares, part, centres.T, alpha=-2.0).min(1)
+        found.append(nearest.indices)
+        cost += float(nearest.values.double().sum())
+    return torch.cat(found), cost
+
+
+def _means(points: Tensor, cluster: Tensor, k: int, spherical: bool) -> Tensor:
+    """The mean of each cluster, (k, D). An empty one takes half of the largest, by a small symmetric push as in faiss."""
+    order = cluster.argsort(stable=True)
+    sizes = cluster.bincount(minlength=k)
+    sums = torch.segment_reduce(points[order], "sum", lengths=sizes, axis=0)
+    centres = sums / sizes.clamp(min=1)[:, None]
+    push = torch.ones_like(centres[0]) / 1024
+    push[::2] *= -1
+    heap = [(-size, cluster) for cluster, size in enumerate(sizes.tolist())]
+    heapq.heapify(heap)
+    for empty in (sizes == 0).nonzero()[:, 0].tolist():
+        size, largest = heap[0]
+        centres[empty] = centres[largest] * (1 + push)
+        centres[largest] = centres[largest] * (1 - push)
+        half = -size // 2
+        heapq.heapreplace(heap, (size + half, largest))
+        heapq.heappush(heap, (-half, empty))
+    return torch.nn.functional.normalize(centres) if spherical else centres

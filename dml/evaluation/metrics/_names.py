@@ -1,0 +1,40 @@
+"""The names of metrics in the field's spelling, and the parts that compute them."""
+
+from __future__ import annotations
+
+from dml import discovery
+
+PACKAGE = "dml.evaluation.metrics"
+
+
+def metric_part(name: str) -> tuple[str, dict[str, int]]:
+    """The part and the settings that a metric's name stands for: `recall@5` -> `("recall", {"k": 5})`.
+
+    `map@r` is the part `map_at_r`, `nmi+` the part `nmi_plus`. Does not check that the part exists.
+    """
+    stem, at, argument = name.replace("+", "_plus").partition("@")
+    if not at:
+        return stem, {}
+    return (stem, {"k": int(argument)}) if argument.isdecimal() else (f"{stem}_at_{argument}", {})
+
+
+def metric_names() -> tuple[str, ...]:
+    """The names of all metrics, as a study writes them. `recall@K` stands for `recall@1`, `recall@2`, ..."""
+    return tuple(_spelling(part) for part in discovery.names(PACKAGE))
+
+
+def check_metric(name: str) -> None:
+    """Raise a ValueError that lists the metrics unless `name` is one of them."""
+    part, settings = metric_part(name)
+    known = part in discovery.names(PACKAGE)
+    if not known or _takes_k(part) != bool(settings) or settings.get("k", 1) < 1:
+        raise ValueError(f"unknown metric {name!r}{discovery.suggestion(name, metric_names())}")
+
+
+def _spelling(part: str) -> str:
+    spelt = part.replace("_plus", "+").replace("_at_", "@")
+    return f"{spelt}@K" if _takes_k(part) else spelt
+
+
+def _takes_k(part: str) -> bool:
+    return "k" in discovery.settings_of(discovery.find(PACKAGE, part))

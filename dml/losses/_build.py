@@ -1,0 +1,54 @@
+"""Building losses by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dml import discovery
+from dml.losses._foreign import ForeignLoss
+from dml.protocols import Loss
+
+
+def build(name: str, /, **settings: Any) -> Loss:
+    """A loss by its name here (`"margin"`), or by a dotted path (`"pytorch_metric_learning.losses.CircleLoss"`).
+
+    Parameters
+    ----------
+    name : one of `discovery.names("dml.losses")`, or a dotted path to a class of another package. An object of that
+        class is returned as it is if it has everything that `protocols.Loss` asks for, else within a `ForeignLoss`.
+    settings : the loss's own settings; its file lists them.
+
+    Raises
+    ------
+    ValueError : an unknown loss, an unknown setting or an invalid value.
+    """
+    loss = discovery.build("dml.losses", name, **settings)
+    return loss if isinstance(loss, Loss) else ForeignLoss(loss)
+
+
+def build_for(
+    name: str,
+    settings: Mapping[str, Any],
+    *,
+    num_classes: int | None = None,
+    embedding_size: int | None = None,
+    normalize: bool | None = None,
+) -> Loss:
+    """A loss with `settings`, and what a trial knows: each value that its constructor names and `settings` does not set.
+
+    Parameters
+    ----------
+    name : as for `build`.
+    num_classes : training labels are 0 .. num_classes - 1; None: not known.
+    embedding_size : D; None: not known.
+    normalize : whether the trial's embeddings are L2-normalised; None: the loss's default.
+
+    Raises
+    ------
+    ValueError : as for `build`.
+    """
+    known = {"num_classes": num_classes, "embedding_size": embedding_size, "normalize": normalize}
+    offered = {key: value for key, value in known.items() if value is not None}
+    part = discovery.find("dml.losses", name)
+    return build(name, **{**discovery.accepted(part, offered), **settings})

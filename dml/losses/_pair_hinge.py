@@ -1,0 +1,18 @@
+"""The hinge loss over a batch's positive pairs that `lifted_hinge` and `hphn_triplet` share."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from dml.losses.synthesis import Nearest
+
+
+def mean_hinge(positive: Tensor, near: Nearest, margin: float) -> tuple[Tensor, Tensor]:
+    """Mean of [positive - near.distance + margin]_+ over the pairs that have a negative, and the active share: 0-d both.
+
+    positive : (P,), the distances that are to be small.
+    """
+    losses = torch.relu(positive + margin - near.distance) * near.exists
+    count = near.exists.sum().clamp(min=1)
+    return losses.sum() / count, (losses.detach() > 0).sum() / count

@@ -1,0 +1,82 @@
+"""The noisy labels of a dataset: every noise model and rate with every seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dml.noise._build import build
+from dml.noise._features import pixels
+
+CONTEXT = {
+    "features": "float (n, d), one row for each label: any description of the image, such as an embedding",
+    "similarity": "float (C, C), row and column by class label; larger is more similar",
+    "index": "int64 (n,), the rows of the packed data that the labels belong to",
+    "phase": "'tune' (some of the training classes) or 'confirm' (all of them)",
+}
+"""What a noise model may ask for beside labels and a seed: a keyword of `corrupt`, and its meaning."""
+
+PHASES = ("tune", "confirm")
+OFFERED = ("features", "images", "similarity")
+
+
+def table(
+    index: np.ndarray,
+    labels: np.ndarray,
+    models: Iterable[tuple[str, float, Mapping[str, Any]]],
+    seeds: Iterable[int],
+    phase: str,
+    **context: Any,
+) -> pd.DataFrame:
+    """Every noise model and rate with every seed, on the training images of one phase.
+
+    Parameters
+    ----------
+    index : int64 (n,), the rows of the packed data.
+    labels : int64 (n,), their clean labels.
+    models : (name, rate, settings) each, no two with the same name and rate.
+    seeds : of the trials.
+    phase : `"tune"` or `"confirm"`.
+    context : `features` and `similarity` (see `CONTEXT`), and `images`, uint8 (N, H, W, C) with the training images at
+        `images[index]`. Features are computed from the images if a model needs features and none are given.
+
+    Returns
+    -------
+    Columns noise, rate, seed, phase, index, observed (-1: left out), flipped. Each model, rate and seed has n rows, in
+    the order of `index`.
+
+    Raises
+    ------
+    ValueError : no model or no seed, a model twice, an unknown phase or context, shapes that differ, or an error of a
+        model.
+    """
+    models, seeds = list(models), list(seeds)
+    keys = [(name, float(rate)) for name, rate, _ in models]
+    repeated = {key for key in keys if keys.count(key) > 1}
+    if repeated:
+        raise ValueError(f"noise: models with the same rate more than once: {sorted(repeated)}")
+    if phase not in PHASES:
+        raise ValueError(f"noise: unknown phase {phase!r}. Choices: {', '.join(PHASES)}")
+    index, labels = np.asarray(index, dtype=np.int64), np.asarray(labels)
+    if index.shape != labels.shape:
+        raise ValueError(f"noise: expected one index for each label, got {index.shape} and {labels.shape}")
+    unknown = set(context) - set(OFFERED)
+    if unknown:
+        raise ValueError(f"noise: unknown context {sorted(unknown)}. Choices: {', '.join(OFFERED)}")
+    if not models or not seeds:
+        raise ValueError("noise: expected at least one model and one seed")
+    known = {**context, "index": index, "phase": phase}
+    blocks = []
+    for name, rate, settings in models:
+        model = build(name, rate=rate, **settings)
+        if "features" in model.context and "features" not in known and "images" in known:
+            known["features"] = pixels(known["images"], index)
+        wanted = {key: known[key] for key in model.context if key in known}
+        for seed in seeds:
+            noisy = model.corrupt(labels, seed, **wanted)
+            block = {"noise": name, "rate": float(rate), "seed": int(seed), "phase": phase, "index": index}
+            blocks.append(pd.DataFrame({**block, "observed": noisy.observed, "flipped": noisy.flipped}))
+    return pd.concat(blocks, ignore_index=True)

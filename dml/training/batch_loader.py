@@ -1,0 +1,85 @@
+"""Loading training batches: positions are drawn, and their images are read from the packed array."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dml.protocols import Sampler
+
+
+class TrainingBatch(NamedTuple):
+    """One batch on the device."""
+
+    images: Tensor  # uint8 (B / size, C, H, W): this process's share
+    labels: Tensor  # int64 (B,): observed classes of the whole batch
+
+
+class BatchLoader:
+    """An endless sequence of batches.
+
+    For a GPU, and for lazily decoded images, the next batch is prefetched during the current step. On a CPU a mapped
+    batch is read in less time than its transfer between threads would take.
+
+    Parameters
+    ----------
+    images : uint8 (N, H, W, C), mapped or lazily decoded; indexed by rows.
+    rows : int64 (n,), the rows of the training images.
+    observed : int64 (n,), their observed classes.
+    sampler : draws positions in `rows`.
+    device : where the batches go.
+    share : `(rank, size)`: load the images of the rank-th of `size` equal parts of each batch.
+    """
+
+    def __init__(
+        self,
+        images: Any,
+        rows: np.ndarray,
+        observed: np.ndarray,
+        sampler: Sampler,
+        device: torch.device | str,
+        share: tuple[int, int] = (0, 1),
+    ):
+        self._rank, self._size = share
+        self._images, self._rows, self._observed, self._sampler = images, rows, observed, sampler
+        self._device = torch.device(device)
+        self._state = sampler.state_dict()
+        self._pinned = self._device.type == "cuda"
+        self._prefetch = self._pinned or not isinstance(images, np.ndarray)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="batch-loader")  # starts with its first task
+        self._pending: Future[tuple[TrainingBatch, dict[str, Any]]] | None = None
+
+    def next(self) -> TrainingBatch:
+        """The next batch."""
+        host, self._state = self._pending.result() if self._pending else self._load()
+        self._pending = self._thread.submit(self._load) if self._prefetch else None
+        return TrainingBatch(*(tensor.to(self._device, non_blocking=True) for tensor in host))
+
+    def _load(self) -> tuple[TrainingBatch, dict[str, Any]]:
+        positions = next(self._sampler)
+        own = np.split(positions, self._size)[self._rank]
+        images = torch.from_numpy(np.ascontiguousarray(self._images[self._rows[own]])).permute(0, 3, 1, 2)
+        batch = TrainingBatch(images, torch.from_numpy(self._observed[positions]))
+        if self._pinned:
+            batch = TrainingBatch(*(tensor.pin_memory() for tensor in batch))
+        return batch, self._sampler.state_dict()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The sampler's state after the last batch that `next` returned, whatever has been prefetched."""
+        return self._state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue after the batch at which `state` was taken."""
+        if self._pending is not None:
+            self._pending.result()
+            self._pending = None
+        self._sampler.load_state_dict(state)
+        self._state = state
+
+    def close(self) -> None:
+        """Stop the prefetching thread."""
+        self._thread.shutdown(cancel_futures=True)

@@ -1,0 +1,68 @@
+"""Communication between the processes that share a trial. In a process of its own, each function changes nothing.
+
+Each process embeds its share of the batch and computes the loss of the whole batch. Embeddings are gathered with their
+gradients, so N processes give the loss and the gradients of one process on the whole batch. Batch norm is synchronised
+on GPUs. On CPUs, where torch has no synchronised batch norm, it sees each process's share.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from dml.protocols import Loss
+
+
+def rank_and_size() -> tuple[int, int]:
+    """This process's rank and the number of processes that share the trial: `(0, 1)` without distributed training."""
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank(), dist.get_world_size()
+    return 0, 1
+
+
+class _Gather(torch.autograd.Function):
+    """(B / W, D) on each of W ranks -> (B, D) on all, in the order of ranks."""
+
+    @staticmethod
+    def forward(ctx: Any, part: Tensor) -> Tensor:
+        parts = [torch.empty_like(part) for _ in range(dist.get_world_size())]
+        dist.all_gather(parts, part.contiguous())
+        ctx.rows = part.shape[0]
+        return torch.cat(parts)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        # Each rank computes the whole loss, so the gradient of its own rows is complete. The factor W cancels the
+        # division by W in data-parallel training.
+        rank, size = rank_and_size()
+        return gradient[rank * ctx.rows : (rank + 1) * ctx.rows] * size
+
+
+def gather(embeddings: Tensor) -> Tensor:
+    """Each process's embeddings (B / W, D) -> those of the whole batch, (B, D), with gradients."""
+    return _Gather.apply(embeddings) if rank_and_size()[1] > 1 else embeddings
+
+
+def parallel(model: nn.Module, device: torch.device) -> nn.Module:
+    """The model with its gradients averaged over the processes."""
+    if rank_and_size()[1] == 1:
+        return model
+    if device.type == "cuda":
+        model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    return nn.parallel.DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)
+
+
+def average_gradients(loss: Loss) -> None:
+    """Give the loss's own parameters equal gradients on all processes.
+
+    Every process has computed these gradients in full. On GPUs sums differ in the last bits, so proxies would diverge.
+    """
+    size = rank_and_size()[1]
+    if size > 1:
+        for parameter in loss.parameters():
+            if parameter.grad is not None:
+                dist.all_reduce(parameter.grad)
+                parameter.grad /= size

@@ -1,0 +1,105 @@
+"""Scores of a trial's network on clean labels: validation classes in tuning, the test split in confirmation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dml import evaluation
+from dml.files import replacing
+from dml.models import EmbeddingNetwork
+from dml.protocols import Augmentation
+from dml.training.data import TrialData
+from dml.training.errors import not_finite
+from dml.types import TrialSpec
+
+
+class Evaluator:
+    """Embeds a trial's evaluation sets and scores the embeddings.
+
+    Parameters
+    ----------
+    spec : the trial.
+    data : its images and clean labels.
+    model : on `device`; uint8 images reach it through `augment`, in evaluation mode.
+    """
+
+    def __init__(
+        self, spec: TrialSpec, data: TrialData, model: EmbeddingNetwork, augment: Augmentation, device: torch.device
+    ):
+        self._spec, self._data = spec, data
+        self._model, self._augment, self._device = model, augment, device
+        self.sets = ("validation",) if spec.phase == "tune" else spec.evaluation.sets
+
+    @property
+    def first_score(self) -> str:
+        """The score that decides which checkpoint is best: the first metric and level on validation classes."""
+        return f"validation/{self._spec.dataset.evaluate_on[0]}/{self._spec.evaluation.metrics[0]}"
+
+    def scores(self, step: int) -> dict[str, float]:
+        """Scores by `<set>/<level>/<metric>`.
+
+        Raises
+        ------
+        TrainingError : an embedding is infinite or NaN; the message names `step`.
+        """
+        wanted = self._spec.evaluation
+        scores: dict[str, float] = {}
+        for name in self.sets:
+            rows = self._data.evaluation_rows(name)
+            embeddings = self.embed(rows)
+            if not torch.isfinite(embeddings).all():
+                raise not_finite("the embeddings", f"by step {step}", self._spec)
+            found = evaluation.evaluate(
+                embeddings,
+                {level: self._data.labels(level, rows) for level in self._spec.dataset.evaluate_on},
+                metrics=list(wanted.metrics),
+                normalize=self._spec.training.normalize,
+                over_clustering=wanted.over_clustering,
+                nmi_average=wanted.nmi_average,
+                **self._roles(rows),
+            )
+            scores |= {f"{name}/{key}": float(value) for key, value in found.items()}
+        return scores
+
+    def embed(self, rows: np.ndarray) -> Tensor:
+        """Embeddings (m, D) float32 of the images at `rows` (m,)."""
+        return evaluation.embed_images(
+            self._model,
+            self._data.packed.images,
+            rows,
+            augment=self._augment,
+            device=self._device,
+            precision=self._spec.training.precision,
+        )
+
+    def save_embeddings(self, path: Path) -> None:
+        """Save the embeddings of all sets with their clean labels as `.npz`."""
+        rows = [self._data.evaluation_rows(name) for name in self.sets]
+        together = np.concatenate(rows)
+        with replacing(path) as temporary, open(temporary, "wb") as file:
+            np.savez_compressed(
+                file,
+                embeddings=self.embed(together).cpu().numpy(),
+                labels_fine=self._data.labels("fine", together),
+                labels_coarse=self._data.labels("coarse", together),
+                set=np.repeat(self.sets, [len(part) for part in rows]),
+            )
+
+    def _roles(self, rows: np.ndarray) -> dict[str, Any]:
+        """Query and gallery masks (m,) and cameras (m,), if the split has queries.
+
+        Its validation classes have no such roles: every image is a query there, under the same rule of cameras.
+        """
+        split = self._data.split
+        if not (split["final"] == "query").any():
+            return {}
+        cameras = {"cameras": self._data.packed.index["camera"].to_numpy()[rows]}
+        roles = split.set_index("index").loc[rows, "final"].to_numpy()
+        if not (roles == "query").any():
+            return cameras
+        return {"queries": roles == "query", "gallery": roles == "gallery", **cameras}

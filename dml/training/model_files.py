@@ -1,0 +1,80 @@
+"""A trained network on disk: weights as safetensors, and a JSON description that rebuilds the network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from dml import models
+from dml.data import augment as augmentations
+from dml.evaluation import embed_images
+from dml.files import replacing, write_text
+
+
+def save_model(folder: Path, model: nn.Module, description: Mapping[str, Any]) -> None:
+    """Save weights as `model.safetensors` and the description as `model.json`."""
+    tensors: dict[str, Tensor] = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    with replacing(folder / "model.safetensors") as temporary:
+        save_file(tensors, temporary)
+    write_text(folder / "model.json", json.dumps(dict(description), indent=2, sort_keys=True))
+
+
+def load_model(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The weights and the description that `save_model` wrote."""
+    description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    return load_file(folder / "model.safetensors"), description
+
+
+class TrainedEmbedder:
+    """A trained network, applied to images.
+
+    Parameters
+    ----------
+    folder : the `model/` folder of a finished trial.
+    """
+
+    def __init__(self, folder: Path):
+        weights, description = load_model(Path(folder))
+        network = description["network"]
+        offline = models.find(network["backbone"]).without_weights(network)
+        self._model = models.build(**{**network, **offline})
+        self._model.load_state_dict(weights)
+        self._model.eval()
+        self._augment = augmentations.build(**description["augment"])
+        self._normalize = description["normalize"]
+        self._shape = tuple(description["image_shape"])
+
+    def __call__(self, images: np.ndarray, batch: int = 512) -> np.ndarray:
+        """Embed images.
+
+        Parameters
+        ----------
+        images : uint8 (N, H, W, C), or (N, H, W) for a network of grey images.
+        batch : images embedded at once.
+
+        Returns
+        -------
+        float32 (N, D), L2-normalised if the network was trained so.
+
+        Raises
+        ------
+        ValueError : the images have another type or shape than those of the training.
+        """
+        images = np.asarray(images)
+        if images.ndim == 3 and self._shape[2] == 1:
+            images = images[..., None]
+        if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != self._shape:
+            raise ValueError(
+                f"expected uint8 images of shape (N, {', '.join(map(str, self._shape))}), "
+                f"got {images.dtype} of shape {images.shape}"
+            )
+        if not len(images):
+            return np.empty((0, self._model.embedding_size), np.float32)
+        embedded = embed_images(self._model, images, augment=self._augment, batch=batch)
+        return (nn.functional.normalize(embedded) if self._normalize else embedded).numpy()

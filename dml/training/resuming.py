@@ -1,0 +1,112 @@
+"""What a checkpoint contains, and how a trial resumes from it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from dml.protocols import Loss
+from dml.training import checkpoint
+from dml.training.batch_loader import BatchLoader
+from dml.training.diagnostics import Diagnostics
+from dml.training.random_streams import RandomStreams
+from dml.types import EvaluationPoint
+
+
+@dataclass
+class History:
+    """How far a trial has come."""
+
+    step: int = 0
+    curve: list[EvaluationPoint] = field(default_factory=list)
+    seconds: float = 0.0  # of training and evaluation, without saving
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Add the seconds that a block takes."""
+        started = time.perf_counter()
+        yield
+        self.seconds += time.perf_counter() - started
+
+    def latest_is_best(self, score: str) -> bool:
+        """Whether the latest evaluation has the highest value of a score."""
+        values = [point.scores.get(score, -math.inf) for point in self.curve]
+        return values[-1] > max(values[:-1], default=-math.inf)
+
+    def state_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        curve = [[point.step, dict(point.scores)] for point in self.curve]
+        return {"step": self.step, "curve": curve, "seconds": self.seconds}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue where `state` was taken."""
+        self.step, self.seconds = state["step"], state["seconds"]
+        self.curve = [EvaluationPoint(step, scores) for step, scores in state["curve"]]
+
+
+@dataclass(frozen=True)
+class TrialState:
+    """Everything that decides a trial's next steps. A checkpoint contains the `state_dict()` of each field."""
+
+    model: nn.Module
+    loss: Loss
+    optimizer: torch.optim.Optimizer
+    schedule: torch.optim.lr_scheduler.LRScheduler
+    batches: BatchLoader
+    streams: RandomStreams
+    diagnostics: Diagnostics
+    history: History
+
+    def save(self, path: Path) -> None:
+        """Save a checkpoint."""
+        checkpoint.save(path, {name: part.state_dict() for name, part in vars(self).items()})
+
+    def load(self, path: Path) -> None:
+        """Resume from a checkpoint. On a CPU the next steps are those of the uninterrupted trial, bit for bit.
+
+        The checkpoint is the first process's. The others' augmentation streams start anew.
+        """
+        saved = checkpoint.load(path)
+        for name, part in vars(self).items():
+            part.load_state_dict(saved[name])
+        self.streams.separate(self.history.step)
+
+
+class Checkpoints:
+    """A trial's checkpoint files: `last`, from which it resumes, and `best` if the study keeps it.
+
+    Parameters
+    ----------
+    folder : the trial's own.
+    state : what is saved and restored.
+    """
+
+    def __init__(self, folder: Path, state: TrialState):
+        self._folder, self._state = folder / "checkpoint", state
+
+    def save(self, name: str = "last") -> None:
+        """Save the present state."""
+        self._state.save(self._path(name))
+
+    def resume(self) -> None:
+        """Restore the last checkpoint, if there is one."""
+        if self._path("last").is_file():
+            self._state.load(self._path("last"))
+
+    def discard(self, keep: Collection[str]) -> None:
+        """Delete the checkpoints but those to keep."""
+        for name in {"last", "best"} - set(keep):
+            self._path(name).unlink(missing_ok=True)
+        with suppress(OSError):  # the folder contains others, or does not exist
+            self._folder.rmdir()
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.pt"

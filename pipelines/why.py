@@ -1,0 +1,17 @@
+"""Why does this study's sweep run trials (again)? Prints what differs from the most similar trials in the store."""
+
+from _stage import STORE, data_root, run
+
+from dml.config import Study
+from dml.sweep.store import TrialStore
+from dml.sweep.why import explain
+from dml.training.data import describe
+
+
+def why(study: Study) -> None:
+    root = data_root(study)
+    print("\n".join(explain(study, TrialStore(STORE), lambda *asked: describe(root, *asked))))
+
+
+if __name__ == "__main__":
+    run(why)

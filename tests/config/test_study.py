@@ -1,0 +1,182 @@
+"""A study's YAML: the cells that it gives, and for each mistake an error with file, line, key, value and choices."""
+
+from pathlib import Path
+
+import pytest
+
+from dml.config import ConfigError, Study, load_study
+from dml.types import Choice, LogUniform, TrainingSpec, Uniform
+
+STUDIES = Path(__file__).parents[2] / "pipelines" / "studies"
+GOOD = """\
+title: A study
+datasets: [digits]
+losses: [triplet, proxy_nca]
+positives: [random, easy]
+negatives: [random, hard]
+noise:
+  - {model: uniform, rates: [0.0, 0.3]}
+seeds: [0, 1]
+"""
+
+
+def load(tmp_path: Path, text: str) -> Study:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    return load_study(path)
+
+
+def test_each_admissible_combination_is_one_cell(tmp_path):
+    cells = load(tmp_path, GOOD).cells()
+    triplet = [c for c in cells if c.loss.name == "triplet"]
+    proxy = [c for c in cells if c.loss.name == "proxy_nca"]
+    assert len(triplet) == 2 * 2 * 2
+    assert len(proxy) == 2, "a loss that ignores tuples is one cell per rate, whatever the policies"
+    assert all(c.positives is None for c in proxy)
+    assert len({c.name for c in cells}) == len(cells) == 10
+
+
+def test_a_loss_brings_its_own_search_space_unless_the_study_gives_one(tmp_path):
+    text = GOOD.replace(
+        "[triplet, proxy_nca]",
+        "[{name: triplet, search: {margin: {log_uniform: [0.01, 1]}}}, {name: margin, settings: {beta: 1.0}}]",
+    )
+    triplet, margin = (loss.part() for loss in load(tmp_path, text).losses)
+    assert triplet.search == {"margin": LogUniform(0.01, 1.0)}
+    assert "beta" not in margin.search
+    assert margin.search, "settings that the study does not fix are searched in the loss's own space"
+
+
+def test_the_terms_of_a_search_space(tmp_path):
+    text = GOOD + "training: {search: {learning_rate: {log_uniform: [1.0e-5, 1.0e-2]}, steps: {choice: [100, 200]}}}\n"
+    assert load(tmp_path, text).training.search == {
+        "learning_rate": LogUniform(1e-5, 1e-2),
+        "steps": Choice((100, 200)),
+    }
+    assert Uniform(0, 1) != LogUniform(0, 1)
+
+
+def test_a_study_without_settings_trains_by_the_records_defaults(tmp_path):
+    study = load(tmp_path, GOOD)
+    assert study.training.spec() == TrainingSpec()
+    assert study.training.spec(steps=3).steps == 3
+
+
+def test_a_loss_may_leave_embeddings_unnormalised_while_the_rest_normalises(tmp_path):
+    text = GOOD.replace("[triplet,", "[{name: triplet, settings: {normalize: false}},")
+    assert load(tmp_path, text).losses[0].settings == {"normalize": False}
+
+
+SEEDS = "seeds: [0, 1]"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("title: A study", "titel: A study", ["mine.yaml:1: titel", "'title'?", "Choices: title"]),
+        ("title: A study\n", "", ["mine.yaml:1: title", "missing"]),
+        ("[digits]", "[digitz]", ["mine.yaml:2: datasets[0]", "'digitz'", "did you mean 'digits'"]),
+        ("[digits]", "[{source: digits, rezise: 3}]", ["datasets[0].rezise", "did you mean 'resize'"]),
+        ("[digits]", "[{source: digits, resize: big}]", ["datasets[0].resize", "valid integer", "'big'"]),
+        ("[digits]", "[{source: digits, decode: late}]", ["datasets[0].decode", "'eager' or 'lazy'", "'late'"]),
+        ("[digits]", "[{source: digits, options: {x: 1}}]", ["source 'digits'", "'x'"]),
+        ("[digits]", "[digits, digits]", ["datasets", "digits, digits", "name"]),
+        ("[triplet,", "[tripplet,", ["mine.yaml:3: losses[0]", "'tripplet'", "did you mean 'triplet'"]),
+        ("[triplet,", "[{name: triplet, settings: {margn: 1}},", ["'margn'", "did you mean 'margin'"]),
+        ("[triplet,", "[{name: triplet, settings: {reduction: avg}},", ["loss 'triplet'", "reduction", "'avg'"]),
+        ("[triplet,", "[{name: triplet, search: {margin: {uniform: [1, 0]}}},", ["low < high", "[1, 0]"]),
+        (
+            "[triplet,",
+            "[{name: triplet, search: {margin: {normal: [0, 1]}}},",
+            ["uniform, log_uniform, choice"],
+        ),
+        ("[triplet,", "[no.such.Loss,", ["'no.such.Loss'"]),
+        ("[random, easy]", "[random, eazy]", ["positives", "'eazy'", "did you mean 'easy'"]),
+        ("[random, easy]", "[random, random]", ["positives", "['random', 'random']"]),
+        ("[random, hard]", "[]", ["positives", "negatives", "both or neither"]),
+        ("model: uniform", "model: unifrom", ["mine.yaml:7: noise[0]", "'unifrom'", "did you mean 'uniform'"]),
+        ("[0.0, 0.3]", "[0.0, 1.3]", ["rates[1]", "less than 1", "1.3"]),
+        (SEEDS, "seeds: [0, 0]", ["seeds", "[0, 0]"]),
+        ("[triplet, proxy_nca]", "[proxy_nca]", ["proxy_nca", "positives, negatives and miner"]),
+        (
+            "proxy_nca]",
+            "{name: proxy_nca, positives: [easy], negatives: [hard]}]",
+            ["loss 'proxy_nca' ignores tuples", "positives or negatives"],
+        ),
+        (
+            "proxy_nca]",
+            "{name: triplet, settings: {synthesis: loop}, positives: [easy], negatives: [hard]}]",
+            ["loss 'triplet' ignores tuples"],
+        ),
+        (
+            "proxy_nca]",
+            "{name: triplet, settings: {synthesis: loop}}]\ntraining: {normalize: false}",
+            ["loss 'triplet'", "loop", "normalize", "training.normalize is false"],
+        ),
+        (SEEDS, "training: {batch: {per_class: 1}}", ["training.batch.per_class", "1"]),
+        (SEEDS, "training: {backbone: resnet}", ["training", "'resnet'", "Choices"]),
+        (SEEDS, "training: {search: {margin: {uniform: [0, 1]}}}", ["'margin'", "Choices: learning_rate"]),
+        (SEEDS, "evaluation: {metrics: [recal@1]}", ["'recal@1'", "recall@K"]),
+        (SEEDS, "search: {objective: nmi@2}", ["'nmi@2'", "Choices"]),
+        (SEEDS, "search: {objective: f1}", ["search.objective", "'f1'", "evaluation.metrics", "recall@1, map@r, nmi"]),
+        (SEEDS, "search: {pruner: median}", ["search.pruner", "'median'", "evaluation.every"]),
+        (SEEDS, "miner: {settings: {margn: 1}}", ["miner", "'margn'", "did you mean 'margin'"]),
+        (SEEDS, "miner: {search: {margn: {choice: [1]}}}", ["miner", "'margn'"]),
+        (SEEDS, "training: {augment: crop22}", ["'crop22'", "did you mean 'crop227'"]),
+        (SEEDS, "training: {augment_settings: {size: 3}}", ["'none'", "'size'"]),
+        (SEEDS, "training: {batch: {sampler: even}}", ["'even'", "Choices: balanced"]),
+        (SEEDS, "training: {search: {steps: {uniform: [1, 9]}}}", ["steps", "choice"]),
+        (SEEDS, "training: {search: {learning_rate: {uniform: [-1, 1]}}}", ["learning_rate", "greater than 0", "-1"]),
+        (SEEDS, "training: {devices: 7}", ["training.devices", "64", "7"]),
+        (SEEDS, "training: {devices: 2}\nresources: {gpus_per_trial: 1}", ["gpus_per_trial 2", "got 1"]),
+        (SEEDS, "evaluation: {metrics: []}", ["evaluation.metrics", "at least 1 item"]),
+        ("[0.0, 0.3]", "[0.3, 0.3]", ["noise", "'uniform'", "0.3"]),
+        ("[digits]", "[{source: digits, name: a/b}]", ["name", "'a/b'"]),
+        (
+            "[triplet,",
+            "[{name: triplet, settings: {margin: 1}, search: {margin: {uniform: [0, 1]}}},",
+            ["loss 'triplet'", "margin is fixed in settings and searched"],
+        ),
+        ("[triplet,", "[{name: triplet, search: {margin: {uniform: [-1, 1]}}},", ["margin", ">= 0", "-1"]),
+        ("[triplet,", "[triplet, {name: triplet, search: {}},", ["losses", "'digits|"]),
+        (
+            "datasets: [digits]",
+            "datasets: [digits, cub200]\ntraining: {batch: {sampler: hierarchical}}",
+            ["'hierarchical'", "'cub200'", "only fine", "Choices: balanced, random"],
+        ),
+        (SEEDS, "search: {level: coarse}", ["search.level", "'coarse'", "evaluate_on"]),
+        (SEEDS, "search: {sampler: cma}", ["search.sampler", "'tpe', 'random', 'grid' or 'fixed'", "'cma'"]),
+        ("title: A study", "title: [A", ["not YAML"]),
+    ],
+)
+def test_a_mistake_is_reported_with_file_line_key_value_and_choices(tmp_path, old, new, expected):
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, GOOD.replace(old, new))
+    message = str(caught.value)
+    assert "mine.yaml" in message
+    missing = [fragment for fragment in expected if fragment not in message]
+    assert not missing, message
+
+
+def test_all_problems_are_reported_at_once(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, GOOD.replace("[digits]", "[digitz]").replace("[random, hard]\n", "[random, hard]\nseed: 3\n"))
+    assert len(str(caught.value).splitlines()) == 2
+
+
+def test_hierarchical_batches_are_for_data_with_coarse_labels(tmp_path):
+    text = GOOD.replace("seeds:", "training: {batch: {sampler: hierarchical}}\nseeds:")
+    assert load(tmp_path, text).training.batch.sampler == "hierarchical"
+
+
+def test_an_unknown_study_lists_the_choices(tmp_path):
+    (tmp_path / "quickstart.yaml").write_text(GOOD)
+    with pytest.raises(ConfigError, match="did you mean 'quickstart'"):
+        load_study(tmp_path / "quikstart.yaml")
+
+
+@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_projects_own_studies_are_valid(path):
+    study = load_study(path)
+    assert study.name == path.stem
+    assert len(study.cells()) >= 1

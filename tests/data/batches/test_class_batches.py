@@ -1,0 +1,69 @@
+"""The rules that balanced and hierarchical batches share: which classes and samples an epoch and a pass visit."""
+
+import time
+
+import numpy as np
+import pytest
+from sampling import build, take
+
+
+@pytest.mark.parametrize("name", ["balanced", "hierarchical"])
+class TestClasses:
+    def test_p_classes_m_samples(self, name):
+        labels = np.arange(120) % 10
+        for batch in take(build(name, labels), 50):
+            classes, counts = np.unique(labels[batch], return_counts=True)
+            assert len(classes) == 4
+            assert (counts == 3).all()
+            assert len(set(batch)) == 12
+
+    def test_every_class_once_an_epoch_and_every_sample_once_a_pass(self, name):
+        labels = np.arange(120) % 12  # 12 classes of 10: an epoch is 3 batches, a pass 4 epochs (the last filled up)
+        sampler = build(name, labels)
+        for _ in range(3):
+            seen = np.zeros(120, dtype=int)
+            for _ in range(4):
+                epoch = np.concatenate(take(sampler, 3))
+                assert (np.bincount(labels[epoch], minlength=12) == 3).all()
+                seen += np.bincount(epoch, minlength=120)
+            assert seen.min() == 1
+            assert seen.max() == 2
+
+    def test_every_class_in_each_epoch_where_p_does_not_divide_k(self, name):
+        labels = np.arange(130) % 13
+        sampler = build(name, labels)
+        for _ in range(20):
+            visits = np.unique(labels[np.concatenate(take(sampler, 4))], return_counts=True)[1] / 3
+            assert len(visits) == 13
+            assert visits.max() <= 2
+
+    def test_a_small_class_gives_all_it_has_and_is_drawn_again(self, name):
+        labels = np.array([0, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3])
+        for batch in take(build(name, labels, classes=4, per_class=5), 20):
+            for label, size in enumerate((1, 2, 3, 5)):
+                drawn = batch[labels[batch] == label]
+                assert len(drawn) == 5
+                counts = np.unique(drawn, return_counts=True)[1]
+                assert len(counts) == size
+                assert counts.max() - counts.min() <= 1
+
+    def test_too_few_classes(self, name):
+        labels = np.array([0, 0, 1, 1, 2, -1])
+        with pytest.raises(ValueError, match="4 classes per batch, but the 5 usable labels have only 3 classes"):
+            build(name, labels)
+
+    def test_samples_of_a_class_meet_in_many_ways(self, name):
+        labels = np.arange(40) % 4
+        met = {tuple(sorted(b[labels[b] == 0])) for b in take(build(name, labels, per_class=2), 400)}
+        assert len(met) == 45  # all pairs of 10
+
+    def test_a_batch_takes_far_less_than_a_millisecond_at_the_size_of_online_products(self, name):
+        labels = np.random.default_rng(0).integers(0, 11318, size=59551)
+        sampler = build(name, labels, classes=12, per_class=5)
+        next(sampler)
+        best = np.inf
+        for _ in range(5):
+            start = time.perf_counter()
+            take(sampler, 100)
+            best = min(best, (time.perf_counter() - start) / 100)
+        assert best < 1e-3

@@ -1,0 +1,65 @@
+"""Corrupt images, images of several sizes, and labels that are not integers."""
+
+import numpy as np
+import pytest
+from made_source import Made, arrays, png
+from small_archives import quiet
+
+from dml.data import DataError
+from dml.data.packing import open_packed, pack
+
+
+def test_corrupt_images_are_fatal_by_default_and_all_listed(tmp_path):
+    images = [png(image) for image in arrays(5)]
+    images[1], images[3] = b"", images[3][:60]
+    with pytest.raises(DataError) as raised:
+        pack(Made(images), tmp_path, tmp_path / "out", report=quiet)
+    assert "2 of 5 images are corrupt" in str(raised.value)
+    assert "001: an empty file" in str(raised.value)
+    assert "003: cannot be decoded: " in str(raised.value)
+    images[1] = images[0]
+    with pytest.raises(DataError, match="003: cannot be decoded: "):
+        pack(Made(images), tmp_path, tmp_path / "out", report=quiet)
+    assert {path.name for path in tmp_path.iterdir()} == {"out.lock"}
+
+
+def test_corrupt_images_are_skipped_by_choice_and_listed(tmp_path):
+    images = [png(image) for image in arrays(5)]
+    images[1], images[3] = b"", images[3][:60]
+    manifest = pack(Made(images), tmp_path, tmp_path / "out", on_corrupt="skip", report=quiet)
+    data = open_packed(tmp_path / "out")
+    assert [entry["path"] for entry in manifest["skipped"]] == ["001", "003"]
+    assert data.index["path"].tolist() == ["000", "002", "004"]
+    assert data.index["index"].tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(data.images[:, :, :, 0], np.stack(arrays(5))[[0, 2, 4]])
+    assert (tmp_path / "out" / "images.npy").stat().st_size == 128 + 3 * 30
+
+
+def test_nothing_but_corrupt_images(tmp_path):
+    with pytest.raises(DataError, match="2 of 2 images are corrupt"):
+        pack(Made([b"", b"x"]), tmp_path, tmp_path / "out", on_corrupt="skip", report=quiet)
+
+
+def test_images_of_several_sizes_need_resize(tmp_path):
+    images = [*arrays(2), *arrays(1, shape=(7, 5))]
+    with pytest.raises(DataError, match=r"several sizes \(000 is 6 x 5, 002 is 7 x 5\): set `resize`"):
+        pack(Made(images), tmp_path, tmp_path / "out", report=quiet)
+    assert pack(Made(images), tmp_path, tmp_path / "out", 4, report=quiet)["images"] == 3
+
+
+def test_no_images(tmp_path):
+    with pytest.raises(DataError, match="made: no images"):
+        pack(Made([]), tmp_path, tmp_path / "out", report=quiet)
+
+
+def test_one_colour_image_makes_all_of_them_colour(tmp_path):
+    pack(Made([*arrays(2), *arrays(1, shape=(6, 5, 3))]), tmp_path, tmp_path / "out", report=quiet)
+    images = open_packed(tmp_path / "out").images
+    assert images.shape == (3, 6, 5, 3)
+    np.testing.assert_array_equal(images[0, :, :, 0], images[0, :, :, 2])
+
+
+@pytest.mark.parametrize("label", [-1, 1.5, float("nan"), "1", None, True])
+def test_labels_that_are_none(label, tmp_path):
+    with pytest.raises(DataError, match=r"row 1 \(001\): fine is .*, expected an integer of at least 0"):
+        pack(Made(arrays(2), [0, label]), tmp_path, tmp_path / "out", report=quiet)

@@ -1,0 +1,207 @@
+"""Images of every kind -> 8-bit grey or RGB, or a reason why not."""
+
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dml.data.packing.decoding import MAX_PIXELS, CorruptImage, decode, header, resize
+
+RAMP = np.arange(256, dtype=np.uint8).reshape(16, 16)
+
+
+def encoded(image, form, **options):
+    file = io.BytesIO()
+    image.save(file, form, **options)
+    return file.getvalue()
+
+
+def grey(content):
+    return np.asarray(decode(content, 1))
+
+
+def colour(content):
+    return np.asarray(decode(content, 3))
+
+
+def test_one_bit():
+    content = encoded(Image.fromarray(RAMP >= 128), "PNG")
+    assert header(content) == (16, 16, True)
+    np.testing.assert_array_equal(grey(content), np.where(RAMP >= 128, 255, 0))
+
+
+@pytest.mark.parametrize("form", ["PNG", "TIFF"])
+def test_sixteen_bit_is_scaled_not_clipped(form):
+    values = np.random.default_rng(0).integers(0, 65536, (16, 16)).astype(np.uint16)
+    content = encoded(Image.fromarray(values), form)
+    assert header(content) == (16, 16, True)
+    np.testing.assert_array_equal(grey(content), np.rint(values / 65535 * 255))
+    np.testing.assert_array_equal(colour(content)[:, :, 1], grey(content))
+
+
+def test_pixels_without_a_fixed_range():
+    for array in (RAMP.astype(np.float32), RAMP.astype(np.int32) * 1000):
+        with pytest.raises(CorruptImage, match="no fixed range"):
+            decode(encoded(Image.fromarray(array), "TIFF"), 1)
+
+
+@pytest.mark.parametrize("form", ["JPEG", "TIFF"])
+def test_cmyk(form):
+    red = Image.new("CMYK", (8, 8), (0, 255, 255, 0))
+    content = encoded(red, form)
+    assert header(content) == (8, 8, False)
+    np.testing.assert_allclose(colour(content)[4, 4], (255, 0, 0), atol=3)
+
+
+def test_of_an_animation_the_first_frame():
+    frames = [Image.new("RGB", (8, 8), c) for c in ("red", "green", "blue")]
+    for form in ("GIF", "WEBP", "PNG"):
+        content = encoded(frames[0], form, save_all=True, append_images=frames[1:], **LOSSLESS.get(form, {}))
+        np.testing.assert_array_equal(colour(content)[4, 4], (255, 0, 0))
+
+
+LOSSLESS = {"WEBP": {"lossless": True}}
+
+
+def test_a_palette_becomes_colour():
+    image = Image.new("P", (8, 8), 1)
+    image.putpalette([0, 0, 0, 10, 200, 30])
+    content = encoded(image, "PNG")
+    assert header(content) == (8, 8, False)
+    np.testing.assert_array_equal(colour(content)[0, 0], (10, 200, 30))
+
+
+def test_transparency_is_flattened_on_white():
+    clear, half = Image.new("RGBA", (8, 8), (255, 0, 0, 0)), Image.new("RGBA", (8, 8), (0, 0, 0, 128))
+    np.testing.assert_array_equal(colour(encoded(clear, "PNG"))[0, 0], (255, 255, 255))
+    np.testing.assert_allclose(colour(encoded(half, "PNG"))[0, 0], 127, atol=1)
+    content = encoded(Image.new("LA", (8, 8), (0, 0)), "PNG")
+    assert header(content) == (8, 8, True)
+    assert grey(content)[0, 0] == 255
+
+
+@pytest.mark.parametrize("transparency", [1, bytes([255, 0])])
+def test_a_palette_with_transparency(transparency):
+    image = Image.new("P", (8, 8), 1)
+    image.putpalette([0, 0, 0, 10, 200, 30])
+    content = encoded(image, "PNG", transparency=transparency)
+    np.testing.assert_array_equal(colour(content)[0, 0], (255, 255, 255))
+
+
+@pytest.mark.parametrize(
+    ("array", "clear", "expected"),
+    [
+        (np.array([[[255, 0, 0], [255, 0, 1]]], np.uint8), (255, 0, 0), [[255] * 3, [255, 0, 1]]),
+        (np.array([[7, 8]], np.uint8), 7, [255, 8]),
+        (np.array([[700, 60000]], np.uint16), 700, [255, 233]),
+        (np.array([[False, True]]), 0, [255, 255]),
+    ],
+)
+def test_one_transparent_colour_of_a_png(array, clear, expected):
+    content = encoded(Image.fromarray(array), "PNG", transparency=clear)
+    assert Image.open(io.BytesIO(content)).info["transparency"] == clear
+    assert np.asarray(decode(content, array.shape[2] if array.ndim == 3 else 1))[0].tolist() == expected
+    again = encoded(Image.fromarray(array), "PNG", transparency=(1, 2, 3) if array.ndim == 3 else 1)
+    opaque = encoded(Image.fromarray(array), "PNG")
+    if array.dtype != bool:
+        np.testing.assert_array_equal(colour(again), colour(opaque))
+
+
+@pytest.mark.parametrize(
+    ("bits", "kind", "row", "clear", "expected"),
+    [
+        (2, 0, b"\xd0", (3,), [[255] * 3, [85] * 3]),
+        (4, 0, b"\x3f", (3,), [[255] * 3, [255] * 3]),
+        (4, 0, b"\x31", (3,), [[255] * 3, [17] * 3]),
+        (16, 2, struct.pack(">6H", 255, 0, 0, 65535, 0, 0), (255, 0, 0), [[0] * 3, [255, 0, 0]]),
+    ],
+)
+def test_one_transparent_colour_of_pngs_of_few_and_many_bits(bits, kind, row, clear, expected):
+    """Those of 16 bits a channel lose their low byte before they could be compared: they stay as they are."""
+    chunks = (
+        (b"IHDR", struct.pack(">2I5B", 2, 1, bits, kind, 0, 0, 0)),
+        (b"tRNS", struct.pack(f">{len(clear)}H", *clear)),
+        (b"IDAT", zlib.compress(b"\0" + row)),
+        (b"IEND", b""),
+    )
+    assert colour(png(chunks))[0].tolist() == expected
+
+
+@pytest.mark.parametrize(("form", "size"), [("JPEG", (4, 8)), ("PNG", (4, 8)), ("TIFF", (8, 4))])
+def test_exif_orientation_is_not_applied_but_to_tiff(form, size):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    content = encoded(Image.new("RGB", (8, 4)), form, exif=exif)
+    assert header(content)[:2] == colour(content).shape[:2] == size
+
+
+def test_an_empty_file(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(b"")
+    for image in (b"", tmp_path / "a.jpg"):
+        with pytest.raises(CorruptImage, match="an empty file"):
+            header(image)
+
+
+def test_reasons_are_the_same_everywhere(tmp_path):
+    """No paths and no addresses in memory: a manifest that lists them has the same bytes anywhere."""
+    (tmp_path / "a.jpg").write_bytes(b"not an image")
+    for image in (b"not an image", tmp_path / "a.jpg"):
+        with pytest.raises(CorruptImage, match=r"^not an image of a known format$"):
+            header(image)
+    with pytest.raises(CorruptImage, match=r"^the file is missing$"):
+        header(tmp_path / "none.jpg")
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP"])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_truncated_files(form, share):
+    content = encoded(Image.fromarray(np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)), form)
+    with pytest.raises(CorruptImage):
+        decode(content[: int(share * len(content))], 3)
+
+
+def png(chunks):
+    parts = (struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def large_png(side):
+    """A grey PNG whose header is that of a square of this side; what follows is never looked at."""
+    header = struct.pack(">2I5B", side, side, 8, 0, 0, 0, 0)
+    return png(((b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b"")))
+
+
+def test_thirty_thousand_pixels_a_side():
+    """Refused from its header, before a byte is decoded."""
+    assert header(large_png(9_000)) == (9_000, 9_000, True)
+    content = large_png(30_000)
+    for read in (header, grey):
+        with pytest.raises(CorruptImage, match=f"more than {MAX_PIXELS}"):
+            read(content)
+
+
+def test_a_folder_in_an_images_place(tmp_path):
+    (tmp_path / "a.jpg").mkdir()
+    with pytest.raises(CorruptImage, match=r"^cannot be read: Is a directory$"):
+        header(tmp_path / "a.jpg")
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+def test_a_little_above_the_limit():
+    """Where Pillow only warns, and users' processes do not make errors of warnings."""
+    content = large_png(9_500)
+    with pytest.raises(CorruptImage, match=f"more than {MAX_PIXELS}"):
+        header(content)
+
+
+def test_arrays():
+    assert header(RAMP) == (16, 16, True)
+    assert header(RAMP[:, :, None]) == (16, 16, True)
+    assert header(np.stack([RAMP] * 3, -1)) == (16, 16, False)
+    np.testing.assert_array_equal(grey(RAMP), RAMP)
+    np.testing.assert_array_equal(colour(RAMP[:, :, None])[:, :, 2], RAMP)
+    assert resize(decode(RAMP, 1), 4).shape == (4, 4, 1)
+    assert resize(decode(RAMP, 3), None).shape == (16, 16, 3)

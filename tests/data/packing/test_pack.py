@@ -1,0 +1,201 @@
+"""What is packed, and when it is packed again."""
+
+import hashlib
+import pickle
+
+import numpy as np
+import pytest
+from made_source import Made, arrays, packed_bytes, png
+from PIL import Image
+from small_archives import quiet
+
+from dml.data import DataError, sources
+from dml.data.packing import content_digest, open_packed, pack, packed_id, packer
+from dml.data.packing.streaming import CHUNK
+
+
+def test_what_is_packed(tmp_path):
+    images = arrays(70)
+    manifest = pack(Made(images), tmp_path, tmp_path / "out", report=quiet)
+    data = open_packed(tmp_path / "out")
+    np.testing.assert_array_equal(data.images[:, :, :, 0], np.stack(images))
+    assert isinstance(data.images, np.memmap)
+    assert not data.images.flags.writeable
+    assert data.manifest == manifest
+    expected = {"source": "made", "resize": None, "images": 70, "height": 6, "width": 5, "channels": 1, "skipped": []}
+    assert expected.items() <= manifest.items()
+    assert set(packed_bytes(tmp_path / "out")) == {"images.npy", "index.parquet", "manifest.json", "origin.json"}
+
+
+def test_the_digest_is_the_hash_of_pixels_and_labels(tmp_path):
+    images = arrays(70)
+    source = Made(images)
+    manifest = pack(source, tmp_path, tmp_path / "out", report=quiet)
+    labels = np.array([source.labels, [0] * 70], "<i8").tobytes()
+    assert manifest["digest"] == hashlib.sha256(np.stack(images).tobytes() + labels).hexdigest()
+    other = Made(images, [*source.labels[:-1], 7])
+    assert pack(other, tmp_path, tmp_path / "other", report=quiet)["digest"] != manifest["digest"]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_the_same_bytes_with_any_number_of_workers(workers, tmp_path):
+    images = [png(image) for image in arrays(3 * CHUNK + 7, shape=(6, 5, 3))]
+    images[40] = b"broken"
+    for number, folder in ((3, "a"), (workers, "b")):
+        pack(Made(images), tmp_path / "raw", tmp_path / folder, 4, "skip", workers=number, report=quiet)
+    assert packed_bytes(tmp_path / "a") == packed_bytes(tmp_path / "b")
+
+
+def test_resize_is_pillows(tmp_path):
+    images = arrays(3, shape=(20, 30, 3))
+    pack(Made(images), tmp_path, tmp_path / "out", 8, report=quiet)
+    got = open_packed(tmp_path / "out").images
+    for row, image in enumerate(images):
+        expected = Image.fromarray(image).resize((8, 8), Image.Resampling.BILINEAR)
+        np.testing.assert_array_equal(got[row], np.asarray(expected))
+
+
+def test_packed_already(tmp_path):
+    pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=quiet)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
+    lines = []
+    pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=lines.append)
+    assert lines == [f"{tmp_path / 'out'}: packed already (5 images)"]
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
+
+
+def test_other_settings_or_another_origin_pack_anew(tmp_path):
+    source = Made(arrays(5))
+    pack(source, tmp_path, tmp_path / "out", report=quiet)
+    assert pack(source, tmp_path, tmp_path / "out", 4, report=quiet)["height"] == 4
+    source.fingerprint = lambda raw: "new"
+    source.pictures = arrays(6)
+    source.labels = [0] * 6
+    assert pack(source, tmp_path, tmp_path / "out", 4, report=quiet)["images"] == 6
+    assert len(open_packed(tmp_path / "out").images) == 6
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "out.lock"}
+
+
+def test_other_raw_files_pack_anew_and_no_other_ones_do(tmp_path):
+    raw, out, lines = tmp_path / "raw", tmp_path / "raw" / "out", []
+    (raw / "images").mkdir(parents=True)
+    (raw / "images" / "a").write_bytes(b"1234")
+
+    def said():
+        pack(Made(arrays(5)), raw, out, report=lines.append)
+        return lines[-1].removeprefix(f"{out}: ")
+
+    again, already = "5 images packed, 0 skipped", "packed already (5 images)"
+    assert [said(), said()] == [again, already]
+    (raw / "images" / "a").write_bytes(b"12345")
+    assert [said(), said()] == [again, already]
+    (raw / "images" / "b").write_bytes(b"")
+    assert [said(), said()] == [again, already]
+    (raw / "verified.json").write_text('{"sha256": "1"}')
+    assert said() == again
+    (raw / "verified.json").write_text('{"sha256": "2"}')
+    assert [said(), said()] == [again, already]
+    (raw / "x.zip.part").write_bytes(b"")
+    (raw / "verified.json.lock").write_bytes(b"")
+    assert said() == already
+
+
+@pytest.mark.parametrize("name", ["images.npy", "index.parquet"])
+@pytest.mark.parametrize("harm", ["gone", "empty", "shorter", "longer"])
+def test_what_is_no_longer_whole_is_packed_again(name, harm, tmp_path):
+    pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=quiet)
+    before = packed_bytes(tmp_path / "out")
+    path = tmp_path / "out" / name
+    harmed = {"empty": b"", "shorter": before[name][:-10], "longer": before[name] + b"0123456789"}
+    path.unlink() if harm == "gone" else path.write_bytes(harmed[harm])
+    with pytest.raises(DataError, match=rf"{name}.* (is missing|cannot be read|is longer).*; delete the folder"):
+        open_packed(tmp_path / "out")
+    lines = []
+    pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=lines.append)
+    assert lines[0].startswith("packing again: ")
+    assert packed_bytes(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("raised", ["packing", "source"])
+def test_a_raised_version_packs_again(raised, tmp_path, monkeypatch):
+    source, before = Made(arrays(5)), packed_id(Made([]))
+    pack(source, tmp_path / "raw", tmp_path / "out", report=quiet)
+    monkeypatch.setattr(packer if raised == "packing" else Made, "version", 2)
+    lines = []
+    manifest = pack(source, tmp_path / "raw", tmp_path / "out", report=lines.append)
+    assert lines == [f"{tmp_path / 'out'}: 5 images packed, 0 skipped"]
+    assert manifest[{"packing": "packing", "source": "source_version"}[raised]] == 2
+    assert packed_id(source) != before
+
+
+def test_changed_code_of_the_same_version_does_not_pack_again(tmp_path):
+    """A renamed class in another file, with comments: its records have the same version."""
+    pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=quiet)
+    (tmp_path / "tidied.py").write_text(
+        "from made_source import Made\n\n\nclass Tidied(Made):\n    # no new records\n    pass\n"
+    )
+    monkeyed = {}
+    exec((tmp_path / "tidied.py").read_text(), monkeyed)
+    lines = []
+    pack(monkeyed["Tidied"](arrays(5)), tmp_path / "raw", tmp_path / "out", report=lines.append)
+    assert lines == [f"{tmp_path / 'out'}: packed already (5 images)"]
+
+
+def test_a_worker_maps_the_same_file(tmp_path):
+    pack(Made(arrays(5000)), tmp_path, tmp_path / "out", report=quiet)
+    data = open_packed(tmp_path / "out")
+    sent = pickle.dumps(data)
+    assert len(sent) < 1000
+    again = pickle.loads(sent)
+    assert isinstance(again.images, np.memmap)
+    np.testing.assert_array_equal(again.images, data.images)
+
+
+@pytest.mark.parametrize(("keyword", "value"), [("on_corrupt", "ignore"), ("decode", "early"), ("decode", "late")])
+def test_unknown_choices(keyword, value, tmp_path):
+    with pytest.raises(ValueError, match=rf"{keyword}: '{value}'. Choices"):
+        pack(Made(arrays(2)), tmp_path, tmp_path / "out", **{keyword: value})
+
+
+def test_counts(tmp_path):
+    good = {"train": {"images": 6, "fine": 3, "coarse": 1}, "all": {"images": 6}}
+    pack(Made(arrays(6), counts=good), tmp_path, tmp_path / "out", report=quiet)
+    for wrong, match in (
+        ({"train": {"images": 7}}, "train has 6 images, expected 7"),
+        ({"train": {"fine": 4}}, "train has 3 fine classes, expected 4"),
+        ({"test": {"coarse": 1}}, "test has 0 coarse classes, expected 1"),
+    ):
+        with pytest.raises(DataError, match=match):
+            pack(Made(arrays(6), counts=wrong), tmp_path, tmp_path / "other", report=quiet)
+    assert not (tmp_path / "other").exists()
+
+
+def test_content_is_the_same_whatever_the_encoding_and_the_packed_size(tmp_path):
+    images = arrays(6)
+    content = content_digest(Made(images), tmp_path)
+    assert content == content_digest(Made([png(image) for image in images]), tmp_path, workers=2)
+    pack(Made(images, content=content), tmp_path, tmp_path / "out", 4, report=quiet)
+    images[2] = images[2].copy()
+    images[2][0, 0] ^= 1
+    with pytest.raises(DataError, match="are not those of the dataset"):
+        pack(Made(images, content=content), tmp_path, tmp_path / "other", 4, report=quiet)
+    with pytest.raises(DataError, match="1 of 6 images are corrupt"):
+        content_digest(Made([*arrays(5), b""]), tmp_path)
+    truncated = png(images[0])[:60]
+    with pytest.raises(DataError, match=r"2 of 7 images are corrupt(?s:.*)005(?s:.*)006"):
+        content_digest(Made([*arrays(5), truncated, truncated]), tmp_path)
+
+
+def test_the_names_of_packed_folders_depend_on_what_packing_depends_on():
+    source = sources.build("cuhk03")
+    ids = {
+        packed_id(source),
+        packed_id(sources.build("cuhk03", split=1)),
+        packed_id(source, 64),
+        packed_id(source, on_corrupt="skip"),
+        packed_id(source, decode="lazy"),
+    }
+    assert len(ids) == 5
+    assert packed_id(source) == packed_id(sources.build("cuhk03", split=0))
+    assert packed_id(source).startswith("cuhk03-full-")
+    assert packed_id(source, 32).startswith("cuhk03-32-")

@@ -1,0 +1,243 @@
+"""Hostile and broken archives: one clear error, and no files left behind."""
+
+import errno
+import gzip
+import io
+import stat
+import tarfile
+import zipfile
+
+import numpy as np
+import pytest
+
+from dml.data import DataError
+from dml.data.raw import archives, extract
+
+GOOD = {"birds/a.txt": b"a" * 1000, "birds/deep/b.txt": b"b", "readme.txt": b"hello"}
+
+
+def make(path, members, links=()):
+    """An archive by its suffix; `links` are (name, target, kind) with kind symlink, hardlink, fifo or device."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+            for name, target, _ in links:
+                info = zipfile.ZipInfo(name)
+                info.create_system, info.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+                archive.writestr(info, target)
+        return path
+    modes = {".tgz": "w:gz", ".xz": "w:xz", ".bz2": "w:bz2"}
+    with tarfile.open(path, modes.get(path.suffix, "w")) as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+        kinds = {"symlink": tarfile.SYMTYPE, "hardlink": tarfile.LNKTYPE, "fifo": tarfile.FIFOTYPE}
+        for name, target, kind in links:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kinds.get(kind, tarfile.CHRTYPE), target
+            archive.addfile(info)
+    return path
+
+
+@pytest.fixture(params=[".zip", ".tgz", ".tar"])
+def archive(request, tmp_path):
+    """A path for an archive, outside of the folder that is unpacked to."""
+    return tmp_path / f"archive{request.param}"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder that holds something already."""
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    (folder / "before.txt").write_text("before")
+    return folder
+
+
+def contents(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def refused(archive, folder, match):
+    with pytest.raises(DataError, match=match) as raised:
+        extract(archive, folder)
+    assert str(archive) in str(raised.value)
+    assert contents(folder) == {"before.txt": b"before"}
+    assert not list(folder.glob(".*"))
+    assert {path.name for path in folder.parent.iterdir()} == {folder.name, archive.name}
+
+
+def test_all_is_unpacked(archive, folder):
+    entries = extract(make(archive, GOOD), folder)
+    assert entries == [folder / "birds", folder / "readme.txt"]
+    assert contents(folder) == GOOD | {"before.txt": b"before"}
+
+
+def test_unpacking_again_replaces(archive, folder):
+    extract(make(archive, GOOD), folder)
+    (folder / "birds" / "stale.txt").write_text("x")
+    extract(make(archive, GOOD), folder)
+    assert contents(folder) == GOOD | {"before.txt": b"before"}
+
+
+@pytest.mark.parametrize("name", ["../evil.txt", "birds/../../evil.txt", "/tmp/evil-dml.txt", "..\\evil.txt", "C:\\x"])
+def test_paths_out_of_the_folder(name, archive, folder):
+    refused(make(archive, GOOD | {name: b"evil"}), folder, "outside of the folder")
+
+
+@pytest.mark.parametrize("target", ["../../etc", "/etc/passwd", "birds"])
+@pytest.mark.parametrize("kind", ["symlink", "hardlink"])
+def test_links(target, kind, archive, folder):
+    refused(make(archive, GOOD, [("birds/link", target, kind)]), folder, "is a link or a device")
+
+
+def test_a_file_written_through_a_link(archive, folder, tmp_path):
+    """The classic: a link to a folder outside, then a file below the link."""
+    outside = tmp_path / "raw" / ".." / "outside"
+    with tarfile.open(tmp_path / "two.tar", "w") as file:
+        info = tarfile.TarInfo("link")
+        info.type, info.linkname = tarfile.SYMTYPE, str(outside)
+        file.addfile(info)
+        file.addfile(tarfile.TarInfo("link/evil.txt"))
+    with pytest.raises(DataError, match="is a link or a device"):
+        extract(tmp_path / "two.tar", folder)
+    assert not (tmp_path / "outside").exists()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device"])
+def test_devices_and_pipes(kind, tmp_path, folder):
+    refused(make(tmp_path / "a.tar", GOOD, [("birds/pipe", "", kind)]), folder, "is a link or a device")
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".tgz"])
+def test_a_bomb(suffix, tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(archives, "SLACK", 2**20)
+    bomb = make(tmp_path / f"bomb{suffix}", {"zeros": bytes(8 * 2**20)})
+    assert bomb.stat().st_size < 20_000
+    refused(bomb, folder, "decompression bomb")
+
+
+def test_a_zip_that_lies_about_its_size(tmp_path, folder, monkeypatch):
+    """The header says 10 bytes, the data unpack to 8 MiB: what is read counts, not what is said."""
+    monkeypatch.setattr(archives, "SLACK", 2**20)
+    path = make(tmp_path / "liar.zip", {"zeros": bytes(8 * 2**20)})
+    real, said = (8 * 2**20).to_bytes(4, "little"), (10).to_bytes(4, "little")
+    path.write_bytes(path.read_bytes().replace(real, said))
+    refused(path, folder, "decompression bomb|truncated or corrupt")
+
+
+def test_a_bomb_within_the_ratio_but_too_large(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(archives, "MAX_BYTES", 500)
+    monkeypatch.setattr(archives, "SLACK", 100)
+    refused(make(tmp_path / "large.zip", GOOD), folder, "refused")
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.95])
+def test_truncated(share, archive, folder):
+    content = make(archive, GOOD | {f"birds/{n}.txt": bytes([n]) * 5000 for n in range(50)}).read_bytes()
+    archive.write_bytes(content[: int(share * len(content))])
+    refused(archive, folder, "truncated")
+
+
+def test_flipped_bytes_fail_the_archives_own_checksum(tmp_path, folder):
+    path = make(tmp_path / "a.zip", {"noise": bytes(range(256)) * 40})
+    content = bytearray(path.read_bytes())
+    content[60] ^= 0xFF
+    path.write_bytes(content)
+    refused(path, folder, "corrupt")
+
+
+@pytest.mark.parametrize("suffix", [".tgz", ".tar.xz", ".tar.bz2"])
+def test_flipped_bytes_of_a_compressed_tar(suffix, tmp_path, folder):
+    """Wherever it is: tar has no checksum of the files' bytes, and the compression's stands at the very end."""
+    noise = np.random.default_rng(0).integers(0, 256, 300_000, np.uint8).tobytes()
+    path = make(tmp_path / f"a{suffix}", {"birds/a.txt": noise, "birds/b.txt": b"b"})
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    for place in (middle, middle + 1, len(whole) - (30 if suffix == ".tar.xz" else 6)):
+        content = bytearray(whole)
+        content[place] ^= 0x10
+        path.write_bytes(content)
+        refused(path, folder, "truncated or corrupt")
+    path.write_bytes(whole)
+    extract(path, folder)
+
+
+def test_a_damaged_header_is_not_the_end_of_a_tar(tmp_path, folder):
+    path = make(tmp_path / "a.tar", GOOD)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"readme.txt")] ^= 0xFF
+    path.write_bytes(content)
+    refused(path, folder, "truncated or corrupt.*bad checksum at byte")
+
+
+def test_what_follows_a_tars_end_may_be_a_bomb(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(archives, "SLACK", 2**20)
+    path = make(tmp_path / "a.tar", GOOD)
+    packed = tmp_path / "a.tgz"
+    packed.write_bytes(gzip.compress(path.read_bytes() + bytes(8 * 2**20)))
+    path.unlink()
+    refused(packed, folder, "decompression bomb")
+
+
+def test_flipped_bytes_of_an_lzma_zip(tmp_path, folder):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("noise", bytes(range(256)) * 40)
+    content = bytearray(path.read_bytes())
+    content[60] ^= 0xFF
+    path.write_bytes(content)
+    refused(path, folder, "truncated or corrupt")
+
+
+def test_a_zip_compressed_in_a_way_that_python_does_not_read(tmp_path, folder):
+    path = make(tmp_path / "a.zip", {"a.txt": b"a" * 1000})
+    deflate, deflate64 = (8).to_bytes(2, "little"), (9).to_bytes(2, "little")
+    content = bytearray(path.read_bytes())
+    for place in (8, content.index(b"PK\1\2") + 10):
+        assert content[place : place + 2] == deflate
+        content[place : place + 2] = deflate64
+    path.write_bytes(content)
+    refused(path, folder, "method is not supported.*repack")
+
+
+def test_a_zip_whose_names_are_no_utf8(tmp_path, folder):
+    path = make(tmp_path / "a.zip", {"é.txt": b"a"})
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
+    refused(path, folder, "truncated or corrupt")
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".tgz"])
+@pytest.mark.parametrize("what", ["in all", "for its size"])
+def test_too_many_members(what, suffix, tmp_path, folder, monkeypatch):
+    path = make(tmp_path / f"a{suffix}", {f"{number}": b"" for number in range(300)})
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 200 if what == "in all" else 2_000_000)
+    monkeypatch.setattr(archives, "FEW_MEMBERS", 1000 if what == "in all" else 200)
+    monkeypatch.setattr(archives, "MEMBER_BYTES", 1000)
+    refused(path, folder, r"refused: more than 200 members in \d+ bytes")
+    monkeypatch.undo()
+    extract(path, folder)
+
+
+def test_neither_zip_nor_tar(tmp_path, folder):
+    page = tmp_path / "CUB_200_2011.tgz"
+    page.write_text("<html>404 not found</html>")
+    refused(page, folder, "expected a zip or tar")
+
+
+def test_no_space(archive, folder, monkeypatch):
+    make(archive, GOOD)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000}))
+    refused(archive, folder, "no space")
+
+
+def test_the_disk_fills_while_unpacking(archive, folder, monkeypatch):
+    make(archive, GOOD)
+
+    def full(*arguments, **keywords):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(archives, "_copy", full)
+    refused(archive, folder, "no space left")

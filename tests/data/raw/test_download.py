@@ -1,0 +1,287 @@
+"""A source's archives from public URLs, mirrors, and files put in place by hand."""
+
+import hashlib
+import importlib
+import io
+import json
+import threading
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from small_archives import quiet
+
+from dml.config.data import DatasetSection
+from dml.data import DataError
+from dml.data.packing import check_content, content, content_digest
+from dml.data.raw import Archive, checksum, download, fetch
+from dml.data.sources._defaults import SourceDefaults
+
+
+def picture(value):
+    file = io.BytesIO()
+    Image.fromarray(np.full((4, 4), value, np.uint8)).save(file, "PNG")
+    return file.getvalue()
+
+
+def archive_of(values, compression=zipfile.ZIP_STORED):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        for number, value in enumerate(values):
+            archive.writestr(f"toys/{number}.png", picture(value))
+    return file.getvalue()
+
+
+CONTENT = archive_of([10, 20, 30])
+
+
+class Toys(SourceDefaults):
+    """A source of three grey images in one zip file."""
+
+    version, name, options = 1, "toys", {}
+
+    def __init__(self, *urls, md5=None, content=None):
+        self.counts = {"all": {"images": 3}}
+        self.archives = (Archive("toys.zip", urls, md5=md5, hint="Ask the toymaker."),)
+        self.content = content
+
+    def images(self, raw):
+        for number, path in enumerate(sorted((raw / "toys").iterdir())):
+            yield {"image": path, "fine": number, "path": f"toys/{path.name}"}
+
+    def roles(self, index):
+        return np.full(len(index), "train")
+
+
+def md5(content):
+    return hashlib.md5(content).hexdigest()
+
+
+def fetched(source, raw, report=quiet):
+    fetch(source, raw, check_content, report)
+
+
+def test_public_download(server, tmp_path):
+    server.files["/toys.zip"] = CONTENT
+    fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
+    assert len(list((tmp_path / "raw" / "toys").iterdir())) == 3
+    assert json.loads((tmp_path / "raw" / "verified.json").read_text()) == {
+        "entries": ["toys"],
+        "checked_by_content": [],
+    }
+
+
+def test_the_second_url_where_the_first_has_nothing(server, tmp_path):
+    server.files["/second.zip"] = CONTENT
+    fetched(Toys(f"{server.url}/first.zip", f"{server.url}/second.zip", md5=md5(CONTENT)), tmp_path / "raw")
+    assert [path for path, _ in server.requests] == ["/first.zip", "/second.zip"]
+
+
+def test_a_wrong_checksum_is_an_error_that_leaves_nothing(server, tmp_path):
+    server.files["/toys.zip"] = archive_of([1, 2, 3])
+    with pytest.raises(DataError) as raised:
+        fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
+    said = str(raised.value)
+    assert md5(CONTENT) in said
+    assert md5(server.files["/toys.zip"]) in said
+    assert {path.name for path in (tmp_path / "raw").iterdir()} <= {"verified.json.lock"}
+
+
+def test_a_resumed_file_with_a_wrong_checksum_is_fetched_afresh(server, tmp_path):
+    server.files["/toys.zip"] = CONTENT
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "toys.zip.part").write_bytes(b"of another file")
+    fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
+    assert len(server.requests) == 2
+
+
+def test_nothing_anywhere_says_where_the_file_goes(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("DML_MIRROR", str(tmp_path / "typo"))
+    with pytest.raises(DataError) as raised:
+        fetched(Toys(f"{server.url}/toys.zip"), tmp_path / "raw")
+    said = str(raised.value)
+    for part in (
+        f"{tmp_path / 'typo'}/toys/toys.zip (DML_MIRROR): no such file",
+        "toys.zip: HTTP 404",
+        f"Put it at {tmp_path / 'raw' / 'toys.zip'}",
+        "DML_MIRROR=<mirror>",
+        "Ask the toymaker.",
+    ):
+        assert part in said
+
+
+def test_a_mirror_comes_before_the_public_url(server, tmp_path, monkeypatch):
+    server.files["/toys.zip"] = CONTENT
+    mirror = tmp_path / "mirror" / "toys"
+    mirror.mkdir(parents=True)
+    (mirror / "toys.zip").write_bytes(CONTENT)
+    monkeypatch.setenv("DML_MIRROR", f"{tmp_path / 'mirror'}/")
+    fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
+    assert server.requests == []
+
+
+def test_a_mirror_by_url(server, tmp_path, monkeypatch):
+    server.files["/data/toys/toys.zip"] = CONTENT
+    monkeypatch.setenv("DML_MIRROR", f"{server.url}/data")
+    fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
+    assert [path for path, _ in server.requests] == ["/data/toys/toys.zip"]
+
+
+def test_a_mirror_without_the_file_is_passed_over(server, tmp_path, monkeypatch):
+    server.files["/toys.zip"] = CONTENT
+    monkeypatch.setenv("DML_MIRROR", f"{server.url}/data")
+    fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
+    assert [path for path, _ in server.requests] == ["/data/toys/toys.zip", "/toys.zip"]
+
+
+@pytest.mark.parametrize("mirror", ["://", "http://host:port", "http://[::1", "gopher://host", "http://a b"])
+def test_a_mirror_that_is_no_url_is_passed_over(mirror, server, tmp_path, monkeypatch):
+    server.files["/toys.zip"] = CONTENT
+    monkeypatch.setenv("DML_MIRROR", mirror)
+    fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
+    with pytest.raises(DataError) as raised:
+        fetched(Toys(), tmp_path / "other")
+    assert f"{mirror.rstrip('/')}/toys/toys.zip (DML_MIRROR): " in str(raised.value)
+    assert "attempts" not in str(raised.value)
+
+
+@pytest.fixture
+def mirrored(tmp_path, monkeypatch):
+    """Puts an archive into a mirror folder."""
+
+    def put(content):
+        folder = tmp_path / "mirror" / "toys"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "toys.zip").write_bytes(content)
+        monkeypatch.setenv("DML_MIRROR", str(tmp_path / "mirror"))
+
+    return put
+
+
+def known_content(tmp_path):
+    fetched(Toys(), tmp_path / "known")
+    return content_digest(Toys(), tmp_path / "known")
+
+
+def test_a_mirrors_repacked_archive_is_judged_by_its_content(tmp_path, mirrored):
+    mirrored(CONTENT)
+    content = known_content(tmp_path)
+    repacked = archive_of([10, 20, 30], zipfile.ZIP_DEFLATED)
+    assert repacked != CONTENT
+    mirrored(repacked)
+    lines = []
+    fetched(Toys(md5=md5(CONTENT), content=content), tmp_path / "raw", lines.append)
+    assert "toys: toys.zip: unknown checksum; checking the content" in lines
+    assert (tmp_path / "raw" / "toys" / "0.png").is_file()
+
+
+@pytest.mark.parametrize(
+    ("values", "match"), [([10, 20], "all has 2 images, expected 3"), ([10, 20, 31], "content digest")]
+)
+def test_a_mirror_with_other_content_is_refused_and_taken_away(values, match, tmp_path, mirrored):
+    mirrored(CONTENT)
+    content = known_content(tmp_path)
+    mirrored(archive_of(values))
+    with pytest.raises(DataError, match=match):
+        fetched(Toys(md5=md5(CONTENT), content=content), tmp_path / "raw")
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock"}
+    mirrored(CONTENT)
+    fetched(Toys(md5=md5(CONTENT), content=content), tmp_path / "raw")
+
+
+def test_a_mirrors_truncated_archive(tmp_path, mirrored):
+    mirrored(CONTENT[:200])
+    with pytest.raises(DataError, match=r"toys\.zip: .*truncated"):
+        fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock"}
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyError, KeyboardInterrupt])
+def test_whatever_goes_wrong_a_doubtful_archive_is_taken_away(error, tmp_path, mirrored, monkeypatch):
+    """Left in `raw` it would count as put there by hand, and a mirror that was repaired would never be asked."""
+    mirrored(archive_of([1, 2, 3]))
+
+    def broken(*arguments):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(content, "list_images", broken)
+        with pytest.raises(error):
+            fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock"}
+    mirrored(CONTENT)
+    fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
+    assert (tmp_path / "raw" / "toys.zip").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("error", [DataError, KeyboardInterrupt])
+def test_an_archive_that_has_its_checksum_stays(error, tmp_path, mirrored, monkeypatch):
+    mirrored(CONTENT)
+
+    def broken(*arguments):
+        raise error
+
+    monkeypatch.setattr(download, "extract", broken)
+    with pytest.raises(error):
+        fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
+    assert {path.name for path in (tmp_path / "raw").iterdir()} == {"verified.json.lock", "toys.zip"}
+
+
+def test_a_file_put_in_place_by_hand_is_used_and_never_deleted(tmp_path):
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "toys.zip").write_bytes(CONTENT)
+    fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
+    assert (tmp_path / "raw" / "toys" / "2.png").is_file()
+
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "toys.zip").write_bytes(archive_of([1]))
+    with pytest.raises(DataError, match="expected 3"):
+        fetched(Toys(md5=md5(CONTENT)), tmp_path / "other")
+    assert (tmp_path / "other" / "toys.zip").is_file()
+
+
+def test_an_unpacked_folder_that_was_deleted_is_made_again(tmp_path, mirrored):
+    mirrored(CONTENT)
+    fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
+    for path in (tmp_path / "raw" / "toys").iterdir():
+        path.unlink()
+    (tmp_path / "raw" / "toys").rmdir()
+    fetched(Toys(md5=md5(CONTENT)), tmp_path / "raw")
+    assert (tmp_path / "raw" / "toys" / "0.png").is_file()
+
+
+def test_no_space_for_the_download(server, tmp_path, monkeypatch):
+    server.files["/toys.zip"] = CONTENT
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000}))
+    with pytest.raises(DataError, match="no space left"):
+        fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
+
+
+def test_two_downloads_at_once_fetch_once(server, tmp_path):
+    server.files["/toys.zip"] = CONTENT
+    lines = []
+    source = Toys(f"{server.url}/toys.zip", md5=md5(CONTENT))
+    threads = [threading.Thread(target=fetched, args=(source, tmp_path / "raw", lines.append)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(server.requests) == 1
+    assert lines[-1] == "toys: downloaded and verified already"
+
+
+def test_the_documentation_names_the_folder_of_archives_put_in_place(monkeypatch):
+    root = Path(__file__).parents[3]
+    monkeypatch.syspath_prepend(str(root / "pipelines"))
+    raw_folder = importlib.import_module("_stage").raw_folder
+    said = (root / "docs" / "datasets.md").read_text(encoding="utf-8")
+    assert f"`{raw_folder(DatasetSection(source='cub200'))}/`" in said
+    separate = DatasetSection(source="cars196", options={"layout": "separate"})
+    assert f"`options: {{layout: separate}}` reads `{raw_folder(separate)}/`" in said
+
+
+def test_checksum(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    assert checksum(tmp_path / "a", "md5") == "900150983cd24fb0d6963f7d28e17f72"

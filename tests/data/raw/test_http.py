@@ -1,0 +1,178 @@
+"""One file over HTTP, from a server that cuts connections."""
+
+import errno
+import io
+import ssl
+import urllib.request
+
+import pytest
+from small_archives import quiet
+
+from dml.data import DataError
+from dml.data.raw import http
+from dml.data.raw.http import Unavailable, get
+
+
+def test_get(server, tmp_path):
+    server.files["/a.zip"] = bytes(range(256)) * 100
+    get(f"{server.url}/a.zip", tmp_path / "sub" / "a.zip", quiet)
+    assert (tmp_path / "sub" / "a.zip").read_bytes() == server.files["/a.zip"]
+    assert [path.name for path in (tmp_path / "sub").iterdir()] == ["a.zip"]
+
+
+def test_an_interrupted_connection_is_resumed_where_it_ended(server, tmp_path):
+    server.files["/a.zip"] = bytes(range(256)) * 100
+    server.cuts = 3
+    lines = []
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", lines.append)
+    assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
+    assert [asked for _, asked in server.requests] == [None, "bytes=1000-", "bytes=2000-", "bytes=3000-"]
+    assert "resuming from 1000 bytes" in lines[0]
+
+
+def test_a_part_file_of_an_earlier_call_is_gone_on_from(server, tmp_path):
+    server.files["/a.zip"] = bytes(range(256)) * 100
+    (tmp_path / "a.zip.part").write_bytes(server.files["/a.zip"][:700])
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
+    assert server.requests == [("/a.zip", "bytes=700-")]
+
+
+@pytest.mark.parametrize("how", ["no ranges", "another range"])
+def test_a_server_that_cannot_resume_sends_all_again(how, server, tmp_path):
+    server.files["/a.zip"] = bytes(range(256)) * 100
+    server.ranges, server.lie_about_range = how != "no ranges", how == "another range"
+    (tmp_path / "a.zip.part").write_bytes(b"x" * 700)
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
+
+
+def test_a_part_file_longer_than_the_file_is_dropped(server, tmp_path):
+    server.files["/a.zip"] = b"short"
+    (tmp_path / "a.zip.part").write_bytes(b"x" * 700)
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == b"short"
+
+
+def test_a_part_file_that_is_the_whole_file_is_not_fetched_again(server, tmp_path):
+    server.files["/a.zip"], server.says_size = bytes(range(256)), True
+    (tmp_path / "a.zip.part").write_bytes(bytes(range(256)))
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == bytes(range(256))
+    assert server.requests == [("/a.zip", "bytes=256-")]
+    assert not (tmp_path / "a.zip.part").exists()
+
+
+def test_a_part_file_longer_than_the_file_said_is_dropped(server, tmp_path):
+    server.files["/a.zip"], server.says_size = b"short", True
+    (tmp_path / "a.zip.part").write_bytes(b"x" * 700)
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == b"short"
+
+
+def test_a_reset_connection_keeps_what_came(server, tmp_path):
+    """An orderly end gives the reader its bytes; after a reset a read that waits for more would lose them."""
+    server.files["/a.zip"] = bytes(range(256)) * 100
+    server.cuts, server.reset = 3, True
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert (tmp_path / "a.zip").read_bytes() == server.files["/a.zip"]
+    assert [asked for _, asked in server.requests] == [None, "bytes=1000-", "bytes=2000-", "bytes=3000-"]
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Has the first answers' bodies fail with the errors given, after 10 bytes each."""
+
+    def fail(*errors):
+        waiting, ask = list(errors), urllib.request.urlopen
+
+        def urlopen(*arguments, **keywords):
+            answer = ask(*arguments, **keywords)
+            if waiting:
+                answer.fp = io.BufferedReader(Failing(waiting.pop(0)))
+            return answer
+
+        monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+
+    return fail
+
+
+class Failing(io.RawIOBase):
+    def __init__(self, error):
+        self.error, self.first = error, True
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        if not self.first:
+            raise self.error
+        self.first = False
+        buffer[:10] = bytes(10)
+        return 10
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.EHOSTUNREACH, "No route to host"), ssl.SSLError("bad mac"), TimeoutError("timed out")],
+)
+def test_any_error_of_the_connection_is_tried_again(error, server, tmp_path, failing):
+    server.files["/a.zip"] = bytes(1000)
+    failing(error, error)
+    lines = []
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", lines.append)
+    assert (tmp_path / "a.zip").read_bytes() == bytes(1000)
+    assert [asked for _, asked in server.requests] == [None, "bytes=10-", "bytes=20-"]
+    assert all(f"{server.url}/a.zip: {error}; resuming from" in line for line in lines)
+
+
+def test_an_error_of_the_disk_is_not_tried_again(server, tmp_path, monkeypatch):
+    server.files["/a.zip"] = bytes(1000)
+
+    def full(*arguments, **keywords):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(http, "open", full, raising=False)
+    with pytest.raises(DataError, match=r"a\.zip\.part: no space left on the disk"):
+        get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert len(server.requests) == 1
+
+
+def test_five_interruptions_keep_what_came(server, tmp_path):
+    server.files["/a.zip"] = bytes(10_000)
+    server.cuts = 5
+    with pytest.raises(Unavailable, match="the connection ended at 5000 of 10000 bytes"):
+        get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert not (tmp_path / "a.zip").exists()
+    assert (tmp_path / "a.zip.part").stat().st_size == 5000
+
+
+def test_404_is_not_tried_again(server, tmp_path):
+    with pytest.raises(Unavailable, match="HTTP 404"):
+        get(f"{server.url}/none.zip", tmp_path / "a.zip", quiet)
+    assert len(server.requests) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("status", [503, 429, 408])
+def test_a_failing_server_is_tried_again(status, server, tmp_path):
+    server.status = status
+    with pytest.raises(Unavailable, match=rf"{status}.*5 attempts"):
+        get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+    assert len(server.requests) == 5
+
+
+def test_no_server(server, tmp_path):
+    server.shutdown()
+    server.server_close()
+    with pytest.raises(Unavailable, match="refused"):
+        get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
+
+
+def test_progress_is_reported(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(http, "BLOCK", 1000)
+    monkeypatch.setattr(http, "EVERY", 0.0)
+    server.files["/a.zip"] = bytes(3 * 2**20)
+    lines = []
+    get(f"{server.url}/a.zip", tmp_path / "a.zip", lines.append)
+    assert any(line.startswith("a.zip: 1 of 3 MB") and "MB/s" in line and "s left" in line for line in lines)

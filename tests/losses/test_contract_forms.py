@@ -1,0 +1,97 @@
+"""Every loss: the forms of tuples, what miners of pytorch-metric-learning return, and losses of other packages."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+
+import dml.losses
+from dml.losses._foreign import ForeignLoss
+from dml.protocols import Loss
+from dml.types import Tuples, Uniform
+
+# Over sets of pairs or over triples: all forms that contain the same pairs agree.
+OVER_SETS = ("triplet", "multi_similarity", "histogram", "lifted_structure", "quadruplet")
+
+
+def test_forms_with_the_same_tuples_agree(check, case):
+    x, y = check.contract_batch(sizes=(4, 3, 2, 5, 4), dtype=torch.float64)
+    loss = case.build(torch.float64)
+    forms = check.in_all_forms(y)
+    values = {k: check.run(loss, x, y, form) for k, form in forms.items()}
+    # Padding, and a plain tuple in place of Tuples, change nothing.
+    values["padded"] = check.run(loss, x, y, Tuples(*(torch.cat((t, torch.full((9,), -1))) for t in forms["triples"])))
+    values["foreign"] = check.run(loss, x, y, tuple(forms["triples"]))
+    groups = [["none", "pairs", "lists"], ["triples", "padded", "foreign"]]
+    if case.name in OVER_SETS:
+        groups = [list(itertools.chain(*groups))]
+    for group in groups:
+        for other in group[1:]:
+            torch.testing.assert_close(values[other][0], values[group[0]][0], msg=f"{other} != {group[0]}")
+            torch.testing.assert_close(values[other][1], values[group[0]][1], msg=f"{other} != {group[0]}")
+
+
+@pytest.mark.parametrize(
+    "miner", ["TripletMarginMiner", "MultiSimilarityMiner", "BatchHardMiner", "DistanceWeightedMiner"]
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_takes_what_pytorch_metric_learning_mines(check, miner):
+    miners = pytest.importorskip("pytorch_metric_learning.miners")
+    x, y = check.contract_batch()
+    tuples = getattr(miners, miner)()(x, y)
+    for case in check.cases():
+        value, gradient = check.run(case.build(), x, y, tuples)
+        assert torch.isfinite(value)
+        assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_loss_of_another_package(check):
+    losses = pytest.importorskip("pytorch_metric_learning.losses")
+    loss = dml.losses.build("pytorch_metric_learning.losses.CircleLoss", m=0.3)
+    assert isinstance(loss, ForeignLoss)
+    assert isinstance(loss, Loss)
+    assert isinstance(loss.loss, losses.CircleLoss)
+    assert (loss.uses_tuples, loss.takes_padding, loss.mining, loss.search_space) == (True, False, {}, {})
+    x, y = check.contract_batch()
+    for tuples in (None, check.all_triples(y), check.in_all_forms(y)["lists"]):
+        assert torch.equal(loss(x, y, tuples), loss.loss(x, y, tuples))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_what_another_packages_loss_learns_is_a_parameter_and_is_filled_in():
+    pytest.importorskip("pytorch_metric_learning.losses")
+    name = "pytorch_metric_learning.losses.ProxyAnchorLoss"
+    loss = dml.losses.build_for(name, {"margin": 0.2}, num_classes=5, embedding_size=3, normalize=False)
+    assert [tuple(p.shape) for p in loss.parameters()] == [(5, 3)]
+    assert loss.loss.margin == 0.2
+
+
+class Partial:
+    """Not a module, and with a part of the protocol."""
+
+    uses_tuples = False
+    search_space = {"scale": Uniform(0, 1)}  # noqa: RUF012
+
+    def __call__(self, embeddings, labels, tuples):
+        return embeddings.sum()
+
+
+def test_a_foreign_loss_keeps_what_it_says_of_itself(check):
+    loss = ForeignLoss(Partial())
+    assert not loss.uses_tuples
+    assert set(loss.search_space) == {"scale"}
+    assert list(loss.parameters()) == []
+    x, y = check.contract_batch()
+    assert loss(x, y) == x.sum()
+
+
+def test_a_foreign_class_with_the_whole_protocol_is_used_as_it_is(monkeypatch, check):
+    example = next(case.part for case in check.cases() if case.name == "documented_example")
+    monkeypatch.setattr(nn, "Cosine", example, raising=False)
+    loss = dml.losses.build("torch.nn.Cosine", margin=0.3)
+    assert isinstance(loss, example)
+    assert loss.takes_padding

@@ -1,0 +1,99 @@
+"""Every loss: what it says of itself, what it logs, learns, saves and rejects."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import dml.losses
+from dml import discovery
+from dml.protocols import Loss
+from dml.types import Choice, LogUniform, Uniform
+
+
+def test_describes_itself(case):
+    loss = case.build()
+    assert isinstance(loss, Loss)
+    assert isinstance(type(loss).version, int)
+    assert loss.uses_tuples in (True, False)
+    assert loss.takes_padding is True
+    assert loss.stats == {}
+    assert all(isinstance(key, str) for key in loss.mining)
+
+
+def test_its_search_space_is_of_its_settings(case):
+    known = discovery.settings_of(case.part)
+    assert "normalize" in known
+    for key, space in case.part.search_space.items():
+        assert key in known
+        assert isinstance(space, (Choice, LogUniform, Uniform))
+        for example in space.options if isinstance(space, Choice) else (space.low, space.high):
+            case.build(**{key: example})
+
+
+def test_rejects_bad_shapes_and_unknown_settings(check, case):
+    x, y = check.contract_batch()
+    loss = case.build()
+    with pytest.raises(ValueError, match="labels"):
+        loss(x, y[:-1])
+    with pytest.raises(ValueError, match="labels"):
+        loss(x, y.float())
+    with pytest.raises(ValueError, match="embeddings"):
+        loss(x[0], y)
+    with pytest.raises(ValueError, match="embeddings"):
+        loss(x.long(), y)
+    if case.name in discovery.names("dml.losses"):
+        with pytest.raises(ValueError, match="'marginn'"):
+            case.build(marginn=1)
+
+
+def test_rejects_tuples_of_another_length(check, case):
+    x, y = check.contract_batch()
+    loss = case.build()
+    if not loss.uses_tuples or case.synthesises:
+        pytest.skip("makes its own tuples")
+    with pytest.raises(ValueError, match="tuples: .*5 items"):
+        loss(x, y, (y, y, y, y, y))
+
+
+def test_what_it_learns_has_a_gradient_and_is_saved(check, case):
+    x, y = check.contract_batch()
+    loss = case.build()
+    check.run(loss, x, y)
+    for key, parameter in loss.named_parameters():
+        assert parameter.grad is not None
+        assert torch.isfinite(parameter.grad).all()
+        assert key in loss.state_dict()
+
+
+def test_stats_are_numbers_without_a_graph(check, case):
+    """`active_share` above all: a mean over the active tuples scales gradients by its inverse."""
+    x, y = check.contract_batch()
+    loss = case.build()
+    check.run(loss, x, y)
+    averages_over_active = getattr(loss, "reduction", None) == "nonzero"
+    assert "active_share" in loss.stats or not averages_over_active
+    for key, number in loss.stats.items():
+        assert number.shape == ()
+        assert not number.requires_grad
+        assert not key.endswith("share") or 0 <= number <= 1
+
+
+def test_an_unknown_loss_lists_the_choices():
+    with pytest.raises(ValueError, match=r"'triplett'.*'triplet'.*softmax"):
+        dml.losses.build("triplett")
+
+
+@pytest.mark.parametrize("name", discovery.names("dml.losses"))
+def test_its_class_is_an_attribute_of_the_package(name):
+    assert getattr(dml.losses, discovery.class_name(name)) is discovery.find("dml.losses", name)
+
+
+def test_a_trials_values_are_filled_in_unless_set():
+    loss = dml.losses.build_for("margin", {"normalize": True}, num_classes=7, embedding_size=3, normalize=False)
+    assert loss.beta.shape == (7,)
+    assert loss.normalize is True
+    assert dml.losses.build_for("margin", {}, num_classes=7, embedding_size=3, normalize=False).normalize is False
+    assert dml.losses.build_for("triplet", {}, num_classes=7, normalize=None).normalize is True
+    with pytest.raises(ValueError, match="num_classes"):
+        dml.losses.build_for("margin", {})

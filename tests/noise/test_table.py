@@ -1,0 +1,87 @@
+"""The table of noisy labels that a study saves, and the features that it computes from pixels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml import discovery, noise
+
+N = 610
+
+
+def test_table_has_every_model_rate_and_seed(tools):
+    labels, index = tools.make_labels(), np.arange(N) * 2
+    table = noise.table(
+        index, labels, [("uniform", 0.0, {}), ("uniform", 0.2, {}), ("subset", 0.2, {})], [3, 4], "tune"
+    )
+    assert list(table.columns) == ["noise", "rate", "seed", "phase", "index", "observed", "flipped"]
+    assert len(table) == 3 * 2 * N
+    assert set(table["phase"]) == {"tune"}
+    for (name, rate, seed), part in table.groupby(["noise", "rate", "seed"]):
+        expected = tools.corrupt(name, labels, rate, seed)
+        assert (part["index"] == index).all()
+        assert (part["observed"] == expected.observed).all()
+        assert (part["flipped"] == expected.flipped).all()
+
+
+def test_table_survives_parquet(tmp_path, tools):
+    table = noise.table(np.arange(N), tools.make_labels(), [("subset", 0.5, {})], [0], "confirm")
+    table.to_parquet(tmp_path / "noise.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "noise.parquet"), table, check_dtype=False)
+
+
+def test_table_gives_models_their_context(tools):
+    labels = tools.make_labels()
+    features = np.random.default_rng(0).normal(size=(len(labels), 3))
+    images = np.random.default_rng(0).integers(0, 256, size=(700, 30, 20, 1), dtype=np.uint8)
+    for name in discovery.names("dml.noise"):
+        if "features" not in discovery.find("dml.noise", name).context:
+            continue
+        given = noise.table(np.arange(N), labels, [(name, 0.3, {})], [0], "tune", features=features)
+        expected = noise.build(name, rate=0.3).corrupt(labels, 0, features=features)
+        assert (given["observed"] == expected.observed).all()
+        made = noise.table(np.arange(N), labels, [(name, 0.3, {})], [0], "tune", images=images)
+        assert (made["observed"] != given["observed"]).any()
+
+
+def test_images_are_not_read_if_no_model_needs_them(tools):
+    class Unreadable:
+        def __getitem__(self, rows):
+            raise AssertionError("read")
+
+    noise.table(np.arange(N), tools.make_labels(), [("uniform", 0.3, {})], [0], "tune", images=Unreadable())
+
+
+def test_pixel_features_of_similar_images_are_similar():
+    from dml.noise._features import pixels
+
+    generator = np.random.default_rng(0)
+    kinds = generator.integers(0, 256, size=(3, 33, 47, 3))
+    images = np.clip(kinds[np.arange(60) % 3] * 0.5 + 20 + generator.normal(0, 5, (60, 33, 47, 3)), 0, 255)
+    features = pixels(images.astype(np.uint8), np.arange(60))
+    assert features.shape == (60, 256)
+    same = np.equal.outer(np.arange(60) % 3, np.arange(60) % 3)
+    alike = features @ features.T
+    assert alike[same].min() > 0.9
+    assert alike[~same].max() < 0.5
+    assert np.isfinite(pixels(np.zeros((2, 5, 5, 1), dtype=np.uint8), np.arange(2))).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"phase": "test"}, "unknown phase 'test'. Choices: tune, confirm"),
+        ({"models": [("uniform", 0.1, {}), ("uniform", 0.1, {})]}, r"'uniform', 0.1"),
+        ({"models": []}, "at least one model and one seed"),
+        ({"index": np.arange(5)}, r"\(5,\) and \(610,\)"),
+        ({"feature": np.zeros((N, 2))}, "unknown context.*feature"),
+        ({"models": [("unifrom", 0.1, {})]}, "did you mean 'uniform'"),
+        ({"models": [("similarity", 0.1, {})]}, "needs features"),
+        ({"models": [("similarity", 0.1, {})], "features": np.zeros((9, 2))}, r"expected \(610, d\)"),
+        ({"models": [("small_cluster", 0.1, {})], "features": np.full((N, 2), np.nan)}, "not finite"),
+    ],
+)
+def test_wrong_arguments(change, message, tools):
+    given = {"index": np.arange(N), "labels": tools.make_labels(), "models": [("uniform", 0.1, {})], "seeds": [0]}
+    with pytest.raises(ValueError, match=message):
+        noise.table(**{**given, "phase": "tune", **change})

@@ -1,0 +1,60 @@
+"""Why trials run again: the fields that differ from the most similar trial in the store."""
+
+import toy
+
+from dml.sweep import keys
+from dml.sweep.plan import Plan
+from dml.sweep.store import FINISHED, Outcome, TrialStore
+from dml.sweep.why import explain, reasons
+
+
+def run_all(study, store):
+    """Finish every trial of a study without training."""
+    import optuna
+
+    plan = Plan(study, store, toy.describe, optuna.storages.InMemoryStorage())
+    plan.start(lambda job, outcome, reused: None)
+    while (job := plan.take()) is not None:
+        scores = {"validation/fine/recall@1": 0.5, "test/fine/recall@1": 0.5}
+        store.begin(job.key, keys.canonical(keys.record(job.spec)))
+        outcome = Outcome(FINISHED, scores, [[10, scores]])
+        store.write(job.key, outcome)
+        plan.end(job.id, outcome)
+
+
+def test_an_empty_store_has_no_earlier_trial(toy_study, tmp_path):
+    (line, reason) = explain(toy_study(), TrialStore(tmp_path), toy.describe)
+    assert line.startswith("4 trials of 2 cells")  # the first round of each search
+    assert "no earlier trial" in reason
+
+
+def test_nothing_runs_again_where_everything_is_stored(toy_study, tmp_path):
+    run_all(toy_study(), TrialStore(tmp_path))
+    (line,) = explain(toy_study(), TrialStore(tmp_path), toy.describe)
+    assert "toys" in line
+    assert "nothing runs again" in line
+
+
+def test_a_changed_setting_is_named_with_both_values(toy_study, tmp_path):
+    run_all(toy_study(), TrialStore(tmp_path))
+    study = toy_study(training={"steps": 10, "learning_rate": 0.01})
+    found = reasons(study, TrialStore(tmp_path), toy.describe)
+    assert {str(d) for reason in found for d in reason.differences} == {"spec.training.learning_rate: default -> 0.01"}
+    assert explain(study, TrialStore(tmp_path), toy.describe)[1:] == ["  spec.training.learning_rate: default -> 0.01"]
+
+
+def test_a_raised_version_is_named_for_the_trials_that_run_the_part(toy_study, tmp_path, monkeypatch):
+    from dml.losses.triplet import Triplet
+
+    run_all(toy_study(), TrialStore(tmp_path))
+    monkeypatch.setattr(Triplet, "version", 2)
+    found = reasons(toy_study(), TrialStore(tmp_path), toy.describe)
+    assert {reason.job.cell.loss.name for reason in found} == {"triplet"}
+    assert {str(d) for reason in found for d in reason.differences} == {"versions.losses.triplet: 1 -> 2"}
+
+
+def test_an_interrupted_trial_is_said_to_resume(toy_study, tmp_path):
+    store = TrialStore(tmp_path)
+    for reason in reasons(toy_study(), store, toy.describe):
+        store.begin(reason.job.key, keys.canonical(keys.record(reason.job.spec)))
+    assert "resumes from its checkpoint" in explain(toy_study(), store, toy.describe)[1]

@@ -1,0 +1,54 @@
+"""Atomic files: complete or absent, and locks."""
+
+import json
+
+import pytest
+
+from dml import files
+
+
+def test_json_has_sorted_keys_and_equal_contents_give_equal_bytes(tmp_path):
+    files.write_json(tmp_path / "deep" / "a.json", {"b": 1, "a": [1.5, None]})
+    files.write_json(tmp_path / "b.json", {"a": [1.5, None], "b": 1})
+    content = (tmp_path / "deep" / "a.json").read_bytes()
+    assert content == (tmp_path / "b.json").read_bytes()
+    assert json.loads(content) == files.read_json(tmp_path / "b.json") == {"a": [1.5, None], "b": 1}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe"])
+def test_what_is_not_json_is_read_as_none(content, tmp_path):
+    (tmp_path / "a.json").write_bytes(content)
+    for path in (tmp_path / "a.json", tmp_path / "missing.json", tmp_path, tmp_path / "a.json" / "b.json"):
+        assert files.read_json(path) is None
+
+
+def test_a_failure_keeps_the_old_file_and_leaves_no_other(tmp_path):
+    files.write_text(tmp_path / "a.txt", "old")
+
+
+    def fail():
+        with files.replacing(tmp_path / "a.txt") as temporary:
+            temporary.write_text("new")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert (tmp_path / "a.txt").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_finished_file_replaces_another(tmp_path):
+    (tmp_path / "a.part").write_text("new")
+    (tmp_path / "a.txt").write_text("old")
+    files.move(tmp_path / "a.part", tmp_path / "a.txt")
+    assert (tmp_path / "a.txt").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_lock_is_exclusive_and_names_its_holder(tmp_path):
+    with files.locked(tmp_path / "a.lock"):
+        with pytest.raises(files.Locked, match=r"a\.lock") as raised, files.locked(tmp_path / "a.lock", wait=False):
+            pass
+        assert raised.value.holder.isdecimal()
+    with files.locked(tmp_path / "a.lock", wait=False):
+        pass

@@ -1,0 +1,91 @@
+"""The public interface: parts by class and by name, loaded on first use, and visible to a type checker."""
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dml import discovery
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_dml_loads_nothing_heavy_and_takes_less_than_a_tenth_of_a_second():
+    code = (
+        "import sys, time; t = time.perf_counter(); import dml; s = time.perf_counter() - t; "
+        "print(s, *({'torch', 'numpy', 'pandas', 'ray', 'mlflow'} & set(sys.modules)))"
+    )
+    seconds, *heavy = min((run(code).split() for _ in range(3)), key=lambda line: float(line[0]))
+    assert not heavy
+    assert float(seconds) < 0.1
+
+
+def test_import_dml_is_enough():
+    code = (
+        "import dml; a = dml.losses.Triplet(margin=0.3); b = dml.losses.build('triplet', margin=0.3)\n"
+        "from dml.losses import Triplet\n"
+        "assert type(a) is type(b) is Triplet and a.margin == b.margin == 0.3\n"
+        "import sys; assert 'dml.losses.softmax' not in sys.modules\n"
+        "dml.miners.build(positives='easy', negatives='hard'); dml.noise.Uniform(rate=0.1); dml.models.SmallConv()"
+    )
+    run(code)
+
+
+@pytest.mark.parametrize("package", discovery.KINDS)
+def test_each_part_is_an_attribute_of_its_package(package):
+    module = importlib.import_module(package)
+    for name in discovery.names(package):
+        attribute = discovery.class_name(name)
+        assert getattr(module, attribute) is discovery.find(package, name)
+        assert attribute in dir(module)
+    with pytest.raises(AttributeError, match="NoSuchPart"):
+        module.NoSuchPart  # noqa: B018
+
+
+@pytest.mark.parametrize("package", discovery.KINDS)
+def test_each_part_states_its_version(package):
+    for name in discovery.names(package):
+        version = discovery.version_of(package, name)
+        assert isinstance(version, int), f"{package}.{name}"
+        assert version >= 1
+
+
+@pytest.mark.parametrize("package", discovery.KINDS)
+def test_the_type_stubs_are_up_to_date(package):
+    path = Path(importlib.import_module(package).__path__[0]) / "__init__.pyi"
+    assert path.is_file(), "run `make stubs`"
+    assert path.read_text(encoding="utf-8") == discovery.stub(package), "run `make stubs`"
+
+
+@pytest.mark.slow
+def test_a_type_checker_sees_constructors_and_builds(tmp_path):
+    good = tmp_path / "good.py"
+    good.write_text(
+        "import dml\nfrom dml.losses import Triplet\nfrom dml.miners.positives import Easy\n"
+        "loss: Triplet = dml.losses.Triplet(margin=0.2)\npolicy = Easy()\n"
+        "space = dml.losses.build('triplet', margin=0.2).search_space\n"
+        "backbone = dml.models.SmallConv(width=8)\nreveal_type(backbone.features)\n"
+    )
+    bad = tmp_path / "bad.py"
+    bad.write_text("import dml\nloss = dml.losses.Triplet(margn=0.2)\n")
+    command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--follow-imports=silent"]
+    environment = {**os.environ, "MYPYPATH": str(ROOT)}
+    checked = subprocess.run(
+        [*command, str(good)], capture_output=True, text=True, timeout=300, cwd=tmp_path, env=environment
+    )
+    assert checked.returncode == 0, checked.stdout
+    assert "int" in checked.stdout
+    checked = subprocess.run(
+        [*command, str(bad)], capture_output=True, text=True, timeout=300, cwd=tmp_path, env=environment
+    )
+    assert checked.returncode == 1
+    assert "margn" in checked.stdout

@@ -1,0 +1,68 @@
+"""Which images are evaluated, against which labels, and by which rules."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from dml.evaluation import evaluate
+from dml.training.data import open_data
+from dml.training.errors import TrainingError
+from dml.training.evaluator import Evaluator
+from dml.training.loop import Training
+
+
+def test_the_tuning_phase_sees_only_validation_classes(make_spec, data_root, tmp_path):
+    training = Training(make_spec(phase="tune", steps=4), data_root, tmp_path)
+    assert set(training.advance().scores) == {"validation/fine/recall@1", "validation/fine/nmi"}
+    fine = training.data.packed.index["fine"].to_numpy()
+    fitted, validated = set(fine[training.data.rows]), set(fine[training.data.evaluation_rows("validation")])
+    tested = set(fine[training.data.evaluation_rows("test")])
+    assert not fitted & validated
+    assert not (fitted | validated) & tested
+
+
+@pytest.mark.parametrize(("phase", "name"), [("confirm", "test"), ("tune", "validation")])
+def test_queries_search_the_gallery_without_images_of_their_own_camera(make_spec, data_root, tmp_path, phase, name):
+    spec = make_spec(phase=phase, evaluation={"metrics": ("recall@1", "map"), "sets": ("test",)})
+    training = Training(spec, data_root, tmp_path)
+    data = training.data
+    cameras = np.arange(len(data.packed.index)) % 3
+    split = data.split.copy()
+    tested = split.index[split["final"] == "test"]
+    split.loc[tested, "final"] = np.where(np.arange(len(tested)) % 4 == 0, "query", "gallery")
+    data = replace(data, packed=replace(data.packed, index=data.packed.index.assign(camera=cameras)), split=split)
+    evaluator = Evaluator(spec, data, training.model, training._augment, torch.device("cpu"))
+    found = evaluator.scores(step=0)
+
+    rows = data.evaluation_rows(name)
+    roles = split.set_index("index").loc[rows, "final"].to_numpy()
+    masks = {"queries": roles == "query", "gallery": roles == "gallery"} if phase == "confirm" else {}
+    x, y = evaluator.embed(rows), data.labels("fine", rows)
+    expected = evaluate(x, y, ["recall@1", "map"], cameras=cameras[rows], **masks)
+    assert found == {f"{name}/fine/{metric}": value for metric, value in expected.items()}
+    assert found != {f"{name}/fine/{k}": v for k, v in evaluate(x, y, ["recall@1", "map"], **masks).items()}
+
+
+def test_settings_of_the_evaluation_reach_it(make_spec, data_root, tmp_path):
+    def score(metric, **settings):
+        evaluation = {"metrics": (metric,), "sets": ("seen",), **settings}
+        training = Training(make_spec(evaluation=evaluation), data_root, tmp_path)
+        return training.evaluate()[f"seen/fine/{metric}"]
+
+    assert score("nmi") != score("nmi", nmi_average="geometric")
+    assert score("nmi+") != score("nmi+", over_clustering=2)
+
+
+def test_embeddings_that_are_not_finite_are_an_error(make_spec, data_root, tmp_path):
+    training = Training(make_spec(), data_root, tmp_path)
+    training.model.head.bias.data.fill_(torch.nan)
+    with pytest.raises(TrainingError, match=r"embeddings became infinite or NaN by step 0 of 12"):
+        training.evaluate()
+
+
+def test_training_does_not_see_clean_labels(make_spec, data_root):
+    data = open_data(make_spec(rate=0.3), data_root)
+    clean = data.labels("coarse", data.rows)
+    assert np.mean(clean != data.observed) == pytest.approx(0.3, abs=1 / len(clean))

@@ -1,0 +1,105 @@
+"""A resumed trial gives the numbers of the uninterrupted one, bit for bit, and leaves the right checkpoints."""
+
+import pytest
+import torch
+
+from dml.training import checkpoint, loop
+from dml.training.loop import Training
+
+
+def same_state(a: torch.nn.Module, b: torch.nn.Module) -> bool:
+    one, two = a.state_dict(), b.state_dict()
+    return one.keys() == two.keys() and all(torch.equal(one[k], two[k]) for k in one)
+
+
+def assert_same(resumed: Training, whole: Training) -> None:
+    one, two = resumed.result(), whole.result()
+    assert one.scores == two.scores
+    assert one.curve == two.curve
+    assert one.counts == two.counts
+    assert {**one.diagnostics, "images_per_second": 0} == {**two.diagnostics, "images_per_second": 0}
+    assert same_state(resumed.model, whole.model)
+    assert same_state(resumed.loss, whole.loss)
+
+
+def resume_after_each_evaluation(spec, data_root, folder, prefetch: bool = False) -> Training:
+    """A new object for each evaluation, as in a new process."""
+    while True:
+        training = Training(spec, data_root, folder)
+        training._batches._prefetch = prefetch
+        if training.finished:
+            return training
+        training.advance()
+        assert (training._batches._pending is not None) == prefetch
+        training.close()
+
+
+@pytest.mark.parametrize("loss", ["triplet", "margin", "proxy_nca"])
+def test_resumed_equals_uninterrupted_bit_for_bit(make_spec, data_root, tmp_path, finish, loss):
+    policies = (None,) if loss == "proxy_nca" else ("random", "distance_weighted")
+    spec = make_spec(loss, *policies)
+    whole = finish(Training(spec, data_root, tmp_path / "whole"))
+    assert_same(resume_after_each_evaluation(spec, data_root, tmp_path / "broken"), whole)
+
+
+def test_every_random_stream_resumes(own_parts, make_spec, data_root, tmp_path, finish):
+    """Dropout draws from the global random state, and the augmentation from its own generator."""
+    own = {"backbone": "training_parts.Backbone", "augment": "training_parts.Augment"}
+    spec = make_spec(**own, backbone_settings={"dropout": 0.5})
+    whole = finish(Training(spec, data_root, tmp_path / "whole"))
+    assert_same(resume_after_each_evaluation(spec, data_root, tmp_path / "broken"), whole)
+
+
+def test_prefetching_changes_no_number(make_spec, data_root, tmp_path, finish):
+    whole = finish(Training(make_spec(), data_root, tmp_path / "whole"))
+    assert_same(resume_after_each_evaluation(make_spec(), data_root, tmp_path / "ahead", prefetch=True), whole)
+
+
+@pytest.mark.parametrize(("method", "step"), [("_train_step", 5), ("evaluate", 4)])
+def test_a_killed_trial_resumes_from_its_last_checkpoint(
+    make_spec, data_root, tmp_path, monkeypatch, finish, method, step
+):
+    """Whether it is killed in training, or in an evaluation."""
+    whole = finish(Training(make_spec(steps=8), data_root, tmp_path / "whole"))
+    killed = Training(make_spec(steps=8), data_root, tmp_path / "killed", checkpoint_seconds=0)
+    original = getattr(killed, method)
+
+    def dies():
+        if killed.step == step:
+            raise KeyboardInterrupt
+        return original()
+
+    monkeypatch.setattr(killed, method, dies)
+    with pytest.raises(KeyboardInterrupt):
+        finish(killed)
+    resumed = Training(make_spec(steps=8), data_root, tmp_path / "killed")
+    assert 0 < resumed.step <= step
+    assert_same(finish(resumed), whole)
+
+
+def test_a_trial_killed_while_it_saves_its_model_saves_it_when_resumed(make_spec, data_root, tmp_path, monkeypatch):
+    def dies(*arguments):
+        raise KeyboardInterrupt
+
+    killed = Training(make_spec(steps=4), data_root, tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "save_model", dies)
+        with pytest.raises(KeyboardInterrupt):
+            killed.advance()
+    resumed = Training(make_spec(steps=4), data_root, tmp_path)
+    assert not resumed.finished
+    resumed.advance()
+    assert (tmp_path / "model" / "model.safetensors").is_file()
+
+
+@pytest.mark.parametrize("keep", [(), ("last",), ("last", "best")])
+def test_a_recorded_trial_keeps_the_checkpoints_that_the_study_names(make_spec, data_root, tmp_path, finish, keep):
+    spec = make_spec(phase="tune", keep_checkpoints=keep, evaluation={"every": 2, "metrics": ("recall@1",)})
+    training = finish(Training(spec, data_root, tmp_path))
+    training.discard_checkpoint()
+    assert {path.stem for path in tmp_path.glob("checkpoint/*")} == set(keep)
+    assert (tmp_path / "checkpoint").is_dir() == bool(keep)
+    steps = {name: checkpoint.load(tmp_path / "checkpoint" / f"{name}.pt")["history"]["step"] for name in keep}
+    scores = {point.step: point.scores["validation/fine/recall@1"] for point in training.result().curve}
+    best = max(scores, key=lambda step: (scores[step], -step))
+    assert steps == {name: {"last": 12, "best": best}[name] for name in keep}
