@@ -103,7 +103,7 @@ def suggestion(given: str, choices: Iterable[str]) -> str:
 
 def settings_of(part: type) -> dict[str, inspect.Parameter]:
     """The settings that a part's constructor names; empty if it takes any keyword, or has no constructor of its own."""
-    if part.__init__ is object.__init__:
+    if not _has_constructor(part):
         return {}
     return {
         name: parameter
@@ -126,12 +126,16 @@ def accepted(part: type, offered: Mapping[str, Any]) -> dict[str, Any]:
 def check_settings(part: type, settings: Mapping[str, Any], label: str) -> None:
     """Raise a ValueError for the first setting that `part` does not take. The message lists those that it takes."""
     known = settings_of(part)
-    has_constructor = part.__init__ is not object.__init__
-    if has_constructor and any(p.kind is p.VAR_KEYWORD for p in inspect.signature(part).parameters.values()):
+    parameters = inspect.signature(part).parameters.values() if _has_constructor(part) else ()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return
     for key in settings:
         if key not in known:
             raise ValueError(f"{label}: unknown setting {key!r}{suggestion(key, sorted(known))}")
+
+
+def _has_constructor(part: type) -> bool:
+    return any("__init__" in vars(base) for base in part.__mro__ if base is not object)
 
 
 def build(package: str, name: str, /, **settings: Any) -> Any:

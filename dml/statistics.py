@@ -100,13 +100,13 @@ def compare(first: ArrayLike, second: ArrayLike, *, resamples: int = 10_000, see
     if d.size < FEW:
         spread = summary(d)
         p = _sign_flips(d, resamples, draw) if d.size > 1 else np.nan
-        return Comparison(observed, spread.low, spread.high, p, _paired_t(d), int(d.size))
+        return Comparison(observed, spread.low, spread.high, p, paired_t(d), int(d.size))
     step = max(1, (1 << 22) // d.size)
     sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
     means = np.concatenate([d[draw.integers(d.size, size=(size, d.size))].mean(1) for size in sizes])
     p = (1 + _as_far(means - observed, d)) / (1 + resamples)
     low, high = np.quantile(means, [0.025, 0.975])
-    return Comparison(observed, float(low), float(high), p, _paired_t(d), int(d.size))
+    return Comparison(observed, float(low), float(high), p, paired_t(d), int(d.size))
 
 
 def _sign_flips(differences: np.ndarray, resamples: int, draw: np.random.Generator) -> float:
@@ -124,12 +124,15 @@ def _as_far(means: np.ndarray, differences: np.ndarray) -> int:
     return int((np.abs(means) >= abs(differences.mean()) - 1e-12 * np.abs(differences).max()).sum())
 
 
-def _paired_t(differences: np.ndarray) -> float:
-    """Two-sided p of a mean of zero; 1 if all differences are 0, the sign test's p if all are one other number."""
+def paired_t(differences: np.ndarray) -> float:
+    """Two-sided p of a mean difference (n,) of zero, by Student's t; NaN for less than two.
+
+    It is 1 if all differences are 0, and the sign test's p if all are the same other number: t would give 0.
+    """
     if differences.size < 2:
         return np.nan
     if np.ptp(differences) == 0:
-        return 1.0 if differences[0] == 0 else 2.0 ** (1 - differences.size)  # the t-test would give p = 0
+        return 1.0 if differences[0] == 0 else 2.0 ** (1 - differences.size)
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
 

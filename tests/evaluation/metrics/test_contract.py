@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from dml import discovery
 from dml.evaluation import evaluate, metric_names
 
 NAMES = [name.replace("@K", "@2") for name in metric_names()]
