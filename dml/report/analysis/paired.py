@@ -23,11 +23,9 @@ def paired(first: pd.Series, second: pd.Series) -> dict[str, Any]:
     found = {"difference": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "seeds": len(seeds)}
     if not len(seeds):
         return found
-    s = statistics.summary((first[seeds] - second[seeds]).to_numpy(), bounds=(-100.0, 100.0))
-    found |= {"difference": s.mean, "low": s.low, "high": s.high}
-    if len(seeds) > 1:
-        found["p"] = statistics.compare(first[seeds].to_numpy(), second[seeds].to_numpy(), resamples=1).p_t
-    return found
+    differences = (first[seeds] - second[seeds]).to_numpy()
+    s = statistics.summary(differences, bounds=(-100.0, 100.0))
+    return found | {"difference": s.mean, "low": s.low, "high": s.high, "p": statistics.paired_t(differences)}
 
 
 def corrected(family: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
