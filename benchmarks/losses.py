@@ -13,9 +13,9 @@ more than the memory there is, and the table says so; "no peer" is written where
 proxy_nca is another definition (the positive proxy in the denominator), and so is its contrastive (d for d^2 / 2).
 While times are taken, the process keeps freed memory as our trials do (`dml/training/allocator.py`), for both sides.
 
-`--against` imports `dml` from another checkout into the same process, and runs both by turns without the peer: `ratio` is
-the median over the rounds of the time here divided by the time there, in CPU time of one thread, which other processes
-disturb least.
+`--against` imports `dml` from another checkout into the same process, and runs both by turns, without the peer. `ratio`
+is the median over the rounds of the time here divided by the time there. Times are CPU time of one thread, which other
+processes disturb least.
 """
 
 from __future__ import annotations

@@ -16,129 +16,13 @@ the origin, so embeddings far from it are centred first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from dml.losses._attach import attach, through
+from dml.losses._rows import full_precision, offset, unit_rows
 
 FLOOR = 4  # rounding floor of D_ij, in units in the last place of |x_i|^2 + |x_j|^2
-FAR = 256  # centre the rows if their centre's squared length is this many times their squared distance from it
-
-
-class _Attach(torch.autograd.Function):
-    """A value with gradients that were computed beside it."""
-
-    @staticmethod
-    def forward(ctx: Any, value: Tensor, *inputs_and_gradients: Tensor) -> Tensor:
-        count = len(inputs_and_gradients) // 2
-        ctx.dtypes = [tensor.dtype for tensor in inputs_and_gradients[:count]]
-        ctx.save_for_backward(*inputs_and_gradients[count:])
-        return value.clone()
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        # Scale in full precision, then cast: a gradient scaler's 65536 is infinite in float16.
-        gradients = [(upstream * g).to(dtype) for g, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True)]
-        return (None, *gradients, *(None for _ in gradients))
-
-
-def attach(value: Tensor, *terms: tuple[Tensor, Tensor]) -> Tensor:
-    """The scalar `value` with known derivatives: terms are (input, derivative of `value` with respect to it)."""
-    return _Attach.apply(value, *(i for i, _ in terms), *(g for _, g in terms))
-
-
-PullBack = Callable[[Tensor], Tensor]
-"""Takes the derivative with respect to a tensor back to the tensor that it was computed from."""
-
-
-class _Through(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, origin: Tensor, value: Tensor, pull_back: PullBack) -> Tensor:
-        ctx.pull_back = pull_back
-        return value.view_as(value)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> Any:
-        return ctx.pull_back(upstream), None, None
-
-
-def through(origin: Tensor, value: Tensor, pull_back: PullBack) -> Tensor:
-    """`value`, computed from `origin` without a graph, as a tensor that autograd takes back by `pull_back`."""
-    return _Through.apply(origin, value, pull_back)
-
-
-def full_precision(embeddings: Tensor) -> Tensor:
-    """Half precision becomes float32; other types stay."""
-    return embeddings.float() if embeddings.dtype in (torch.float16, torch.bfloat16) else embeddings
-
-
-def _unit_rows(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows (N, D) divided by their length, and 1 / length (N, 1). A zero row stays zero, with 1 / length = 0."""
-    # Scaling by the largest entry first keeps the squares of very small and very large rows representable.
-    largest = x.abs().amax(1, keepdim=True) if x.shape[1] else x.new_zeros(len(x), 1)
-    zero = largest == 0
-    scale = largest.add_(zero).reciprocal_()
-    x = x * scale
-    length = x.square().sum(1, keepdim=True).sqrt_().add_(zero)
-    return x.div_(length), scale.div_(length).mul_(~zero)
-
-
-class _Unit(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        rows, inverse = _unit_rows(x)
-        ctx.save_for_backward(rows, inverse)
-        return rows
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> Tensor:
-        rows, inverse = ctx.saved_tensors
-        along = (upstream * rows).sum(1, keepdim=True)
-        return torch.addcmul(upstream, rows, along, value=-1).mul_(inverse)
-
-
-def unit(x: Tensor) -> Tensor:
-    """Rows (N, D) divided by their length, at any scale, differentiable. A zero row stays zero; its gradient is 0."""
-    return _Unit.apply(x)
-
-
-def nothing(embeddings: Tensor) -> Tensor:
-    """0, attached to the embeddings: the loss of an empty batch."""
-    return 0 * full_precision(embeddings).sum()
-
-
-def prepared(embeddings: Tensor, normalize: bool) -> Tensor:
-    """Embeddings (N, D) in float32 at least, as unit rows if `normalize`; differentiable."""
-    x = full_precision(embeddings)
-    return unit(x) if normalize else x
-
-
-def positions(embeddings: Tensor, normalize: bool) -> Tensor:
-    """Like `prepared`, for losses of distances only: rows far from the origin are moved to it."""
-    x = prepared(embeddings, normalize)
-    return x if normalize else x - offset(x.detach())
-
-
-def offset(x: Tensor) -> Tensor:
-    """A centre (D,) of rows (N, D) if it is far from 0 compared with the rows' distances from it, else 0."""
-    apart = (x - x.sum(0) / max(len(x), 1)).square().sum(1)
-    scale = apart.sum() / max(len(x), 1) + torch.finfo(x.dtype).tiny
-    weights = scale / (apart + 0.1 * scale)  # outliers must neither move the centre nor widen the spread
-    weights = weights / weights.sum()
-    centre = (weights[:, None] * x).sum(0)
-    spread = (weights * (x - centre).square().sum(1)).sum()
-    return torch.where(centre.square().sum() > FAR * spread, centre, 0)
-
-
-def safe_root(squared: Tensor) -> Tensor:
-    """The square root, with slope 0 at 0; differentiable."""
-    zero = squared <= 0
-    return torch.sqrt(squared + zero) * ~zero
 
 
 class Geometry:
@@ -161,7 +45,7 @@ class Geometry:
         x = full_precision(embeddings.detach())
         self._inverse_length: Tensor | None = None
         if normalize:
-            x, self._inverse_length = _unit_rows(x)
+            x, self._inverse_length = unit_rows(x)
         elif not self._similar:
             x = x - offset(x)
         self._x = x

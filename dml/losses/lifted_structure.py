@@ -14,9 +14,11 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from dml.losses._attach import PullBack, through
 from dml.losses._costs import HalfSquare
 from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry, PullBack, nothing, through
+from dml.losses._geometry import Geometry
+from dml.losses._rows import nothing
 from dml.losses._settings import checked_labels
 from dml.types import Space, Uniform
 

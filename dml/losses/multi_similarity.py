@@ -20,8 +20,10 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses import synthesis as between_pairs
+from dml.losses._attach import attach
 from dml.losses._forms import Form, pair_masks
-from dml.losses._geometry import Geometry, attach, nothing, positions
+from dml.losses._geometry import Geometry
+from dml.losses._rows import nothing, positions
 from dml.losses._settings import check_above, checked_labels
 from dml.types import LogUniform, Space, Uniform
 

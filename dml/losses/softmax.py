@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form
-from dml.losses._geometry import prepared, unit
+from dml.losses._rows import prepared, unit
 from dml.losses._settings import check_above, checked_labels
 from dml.types import LogUniform, Space
 

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from dml.losses import geodesic
 from dml.losses._combinations import distance
-from dml.losses._geometry import safe_root
+from dml.losses._rows import safe_root
 
 SYNTHESES = ("none", "loop", "loop_linear", "embedding_expansion")
 
@@ -74,7 +74,7 @@ def hardest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
 
     Parameters
     ----------
-    embeddings : (N, D) float32 or float64, as `_geometry.positions` gives them: unit vectors if `normalize`.
+    embeddings : (N, D) float32 or float64, as `_rows.positions` gives them: unit vectors if `normalize`.
     labels : int64 (N,).
     synthesis : `loop`, `loop_linear` or `embedding_expansion`.
     points : number of points that embedding expansion interpolates between the two samples of a pair.

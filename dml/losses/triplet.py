@@ -19,7 +19,8 @@ from torch import Tensor, nn
 
 from dml.losses import synthesis as between_pairs
 from dml.losses._forms import Form, divisor, is_triples, list_triples, pair_masks, triples
-from dml.losses._geometry import Geometry, positions
+from dml.losses._geometry import Geometry
+from dml.losses._rows import positions
 from dml.losses._settings import DISTANCES, REDUCTIONS, check_at_least, check_choice, checked_labels
 from dml.losses._triplets import all_triplets, listed_gaps, listed_triplets
 from dml.types import Choice, Space, Uniform

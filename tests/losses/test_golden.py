@@ -1,4 +1,4 @@
-"""The numbers of every loss, in float64: value, gradients and statistics, for each form of tuples and each synthesis."""
+"""The numbers of every loss in float64: value, gradients and stats, for each form of tuples and each synthesis."""
 
 from __future__ import annotations
 

@@ -174,6 +174,21 @@ def test_nothing_waits_for_the_device(kind):
     assert near.distance.shape == (4,)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
+@pytest.mark.parametrize("kind", CHOICES)
+def test_compiled_it_gives_the_same(kind):
+    x, y = batch(8, sizes=(4, 3, 6))
+    torch._dynamo.reset()
+    results = []
+    for function in (synthesis.nearest, torch.compile(synthesis.nearest, backend="aot_eager")):
+        leaf = x.clone().requires_grad_()
+        near = function(leaf, y, kind)
+        near.distance.sum().backward()
+        results.append((near.distance.detach(), leaf.grad))
+    torch.testing.assert_close(*results)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("kind", synthesis.SYNTHESES)
