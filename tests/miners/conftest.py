@@ -161,11 +161,9 @@ def count(mine, embeddings, labels, calls, column, seed=0):
     """(N, N) how often each anchor's triples held each sample in that column of Tuples."""
     generator = torch.Generator().manual_seed(seed)
     size = len(labels)
-    counts = torch.zeros(size * size, dtype=torch.int64)
-    for _ in range(calls):
-        tuples = mine(embeddings, labels, generator=generator)
-        counts += torch.bincount(tuples.anchors * size + tuples[column], minlength=size * size)
-    return counts.view(size, size).numpy()
+    found = [mine(embeddings, labels, generator=generator) for _ in range(calls)]
+    anchors, others = (torch.cat([tuples[which] for tuples in found]) for which in (0, column))
+    return torch.bincount(anchors * size + others, minlength=size * size).view(size, size).numpy()
 
 
 def uniform_over(sets, size):

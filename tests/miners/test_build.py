@@ -60,7 +60,7 @@ def test_defaults_are_those_that_build_uses():
         "cutoff": 0.5,
         "max_distance": 1.4,
     }
-    with pytest.raises(ValueError, match="'eazy'.*'easy'"):
+    with pytest.raises(ValueError, match=r"'eazy'.*'easy'"):
         defaults("eazy", "hard")
 
 

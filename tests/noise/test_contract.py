@@ -83,7 +83,7 @@ def test_wrong_labels(name, tools):
 
 
 def test_a_misspelt_setting(name):
-    with pytest.raises(ValueError, match="'rat'.*'rate'"):
+    with pytest.raises(ValueError, match=r"'rat'.*'rate'"):
         noise.build(name, rat=0.5)
 
 

@@ -11,7 +11,7 @@ def reference(naive, a, p, chosen, settings):
 
 def test_frequencies(tools):
     embeddings, labels = tools.random_batch(0)
-    counts = tools.count(build(positives="easy", negatives="random"), embeddings, labels, 1500, column=2)
+    counts = tools.count(build(positives="easy", negatives="random"), embeddings, labels, 1000, column=2)
     naive = tools.Naive(embeddings, labels)
     others = [naive.others(a) if naive.mates(a) else [] for a in range(len(labels))]
     assert tools.chi_square(counts, tools.uniform_over(others, len(labels))) > 1e-3

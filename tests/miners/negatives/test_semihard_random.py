@@ -21,11 +21,11 @@ def test_frequencies(window, sizes, tools):
     mate = {a: min(naive.mates(a)) for a in anchors}
     mine = build(positives="all", negatives="semihard_random", window=window)
     generator = torch.Generator().manual_seed(0)
-    counts = torch.zeros(len(labels), len(labels), dtype=torch.int64)
-    for _ in range(1500):
-        tuples = mine(embeddings, labels, generator=generator)
-        for a in anchors[:4]:
-            counts[a, tuples.negatives[(tuples.anchors == a) & (tuples.positives == mate[a])]] += 1
+    found = zip(*(mine(embeddings, labels, generator=generator) for _ in range(1000)), strict=True)
+    a, p, n = (torch.cat(column) for column in found)
+    one = torch.tensor([mate[b] if b in anchors[:4] else -1 for b in range(len(labels))])[a] == p
+    size = len(labels)
+    counts = torch.bincount(a[one] * size + n[one], minlength=size * size).view(size, size)
     admissible = [
         naive.negatives("semihard_random", a, mate[a], None) if a in anchors[:4] else [] for a in range(len(labels))
     ]

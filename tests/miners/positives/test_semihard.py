@@ -23,7 +23,7 @@ def test_by_hand():
 
 def test_frequencies(tools):
     embeddings, labels = tools.random_batch(1, sizes=(6, 6, 5, 1), spread=0.7)
-    counts = tools.count(build(positives="semihard", negatives="hard"), embeddings, labels, 1500, column=1)
+    counts = tools.count(build(positives="semihard", negatives="hard"), embeddings, labels, 1000, column=1)
     naive = tools.Naive(embeddings, labels)
     admissible = [naive.positives("semihard", a) for a in range(len(labels))]
     assert len({len(each) for each in admissible}) > 1
