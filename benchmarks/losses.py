@@ -1,7 +1,8 @@
 """Every loss and every policy beside pytorch-metric-learning, forward and backward, in one run.
 
     python benchmarks/losses.py --out docs/benchmarks/losses.md          # all sizes; minutes
-    python benchmarks/losses.py --quick                                  # N = 512 alone, fewer repetitions
+    python benchmarks/losses.py --quick                                  # N = 512 only, fewer repetitions
+    python benchmarks/losses.py --against ../before                      # this checkout beside another one
 
 A row is one training step's loss: mining where there is a miner, the loss, the backward pass to the embeddings
 (N, 128), with 4 samples a class. Both sides run in this process by turns, and the medians are compared; CUDA is timed
@@ -11,12 +12,17 @@ CUDA the allocator's peak. Pairs of policies other than the goal's are measured 
 more than the memory there is, and the table says so; "no peer" is written where it does not define the same. Its
 proxy_nca is another definition (the positive proxy in the denominator), and so is its contrastive (d for d^2 / 2).
 While times are taken, the process keeps freed memory as our trials do (`dml/training/allocator.py`), for both sides.
+
+`--against` imports `dml` from another checkout into the same process, and runs both by turns without the peer: `ratio` is
+the median over the rounds of the time here divided by the time there, in CPU time of one thread, which other processes
+disturb least.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import importlib
 import json
 import math
 import os
@@ -27,9 +33,11 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from types import ModuleType
 
 import torch
 
@@ -81,14 +89,81 @@ def policies() -> dict[str, tuple]:
 
 def ours(label: str, n: int, device: str) -> Step:
     """One step of ours: embeddings and labels to a scalar."""
+    return _step(label, n, device, dml.losses, dml.miners)
+
+
+def _step(label: str, n: int, device: str, losses: ModuleType, miners: ModuleType) -> Step:
     name, settings, mined = {**GOAL, **MORE, **policies()}[label]
-    known = discovery.settings_of(discovery.find("dml.losses", name))
-    fill = {"num_classes": n // PER_CLASS, "embedding_size": DIMENSIONS}
-    loss = dml.losses.build(name, **{k: v for k, v in fill.items() if k in known}, **settings).to(device)
+    loss = losses.build_for(name, settings, num_classes=n // PER_CLASS, embedding_size=DIMENSIONS).to(device)
     if mined is None:
         return lambda x, y: loss(x, y)
-    mine = dml.miners.build(positives=mined[0], negatives=mined[1], padded=True, max_per_class=PER_CLASS)
+    mine = miners.build(positives=mined[0], negatives=mined[1], padded=True, max_per_class=PER_CLASS)
     return lambda x, y: loss(x, y, mine(x, y))
+
+
+class Checkout:
+    """The package `dml` of another checkout, imported beside this one's."""
+
+    def __init__(self, path: Path):
+        self._modules: dict[str, ModuleType] = {}
+        sys.path.insert(0, str(path.resolve()))
+        try:
+            with self._in_place():
+                self._losses, self._miners, self._discovery = (
+                    importlib.import_module(f"dml.{room}") for room in ("losses", "miners", "discovery")
+                )
+                for package in ("dml.losses", "dml.miners.positives", "dml.miners.negatives"):
+                    self._discovery.names(package)  # imports all parts
+        finally:
+            sys.path.remove(str(path.resolve()))
+        if not Path(str(self._losses.__file__)).is_relative_to(path.resolve()):
+            raise ValueError(f"--against: expected a checkout with a folder dml; got {path}")
+
+    @contextmanager
+    def _in_place(self) -> Iterator[None]:
+        here = _take_out()
+        sys.modules.update(self._modules)
+        try:
+            yield
+        finally:
+            self._modules = _take_out()
+            sys.modules.update(here)
+
+    def step(self, label: str, n: int, device: str) -> Step:
+        """One step of that checkout's."""
+        with self._in_place():
+            if not hasattr(self._losses, "build_for"):  # checkouts from before it
+                self._losses.build_for = self._build_for
+            return _step(label, n, device, self._losses, self._miners)
+
+    def _build_for(self, name: str, settings: dict, **fill: int) -> torch.nn.Module:
+        known = self._discovery.settings_of(self._discovery.find("dml.losses", name))
+        return self._losses.build(name, **{k: v for k, v in fill.items() if k in known}, **settings)
+
+
+def _take_out() -> dict[str, ModuleType]:
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "dml"}
+
+
+def compare(other: Checkout, labels: list[str], sizes: Iterable[int], seconds: float) -> Iterator[str]:
+    """The rows of a table of this checkout beside another one."""
+    yield "| step | N | there, ms | here, ms | ratio |"
+    yield "|---|--:|--:|--:|--:|"
+    torch.set_num_threads(1)
+    for n in sizes:
+        x, y = inputs(n, "cpu", torch.float32)
+        for label in labels:
+            steps = other.step(label, n, "cpu"), ours(label, n, "cpu")
+            slowest = max(once(step, x, y, time.thread_time) for _ in range(2) for step in steps)
+            rounds = min(400, max(7, int(seconds / 2 / slowest)))
+            times = []
+            for turn in range(rounds):
+                order = (0, 1) if turn % 2 else (1, 0)
+                taken = {k: once(steps[k], x, y, time.thread_time) for k in order}
+                times.append((taken[0], taken[1]))
+            there, here = (statistics.median(column) * 1e3 for column in zip(*times, strict=True))
+            ratio = statistics.median(b / a for a, b in times)
+            yield f"| {label} | {n} | {there:.2f} | {here:.2f} | {ratio:.2f} |"
 
 
 def peer(label: str, n: int, device: str) -> Step | None:
@@ -154,8 +229,8 @@ def inputs(n: int, device: str, dtype: torch.dtype) -> tuple[torch.Tensor, torch
     return x.to(device, dtype).requires_grad_(), y.to(device)
 
 
-def once(step: Step, x: torch.Tensor, y: torch.Tensor) -> float:
-    """Seconds of one step and its backward pass."""
+def once(step: Step, x: torch.Tensor, y: torch.Tensor, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Seconds of one step and its backward pass, on the CPU by `clock`."""
     x.grad = None
     if x.is_cuda:
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -164,9 +239,9 @@ def once(step: Step, x: torch.Tensor, y: torch.Tensor) -> float:
         end.record()
         torch.cuda.synchronize()
         return start.elapsed_time(end) / 1e3
-    start = time.perf_counter()
+    begin = clock()
     step(x, y).backward()
-    return time.perf_counter() - start
+    return clock() - begin
 
 
 def by_turns(steps: dict[str, Step], x: torch.Tensor, y: torch.Tensor, seconds: float) -> dict[str, float]:
@@ -327,11 +402,10 @@ def summary(rows: list[dict]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=None)
-    parser.add_argument(
-        "--quick", action="store_true", help="N = 512 alone, the goal's combinations, fewer repetitions"
-    )
+    parser.add_argument("--quick", action="store_true", help="N = 512 only, the goal's combinations, fewer repetitions")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--labels", nargs="+", default=None, help="these rows alone")
+    parser.add_argument("--labels", nargs="+", default=None, help="only these rows")
+    parser.add_argument("--against", type=Path, default=None, metavar="PATH", help="another checkout to compare with")
     parser.add_argument("--out", type=Path, default=None)
     parser.add_argument("--child", default=None, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -342,6 +416,15 @@ def main() -> None:
     keep_freed_memory()
     sizes = arguments.sizes or ((512,) if arguments.quick else SIZES)
     labels = arguments.labels or list(GOAL if arguments.quick else {**GOAL, **MORE})
+    if arguments.against:
+        sizes = arguments.sizes or ((512,) if arguments.quick else (128, 512, 2048))
+        lines = []
+        for line in compare(Checkout(arguments.against), labels, sizes, 1.0 if arguments.quick else 3.0):
+            lines.append(line)
+            print(line, flush=True)
+        if arguments.out:
+            arguments.out.write_text("\n".join([*lines, ""]))
+        return
     crossed = [] if arguments.quick or arguments.labels else list(policies())
     report = ["# Losses and miners beside pytorch-metric-learning", "", __doc__ or ""]
     for dtype in (torch.float32, torch.bfloat16) if arguments.device == "cuda" else (torch.float32,):

@@ -103,7 +103,7 @@ def suggestion(given: str, choices: Iterable[str]) -> str:
 
 def settings_of(part: type) -> dict[str, inspect.Parameter]:
     """The settings that a part's constructor names; empty if it takes any keyword, or has no constructor of its own."""
-    if part.__init__ is object.__init__:
+    if not _has_constructor(part):
         return {}
     return {
         name: parameter
@@ -126,12 +126,16 @@ def accepted(part: type, offered: Mapping[str, Any]) -> dict[str, Any]:
 def check_settings(part: type, settings: Mapping[str, Any], label: str) -> None:
     """Raise a ValueError for the first setting that `part` does not take. The message lists those that it takes."""
     known = settings_of(part)
-    has_constructor = part.__init__ is not object.__init__
-    if has_constructor and any(p.kind is p.VAR_KEYWORD for p in inspect.signature(part).parameters.values()):
+    parameters = inspect.signature(part).parameters.values() if _has_constructor(part) else ()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return
     for key in settings:
         if key not in known:
             raise ValueError(f"{label}: unknown setting {key!r}{suggestion(key, sorted(known))}")
+
+
+def _has_constructor(part: type) -> bool:
+    return any("__init__" in vars(base) for base in part.__mro__ if base is not object)
 
 
 def build(package: str, name: str, /, **settings: Any) -> Any:
@@ -203,35 +207,3 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-
-
-def metric_part(name: str) -> tuple[str, dict[str, int]]:
-    """A metric's file and settings from its name in the field: `recall@5` -> `("recall", {"k": 5})`.
-
-    `map@r` is the file `map_at_r`, `nmi+` the file `nmi_plus`.
-    """
-    stem = name.replace("+", "_plus")
-    if "@" not in stem:
-        return stem, {}
-    stem, _, argument = stem.partition("@")
-    return (stem, {"k": int(argument)}) if argument.isdigit() else (f"{stem}_at_{argument}", {})
-
-
-def metric_names() -> tuple[str, ...]:
-    """The metrics there are, as they are written in a study (`recall@K` stands for any K)."""
-    shown = []
-    for name in names("dml.evaluation.metrics"):
-        spelt = name.replace("_plus", "+").replace("_at_", "@")
-        takes_k = "k" in settings_of(find("dml.evaluation.metrics", name))
-        shown.append(f"{spelt}@K" if takes_k else spelt)
-    return tuple(shown)
-
-
-def check_metric(name: str) -> None:
-    """Raise a ValueError that lists the metrics there are, unless `name` is one."""
-    part, settings = metric_part(name)
-    if part not in names("dml.evaluation.metrics"):
-        raise ValueError(f"unknown metric {name!r}{suggestion(name, metric_names())}")
-    takes_k = "k" in settings_of(find("dml.evaluation.metrics", part))
-    if takes_k != bool(settings) or settings.get("k", 1) < 1:
-        raise ValueError(f"unknown metric {name!r}{suggestion(name, metric_names())}")

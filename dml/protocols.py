@@ -42,16 +42,36 @@ class Composite(Protocol):
 class Loss(Protocol):
     """An `nn.Module`; what it learns (proxies, beta) are its `parameters()`.
 
-    A constructor argument called `num_classes`, `embedding_size` or `normalize` is filled in by a trial, unless the
-    study sets it.
+    A constructor argument called `num_classes`, `embedding_size` or `normalize` is filled in by a trial
+    (`losses.build_for`), unless the study sets it. The properties may be plain attributes.
     """
 
     version: ClassVar[int]
-    search_space: ClassVar[Mapping[str, Space]]
-    uses_tuples: bool  # False: it ignores what a miner chooses, and a study cannot pair it with one
-    takes_padding: bool  # it skips rows of -1 in `Tuples`, and takes `Pairs`; else a miner gives it triples only
-    stats: Mapping[str, Tensor]  # of the last call, 0-d tensors to log: `active_share`, ...
-    mining: Mapping[str, Any]  # settings that the miner takes over where the study sets none: margin, distance
+
+    @property
+    def search_space(self) -> Mapping[str, Space]:
+        """The ranges of the settings worth tuning; an attribute of the class, except for losses of other packages."""
+        ...
+
+    @property
+    def uses_tuples(self) -> bool:
+        """False: it ignores what a miner chooses, and a study cannot pair it with one."""
+        ...
+
+    @property
+    def takes_padding(self) -> bool:
+        """It skips rows of -1 in `Tuples`, and takes `Pairs`. Otherwise a miner gives it triples only."""
+        ...
+
+    @property
+    def stats(self) -> Mapping[str, Tensor]:
+        """Of the last call, 0-d tensors to log: `active_share`, ..."""
+        ...
+
+    @property
+    def mining(self) -> Mapping[str, Any]:
+        """Settings that a miner takes over unless the study sets them: margin, distance. Often empty."""
+        ...
 
     def __call__(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | Pairs | None = None) -> Tensor:
         """Embeddings (N, D) float, labels (N,) int -> scalar. `tuples=None`: every valid tuple of the batch."""
@@ -293,12 +313,15 @@ class Backbone(Protocol):
 
 @runtime_checkable
 class RetrievalMetric(Protocol):
-    """A number per query, from the neighbours that `evaluation.evaluate` found once for all metrics."""
+    """A number for each query, from the neighbours that `evaluation.evaluate` finds once for all metrics.
+
+    A constructor argument `k` is the number in the metric's name, as in `recall@5`.
+    """
 
     version: ClassVar[int]
 
     def depth(self, most: int) -> int | None:
-        """Neighbours needed where the query with the most relevant rows has `most`; None: the whole ranking."""
+        """Neighbours needed if no query has more than `most` relevant rows; None: the whole ranking."""
         ...
 
     def __call__(self, hits: Any) -> np.ndarray:
@@ -308,12 +331,16 @@ class RetrievalMetric(Protocol):
 
 @runtime_checkable
 class ClusteringMetric(Protocol):
-    """A number from one k-means clustering, shared by all metrics that ask for as many clusters."""
+    """A number from a k-means clustering, which all metrics that ask for as many clusters share.
+
+    Constructor arguments called `average` and `over_clustering` are set by the options of `evaluation.evaluate`.
+    """
 
     version: ClassVar[int]
+    own_clusters: ClassVar[bool]  # it decides the number of clusters: `evaluate(clusters=...)` does not change it
 
     def clusters(self, classes: int) -> int:
-        """How many clusters."""
+        """How many clusters k-means looks for."""
         ...
 
     def __call__(self, table: Any) -> float:

@@ -1,8 +1,9 @@
-"""How sure a score is: intervals over seeds, paired comparisons over seeds and over queries, many of them at once.
+"""The uncertainty of scores: intervals over seeds, and paired comparisons over seeds or queries.
 
-Few pairs, as of seeds: Student's t for the interval, all sign flips (Fisher 1935) for p. Many, as of queries: the
-bootstrap (Efron & Tibshirani 1993, chapter 16), whose pairs are resampled together; of few it would reject a true null
-far too often (of 3 pairs a third of the time). Several comparisons: Holm (1979).
+- Few pairs, such as seeds: Student's t for the interval, and all sign flips (Fisher 1935) for p.
+- Many pairs, such as queries: the bootstrap (Efron & Tibshirani 1993, chapter 16), which resamples pairs. With few
+  pairs it rejects a true null hypothesis far too often: a third of the time with 3 pairs.
+- Several comparisons: Holm (1979).
 """
 
 from __future__ import annotations
@@ -16,60 +17,75 @@ from scipy import stats
 
 from dml.seeding import numpy_generator
 
-FEW = 20  # pairs, below which the bootstrap's intervals are too narrow
+FEW = 20  # pairs: with fewer the bootstrap's intervals are too narrow
 
 
 class Summary(NamedTuple):
-    """Of one method over seeds. Spread and interval are NaN for a single value."""
+    """The scores of one method over seeds. Spread and interval are NaN for a single value."""
 
     mean: float
-    std: float  # of the sample: divided by n - 1
-    low: float  # 95% interval of the mean, Student's t
+    std: float  # of the sample, with n - 1 as the divisor
+    low: float  # confidence interval of the mean, by Student's t
     high: float
     n: int
 
 
 class Comparison(NamedTuple):
-    """Of two methods on the same seeds or queries."""
+    """Two methods on the same seeds or queries."""
 
     difference: float  # mean of first - second
-    low: float  # 95% interval of the difference: Student's t, NaN for one pair; from 20 pairs on bootstrap percentiles
+    low: float  # 95% interval of the difference: Student's t (NaN for one pair), or bootstrap percentiles from 20 pairs
     high: float
-    p: float  # two-sided: by sign flips, NaN for one pair; from 20 pairs on by bootstrap
-    p_t: float  # two-sided, paired t-test; NaN below two pairs
+    p: float  # two-sided: by sign flips (NaN for one pair), or by bootstrap from 20 pairs
+    p_t: float  # two-sided, by the paired t-test; NaN for one pair
     n: int
 
 
-def summary(values: ArrayLike, level: float = 0.95, bounds: tuple[float, float] | None = None) -> Summary:
-    """Mean, standard deviation and confidence interval of a score over seeds, (n,).
+def summary(values: ArrayLike, level: float = 0.95, *, bounds: tuple[float, float] | None = None) -> Summary:
+    """Mean, standard deviation and confidence interval of a score over seeds.
 
-    `bounds` are the least and the largest possible value: the interval is cut there.
+    Parameters
+    ----------
+    values : (n,), one for each seed.
+    level : the probability with which the interval covers the mean.
+    bounds : the lowest and the highest value that the score can have. The interval is cut there. The mean cannot lie
+        in what is cut off, so the interval covers it exactly as often as before. Intervals of another shape, such as
+        Student's t on logits, are not defined for scores at the bounds, which seeds often reach.
 
     Raises
     ------
-    ValueError : no values, or not one-dimensional.
+    ValueError : no values, not one-dimensional, or outside the bounds.
     """
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0:
         raise ValueError(f"summary: expected at least one value (n,), got shape {x.shape}")
+    lowest, highest = (-np.inf, np.inf) if bounds is None else bounds
+    outside = x[(x < lowest) | (x > highest)]
+    if outside.size:
+        raise ValueError(f"summary: expected values in {lowest:g}..{highest:g}, got {outside.tolist()}")
     if x.size == 1:
         return Summary(float(x[0]), np.nan, np.nan, np.nan, 1)
     mean, std = float(x.mean()), float(x.std(ddof=1))
     half = float(stats.t.ppf((1 + level) / 2, x.size - 1)) * std / x.size**0.5
-    low, high = bounds or (-np.inf, np.inf)
-    return Summary(mean, std, max(low, mean - half), min(high, mean + half), int(x.size))
+    return Summary(mean, std, max(mean - half, lowest), min(mean + half, highest), int(x.size))
 
 
 def compare(first: ArrayLike, second: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> Comparison:
-    """Two methods, paired: over seeds, or over queries (`Scores.per_query`), (n,) each.
+    """Compare two methods by pairs: over seeds, or over queries (`Scores.per_query`).
 
-    Pairs in which either value is NaN (queries without a relevant row) are left out. The bootstrap's p is the share
-    of resampled mean differences, moved to a mean of zero, that are as far from zero as the observed one; that of sign
-    flips the share of the mean differences under all ways (or `resamples` ones) of exchanging the two within pairs.
+    Pairs with a NaN (queries without a relevant row) are left out. The p of the bootstrap is the share of resampled
+    mean differences, shifted to a mean of zero, that are at least as far from zero as the observed one. The p of sign
+    flips is that share among the mean differences under all exchanges within pairs, or under `resamples` random ones.
+
+    Parameters
+    ----------
+    first, second : scores (n,), in the same order.
+    resamples : bootstrap samples, and sign patterns at most.
+    seed : of the resampling.
 
     Raises
     ------
-    ValueError : shapes that differ, no pair, or no resamples.
+    ValueError : shapes that differ, no pair without NaN, or no resamples.
     """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1:
@@ -84,17 +100,17 @@ def compare(first: ArrayLike, second: ArrayLike, *, resamples: int = 10_000, see
     if d.size < FEW:
         spread = summary(d)
         p = _sign_flips(d, resamples, draw) if d.size > 1 else np.nan
-        return Comparison(observed, spread.low, spread.high, p, _paired_t(d), int(d.size))
+        return Comparison(observed, spread.low, spread.high, p, paired_t(d), int(d.size))
     step = max(1, (1 << 22) // d.size)
     sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
     means = np.concatenate([d[draw.integers(d.size, size=(size, d.size))].mean(1) for size in sizes])
     p = (1 + _as_far(means - observed, d)) / (1 + resamples)
     low, high = np.quantile(means, [0.025, 0.975])
-    return Comparison(observed, float(low), float(high), p, _paired_t(d), int(d.size))
+    return Comparison(observed, float(low), float(high), p, paired_t(d), int(d.size))
 
 
 def _sign_flips(differences: np.ndarray, resamples: int, draw: np.random.Generator) -> float:
-    """Two-sided p of a mean of zero: exact where all sign patterns are no more than `resamples`."""
+    """Two-sided p of a mean of zero: exact if there are at most `resamples` sign patterns."""
     n = differences.size
     if 2**n <= resamples:
         signs = 1 - 2 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
@@ -104,21 +120,28 @@ def _sign_flips(differences: np.ndarray, resamples: int, draw: np.random.Generat
 
 
 def _as_far(means: np.ndarray, differences: np.ndarray) -> int:
-    """How many means are as far from zero as that of the differences, but for rounding."""
+    """How many means are at least as far from zero as that of the differences, within rounding."""
     return int((np.abs(means) >= abs(differences.mean()) - 1e-12 * np.abs(differences).max()).sum())
 
 
-def _paired_t(differences: np.ndarray) -> float:
-    """Two-sided p of a mean of zero; 1 where all are 0, the sign test's where all are the same other number."""
+def paired_t(differences: np.ndarray) -> float:
+    """Two-sided p of a mean difference (n,) of zero, by Student's t; NaN for less than two.
+
+    It is 1 if all differences are 0, and the sign test's p if all are the same other number: t would give 0.
+    """
     if differences.size < 2:
         return np.nan
     if np.ptp(differences) == 0:
-        return 1.0 if differences[0] == 0 else 2.0 ** (1 - differences.size)  # t knows no spread: p would be 0
+        return 1.0 if differences[0] == 0 else 2.0 ** (1 - differences.size)
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
 
 def holm(p_values: Sequence[float] | Mapping[str, float]) -> np.ndarray | dict[str, float]:
-    """p-values adjusted for as many comparisons (Holm's step-down), in the given order or under the given names.
+    """Adjust p-values for the number of comparisons, by Holm's step-down procedure.
+
+    Returns
+    -------
+    The adjusted values, (n,) in the given order, or under the given names.
 
     Raises
     ------

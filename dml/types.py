@@ -183,6 +183,7 @@ class EvaluationSpec:
     keep_embeddings: bool = False
     over_clustering: int = 10
     nmi_average: str = "arithmetic"
+    clustering_start: str = "kmeans++"
 
 
 @dataclass(frozen=True)

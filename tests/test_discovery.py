@@ -12,7 +12,7 @@ def test_a_part_is_found_by_its_files_name():
 
 
 def test_a_file_without_the_class_is_no_part():
-    assert "_embedder" not in discovery.names("dml.models")
+    assert "_network" not in discovery.names("dml.models")
 
 
 def test_an_unknown_name_lists_the_choices_and_the_nearest():
@@ -40,22 +40,3 @@ def test_a_dotted_path_that_leads_nowhere_is_an_error(path, message):
 def test_a_misspelt_setting_is_an_error_with_the_choices():
     with pytest.raises(ValueError, match=r"unknown setting 'widht'; did you mean 'width'\?"):
         discovery.build("dml.models", "small_conv", widht=3)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("recall@5", ("recall", {"k": 5})),
-        ("map@r", ("map_at_r", {})),
-        ("nmi+", ("nmi_plus", {})),
-        ("f1", ("f1", {})),
-    ],
-)
-def test_metrics_are_named_as_the_field_names_them(name, expected):
-    assert discovery.metric_part(name) == expected
-
-
-@pytest.mark.parametrize("name", ["recall", "recall@0", "nmi@3", "reca1l@1", "map@k"])
-def test_an_unknown_metric_lists_the_metrics(name):
-    with pytest.raises(ValueError, match=r"unknown metric .*recall@K"):
-        discovery.check_metric(name)

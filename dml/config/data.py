@@ -10,7 +10,6 @@ from pydantic import Field, model_validator
 from dml import discovery, noise
 from dml.config.terms import Level, Name, Section
 from dml.data import sources
-from dml.data import sources
 
 
 class DatasetSection(Section):

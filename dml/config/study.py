@@ -19,7 +19,6 @@ from dml.config.search import ResourcesSection, SearchSection
 from dml.config.terms import Name, Section, as_mapping
 from dml.config.training import TrainingSection
 from dml.data import batches
-from dml.data import batches
 from dml.types import Cell, Part
 
 

@@ -7,7 +7,8 @@ Neighbours are computed once for all metrics and label levels, block by block; k
 
 from __future__ import annotations
 
-from dml.evaluation._evaluate import Scores, evaluate, per_class
+from dml.evaluation._evaluate import evaluate
+from dml.evaluation._scores import Scores, per_class
 from dml.evaluation._vectors import Vectors
 from dml.evaluation.embed import embed, embed_images
 from dml.evaluation.metrics._names import check_metric, metric_names, metric_part

@@ -1,7 +1,7 @@
-"""The embeddings as every part of the evaluation uses them: checked, on one device, in two precisions.
+"""The embeddings as all of the evaluation uses them: checked, on one device, in two precisions.
 
-`working` (float32, of unit length or centred) is what searches and clusterings run over. `exact` is the distance that
-decides near ties: float64, from the vectors as they were given, so that duplicates tie to the last bit.
+Searches and clusterings run over `working`: float32, of unit length or centred. `exact` decides near ties: float64
+distances of the vectors as given, so that duplicates tie to the last bit.
 """
 
 from __future__ import annotations
@@ -14,20 +14,24 @@ import torch
 from torch import Tensor
 
 CHUNK = 1 << 22  # numbers in one temporary array
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 class Vectors:
     """Embeddings, checked and prepared.
 
+    Float64 embeddings keep their precision until they are normalised or centred.
+
     Parameters
     ----------
     embeddings : (n, D) floating point, a tensor or an array.
     normalize : compare directions (L2-normalised) rather than points. A zero vector stays zero.
-    device : where to compute; none: where the embeddings are.
+    device : where to compute; None: where the embeddings are.
 
     Raises
     ------
-    ValueError : not (n, D), no rows, or rows that hold NaN or infinity; the message names the rows.
+    ValueError : not floats (n, D), no rows or columns, or rows with NaN, infinity or numbers beyond float32; the
+        message lists the rows.
     """
 
     def __init__(self, embeddings: Any, normalize: bool = True, device: torch.device | str | None = None) -> None:
@@ -39,10 +43,11 @@ class Vectors:
             raise ValueError(f"embeddings: expected at least one row and one column, got {tuple(given.shape)}")
         if isinstance(given, np.ndarray):
             given = torch.from_numpy(given if given.flags.writeable else given.copy())
-        self.given = given.to(device=device, dtype=torch.float32).contiguous()
+        precision = torch.float64 if given.dtype == torch.float64 else torch.float32
+        self.given = given.to(device=device, dtype=precision).contiguous()
         self.normalize = normalize
         self.scale: Tensor | None = None
-        self.working = torch.empty_like(self.given)
+        self.working = torch.empty(self.given.shape, device=self.device)
         total = torch.zeros(self.given.shape[1], dtype=torch.float64, device=self.device)
         norms = torch.empty(len(self.given), dtype=torch.float64, device=self.device)
         step = max(1, CHUNK // self.given.shape[1])
@@ -50,6 +55,8 @@ class Vectors:
         for rows in slices:
             part = self.given[rows].double()
             norms[rows] = torch.linalg.vector_norm(part, dim=1)
+            if precision is torch.float64:
+                norms[rows].masked_fill_(part.abs().amax(1) > FLOAT32_MAX, torch.inf)
             if normalize:
                 part *= torch.where(norms[rows] > 0, norms[rows], 1.0).reciprocal()[:, None]
                 self.working[rows] = part
@@ -62,8 +69,10 @@ class Vectors:
         if normalize:
             self.scale = torch.where(norms > 0, norms, 1.0).reciprocal()
         else:
-            torch.sub(self.given, mean.float(), out=self.working)
-        # Float64 products of nearly collapsed embeddings need an origin nearby; of few bits: grids stay exact.
+            centre = mean.to(precision)
+            for rows in slices:
+                self.working[rows] = self.given[rows] - centre
+        # Float64 products of nearly collapsed embeddings need an origin nearby. It has few bits, so grids stay exact.
         grid = 2.0 ** (mean.abs().max().clamp(min=1e-300).log2().floor() - 8)
         self.origin = (mean / grid).round() * grid
         self.squares = torch.linalg.vector_norm(self.working, dim=1).square()
@@ -73,22 +82,23 @@ class Vectors:
 
     @property
     def device(self) -> torch.device:
-        """Where the vectors are."""
+        """The device of the vectors."""
         return self.given.device
 
     @cached_property
     def tolerance(self) -> float:
-        """Two squared distances of `working` farther apart than this are in the true order.
+        """Two squared distances of `working` that differ by more than this are in the true order.
 
-        A float32 product of D terms errs by about sqrt(D) units of rounding; four times that, for both distances.
+        A float32 product of D terms has an error of about sqrt(D) units of rounding. The tolerance is four times that,
+        for both distances.
         """
         return self._unit * max(float(self.squares.max()), 1e-30)
 
     def tolerance_within(self, rows: Tensor, reach: Tensor) -> Tensor:
-        """The same, (b, 1), for what is within squared distances `reach` (b,) of `rows`, int64 (b,).
+        """The tolerance (b, 1) for vectors within squared distances `reach` (b,) of `rows`, int64 (b,).
 
-        Vectors of more than twice the length that any within reach can have are that far away, whatever rounding does;
-        so one long vector among short ones leaves no doubt about their neighbours.
+        A vector more than twice as long as any within reach is farther away whatever the rounding. So one long vector
+        among short ones does not raise the tolerance for their neighbours.
         """
         within = 8 * (self.squares[rows] + reach.clamp(min=0))
         return (self._unit * within).clamp(max=self.tolerance)[:, None]
@@ -101,7 +111,7 @@ class Vectors:
         return 16.0 * unit * self.given.shape[1] ** 0.5
 
     def exact(self, first: Tensor, second: Tensor) -> Tensor:
-        """Squared distances, float64 (t,), of the rows `first` and `second`, int64 (t,)."""
+        """Squared distances, float64 (t,), between the rows `first` and `second`, int64 (t,)."""
         step = max(1, CHUNK // self.given.shape[1])
         out = torch.empty(len(first), dtype=torch.float64, device=self.device)
         for start in range(0, len(first), step):
@@ -110,18 +120,18 @@ class Vectors:
         return out
 
     def double(self, rows: Tensor | slice) -> Tensor:
-        """Some rows in float64, normalised where that is asked."""
+        """Some rows in float64, normalised if the vectors are."""
         chosen = self.given[rows].double()
         return chosen if self.scale is None else chosen * self.scale[rows][:, None]
 
 
 def host_array(values: Any) -> np.ndarray:
-    """A tensor, a list, a Series or an array as an array in host memory."""
+    """A tensor, list, Series or array as an array in host memory."""
     return values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
 
 
 def codes(labels: Any, n: int, what: str) -> np.ndarray:
-    """Labels, int64 (n,), as consecutive codes from 0.
+    """Labels as consecutive codes from 0, int64 (n,). `what` begins the error message.
 
     Raises
     ------

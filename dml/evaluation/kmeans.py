@@ -166,7 +166,7 @@ def _assign(points: Tensor, centres: Tensor) -> tuple[Tensor, float]:
 
 
 def _means(points: Tensor, cluster: Tensor, k: int, spherical: bool) -> Tensor:
-    """The mean of each cluster, (k, D). An empty one takes half of the largest, by a small symmetric push as in faiss."""
+    """The mean of each cluster, (k, D). An empty cluster takes half of the largest, by a small push as in faiss."""
     order = cluster.argsort(stable=True)
     sizes = cluster.bincount(minlength=k)
     sums = torch.segment_reduce(points[order], "sum", lengths=sizes, axis=0)

@@ -35,7 +35,7 @@ def build_for(
     embedding_size: int | None = None,
     normalize: bool | None = None,
 ) -> Loss:
-    """A loss with `settings`, and what a trial knows: each value that its constructor names and `settings` does not set.
+    """A loss with `settings`, and with those values that its constructor names and `settings` does not set.
 
     Parameters
     ----------

@@ -2,8 +2,8 @@
 
     p1 = u1 x1 + u2 x2,   p2 = w1 y1 + w2 y2,   d = |p1 - p2|
 
-Where the weights minimise d over a fixed set, they have no first-order effect on it: `d(d^2)/dx_i = 2 u_i (p1 - p2)`.
-Where p1 and p2 are divided by their norms, `d(d^2)/dx_i = 2 u_i ((p1.p2) p1 - p2)`, u divided too. Likewise in y.
+If the weights minimise d over a fixed set, they have no first-order effect on d: `d(d^2)/dx_i = 2 u_i (p1 - p2)`. If
+p1 and p2 are divided by their norms, and the weights with them, `d(d^2)/dx_i = 2 u_i ((p1.p2) p1 - p2)`. Likewise in y.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from torch.autograd.function import once_differentiable
 
 
 def distance(ends: tuple[Tensor, ...], weights: tuple[Tensor, ...], squared: Tensor, pull: Tensor) -> Tensor:
-    """`sqrt(squared)`, attached to the ends. Its gradient is 0 where it is 0.
+    """`sqrt(squared)`, differentiable in the ends. The gradient of a distance of 0 is 0.
 
     Parameters
     ----------
     ends : x1, x2 (P, D) and y1, y2 (Q, D).
     weights : u1, u2, w1, w2, each (P, Q), detached.
     squared : (P, Q), the squared distances, detached.
-    pull : (P, Q), p1.p2 where p1 and p2 were divided by their norms, 1 where they are what they are.
+    pull : (P, Q), p1.p2 if p1 and p2 were divided by their norms, else 1.
     """
     return _Distance.apply(*ends, *weights, pull, squared)
 

@@ -35,6 +35,19 @@ class Cost(Protocol):
         ...
 
 
+class Linear(NamedTuple):
+    """The gap, which is at least 0."""
+
+    gap: Tensor
+
+    def each(self) -> Tensor:
+        return self.gap
+
+    def weighted(self, weights: Tensor) -> Weighted:
+        total = dot(weights, self.gap)
+        return Weighted(total, weights, dot(weights, self.gap.sign_()))
+
+
 class Hinge(NamedTuple):
     """[gap]_+"""
 
@@ -63,18 +76,3 @@ class HalfSquare(NamedTuple):
         slope = weights * gap
         total = dot(slope, gap) / 2
         return Weighted(total, slope, dot(weights, gap.sign_()))
-
-
-class Softplus(NamedTuple):
-    """log(1 + exp(gap))"""
-
-    gap: Tensor
-
-    def each(self) -> Tensor:
-        # Exact for any gap; torch's own softplus is linear above a threshold.
-        return torch.relu(self.gap) + torch.log1p(torch.exp(-self.gap.abs()))
-
-    def weighted(self, weights: Tensor) -> Weighted:
-        soft = self.gap.abs().neg_().exp_().log1p_().add_(torch.relu(self.gap))
-        total, count = dot(soft, weights), weights.sum()
-        return Weighted(total, self.gap.sigmoid_().mul_(weights), count)

@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 FLOOR = 4  # rounding floor of D_ij, in units in the last place of |x_i|^2 + |x_j|^2
-FAR = 64  # centre the rows if their centre's squared length is this many times their squared distance from it
+FAR = 256  # centre the rows if their centre's squared length is this many times their squared distance from it
 
 
 class _Attach(torch.autograd.Function):

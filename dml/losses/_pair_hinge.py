@@ -9,7 +9,7 @@ from dml.losses.synthesis import Nearest
 
 
 def mean_hinge(positive: Tensor, near: Nearest, margin: float) -> tuple[Tensor, Tensor]:
-    """Mean of [positive - near.distance + margin]_+ over the pairs that have a negative, and the active share: 0-d both.
+    """Mean of [positive - near.distance + margin]_+ over the pairs with a negative, and the active share: 0-d both.
 
     positive : (P,), the distances that are to be small.
     """

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from dml.losses._costs import Cost, HalfSquare, Hinge
+from dml.losses._costs import Cost, HalfSquare, Hinge, Linear
 from dml.losses._forms import Form
 from dml.losses._geometry import Geometry
 from dml.losses._pairs import each_pair, mean_over_pairs
@@ -67,7 +67,7 @@ class Contrastive(nn.Module):
         """A pair's cost as a positive and as a negative; d is squared for the form `squared`."""
         if self.form == "hadsell":
             return HalfSquare(d), HalfSquare(self.margin - d)
-        return Hinge(d), Hinge(self.margin - d)
+        return Linear(d), Hinge(self.margin - d)
 
     def _geometry(self, embeddings: Tensor) -> Geometry:
         return Geometry(embeddings, "euclidean" if self.form == "hadsell" else "squared", self.normalize)

@@ -8,21 +8,21 @@ Vasudeva et al., "LoOp: looking for optimal hard negative embeddings for deep me
 3.2 and 4.2, supplement 4. `p1.p2` is bilinear in (cos, sin), with the 2x2 matrix n_ij of inner products of the frames
 (x1, n2) and (y1, n4).
 
-Deviations from the paper, of form and not of value:
+Deviations from the paper, in form and not in value:
 - Interior optimum (case 0): the leading singular pair of n, from the sum and the difference of its angles,
   `alpha + beta = atan2(n12 + n21, n11 - n22)` and `alpha - beta = atan2(n21 - n12, n11 + n22)`. The paper's quadratics
-  divide by `ab + cd` and `ac + bd`, which may be 0, and print alpha's + root with beta's - root: + goes with +, since
-  both then belong to the leading pair. The other singular pair is never a minimum.
-- No multipliers and no sentinel distance: the candidates within the box are compared by their value, and the corners
-  always are within it.
-- Memory is O(P Q) scalars for P and Q pairs, whatever D: no p1 or p2 is materialised. The tangents n2 and n4 are, one a
-  pair: `(x2.y - s x1.y) / sqrt(1 - s^2)` from the Gram matrix alone loses half of the digits for nearly opposite ends.
-- Arcs whose ends are equal or opposite, within the square root of the working precision, have no direction: only their
-  ends count. (Between opposite points there is no one geodesic.)
+  divide by `ab + cd` and `ac + bd`, which may be 0, and combine alpha's + root with beta's - root. Both + roots belong
+  to the leading pair, so they go together here. The other singular pair is never a minimum.
+- No multipliers and no sentinel distance: candidates within the box are compared by value, and the corners are always
+  within the box.
+- Memory is O(P Q) scalars for P and Q pairs and any D: p1 and p2 are never materialised. The tangents n2 and n4 are,
+  one per pair: `(x2.y - s x1.y) / sqrt(1 - s^2)` from the Gram matrix loses half the digits for nearly opposite ends.
+- An arc whose ends are equal or opposite, within the square root of the working precision, has no direction: only its
+  ends count. (The geodesic between opposite points is not unique.)
 
-Gradient: `p1 = (u1 x1 + u2 x2) / |u1 x1 + u2 x2|` with (u1 : u2) in a box that depends on nothing, so by the envelope
-theorem `d(p1.p2)/dx_i = u_i (p2 - (p1.p2) p1)` with u constant is exact, at the ends as within. Its second term is the
-norm's and must stay. At distance 0 the gradient is 0.
+Gradient: `p1 = (u1 x1 + u2 x2) / |u1 x1 + u2 x2|` with (u1 : u2) in a fixed box. So by the envelope theorem
+`d(p1.p2)/dx_i = u_i (p2 - (p1.p2) p1)` with constant u is exact, at the ends and within. The second term comes from the
+norm. At distance 0 the gradient is 0.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def segments(x1: Tensor, x2: Tensor, y1: Tensor, y2: Tensor) -> Closest:
         f = x1 @ v.T - (v * y1).sum(1)[None, :]
         w = x1.square().sum(1)[:, None] + y1.square().sum(1)[None, :] - 2 * x1 @ y1.T
 
-        # The problem is convex: an interior solution that leaves the box is worse, clamped, than the best of the edges.
+        # The problem is convex: an interior solution outside the box is, once clamped, worse than the best edge.
         tiny = torch.finfo(b.dtype).tiny
         per_a, per_e, per_determinant = (1 / t.clamp(min=tiny) for t in (a, e, a * e - b * b))
         zero, one = torch.zeros_like(b), torch.ones_like(b)
@@ -140,15 +140,15 @@ def segments(x1: Tensor, x2: Tensor, y1: Tensor, y2: Tensor) -> Closest:
 
 
 def _above(left: Tensor, right: Tensor | float) -> Tensor:
-    """1 where left > right, else 0, as numbers: on a CPU, blending by them costs a twentieth of `torch.where`."""
+    """1 where left > right, else 0, as floats: on a CPU, blending with them takes a twentieth of `torch.where`."""
     return (left - right).gt_(0)
 
 
 def _frame(start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
-    """The unit tangents at `start` towards `end` (P, D), 0 where there is none, and the angles (P,) in radians."""
+    """The unit tangents at `start` towards `end` (P, D), 0 if undefined, and the angles (P,) in radians."""
     difference, total = end - start, end + start
     angle = 2 * torch.atan2(difference.norm(dim=1), total.norm(dim=1))
-    # From the smaller of difference and sum, which has its digits; twice, as the ends are units only to rounding.
+    # The smaller of difference and sum has the most digits. Twice, since the ends have unit length only up to rounding.
     tangent = torch.where((angle < torch.pi / 2)[:, None], difference, total)
     tangent = tangent - (tangent * start).sum(1, keepdim=True) * start
     tangent = tangent - (tangent * start).sum(1, keepdim=True) * start
@@ -158,7 +158,7 @@ def _frame(start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _has_direction(angle: Tensor) -> Tensor:
-    """Whether an arc of this angle leads anywhere: neither equal ends nor opposite ones."""
+    """Whether an arc of this angle has a direction: its ends are neither equal nor opposite."""
     return angle.sin() > torch.finfo(angle.dtype).eps ** 0.5
 
 
@@ -166,7 +166,7 @@ def _leading(n11: Tensor, n12: Tensor, n21: Tensor, n22: Tensor) -> tuple[Tensor
     """The greatest p1.p2 of two whole great circles, and its alpha in [0, pi] and beta in [-pi, pi]."""
     half_sum, half_difference = torch.atan2(n12 + n21, n11 - n22) / 2, torch.atan2(n21 - n12, n11 + n22) / 2
     alpha, beta = half_sum + half_difference, half_sum - half_difference
-    # (alpha, beta) and (alpha + pi, beta +- pi) are the same optimum; the box holds at most one of them.
+    # (alpha, beta) and (alpha + pi, beta +- pi) are the same optimum; the box contains at most one of them.
     negative = _above(-alpha, 0)
     beta = beta - negative * torch.copysign(torch.full_like(beta, torch.pi), beta)
     value = (torch.hypot(n11 - n22, n12 + n21) + torch.hypot(n11 + n22, n21 - n12)) / 2

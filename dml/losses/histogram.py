@@ -3,13 +3,14 @@
     L = sum_r h-_r sum_{q <= r} h+_q
 
 the probability that a random negative pair is more similar than a random positive one, from histograms h+ and h- with
-R nodes on [-1, 1], to which each similarity adds linearly at its two neighbours. In closed form (the poster's eq. 3
+R nodes on [-1, 1]. Each similarity adds linearly to its two neighbouring nodes. In closed form (the poster's eq. 3
 and 4 corrected): dL/dh-_r = sum_{q <= r} h+_q, dL/dh+_r = sum_{q >= r} h-_q, and h_r grows by 1 / (Delta |S|) per
 unit of s from the node below and falls by as much from the node above. Forward and backward are one scatter and one
-gather over the pairs; there is no array of pairs x nodes. s beyond [-1, 1] by rounding counts as the end.
+gather over the pairs, without an array of pairs x nodes. Similarities beyond [-1, 1] count as the nearest end, without
+a gradient if they are not normalised.
 
-A pair has no anchor here: of the tuples, the pairs kept in either direction count, once (as in
-pytorch-metric-learning).
+A pair has no anchor here: a pair that the tuples contain in either direction counts once, as in
+pytorch-metric-learning.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class Histogram(nn.Module):
 
     Parameters
     ----------
-    bins : number R of nodes, at least 2, both ends included: 201 gives a step of 0.01.
-    normalize : L2-normalise the embeddings; without it they should have unit length already.
+    bins : number R of nodes, both ends included, >= 2: 201 gives a step of 0.01.
+    normalize : L2-normalise the embeddings; if False, they should have unit length already.
     """
 
     version: ClassVar[int] = 1
@@ -68,7 +69,7 @@ class Histogram(nn.Module):
         mass = (number - upper + torch.roll(upper, 1)).view(3, self.bins)
         size = number.view(3, self.bins).sum(1, keepdim=True).clamp(min=1)
         of_negative, of_positive, _ = mass / size
-        # Where a kind of pair is missing, its histogram is zero, and with it the loss and every slope.
+        # If a kind of pair is missing, its histogram, the loss and every slope are zero.
         below_positive = of_positive.cumsum(0)
         above_negative = of_negative.flip(0).cumsum(0).flip(0)
         slopes = torch.stack((below_positive, above_negative, torch.zeros_like(of_negative))).diff(dim=1)

@@ -2,13 +2,13 @@
 
     1/N sum_i [ 1/alpha log(1 + sum_p exp(-alpha (s_ip - base))) + 1/beta log(1 + sum_n exp(beta (s_in - base))) ]
 
-over the pairs that anchor i keeps. An anchor that keeps none adds 0 and is counted in N, as in pytorch-metric-learning.
-Which pairs are kept is the miner's matter (`multi_similarity` policies), not this loss's; without tuples all are.
+over the pairs that anchor i keeps. An anchor without pairs adds 0 and is counted in N, as in pytorch-metric-learning.
+The miner (`multi_similarity` policies) decides which pairs are kept; without tuples all pairs are.
 
-With `synthesis` the negatives of anchor i are, instead, the positive pairs (k, l) of other classes, by the similarity
-1 - d_ijkl^2 / 2 to i's own pair (i, j) (LoOp, section 3.3.4; pairs and d_ijkl are those of `synthesis.py`). One counts
+With `synthesis`, the negatives of anchor i are the positive pairs (k, l) of other classes instead, with the similarity
+1 - d_ijkl^2 / 2 to i's own pair (i, j) (LoOp, section 3.3.4; `synthesis.py` defines pairs and d_ijkl). A pair counts
 for i if it is at least as similar as the least similar negative that i keeps. The paper's rule, s > min s_ip - epsilon,
-is the same up to the gap between that bound and the first negative above it; where i keeps no negative, it has none.
+is the same up to the gap between that bound and the first negative above it. Without a negative to keep, i gets none.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from dml.losses._geometry import Geometry, attach, nothing, positions
 from dml.losses._settings import check_above, checked_labels
 from dml.types import LogUniform, Space, Uniform
 
-HIDDEN = 1e30  # moves an entry out of a maximum's or minimum's way
-LEAST = -80.0  # exponents below count as -infinity: lost beside 1, and `exp` of them takes ten times as long
+HIDDEN = 1e30  # excludes an entry from a maximum or minimum
+LEAST = -80.0  # smaller exponents count as -infinity: `exp` of them takes ten times as long and is lost beside 1
 
 
 class MultiSimilarity(nn.Module):
@@ -35,10 +35,10 @@ class MultiSimilarity(nn.Module):
     Parameters
     ----------
     alpha, beta : sharpness for positive and for negative pairs; > 0.
-    base : the similarity (lambda) that divides easy from hard.
+    base : the similarity (lambda) that separates easy from hard.
     synthesis : `none`, `loop`, `loop_linear` or `embedding_expansion`.
-    points : how many points embedding expansion interpolates within a pair.
-    normalize : L2-normalise the embeddings; `loop` needs it.
+    points : number of points that embedding expansion interpolates within a pair.
+    normalize : L2-normalise the embeddings; `loop` requires it.
     """
 
     version: ClassVar[int] = 1
@@ -100,7 +100,7 @@ class MultiSimilarity(nn.Module):
         pull, pull_gradient = soft_count(similarities, positives, -self.alpha, self.base)
         synthetic = 1 - distances.detach().square() / 2
         push, push_gradient = torch.zeros_like(pull[:1]), torch.zeros_like(synthetic)
-        for end in (pairs.first, pairs.second):  # each sample is the end of one pair, or of none
+        for end in (pairs.first, pairs.second):  # each sample is an end of at most one pair
             mask = (allowed & (synthetic >= least[end])).to(x.dtype)
             kept = kept.index_add(0, end, mask.sum(1))
             value, gradient = soft_count(synthetic, mask, self.beta, self.base)

@@ -2,9 +2,9 @@
 
     mean over the batch of -log( exp(-D(s x, s p_y)) / sum_{c != y} exp(-D(s x, s p_c)) )
 
-D squared, x and the proxies p on the unit sphere, s = scale, so that D = 2 s^2 (1 - cos). The positive proxy is not
-in the denominator (it is in pytorch-metric-learning's). Computed as D_y + log sum exp(-D_c): where exp(-D_y)
-underflows, a mislabelled sample would else get loss 0 and no gradient, and look robust.
+D is squared, x and the proxies p are on the unit sphere and s is `scale`, so D = 2 s^2 (1 - cos). The denominator does
+not contain the positive proxy (pytorch-metric-learning's does). The loss is computed as D_y + log sum exp(-D_c), since
+exp(-D_y) may underflow: a mislabelled sample would then get loss 0 and no gradient, and look robust.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from dml.types import LogUniform, Space
 
 
 class ProxyNca(nn.Module):
-    """One learned proxy a class: a sample near its own and far from the others. Its proxies are `parameters()`.
+    """One learned proxy per class: a sample near its own proxy and far from the others. Proxies are `parameters()`.
 
     Parameters
     ----------
-    num_classes : labels are 0 .. num_classes - 1. With a single class the loss is 0.
+    num_classes : labels are 0 .. num_classes - 1. With one class the loss is 0.
     embedding_size : D.
     scale : s, the radius of the sphere; > 0.
     normalize : L2-normalise the embeddings (proxies always are).
@@ -48,26 +48,26 @@ class ProxyNca(nn.Module):
         self.reset()
 
     def reset(self, generator: torch.Generator | None = None) -> None:
-        """Draw the proxies anew, uniformly in direction."""
+        """Draw new proxies, uniform in direction."""
         nn.init.normal_(self.proxies, std=self.proxies.shape[1] ** -0.5, generator=generator)
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        losses, weights = self.per_tuple(embeddings, labels)
-        return losses.sum() / max(len(weights), 1)
+        losses, _ = self.per_tuple(embeddings, labels)
+        return losses.sum() / max(len(losses), 1)
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
-        """Each sample's loss and its weight, 1: (N,) both."""
+        """Each sample's loss, and weight 1: (N,) both."""
         labels = checked_labels(embeddings, labels)
         x = prepared(embeddings, self.normalize)
         p = unit(self.proxies.to(x.dtype))
         with torch.autocast(x.device.type, enabled=False):
             products = x @ p.T
         squared = self.scale**2 * (x.square().sum(1, keepdim=True) + 1 - 2 * products)
-        own = squared.gather(1, labels[:, None].long())
+        own = squared.gather(1, labels[:, None])
         if self.proxies.shape[0] == 1:
             losses = 0 * own[:, 0]
         else:
-            others = (-squared).scatter(1, labels[:, None].long(), float("-inf"))
+            others = (-squared).scatter(1, labels[:, None], float("-inf"))
             losses = own[:, 0] + torch.logsumexp(others, 1)
         return losses, torch.ones_like(losses)

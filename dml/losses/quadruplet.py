@@ -2,10 +2,12 @@
 
     mean over triplets of [D_ap - D_an + margin]_+  +  mean over quadruplets of [D_ap - D_kl + margin2]_+
 
-where k and l are of two classes, neither of them a's. Of given tuples, the first term takes the triples; the second
-takes their positive pairs, each once, with every such pair (k, l) of the batch, since no miner chooses one. So all
-triples and no tuples mean the same. All quadruplets cost one sort of the N^2 distances: those below a threshold are
-counted over the whole batch, and those that touch a's class are taken off, counted in the same order class by class.
+where k and l are of two different classes, neither of them a's. Given tuples, the first term uses the triples. The
+second uses their positive pairs, each once, with every such pair (k, l) of the batch, since miners choose none. So all
+triples give the same value as no tuples. With two classes there is no quadruplet, and only the first term remains.
+
+All quadruplets cost one sort of the N^2 distances: the distances below a threshold are counted over the whole batch,
+and those that touch a's class are subtracted, counted in the same order class by class.
 """
 
 from __future__ import annotations
@@ -68,7 +70,9 @@ def _second_term(squared: Tensor, labels: Tensor, positives: Tensor, margin: flo
     other = (~same).to(squared.dtype)
     positives = positives * same
     others = other.sum(1, dtype=torch.float64)
-    total = torch.dot(positives.sum(1, dtype=torch.float64), others.sum() - 2 * others * same.sum(1)).clamp(min=1)
+    total = torch.dot(positives.sum(1, dtype=torch.float64), others.sum() - 2 * others * same.sum(1))
+    # Without quadruplets, D_kl and D_lk that differ by rounding must not leave a gradient.
+    total = torch.where(total > 0, total, torch.inf)
     if may_look(squared):
         anchors, others = positives.nonzero(as_tuple=True)
         classes, of_row = labels.unique(return_inverse=True)
@@ -80,7 +84,7 @@ def _second_term(squared: Tensor, labels: Tensor, positives: Tensor, margin: flo
 
 
 def _value(squared: Tensor, below: Tensor, gradient: Tensor, margin: float) -> Tensor:
-    """The sum over quadruplets, 0-d float64: it is linear between the places where a hinge opens."""
+    """The sum over quadruplets, 0-d float64: it is linear between the points where a hinge opens."""
     slope = torch.dot(gradient.flatten().double(), squared.flatten().double())
     return slope + margin * below.sum(dtype=torch.float64)
 
@@ -91,7 +95,7 @@ def _counted(
     """Pairs (k, l) under each threshold, and the sum's derivative, from a table, classes x thresholds, <= N^2."""
     thresholds, order = (squared[a, p] + margin).sort()
     a, p, count = a[order], p[order], len(order)
-    # A pair (k, l) lies below the thresholds from its bucket on; its row of the table is k's class.
+    # A pair (k, l) is below the thresholds from its bucket on; its row of the table is k's class.
     bucket = torch.searchsorted(thresholds, squared.contiguous(), right=True)
     place = (of_row[:, None] * (count + 1) + bucket).flatten()
     number = torch.bincount(place, other.flatten(), classes * (count + 1)).view(classes, count + 1).cumsum(1)
@@ -100,7 +104,7 @@ def _counted(
     later = squared.new_zeros(classes, count + 1)
     later[own] = 1
     later = later.flip(1).cumsum(1).flip(1).flatten()[place].view_as(squared)  # thresholds of k's class above D_kl
-    # `finish` adds the transpose, so twice the thresholds of k's class stand for those of k's and of l's.
+    # `finish` adds the transpose, so twice the thresholds of k's class replace those of k's and of l's.
     gradient = later.mul_(2).add_(bucket).sub_(count).mul_(other)
     return below, gradient.index_put_((a, p), below.to(gradient.dtype), accumulate=True)
 
@@ -115,7 +119,7 @@ def _sorted(
     keys.masked_fill_((positives + other) == 0, torch.iinfo(torch.int64).max)
     order = keys.flatten().argsort()
     below_all, above_all = _running(order, positives, other, None)
-    # The same order, class by class of the row: a class is known by the first of its places among the sorted labels.
+    # The same order, by the class of the row: the index of a class is its first place among the sorted labels.
     of_row = torch.searchsorted(labels.sort().values, labels)[:, None].expand(n, n).flatten()
     by_class = order[of_row[order].argsort(stable=True)]
     below_own, above_own = _running(by_class, positives, other, of_row)
@@ -125,9 +129,9 @@ def _sorted(
 
 
 def _running(order: Tensor, positives: Tensor, other: Tensor, group: Tensor | None) -> tuple[Tensor, Tensor]:
-    """For each place in the order given: how many `other` pairs lie below, how many thresholds above.
+    """For each place in the order: how many `other` pairs are below, how many thresholds above: (N, N) float64 both.
 
-    Restricted to places of the same group, which lie together, where groups are given. Both (N, N) float64.
+    With groups, whose places are consecutive, only places of the same group count.
     """
     below = other.flatten()[order].cumsum(0, dtype=torch.float64)
     above = positives.flatten()[order].cumsum(0, dtype=torch.float64)

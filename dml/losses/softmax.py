@@ -1,7 +1,7 @@
-"""Softmax classification of the embeddings: cross-entropy over num_classes, as a loss for metric learning.
+"""Softmax classification of the embeddings: cross-entropy over the training classes, as a loss for metric learning.
 
-normalized:  logits = cos(x, w_c) / temperature     (Zhai and Wu 2019, Classification is a strong baseline for DML)
-else:        logits = (x . w_c + b_c) / temperature
+normalized:      logits = cos(x, w_c) / temperature     (Zhai and Wu 2019, Classification is a strong baseline)
+not normalized:  logits = (x . w_c + b_c) / temperature
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Softmax(nn.Module):
     ----------
     num_classes : labels are 0 .. num_classes - 1.
     embedding_size : D.
-    temperature : what the logits are divided by; > 0.
-    normalized : class weights on the unit sphere and no bias.
+    temperature : divides the logits; > 0.
+    normalized : class weights on the unit sphere, without bias.
     normalize : L2-normalise the embeddings.
     """
 
@@ -54,16 +54,16 @@ class Softmax(nn.Module):
         self.reset()
 
     def reset(self, generator: torch.Generator | None = None) -> None:
-        """Draw the class weights anew."""
+        """Draw new class weights."""
         nn.init.normal_(self.weight, std=self.weight.shape[1] ** -0.5, generator=generator)
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        losses, weights = self.per_tuple(embeddings, labels)
-        return losses.sum() / max(len(weights), 1)
+        losses, _ = self.per_tuple(embeddings, labels)
+        return losses.sum() / max(len(losses), 1)
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
-        """Each sample's loss and its weight, 1: (N,) both."""
+        """Each sample's loss, and weight 1: (N,) both."""
         labels = checked_labels(embeddings, labels)
         x = prepared(embeddings, self.normalize)
         weight = self.weight.to(x.dtype)
@@ -71,5 +71,5 @@ class Softmax(nn.Module):
             logits = x @ (unit(weight) if self.normalized else weight).T
         if self.bias is not None:
             logits = logits + self.bias.to(x.dtype)
-        losses = torch.nn.functional.cross_entropy(logits / self.temperature, labels.long(), reduction="none")
+        losses = torch.nn.functional.cross_entropy(logits / self.temperature, labels, reduction="none")
         return losses, torch.ones_like(losses)

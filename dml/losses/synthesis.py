@@ -1,15 +1,14 @@
 """The hardest negatives between pairs of positives: d_ijkl for pairs (i, j) and (k, l) of different classes.
 
 - `loop`: the least distance between the geodesics i -> j and k -> l (Vasudeva et al., ICCV 2021, sections 3.1-3.3).
-- `loop_linear`: the same between segments, for embeddings that are not normalised (section 4.2).
-- `embedding_expansion`: the least distance between the ends of each pair and `points` points interpolated evenly
-  between them, normalised where the embeddings are (Ko & Gu, "Embedding expansion: augmentation in embedding space for
-  deep metric learning", CVPR 2020).
+- `loop_linear`: the least distance between segments, for embeddings that are not normalised (section 4.2).
+- `embedding_expansion`: the least distance between sets of points: the ends of each pair and `points` points
+  interpolated evenly between them, normalised if the embeddings are (Ko & Gu, "Embedding expansion: augmentation in
+  embedding space for deep metric learning", CVPR 2020).
 
-Pairs are formed of alternate samples of a class, in the order of the batch: its 1st with its 2nd, its 3rd with its 4th.
-A class's last sample is left out where its number is odd (the papers ask for even numbers), and so is a class with one
-sample. Shapes depend on N alone (N // 2 rows and a mask), so that nothing waits for the device; memory is O(N^2), times
-`(points + 2)^2 / 4` for embedding expansion.
+Pairs are alternate samples of a class in the order of the batch: its 1st with its 2nd, its 3rd with its 4th. The last
+sample of a class of odd size has no pair (the papers ask for even sizes). Shapes depend only on N (N // 2 rows and a
+mask), so nothing waits for the device. Memory is O(N^2), times `(points + 2)^2 / 4` for embedding expansion.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class PositivePairs(NamedTuple):
 
     first: Tensor  # int64 (P,), a position in the batch
     second: Tensor  # int64 (P,)
-    valid: Tensor  # bool (P,); the positions of a row that is not are within the batch and mean nothing
+    valid: Tensor  # bool (P,); an invalid row contains meaningless positions within the batch
 
 
 class Hardest(NamedTuple):
@@ -39,22 +38,24 @@ class Hardest(NamedTuple):
 
     pairs: PositivePairs
     positive: Tensor  # (P,), d_ij: the distance within each pair
-    negative: Tensor  # (P, P), d_ijkl; symmetric; finite and meaningless where `mask` is False
-    mask: Tensor  # bool (P, P): both pairs are valid and of different classes
+    negative: Tensor  # (P, P), d_ijkl; symmetric; finite but meaningless where `mask` is False
+    mask: Tensor  # bool (P, P): both pairs are valid, and of different classes
 
 
 def check(synthesis: str, points: int, normalize: bool) -> None:
-    """Raise a ValueError unless a loss can have these settings."""
+    """Raise a ValueError unless these settings of a loss are valid together."""
     if synthesis not in SYNTHESES:
         raise ValueError(f"synthesis: expected one of {', '.join(SYNTHESES)}, got {synthesis!r}")
     if not isinstance(points, int) or isinstance(points, bool) or points < 1:
         raise ValueError(f"points: expected a whole number of at least 1, got {points!r}")
     if synthesis == "loop" and not normalize:
-        raise ValueError("synthesis='loop' runs along the unit sphere: it needs normalize=True; or use 'loop_linear'")
+        raise ValueError(
+            "synthesis='loop' runs along the unit sphere: expected normalize=True, got False (or use 'loop_linear')"
+        )
 
 
 def positive_pairs(labels: Tensor) -> PositivePairs:
-    """The pairs of alternate samples of each class. labels int64 (N,) -> N // 2 rows, those that are valid first."""
+    """The pairs of alternate samples of each class. labels int64 (N,) -> N // 2 rows, valid ones first."""
     n = len(labels)
     values, order = labels.sort(stable=True)
     place = torch.arange(n, device=labels.device)
@@ -73,11 +74,11 @@ def hardest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
 
     Parameters
     ----------
-    embeddings : (N, D) float32 or float64, unit vectors if `normalize`.
+    embeddings : (N, D) float32 or float64, as `_geometry.positions` gives them: unit vectors if `normalize`.
     labels : int64 (N,).
     synthesis : `loop`, `loop_linear` or `embedding_expansion`.
-    points : how many points embedding expansion interpolates between the two samples of a pair.
-    normalize : whether interpolated points go back to the unit sphere.
+    points : number of points that embedding expansion interpolates between the two samples of a pair.
+    normalize : whether interpolated points are projected onto the unit sphere.
     """
     assert synthesis in SYNTHESES[1:], synthesis
     pairs = positive_pairs(labels)
@@ -95,18 +96,18 @@ def hardest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
 
 
 class Nearest(NamedTuple):
-    """Each pair's distance to what is nearest to it of other classes."""
+    """Each pair's distance to the nearest sample or pair of another class."""
 
     pairs: PositivePairs
     positive: Tensor  # (P,), the distance within each pair
     distance: Tensor  # (P,); meaningless where `exists` is False
-    exists: Tensor  # bool (P,): the pair is valid and there is something of another class
+    exists: Tensor  # bool (P,): the pair is valid and the batch has another class
 
 
 def nearest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2, normalize: bool = True) -> Nearest:
-    """The parameters of `hardest`, where `none` is allowed too -> min over (k, l) of d_ijkl for each pair (i, j).
+    """min over (k, l) of d_ijkl for each pair (i, j). The parameters are those of `hardest`.
 
-    For `none` it is the lesser of the distances of i and of j to their nearest samples k of other classes.
+    For `none`, it is the smaller of the distances of i and of j to their nearest samples of other classes.
     """
     if synthesis != "none":
         pairs, positive, negative, mask = hardest(embeddings, labels, synthesis, points, normalize)
@@ -124,15 +125,15 @@ def nearest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
 
 @torch.no_grad()
 def squared_distances(embeddings: Tensor) -> Tensor:
-    """(N, D) -> (N, N), detached and not clamped: to choose by."""
+    """(N, D) -> (N, N), detached and not clamped: for comparisons only."""
     squares = embeddings.square().sum(1)
     with torch.autocast(embeddings.device.type, enabled=False):
         return torch.addmm(squares[:, None], embeddings, embeddings.T, alpha=-2).add_(squares)
 
 
 def without(distances: Tensor, mask: Tensor, sign: int = 1) -> Tensor:
-    """Lift what is under the mask above all the rest (sign -1: below), so that a minimum passes it over."""
-    # A sum, since `torch.where` takes four times as long on a CPU.
+    """Lift masked entries above all others, so that a minimum ignores them (sign -1: below, for a maximum)."""
+    # `torch.where` takes four times as long on a CPU as this sum.
     return distances.add(mask, alpha=sign * torch.finfo(distances.dtype).max / 4)
 
 
@@ -154,11 +155,11 @@ def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
             length = every.norm(dim=2)
             exists = length > torch.finfo(x1.dtype).eps ** 0.5
             scale = 1 / torch.where(exists, length, 1)
-            # Midway between opposite samples there is no direction: the first sample stands in.
+            # The midpoint of opposite samples has no direction: the first sample replaces it.
             u1, u2 = torch.where(exists, u1 * scale, 1), torch.where(exists, u2 * scale, 0)
             every = u1[:, :, None] * x1 + u2[:, :, None] * x2
         squared = squared_distances(every.flatten(0, 1)).view(size, pairs, size, pairs)
-        # The least of each size x size block and its first place: `min` with an index takes ten times `amin`.
+        # The least of each size x size block and its first place: `min` with an index is ten times slower than `amin`.
         least = squared.amin(2).amin(0)
         rank = torch.arange(size**2, 0, -1, dtype=torch.int32 if size > 181 else torch.int16, device=x1.device)
         place = ((squared == least[:, None]) * rank.view(size, 1, size, 1)).amax(2).amax(0)

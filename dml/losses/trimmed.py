@@ -58,9 +58,7 @@ class Trimmed(nn.Module):
         if not 0 < keep <= 1:
             raise ValueError(f"keep: expected a share in (0, 1]; got {keep!r}")
         name, settings = _name_and_settings(loss)
-        inner = build_for(
-            name, settings, num_classes=num_classes, embedding_size=embedding_size, normalize=normalize
-        )
+        inner = build_for(name, settings, num_classes=num_classes, embedding_size=embedding_size, normalize=normalize)
         if not isinstance(inner, PerTupleLoss):
             parts = {n: discovery.find("dml.losses", n) for n in discovery.names("dml.losses")}
             able = [n for n, part in parts.items() if issubclass(part, PerTupleLoss)]

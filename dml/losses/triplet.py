@@ -104,8 +104,8 @@ class Triplet(nn.Module):
             losses, weights = self._synthetic(embeddings, labels)
             return losses.flatten(), weights.flatten()
         distances = Geometry(embeddings, self.distance, self.normalize).attached()
-        *listed, valid = list_triples(labels, tuples)
-        gaps, _, _ = listed_gaps(distances, *listed, self.margin, self.swap)
+        a, p, n, valid = list_triples(labels, tuples)
+        gaps, _, _ = listed_gaps(distances, a, p, n, self.margin, self.swap)
         return torch.relu(gaps), valid.to(distances.dtype)
 
     def _synthetic(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,19 +1,28 @@
-"""A small convolutional network for small grey or colour images (8 to 64 pixels a side) on a CPU."""
+"""A small convolutional network for grey or colour images of 8 to 64 pixels a side, fast enough for a CPU."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import Tensor, nn
 
+from dml.models._defaults import Untrained
 
-class SmallConv(nn.Module):
-    """images (N, C, H, W) -> (N, 4 * width): blocks of 3x3 convolution, batch norm and ReLU, then the mean over space.
+
+class SmallConv(Untrained, nn.Module):
+    """images (N, C, H, W) -> (N, 4 * width).
+
+    Three blocks of 3x3 convolution, batch norm and ReLU, then the mean over space.
 
     Parameters
     ----------
     channels : C of the images.
-    image_size : not used: the mean over space takes any size.
-    width : channels of the first block; the later ones have twice and four times as many, at half the resolution.
+    image_size : ignored; the mean over space accepts any size.
+    width : channels of the first block. The second has twice as many at half the resolution, the third four times
+        as many at a quarter.
     """
+
+    version: ClassVar[int] = 1
 
     def __init__(self, channels: int = 1, image_size: int | None = None, width: int = 16):
         super().__init__()

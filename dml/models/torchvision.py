@@ -1,14 +1,15 @@
-"""Any classifier of torchvision (resnet50, googlenet, ...), its last layer taken off."""
+"""Any classifier of torchvision (resnet50, googlenet, ...) without its last layer."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from torch import nn
 from torchvision import models
 
 from dml.discovery import suggestion
-from dml.models._frozen import Wrapped
+from dml.models._wrapped import Wrapped
 
 
 class Torchvision(Wrapped):
@@ -16,12 +17,15 @@ class Torchvision(Wrapped):
 
     Parameters
     ----------
-    channels : must be 3 (grey images are repeated by the augmentation).
-    image_size : not used.
+    channels : 3, as the weights expect; the augmentation repeats grey images to 3 channels.
+    image_size : ignored.
     name : a name from `torchvision.models.list_models()`.
-    pretrained : load torchvision's default ImageNet weights (downloaded once by torchvision).
+    pretrained : load torchvision's default ImageNet weights, which torchvision downloads once.
     frozen_batch_norm : keep batch-norm statistics and affine parameters as loaded (LoOp's supplement).
     """
+
+    version: ClassVar[int] = 1
+    packages: ClassVar[Sequence[str]] = ("torchvision",)
 
     def __init__(
         self,
@@ -40,9 +44,16 @@ class Torchvision(Wrapped):
         _settle_architecture(network)
         super().__init__(network, _take_off_classifier(network), frozen_batch_norm)
 
-    @staticmethod
-    def statistics(name: str = "resnet50", pretrained: bool = True, **others: Any) -> dict[str, list[float]] | None:
-        """The mean and std that torchvision's default weights of this network were trained with; None without them."""
+    @classmethod
+    def channels_for(cls, channels: int) -> int:
+        """Always 3."""
+        return 3
+
+    @classmethod
+    def statistics(
+        cls, name: str = "resnet50", pretrained: bool = True, **settings: Any
+    ) -> dict[str, list[float]] | None:
+        """Mean and std with which torchvision's default weights of this network were trained; None without them."""
         if not pretrained or name not in models.list_models(module=models):
             return None
         preset = models.get_model_weights(name).DEFAULT.transforms()  # type: ignore[attr-defined]
@@ -50,10 +61,10 @@ class Torchvision(Wrapped):
 
 
 def _settle_architecture(network: nn.Module) -> None:
-    """Make GoogLeNet and Inception the same network with and without weights, or one could not be loaded as the other.
+    """Make GoogLeNet and Inception the same network with and without weights, so that a checkpoint fits both.
 
-    torchvision takes GoogLeNet's auxiliary heads off, and rescales both networks' input, only where weights are loaded.
-    The heads are classifiers that no loss here trains: data-parallel training would wait for their gradients.
+    With weights, torchvision removes GoogLeNet's auxiliary heads and rescales the input of both networks; without, it
+    does neither. No loss here trains the heads, and data-parallel training would wait for their gradients.
     """
     if hasattr(network, "aux_logits"):
         setattr(network, "aux_logits", False)  # noqa: B010  (plain attributes, which Module's types do not know)
@@ -64,7 +75,7 @@ def _settle_architecture(network: nn.Module) -> None:
 
 
 def _take_off_classifier(network: nn.Module) -> int:
-    """Replace the last linear layer by the identity; return the width of what came in."""
+    """Replace the last linear layer by the identity. Returns the width of its input."""
     for attribute in ("fc", "classifier", "head", "heads"):
         layer = getattr(network, attribute, None)
         if isinstance(layer, nn.Linear):
@@ -74,4 +85,4 @@ def _take_off_classifier(network: nn.Module) -> int:
             width = layer[-1].in_features
             layer[-1] = nn.Identity()
             return width
-    raise ValueError(f"backbone 'torchvision': {type(network).__name__} has no classifier that can be taken off")
+    raise ValueError(f"backbone 'torchvision': {type(network).__name__} has no linear classifier to remove")

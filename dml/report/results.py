@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dml import discovery
 from dml.config import Study
 from dml.report.labels import SETS, readable
 from dml.types import Cell
-
-TOPLINE = "subset"  # the noise model that leaves out the samples that others would mislabel
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Results:
     def conditions(self) -> list[tuple[str, str]]:
         """The (dataset, noise model) pairs of the study; toplines last."""
         pairs = dict.fromkeys((cell.dataset, cell.noise) for cell in self.cells.values())
-        return sorted(pairs, key=lambda pair: pair[1] == TOPLINE)
+        return sorted(pairs, key=lambda pair: is_topline(pair[1]))
 
     def cells_of(self, dataset: str, noise: str, rate: float | None = None) -> list[str]:
         """The names of the cells of one condition, at one noise rate or at all."""
@@ -156,9 +155,15 @@ class Results:
         return rows.sort_values(["_order", by, "key"], kind="stable").drop(columns="_order")
 
 
+@cache
+def is_topline(noise: str) -> bool:
+    """Whether a noise model leaves out the samples that others mislabel, in place of mislabelling any."""
+    return discovery.find("dml.noise", noise).topline  # type: ignore[attr-defined]
+
+
 def noise_axis(noise: str) -> str:
     """What the rate of a noise model is a share of."""
-    return f"share of training {'samples left out' if noise == TOPLINE else 'labels that are wrong'}"
+    return f"share of training {'samples left out' if is_topline(noise) else 'labels that are wrong'}"
 
 
 def method_of(cell: Cell) -> Method:

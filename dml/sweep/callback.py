@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dml.config import Study
-from dml.sweep.plan import Job, Plan
+from dml.sweep.cells import Job
+from dml.sweep.plan import Plan
 from dml.sweep.results import flat_settings, git_commit
 from dml.sweep.specs import Describe
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome

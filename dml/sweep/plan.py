@@ -9,49 +9,17 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import optuna
 
 from dml.config import Study
 from dml.sweep import keys, specs
+from dml.sweep.cells import CellState, Job, checked
 from dml.sweep.proposals import Proposals, Pruning
 from dml.sweep.space import space_of
-from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome, TrialStore
-from dml.types import Cell, TrialSpec
-
-
-@dataclass(frozen=True)
-class Job:
-    """One trial of one cell, identified by `(cell, phase, number)`. Jobs with the same key share one result."""
-
-    id: str
-    index: int  # of the cell in the study
-    cell: Cell
-    phase: str
-    number: int
-    seed: int
-    settings: Mapping[str, Any]
-    spec: TrialSpec
-    key: str
-
-
-@dataclass(eq=False)
-class _CellState:
-    index: int
-    cell: Cell
-    proposals: Proposals | None
-    rounds: list[range]
-    round: int = -1
-    open: set[int] = field(default_factory=set)  # numbers of the current round's trials that have not ended
-    tuned: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
-    confirmed: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
-    done: bool = False
-
-    @property
-    def rounds_left(self) -> int:
-        return len(self.rounds) - self.round
+from dml.sweep.store import Outcome, TrialStore
+from dml.types import Cell
 
 
 class Plan:
@@ -125,7 +93,9 @@ class Plan:
         if self.study.search.pruner == "none" or not math.isfinite(value):
             return False
         if job_id not in self._pruning:
-            self._pruning[job_id] = Pruning(self.study.search.pruner, self._earlier(state, job), self._every())
+            earlier = state.earlier_curves(self.objective)
+            every = self.study.evaluation.every or self.study.training.steps
+            self._pruning[job_id] = Pruning(self.study.search.pruner, earlier, every)
         return self._pruning[job_id].should_stop(step, value)
 
     def end(self, job_id: str, outcome: Outcome) -> None:
@@ -151,14 +121,12 @@ class Plan:
 
     def best(self, index: int) -> tuple[Job, Outcome] | None:
         """A cell's best tuning trial, the first one in a tie; None if no trial finished."""
-        tuned = self.cells[index].tuned
-        finished = [tuned[n] for n in sorted(tuned) if tuned[n][1].status == FINISHED]
-        return max(finished, key=lambda pair: pair[1].scores[self.objective(pair[0])], default=None)
+        return self.cells[index].best(self.objective)
 
-    def _cell(self, index: int, cell: Cell, storage: optuna.storages.BaseStorage) -> _CellState:
+    def _cell(self, index: int, cell: Cell, storage: optuna.storages.BaseStorage) -> CellState:
         spaces = space_of(self.study, cell)
         if not spaces:
-            return _CellState(index, cell, None, [])
+            return CellState(index, cell, None, [])
         search = self.study.search.model_dump(mode="json", exclude={"trials"})
         spec = specs.build(self.study, cell, "tune", self.study.search.seed, {}, self._data(cell, "tune"))
         # The budget determines the rounds, so another budget is another search. Equal trials still reuse the store.
@@ -166,7 +134,7 @@ class Plan:
         identity = keys.digest([keys.key(spec), search, self.study.search.trials, terms])
         name = f"{self.study.name}|{cell.name}|{identity[:8]}"
         proposals = Proposals(self.study.search, spaces, name, cell.name, storage)
-        return _CellState(index, cell, proposals, proposals.rounds())
+        return CellState(index, cell, proposals, proposals.rounds())
 
     def _data(self, cell: Cell, phase: str, seed: int | None = None) -> Mapping[str, str]:
         seed = self.study.search.seed if seed is None else seed
@@ -175,7 +143,7 @@ class Plan:
             self._digests[asked] = self._describe(*asked)
         return self._digests[asked]
 
-    def _next_round(self, state: _CellState) -> None:
+    def _next_round(self, state: CellState) -> None:
         state.round += 1
         index = state.index
         if state.proposals is not None and state.round < len(state.rounds):
@@ -195,10 +163,10 @@ class Plan:
         spec = specs.build(self.study, cell, phase, seed, settings, self._data(cell, phase, seed))
         return Job(f"{index}-{phase}-{number}", index, cell, phase, number, seed, settings, spec, keys.key(spec))
 
-    def _offer(self, state: _CellState, jobs: list[Job]) -> None:
+    def _offer(self, state: CellState, jobs: list[Job]) -> None:
         state.open = {job.number for job in jobs}
         for job in jobs:
-            outcome = self.store.read(job.key) or self._pruned(state, job)
+            outcome = self.store.read(job.key) or state.pruned(job)
             if outcome is not None:
                 self._unsettled.append((job, outcome, True))
             elif job.key in self._sharing:
@@ -208,14 +176,10 @@ class Plan:
                 heapq.heappush(self._ready, (-state.rounds_left, self._sequence, job))
                 self._sequence += 1
 
-    @staticmethod
-    def _pruned(state: _CellState, job: Job) -> Outcome | None:
-        return state.proposals.pruned(job.number) if job.phase == "tune" and state.proposals is not None else None
-
     def _settle_all(self) -> None:
         while self._unsettled:
             job, outcome, reused = self._unsettled.pop(0)
-            self._settle(job, self._checked(job, outcome), reused)
+            self._settle(job, checked(outcome, self.objective(job)), reused)
 
     def _settle(self, job: Job, outcome: Outcome, reused: bool) -> None:
         state = self.cells[job.index]
@@ -232,29 +196,3 @@ class Plan:
                 state.done = True
             else:
                 self._next_round(state)
-
-    def _checked(self, job: Job, outcome: Outcome) -> Outcome:
-        """The outcome, or a failure if the objective is missing or not finite."""
-        if outcome.status != FINISHED:
-            return outcome
-        key = self.objective(job)
-        value = outcome.scores.get(key)
-        if value is not None and math.isfinite(value):
-            return outcome
-        problem = f"is {value}" if value is not None else f"is missing. Scores: {', '.join(sorted(outcome.scores))}"
-        return Outcome(**{**vars(outcome), "status": FAILED, "error": f"the objective {key!r} {problem}"})
-
-    def _earlier(self, state: _CellState, job: Job) -> list[tuple[Mapping[int, float], bool]]:
-        """Curves of the cell's earlier rounds, for `Pruning`."""
-        first = state.rounds[state.round].start
-        curves: list[tuple[Mapping[int, float], bool]] = []
-        for number in range(first):
-            other, outcome = state.tuned[number]
-            if outcome.status == FAILED or not outcome.curve:
-                continue
-            key = self.objective(other)
-            curves.append(({step: scores[key] for step, scores in outcome.curve}, outcome.status != PRUNED))
-        return curves
-
-    def _every(self) -> int:
-        return self.study.evaluation.every or self.study.training.steps

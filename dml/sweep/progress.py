@@ -16,7 +16,8 @@ from rich.live import Live
 from rich.table import Table
 
 from dml.files import write_text
-from dml.sweep.plan import Job, Plan
+from dml.sweep.cells import Job
+from dml.sweep.plan import Plan
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome
 
 LINE_SECONDS = 10.0  # between two plain lines

@@ -14,7 +14,8 @@ from typing import Any
 import pandas as pd
 
 from dml.config import Study
-from dml.sweep.plan import Job, Plan
+from dml.sweep.cells import Job
+from dml.sweep.plan import Plan
 from dml.sweep.store import FINISHED, Outcome
 
 PACKAGES = ("torch", "torchvision", "numpy", "ray", "optuna", "mlflow")

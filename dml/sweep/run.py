@@ -24,8 +24,9 @@ from dml.config import Study
 from dml.files import replacing, write_text
 from dml.sweep import cluster
 from dml.sweep.callback import NoTracking, TrackingCallback, open_tracking
+from dml.sweep.cells import Job
 from dml.sweep.optuna_storage import open_storage
-from dml.sweep.plan import Job, Plan
+from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
 from dml.sweep.results import summarize, trials_frame
 from dml.sweep.specs import Describe

@@ -14,7 +14,8 @@ from ray.tune import Callback, Stopper
 from ray.tune.search import Searcher
 
 from dml.sweep import keys, specs
-from dml.sweep.plan import Job, Plan
+from dml.sweep.cells import Job
+from dml.sweep.plan import Plan
 from dml.sweep.store import FAILED, PRUNED, Outcome
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)

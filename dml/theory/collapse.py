@@ -1,10 +1,9 @@
-"""Class collapse: the expected risk of an embedding with one point a class beside one with two modes in the first
-class.
+"""Class collapse: the expected risk of two embeddings, one point for each class, and two modes for the first class.
 
-Levi et al.: Rethinking preventing class-collapsing in metric learning with margin-based losses, app. B: t groups of n
-/ t samples; a sample of group k has label k with probability p, each other label with (1 - p) / (t - 1). `collapsed`
-is the paper's f1, `two_modes` its f2. In both, ties of distance go to the anchor's own group first (the remark before
-claim 1).
+Levi et al., "Rethinking preventing class-collapsing in metric learning with margin-based losses", appendix B: there are
+t groups of n / t samples. A sample of group k has label k with probability p, and each other label with probability
+(1 - p) / (t - 1). `collapsed` is the paper's f1, `two_modes` its f2. In both, samples of the anchor's own group come
+first among equal distances (the remark before claim 1).
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from dml.theory import expected_risk
 
 
 class Scene(NamedTuple):
-    """An embedding of samples in groups, by its distances."""
+    """An embedding of grouped samples, described by its distances."""
 
     distances: np.ndarray  # float (n, n)
-    order: np.ndarray  # float (n, n): breaks ties
+    order: np.ndarray  # float (n, n): the order among equal distances
 
 
 class Curves(NamedTuple):
@@ -31,13 +30,11 @@ class Curves(NamedTuple):
     n: np.ndarray  # (N,)
     collapsed: np.ndarray  # (P, N)
     two_modes: np.ndarray  # (P, N)
-    crossing: (
-        np.ndarray
-    )  # (P,): the n, between two computed ones, from which two modes have less risk for good; nan: none
+    crossing: np.ndarray  # (P,): the interpolated n beyond which two modes always have less risk; nan: none
 
 
 def groups_of(n: int, groups: int) -> np.ndarray:
-    """int64 (n,): the group of each sample, 0 to t - 1. n must be a multiple of t."""
+    """int64 (n,): the group of each sample, 0 to t - 1. Raises ValueError unless n is a multiple of t >= 2."""
     if groups < 2 or n % groups:
         raise ValueError(f"expected at least 2 groups and a multiple of them in samples, got {groups} and {n}")
     return np.arange(n) // (n // groups)
@@ -52,13 +49,13 @@ def label_probabilities(n: int, groups: int, p: float) -> np.ndarray:
 
 
 def collapsed(n: int, groups: int, separation: float) -> Scene:
-    """Each group a point, all points `separation` apart."""
+    """Each group is one point, and all points are `separation` apart."""
     group = groups_of(n, groups)
     return _scene(group, group, separation)
 
 
 def two_modes(n: int, groups: int, separation: float) -> Scene:
-    """As `collapsed`, but the two halves of the first group are `separation` apart too. n must be a multiple of 2 t."""
+    """Like `collapsed`, but the two halves of the first group are `separation` apart. n must be a multiple of 2 t."""
     group = groups_of(n, groups)
     size = n // groups
     if size % 2:
@@ -80,15 +77,19 @@ def curves(
     alpha: float = 0.2,
     easy: bool = True,
 ) -> Curves:
-    """The expected risk of both embeddings, and where two modes become the better ones.
+    """The expected risk of both embeddings, and the number of samples beyond which two modes are better.
 
     Parameters
     ----------
     p : probabilities of the right label.
     n : numbers of samples, ascending multiples of `2 * groups`.
-    loss : the triplet loss on embeddings alpha apart, or the margin loss with beta = alpha on embeddings 2 alpha
-        apart: the distances at which the collapsed embedding is best without EPS.
+    loss : the triplet loss for points alpha apart, or the margin loss with beta = alpha for points 2 alpha apart. The
+        collapsed embedding is best at these distances without EPS.
     easy : with EPS.
+
+    Raises
+    ------
+    ValueError : an unknown loss, a probability not between 0 and 1, or numbers of samples that cannot be divided.
     """
     if loss not in ("triplet", "margin"):
         raise ValueError(f"loss: unknown {loss!r}. Choices: triplet, margin")
@@ -109,7 +110,7 @@ def curves(
 
 
 def _crossing(n: np.ndarray, difference: np.ndarray) -> float:
-    """Where a difference goes below zero for good, between two of the n; the first n if it is below from the start."""
+    """The interpolated n beyond which a difference stays below zero; the first n if all are below, nan if none is."""
     above = np.flatnonzero(difference >= 0)
     if not len(above):
         return float(n[0])

@@ -1,19 +1,19 @@
-"""Expected risk under label noise, exactly and by simulation, with all positives and with the easiest one (EPS).
+"""Expected risk under label noise, exact and simulated, with all positives and with the easiest one (EPS).
 
-Model: samples i have independent labels, `P(Y_i = r) = probabilities[i, r]`. For an embedding, given by its distances
-D_ij, the risk is the expectation over the labels of
+Model: samples have independent labels, `P(Y_i = r) = probabilities[i, r]`. For an embedding with distances D_ij the
+risk is the expectation over the labels of
 
     triplet    sum_ijk [Y_i = Y_j != Y_k] [D_ij - D_ik + alpha]_+
     margin     sum_ij  [Y_i = Y_j] [D_ij - beta + alpha]_+ + [Y_i != Y_j] [beta - D_ij + alpha]_+
 
-over distinct i, j, k; with EPS a positive j counts only if no other sample of i's label is nearer to i. Both are
+over distinct i, j, k. With EPS a positive j counts only if no other sample of i's label is nearer to i. Both sums are
 divided by the number of tuples, n (n - 1) (n - 2) or n (n - 1), and with EPS by n (n - 2) or n (n - 1).
 
-Levi et al.: Rethinking preventing class-collapsing in metric learning with margin-based losses, sec. 4.2 and app. B.
-Given i's label, the event "j is the nearest of that label" is a product of independent ones over i's neighbour order,
-so that the exact expectation takes O(n^3) for any number of samples. Deviations: the paper's sums let j = i; it
-divides by n^3 and n^2, with EPS by n, which changes no comparison; ties of distance, which its proofs break
-"infinitesimally", are broken by `order`.
+Levi et al., "Rethinking preventing class-collapsing in metric learning with margin-based losses", section 4.2 and
+appendix B. Given i's label, the event "j is the nearest sample of that label" is a product of independent events along
+i's neighbour order, so the exact expectation takes O(n^3) for n samples. Deviations: the paper's sums include j = i; it
+divides by n^3 and n^2, with EPS by n, which changes no comparison; its proofs break equal distances "infinitesimally",
+here `order` does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 
 def neighbour_order(distances: np.ndarray, order: np.ndarray | None = None) -> np.ndarray:
-    """int64 (n, n - 1): for each sample the others, nearest first; ties by `order` (n, n), then by index."""
+    """int64 (n, n - 1): for each sample the others, nearest first; equal distances by `order` (n, n), then index."""
     n = len(distances)
     ties = np.zeros((n, n)) if order is None else order
     nearest = [np.lexsort((np.arange(n), ties[i], distances[i])) for i in range(n)]
@@ -30,7 +30,7 @@ def neighbour_order(distances: np.ndarray, order: np.ndarray | None = None) -> n
 
 
 def positive_weights(probabilities: np.ndarray, anchor: int, others: np.ndarray, easy: bool) -> np.ndarray:
-    """float (m, t): P(Y_a = r, j is a positive) for each other sample j in neighbour order and each label r."""
+    """float (m, t): P(Y_a = r, j is a positive) for every other sample j in neighbour order and every label r."""
     joint = probabilities[anchor] * probabilities[others]
     if not easy:
         return joint
@@ -42,7 +42,7 @@ def triplet_weights(probabilities: np.ndarray, anchor: int, others: np.ndarray, 
     """float (m, m): P(j is a positive, k a negative), row j and column k in neighbour order."""
     positive = positive_weights(probabilities, anchor, others, easy)
     weights = positive @ (1 - probabilities[others]).T
-    if easy:  # a sample nearer than the easiest positive has another label anyway
+    if easy:  # a sample nearer than the easiest positive always has another label
         nearer = np.tri(len(others), k=-1, dtype=bool)
         weights = np.where(nearer, positive.sum(axis=1, keepdims=True), weights)
     np.fill_diagonal(weights, 0.0)
@@ -60,11 +60,11 @@ def triplet(
 
     Parameters
     ----------
-    distances : float (n, n), whichever distance the loss takes.
+    distances : float (n, n), the distance that the loss uses.
     probabilities : float (n, t), rows that sum to 1.
     alpha : the margin.
     easy : with EPS.
-    order : float (n, n), breaks ties of distance.
+    order : float (n, n), the order among equal distances.
     """
     n = len(distances)
     total = 0.0
@@ -105,7 +105,10 @@ def simulate(
     draws: int = 1000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """The mean risk over random labellings and its standard error; `beta=None`: the triplet's, else the margin's."""
+    """Mean risk over random labellings, and its standard error. `beta=None`: triplet risk, otherwise margin risk.
+
+    The other parameters are as for `triplet`; `draws` labellings are drawn from `seed`.
+    """
     n = len(probabilities)
     generator = np.random.default_rng(seed)
     neighbours = neighbour_order(distances, order)

@@ -1,11 +1,11 @@
-"""Pair noise: how often a pair's kind is wrong, from the rate p of uniform label noise over K classes.
+"""Pair noise: the probability that a pair is of the wrong kind, for uniform label noise of rate p over K classes.
 
     q- = 2 p (1 - p) / (K - 1) + p^2 (K - 2) / (K - 1)^2     a negative pair becomes positive
     q+ = 2 p (1 - p) + p^2 (1 - 1 / (K - 1))                 a positive pair becomes negative
 
-Le, Odobez: Theoretical guarantees of deep embedding losses under label noise, sec. 3.3. Deviation: the paper prints `1
-- 2 / (K - 1)` in q+. Two flipped samples of one class agree again with probability 1 / (K - 1), since each has one of
-the same K - 1 labels: the factor is `1 - 1 / (K - 1)`. `printed=True` gives the paper's.
+Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", section 3.3. Deviation: the paper
+prints `1 - 2 / (K - 1)` in q+. Two flipped samples of one class have the same K - 1 possible labels, so they agree
+again with probability 1 / (K - 1), and the factor is `1 - 1 / (K - 1)`. `printed=True` gives the paper's value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def negative_to_positive(p: float, classes: int) -> float:
 
 
 def positive_to_negative(p: float, classes: int, printed: bool = False) -> float:
-    """q+, for 0 <= p <= 1 and K >= 2 classes; `printed`: as the paper has it."""
+    """q+, for 0 <= p <= 1 and K >= 2 classes; `printed`: as the paper prints it."""
     _check(p, classes)
     agree = (2 if printed else 1) / (classes - 1)
     return 2 * p * (1 - p) + p**2 * (1 - agree)

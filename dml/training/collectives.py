@@ -23,6 +23,19 @@ def rank_and_size() -> tuple[int, int]:
     return 0, 1
 
 
+def share_of_batch(images: int) -> tuple[int, int]:
+    """`rank_and_size()`, for a batch of so many images.
+
+    Raises
+    ------
+    ValueError : the batch cannot be shared equally.
+    """
+    rank, size = rank_and_size()
+    if images % size:
+        raise ValueError(f"training.devices: a batch of {images} images cannot be shared equally by {size} devices")
+    return rank, size
+
+
 class _Gather(torch.autograd.Function):
     """(B / W, D) on each of W ranks -> (B, D) on all, in the order of ranks."""
 

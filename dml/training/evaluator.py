@@ -61,6 +61,7 @@ class Evaluator:
                 normalize=self._spec.training.normalize,
                 over_clustering=wanted.over_clustering,
                 nmi_average=wanted.nmi_average,
+                clustering_start=wanted.clustering_start,
                 **self._roles(rows),
             )
             scores |= {f"{name}/{key}": float(value) for key, value in found.items()}

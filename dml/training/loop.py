@@ -7,12 +7,10 @@ evaluation. On a CPU an interrupted and resumed trial gives the numbers of an un
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from dml.training.batch_loader import BatchLoader
 from dml.training.build import (
@@ -24,7 +22,7 @@ from dml.training.build import (
     describe_model,
     loss_normalizes,
 )
-from dml.training.collectives import average_gradients, gather, parallel, rank_and_size
+from dml.training.collectives import average_gradients, gather, parallel, share_of_batch
 from dml.training.data import open_data
 from dml.training.diagnostics import Diagnostics
 from dml.training.errors import not_finite
@@ -69,11 +67,7 @@ class Training:
         training = spec.training
         self.spec, self.total_steps = spec, training.steps
         self._folder, self._device, self._checkpoint_seconds = Path(folder), torch.device(device), checkpoint_seconds
-        self._rank, size = rank_and_size()
-        if training.batch.size % size:
-            raise ValueError(
-                f"training.devices: a batch of {training.batch.size} images cannot be shared equally by {size} devices"
-            )
+        self._rank, _ = share = share_of_batch(training.batch.size)
         self.data = data = open_data(spec, Path(data_root))
         self._augment = build_augment(spec, data)
         self._streams = RandomStreams(spec.seed, self._rank, self._device)
@@ -86,7 +80,6 @@ class Training:
         network = parallel(self.model, self._device)
         self._forward = torch.compile(network) if training.compile else network
         self._optimizer, self._schedule = build_optimizer(training, self.model, self.loss)
-        share = (self._rank, size)
         sampler = build_sampler(spec, data)
         self._batches = BatchLoader(data.packed.images, data.rows, data.observed, sampler, self._device, share)
         self._evaluator = Evaluator(spec, data, self.model, self._augment, self._device)
@@ -143,11 +136,10 @@ class Training:
     def result(self) -> TrialResult:
         """The scores and diagnostics of the finished trial."""
         assert self.finished, "an unfinished trial has no result"
-        history = self._history
+        curve, seconds = tuple(self._history.curve), self._history.seconds
         images = self.step * self.spec.training.batch.size
-        means = {**self.diagnostics.means(self.step), "images_per_second": images / history.seconds}
-        scores = history.curve[-1].scores
-        return TrialResult(scores, tuple(history.curve), means, history.seconds, self.diagnostics.counts())
+        means = {**self.diagnostics.means(self.step), "images_per_second": images / seconds}
+        return TrialResult(curve[-1].scores, curve, means, seconds, self.diagnostics.counts())
 
     def discard_checkpoint(self) -> None:
         """Delete the checkpoints that the study does not keep. Called once the result is recorded."""
@@ -180,11 +172,9 @@ class Training:
             embeddings = self._forward(images)
         embeddings = gather(embeddings.float())
 
-        tuples: Any = None
-        mined: Mapping[str, Tensor] = {}
+        tuples = None
         if self._mine is not None:
             tuples = self._mine(embeddings.detach(), batch.labels, generator=self._streams.miner)
-            mined = self._mine.stats
             self.diagnostics.add_tuples(self.step, embeddings.detach(), batch.labels, tuples)
         loss = self.loss(embeddings, batch.labels, tuples)
 
@@ -194,6 +184,7 @@ class Training:
         self._optimizer.step()
         self._schedule.step()
         self._history.step += 1
+        mined = {} if self._mine is None else self._mine.stats
         self.diagnostics.add_step(self.step, loss.detach(), self.loss.stats, mined)
 
     def _save(self) -> None:

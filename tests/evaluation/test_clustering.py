@@ -7,7 +7,8 @@ from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from dml.evaluation import Vectors, _search
-from dml.evaluation.clustering import _centres, contingency, entropy, kmeans, mean_entropy, mutual_information
+from dml.evaluation.clustering import contingency, entropy, mean_entropy, mutual_information
+from dml.evaluation.kmeans import _means, kmeans
 
 BACKENDS = ["torch", pytest.param("faiss", marks=pytest.mark.skipif(not _search.has_faiss(), reason="no faiss"))]
 
@@ -99,7 +100,7 @@ def test_as_many_clusters_as_points_are_the_points():
 
 def test_an_empty_cluster_takes_half_of_the_largest():
     points = torch.cat([torch.eye(4)[:1].repeat(8, 1), torch.eye(4)[1:2]])
-    centres = _centres(points, torch.tensor([0] * 8 + [1]), 3, spherical=False)
+    centres = _means(points, torch.tensor([0] * 8 + [1]), 3, spherical=False)
     assert (centres[0] - centres[2]).abs().max() > 0
     torch.testing.assert_close((centres[0] + centres[2]) / 2, points[0])
     torch.testing.assert_close(centres[1], points[8])

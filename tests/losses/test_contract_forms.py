@@ -95,3 +95,12 @@ def test_a_foreign_class_with_the_whole_protocol_is_used_as_it_is(monkeypatch, c
     loss = dml.losses.build("torch.nn.Cosine", margin=0.3)
     assert isinstance(loss, example)
     assert loss.takes_padding
+
+
+def test_tuples_make_no_difference_if_it_uses_none(check, case):
+    loss = case.build()
+    if loss.uses_tuples:
+        pytest.skip("uses tuples")
+    x, y = check.contract_batch()
+    for tuples in check.in_all_forms(y).values():
+        assert torch.equal(loss(x, y, tuples), loss(x, y))

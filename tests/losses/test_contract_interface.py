@@ -52,7 +52,7 @@ def test_rejects_tuples_of_another_length(check, case):
     loss = case.build()
     if not loss.uses_tuples or case.synthesises:
         pytest.skip("makes its own tuples")
-    with pytest.raises(ValueError, match="tuples: .*5 items"):
+    with pytest.raises(ValueError, match=r"tuples: .*5 items"):
         loss(x, y, (y, y, y, y, y))
 
 

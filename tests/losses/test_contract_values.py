@@ -97,7 +97,9 @@ def test_one_sample_is_zero(check, case):
     assert torch.all(gradient == 0)
 
 
-@pytest.mark.parametrize("name", ["triplet", "lifted_structure", "histogram", "quadruplet", "lifted_hinge", "hphn_triplet"])
+@pytest.mark.parametrize(
+    "name", ["triplet", "lifted_structure", "histogram", "quadruplet", "lifted_hinge", "hphn_triplet"]
+)
 def test_without_positives_it_is_zero(check, name):
     """Of these losses; negative pairs cost something in others."""
     x, _ = check.contract_batch()

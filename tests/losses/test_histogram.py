@@ -90,3 +90,18 @@ def test_duplicate_images_are_no_error(check, dtype):
 def test_refuses_what_it_cannot_do():
     with pytest.raises(ValueError, match="bins"):
         dml.losses.build("histogram", bins=1)
+
+
+def test_no_gradient_where_similarities_are_clamped(check):
+    """Without normalisation s leaves [-1, 1]; there the loss is constant."""
+    x, y = check.batch(0, duplicates=False)
+    positives, negatives = check.pair_lists(y)
+    x = x / 2
+    similarities = x @ x.T
+    assert 0 < (similarities.abs() > 1).sum() < similarities.numel()
+    reference = naive(check, positives, negatives, 21, False)
+    check.equal(dml.losses.build("histogram", bins=21, normalize=False), reference, x, y)
+    _, gradient = check.run(
+        dml.losses.build("histogram", normalize=False), 100 * torch.eye(4) + 50, y[:4] * 0 + torch.arange(4) // 2
+    )
+    assert torch.all(gradient == 0)

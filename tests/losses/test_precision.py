@@ -44,7 +44,7 @@ def value_and_gradient(loss, x, y):
 
 @pytest.mark.parametrize(("name", "settings"), CASES)
 def test_a_common_offset_changes_nothing(name, settings):
-    """Distances do not depend on the origin. 100 in float32: rounded to multiples of 8e-6 here, so the input is, too."""
+    """Distances do not depend on the origin. Float32 rounds near 100, so the float64 input is rounded likewise."""
     loss = dml.losses.build(name, normalize=False, **settings)
     x, y = batch()
     x = (x + 100).float().double() - 100

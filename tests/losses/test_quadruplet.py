@@ -66,3 +66,19 @@ def test_two_classes_have_no_quadruplets(check):
 def test_refuses_what_it_cannot_do():
     with pytest.raises(ValueError, match="margin2"):
         dml.losses.build("quadruplet", margin2=-1)
+
+
+@pytest.mark.parametrize("way", ["host", "device"])
+def test_with_two_classes_rounding_is_no_gradient(check, monkeypatch, way):
+    """No quadruplet exists, so the loss is that of the triplets, at the size at which float32 distances differ."""
+    if way == "device":
+        for module in (_triplets, quadruplet):
+            monkeypatch.setattr(module, "may_look", lambda tensor: False)
+    g = torch.Generator().manual_seed(0)
+    x, y = torch.randn(256, 128, generator=g), torch.arange(256) % 2
+    both, triplets = (
+        check.run(dml.losses.build(name, **settings), x, y)
+        for name, settings in (("quadruplet", {}), ("triplet", {"distance": "squared", "reduction": "mean"}))
+    )
+    torch.testing.assert_close(both[0], triplets[0])
+    torch.testing.assert_close(both[1], triplets[1], rtol=1e-5, atol=1e-8)

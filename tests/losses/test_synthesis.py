@@ -200,7 +200,7 @@ def test_cuda_gives_the_same_and_does_not_wait(kind):
         (("lop", 2, True), "synthesis: expected one of none, loop, loop_linear, embedding_expansion, got 'lop'"),
         (("embedding_expansion", 0, True), "points: expected a whole number of at least 1, got 0"),
         (("embedding_expansion", 1.5, True), "points"),
-        (("loop", 2, False), "needs normalize=True"),
+        (("loop", 2, False), "normalize=True"),
     ],
 )
 def test_refuses(settings, message):

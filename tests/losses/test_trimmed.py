@@ -69,3 +69,9 @@ def test_refuses_what_it_cannot_do():
         dml.losses.build("trimmed", loss="histogram")
     with pytest.raises(ValueError, match="did you mean 'margin'"):
         dml.losses.build("trimmed", loss={"name": "triplet", "margn": 1})
+
+
+def test_mining_shares_what_the_wrapped_loss_shares():
+    loss = dml.losses.build("trimmed", loss={"name": "triplet", "margin": 0.35, "distance": "squared"})
+    assert dict(loss.mining) == {"margin": 0.35, "distance": "squared"}
+    assert dict(dml.losses.build("trimmed", loss="contrastive").mining) == {}

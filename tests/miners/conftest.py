@@ -1,11 +1,16 @@
-"""Naive references: every policy as a loop over one anchor's samples, in float64, from its definition."""
+"""Naive references in float64, and statistics. Each policy's own test file defines its `reference`."""
 
+import importlib.util
+from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from scipy.stats import chi2
+
+from dml import discovery
 
 
 def distances(embeddings, normalize=True, squared=False):
@@ -24,24 +29,30 @@ def similarities(embeddings, normalize=True):
     return np.array([[float(np.dot(a, b)) for b in x] for a in x])
 
 
+@cache
+def policy_test(kind, name):
+    """The test module of a policy. Its `reference` defines the policy; see `Naive` for flags."""
+    path = Path(__file__).parent / kind / f"test_{name}.py"
+    assert path.is_file(), f"{kind} {name!r} needs a test file with a function `reference`: {path}"
+    spec = importlib.util.spec_from_file_location(f"reference_{kind}_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 class Naive:
     """The admissible positives of an anchor, and the admissible negatives given anchor and positive."""
-
-    keeps_all = ("all", "multi_similarity")  # of the admissible; the other policies choose one of them
 
     def __init__(self, embeddings, labels, normalize=True, squared=False, **settings):
         self.d = distances(embeddings, normalize, squared)
         self.s = similarities(embeddings, normalize)
         self.unit = distances(embeddings)
         self.labels = [int(label) for label in labels]
-        self.settings = {
-            "margin": 0.2,
-            "epsilon": 0.1,
-            "cutoff": 0.5,
-            "max_distance": 1.4,
-            "window": False,
-            **settings,
-        }
+        self._settings = settings
+
+    def settings(self, kind, policy):
+        """The settings of a policy: its defaults, and what was given."""
+        return {**discovery.defaults_of(discovery.find(f"dml.miners.{kind}", policy)), **self._settings}
 
     def mates(self, a):
         return [t for t in range(len(self.labels)) if t != a and self.labels[t] == self.labels[a]]
@@ -50,36 +61,24 @@ class Naive:
         return [t for t in range(len(self.labels)) if self.labels[t] != self.labels[a]]
 
     def positives(self, policy, a):
-        mates, others, d, s = self.mates(a), self.others(a), self.d[a], self.s[a]
-        if not mates or policy in ("all", "random"):
-            return set(mates)
-        if policy == "easy":
-            return {min(mates, key=lambda t: d[t])}
-        if policy == "hard":
-            return {max(mates, key=lambda t: d[t])}
-        if policy == "semihard":
-            nearest = min((d[t] for t in others), default=np.inf)
-            return {t for t in mates if d[t] > nearest} or set(mates)
-        hardest = max((s[t] for t in others), default=-np.inf)
-        return {t for t in mates if s[t] < hardest + self.settings["epsilon"]}
+        settings = self.settings("positives", policy)
+        return set(policy_test("positives", policy).reference(self, a, settings)) if self.mates(a) else set()
 
     def negatives(self, policy, a, p, chosen):
         """`chosen`: all positives that the positive policy chose for the anchor, p among them."""
-        others, d, s, margin = self.others(a), self.d[a], self.s[a], self.settings["margin"]
-        if not others or policy in ("all", "random"):
-            return set(others)
-        if policy == "hard":
-            return {min(others, key=lambda t: d[t])}
-        if policy == "semihard_fixed":
-            beyond = [t for t in others if d[t] > d[p]]
-            return {min(beyond, key=lambda t: d[t])} if beyond else set()
-        if policy == "semihard_random":
-            if self.settings["window"]:
-                return {t for t in others if d[p] < d[t] < d[p] + margin} or set(others)
-            return {t for t in others if d[p] - d[t] + margin > 0}
-        if policy == "distance_weighted":
-            return {t for t in others if self.unit[a][t] <= self.settings["max_distance"]} or set(others)
-        return {t for t in others if s[t] > min(s[q] for q in chosen) - self.settings["epsilon"]}
+        settings = self.settings("negatives", policy)
+        found = policy_test("negatives", policy).reference
+        return set(found(self, a, p, chosen, settings)) if self.others(a) else set()
+
+    @staticmethod
+    def always(kind, policy):
+        """Whether the policy chooses something for every anchor that has class mates and negatives."""
+        return getattr(policy_test(kind, policy), "ALWAYS", False)
+
+    @staticmethod
+    def keeps_all(kind, policy):
+        """Whether the policy chooses everything that it admits; otherwise it chooses one."""
+        return getattr(policy_test(kind, policy), "KEEPS_ALL", False)
 
 
 def check(tuples, naive, positives, negatives):
@@ -90,7 +89,7 @@ def check(tuples, naive, positives, negatives):
         mine = [(p, n) for b, p, n in rows if b == a]
         used = {p for p, _ in mine}
         admissible = naive.positives(positives, a)
-        if positives in naive.keeps_all:
+        if naive.keeps_all("positives", positives):
             for p in admissible:
                 _check_negatives({n for q, n in mine if q == p}, naive, negatives, a, p, admissible)
             assert used <= admissible
@@ -105,7 +104,7 @@ def check(tuples, naive, positives, negatives):
 
 def _check_negatives(given, naive, policy, a, p, chosen):
     admissible = naive.negatives(policy, a, p, chosen)
-    if policy in naive.keeps_all:
+    if naive.keeps_all("negatives", policy):
         assert given == admissible
     else:
         assert len(given) == min(len(admissible), 1)
@@ -120,6 +119,14 @@ def random_batch(seed, sizes=(4, 4, 3, 5, 1, 2), dimension=8, spread=1.0, dtype=
     centres = torch.randn(len(sizes), dimension, generator=generator, dtype=torch.float64)
     noise = torch.randn(len(labels), dimension, generator=generator, dtype=torch.float64)
     return (centres[labels] + spread * noise).to(dtype), labels
+
+
+def draws(mine, embeddings, labels):
+    """Whether the miner takes random numbers."""
+    generator = torch.Generator().manual_seed(0)
+    before = generator.get_state()
+    mine(embeddings, labels, generator=generator)
+    return not torch.equal(generator.get_state(), before)
 
 
 def triples(tuples):
@@ -174,6 +181,7 @@ def tools():
     return SimpleNamespace(
         Naive=Naive,
         check=check,
+        draws=draws,
         random_batch=random_batch,
         triples=triples,
         distances=distances,

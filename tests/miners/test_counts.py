@@ -67,8 +67,8 @@ def test_the_paper_s_conjecture(tools):
     for negatives in ("random", "semihard_random", "semihard_fixed"):
         mine, seen = build(positives="all", negatives=negatives), NegativeDistances()
         draws = generator()
-        for seed in range(60):
-            embeddings, labels = tools.random_batch(seed, sizes=(5,) * 12, dimension=16, spread=1.5)
+        for seed in range(40):
+            embeddings, labels = tools.random_batch(seed, sizes=(5,) * 12, dimension=16, spread=0.8)
             seen.update(embeddings, labels, mine(embeddings, labels, generator=draws))
         skew[negatives] = eta.estimate(**seen.counts())
     assert skew["random"].low == 1

@@ -16,15 +16,15 @@ import numpy as np
 import pandas as pd
 
 from dml.config import (
-    BatchSpec,
-    DatasetSpec,
-    EvaluationSpec,
-    MinerSpec,
-    NoiseSpec,
+    BatchSection,
+    DatasetSection,
+    EvaluationSection,
+    MinerSection,
+    NoiseSection,
     PublishedSection,
-    SearchSpec,
+    SearchSection,
     Study,
-    TrainingSpec,
+    TrainingSection,
 )
 from dml.types import Cell, LogUniform, Part, Uniform
 
@@ -55,7 +55,7 @@ class SyntheticStudy(Study):
 
 def study(name: str = "digits", **changes) -> SyntheticStudy:
     """8 methods at three noise rates, three seeds."""
-    dataset = DatasetSpec.model_construct(source="digits", train_on="coarse", evaluate_on=["fine"], options={})
+    dataset = DatasetSection.model_construct(source="digits", train_on="coarse", evaluate_on=["fine"], options={})
     content = {
         "name": name,
         "title": "Which tuples hold up under label noise?",
@@ -66,12 +66,12 @@ def study(name: str = "digits", **changes) -> SyntheticStudy:
         "positives": ["random", "easy"],
         "negatives": ["random", "semihard_random"],
         "seeds": [0, 1, 2],
-        "search": SearchSpec.model_construct(
+        "search": SearchSection.model_construct(
             sampler="tpe", trials=5, objective="recall@1", level=None, pruner="none", seed=0
         ),
-        "training": TrainingSpec.model_construct(steps=400, batch=BatchSpec.model_construct()),
+        "training": TrainingSection.model_construct(steps=400, batch=BatchSection.model_construct()),
         "evaluation": evaluation(["recall@1", "map@r"], ["test", "seen"]),
-        "miner": MinerSpec.model_construct(name=None, settings={}, search={}),
+        "miner": MinerSection.model_construct(name=None, settings={}, search={}),
         "published": [],
     }
     return SyntheticStudy.model_construct(**{**content, **changes})
@@ -88,19 +88,19 @@ def small(name: str = "small", **changes) -> SyntheticStudy:
     return study(name, **{**content, **changes})
 
 
-def noise(rates: list[float], *models: str) -> list[NoiseSpec]:
+def noise(rates: list[float], *models: str) -> list[NoiseSection]:
     """Noise models with the same rates; by default only `uniform`."""
-    return [NoiseSpec.model_construct(model=m, rates=rates, settings={}) for m in models or ("uniform",)]
+    return [NoiseSection.model_construct(model=m, rates=rates, settings={}) for m in models or ("uniform",)]
 
 
-def evaluation(metrics: list[str], sets: list[str], every: int | None = 100, keep: bool = False) -> EvaluationSpec:
+def evaluation(metrics: list[str], sets: list[str], every: int | None = 100, keep: bool = False) -> EvaluationSection:
     """What is measured, and whether embeddings are kept."""
-    return EvaluationSpec.model_construct(metrics=metrics, every=every, sets=sets, keep_embeddings=keep)
+    return EvaluationSection.model_construct(metrics=metrics, every=every, sets=sets, keep_embeddings=keep)
 
 
 def plane_study(name: str = "planes", seeds: int = 8) -> SyntheticStudy:
     """Two methods at one rate, beside table 1 of the EPS paper, with 2-d embeddings."""
-    dataset = DatasetSpec.model_construct(source="mnist", train_on="coarse", evaluate_on=["fine"], options={})
+    dataset = DatasetSection.model_construct(source="mnist", train_on="coarse", evaluate_on=["fine"], options={})
     published = [
         PublishedSection(
             paper="eps",
@@ -122,12 +122,12 @@ def plane_study(name: str = "planes", seeds: int = 8) -> SyntheticStudy:
         losses=["triplet"],
         negatives=["random"],
         seeds=list(range(seeds)),
-        search=SearchSpec.model_construct(
+        search=SearchSection.model_construct(
             sampler="fixed", trials=1, objective="recall@1", level=None, pruner="none", seed=0
         ),
         evaluation=evaluation(["recall@1", "recall@5", "recall@10"], ["seen", "test"], every=None, keep=True),
         published=published,
-        training=TrainingSpec.model_construct(steps=400, batch=BatchSpec.model_construct(), embedding_size=2),
+        training=TrainingSection.model_construct(steps=400, batch=BatchSection.model_construct(), embedding_size=2),
     )
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from dml.report.analysis.published import matching
+from dml.report.analysis.summaries import summary_of
 from dml.report.page.cells import rows
 from dml.report.page.numbers import duration, number, p_value, percent, rate
 from dml.report.page.tables import Column, Table
@@ -230,3 +231,18 @@ def test_no_interval_of_a_score_leaves_the_possible_values(synthetic, loaded):
     shares = robustness.table(results).frame
     assert shares[["0.2 low", "0.4 low"]].min().min() >= 0.0
     assert shares[["0.2 high", "0.4 high"]].max().max() > 100.0  # a share of a reference may exceed it
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [
+        ([85.0, 98.0, 100.0], None, 100.0),
+        ([85.0, 98.0, 100.0 + 1e-10], None, 100.0),  # rounding
+        ([-2.0, 1.0, 4.0], 1 - 4.302653 * 3 / 3**0.5, None),  # a metric such as AMI can be negative
+    ],
+)
+def test_bounds_of_an_interval_do_not_contradict_the_scores(values, low, high):
+    found = summary_of(values, "s")
+    assert found["s mean"] == pytest.approx(np.mean(values))
+    assert low is None or found["s low"] == pytest.approx(low, abs=1e-4)
+    assert high is None or found["s high"] == high

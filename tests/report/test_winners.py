@@ -6,8 +6,9 @@ from scipy import stats
 
 from dml.report.analysis.paired import corrected, paired
 from dml.report.labels import readable
+from dml.report.page.cells import rows
 from dml.report.sections.choices import choice
-from dml.report.sections.winners import every_pair, winners
+from dml.report.sections.winners import Winners, every_pair, winners
 
 
 @pytest.fixture
@@ -60,6 +61,15 @@ def test_what_a_choice_changes(three):
     assert list(frame["positives"]) == ["easy", "all"]
     assert list(frame["difference"]) == pytest.approx([10.0, 9.0])
     assert choice(three[0], "negatives") is None
+
+
+def test_a_single_seed_gives_no_verdict(synthetic, loaded):
+    results = loaded(synthetic.small(positives=["random", "easy", "all"], seeds=[0]))
+    assert winners(results).frame["worse"].isna().all()
+    cells = dict(zip([c.key for c in winners(results).columns], rows(winners(results))[0], strict=True))
+    assert cells["worse"].text == "\N{EN DASH}"
+    finding = next(iter(Winners().card(results))).items[0]
+    assert "significantly" not in finding.text
 
 
 def test_too_few_seeds_give_no_p(three):

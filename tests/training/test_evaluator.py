@@ -53,6 +53,7 @@ def test_settings_of_the_evaluation_reach_it(make_spec, data_root, tmp_path):
 
     assert score("nmi") != score("nmi", nmi_average="geometric")
     assert score("nmi+") != score("nmi+", over_clustering=2)
+    assert score("nmi") != score("nmi", clustering_start="random")
 
 
 def test_embeddings_that_are_not_finite_are_an_error(make_spec, data_root, tmp_path):

@@ -1,6 +1,13 @@
-"""One metric a file; the file's name is the metric's (`map@r` is `map_at_r`, `nmi+` is `nmi_plus`).
+"""Metrics, one a file. A metric's name in a study is its file's name in the field's spelling: `map@r` is `map_at_r`.
 
-A retrieval metric has `depth(most)`, how many neighbours it needs where the query with the most relevant rows has
-`most` (None: all), and turns `Hits` of b queries into b values. A clustering metric has `clusters(classes)`, and turns
-a `Contingency` into one value.
+`dml.protocols` describes the two kinds: a `RetrievalMetric` turns the `Hits` of b queries into b values, and
+a `ClusteringMetric` turns a `Contingency` into one.
 """
+
+from __future__ import annotations
+
+from dml import discovery
+
+__all__: list[str] = []
+
+__getattr__, __dir__ = discovery.lazy(__name__)

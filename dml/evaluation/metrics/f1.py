@@ -1,10 +1,13 @@
 """Pairwise F1 of the classes and as many k-means clusters.
 
-A pair of samples in one cluster is a positive prediction, a pair of one class a true one:
-F1 = 2 TP / (pairs in clusters + pairs in classes), from the sizes of cells, clusters and classes alone.
+    2 TP / (pairs in clusters + pairs in classes)
+
+A pair of samples is predicted positive if it is in one cluster, and is positive if it is of one class.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,13 +19,16 @@ def _pairs(sizes: np.ndarray) -> int:
 
 
 class F1:
-    """Pairwise F1."""
+    """Pairwise F1 of a clustering into as many clusters as classes."""
+
+    version: ClassVar[int] = 1
+    own_clusters: ClassVar[bool] = False
 
     def clusters(self, classes: int) -> int:
-        """Clusters asked of k-means."""
+        """Clusters that k-means looks for."""
         return classes
 
     def __call__(self, table: Contingency) -> float:
-        """In 0..1; 1 where neither partition has a pair."""
+        """In 0..1; 1 if neither partition has a pair."""
         both = _pairs(table.classes) + _pairs(table.clusters)
         return 2 * _pairs(table.counts) / both if both else 1.0

@@ -2,11 +2,13 @@
 
     AP = 1/R  sum over the R relevant rows of  nth / rank
 
-the area under the precision-recall steps. (Market-1501's own script joins the steps by trapezes, which is a
-little less.)
+This is the area under the precision-recall steps. Market-1501's own script interpolates between the steps, which gives
+slightly lower values.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,10 +16,12 @@ from dml.evaluation.relevance import Hits
 
 
 class Map:
-    """Mean average precision."""
+    """Average precision of each query."""
+
+    version: ClassVar[int] = 1
 
     def depth(self, most: int) -> None:
-        """Every row of the gallery is needed."""
+        """None: the whole ranking is needed."""
 
     def __call__(self, hits: Hits) -> np.ndarray:
         """Per query, float64 (b,)."""

@@ -1,11 +1,13 @@
 """MAP@R (Musgrave et al. 2020, A Metric Learning Reality Check, section 3.2).
 
-    1/R  sum over i = 1..R of  P(i) where the i-th nearest is relevant, else 0
+    1/R  sum over i = 1..R of  P(i) if the i-th nearest is relevant, else 0
 
-with R the number of rows relevant for the query and P(i) the precision among its i nearest.
+R is the number of rows relevant to the query, and P(i) the precision among its i nearest.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,10 +15,12 @@ from dml.evaluation.relevance import Hits
 
 
 class MapAtR:
-    """Mean average precision at R; R differs from query to query."""
+    """MAP@R of each query. R differs from query to query."""
+
+    version: ClassVar[int] = 1
 
     def depth(self, most: int) -> int:
-        """Neighbours needed."""
+        """Neighbours needed: the largest R."""
         return most
 
     def __call__(self, hits: Hits) -> np.ndarray:

@@ -1,17 +1,28 @@
 """NMI+: the NMI of a clustering into more clusters than classes (easy positive sampling, table 1).
 
-`over_clustering` x classes clusters: 10 for Cars and CUB, 30 for Omniglot's languages. A class that is spread over
-several modes is not punished for it.
+There are `over_clustering` times as many clusters as classes: 10 for Cars and CUB, 30 for Omniglot's languages. A class
+that has several modes is not penalised for it.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from dml.evaluation.clustering import Contingency
 from dml.evaluation.metrics.nmi import Nmi
 
 
 class NmiPlus:
-    """NMI with `over_clustering` times as many clusters as classes."""
+    """NMI with `over_clustering` times as many clusters as classes.
+
+    Parameters
+    ----------
+    over_clustering : clusters for each class, at least 1.
+    average : `arithmetic` or `geometric`, the mean of the two entropies.
+    """
+
+    version: ClassVar[int] = 1
+    own_clusters: ClassVar[bool] = True
 
     def __init__(self, over_clustering: int = 10, average: str = "arithmetic") -> None:
         if over_clustering < 1:
@@ -20,7 +31,7 @@ class NmiPlus:
         self._nmi = Nmi(average)
 
     def clusters(self, classes: int) -> int:
-        """Clusters asked of k-means."""
+        """Clusters that k-means looks for."""
         return self.over_clustering * classes
 
     def __call__(self, table: Contingency) -> float:

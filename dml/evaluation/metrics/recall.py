@@ -1,9 +1,11 @@
-"""Recall@K as metric learning uses it: 1 where any of a query's K nearest has its class, else 0.
+"""Recall@K as metric learning defines it: 1 if any of a query's K nearest has its class, else 0.
 
-It is not precision@K, nor the share of the relevant rows found (Jegou et al. 2011; Oh Song et al. 2016).
+It is neither precision@K nor the share of the relevant rows found (Jegou et al. 2011; Oh Song et al. 2016).
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,15 +13,22 @@ from dml.evaluation.relevance import Hits
 
 
 class Recall:
-    """Recall@k."""
+    """Recall@k of each query.
+
+    Parameters
+    ----------
+    k : neighbours to look at, at least 1.
+    """
+
+    version: ClassVar[int] = 1
 
     def __init__(self, k: int) -> None:
         if k < 1:
-            raise ValueError(f"recall: expected k >= 1, got {k}")
+            raise ValueError(f"recall: k: expected at least 1, got {k}")
         self.k = k
 
     def depth(self, most: int) -> int:
-        """Neighbours needed."""
+        """Neighbours needed: k."""
         return self.k
 
     def __call__(self, hits: Hits) -> np.ndarray:

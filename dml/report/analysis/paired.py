@@ -14,7 +14,7 @@ import pandas as pd
 
 from dml import statistics
 from dml.report.analysis.summaries import summary_of
-from dml.report.results import TOPLINE, Results
+from dml.report.results import Results, is_topline
 
 
 def paired(first: pd.Series, second: pd.Series) -> dict[str, Any]:
@@ -23,11 +23,9 @@ def paired(first: pd.Series, second: pd.Series) -> dict[str, Any]:
     found = {"difference": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "seeds": len(seeds)}
     if not len(seeds):
         return found
-    s = statistics.summary((first[seeds] - second[seeds]).to_numpy(), bounds=(-100.0, 100.0))
-    found |= {"difference": s.mean, "low": s.low, "high": s.high}
-    if len(seeds) > 1:
-        found["p"] = statistics.compare(first[seeds].to_numpy(), second[seeds].to_numpy(), resamples=1).p_t
-    return found
+    differences = (first[seeds] - second[seeds]).to_numpy()
+    s = statistics.summary(differences, bounds=(-100.0, 100.0))
+    return found | {"difference": s.mean, "low": s.low, "high": s.high, "p": statistics.paired_t(differences)}
 
 
 def corrected(family: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -47,7 +45,7 @@ def versus_winner(results: Results) -> pd.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     groups = dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values())
-    for group in sorted(groups, key=lambda group: group[1] == TOPLINE):
+    for group in sorted(groups, key=lambda group: is_topline(group[1])):
         key = results.objective(group[0])
         scores = {name: results.values(name, key) for name in results.cells_of(*group)}
         ranked = sorted((n for n, v in scores.items() if len(v)), key=lambda name: -scores[name].mean())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dml.report.results import TOPLINE, Results
+from dml.report.results import Results, is_topline
 
 LEFT = 90.0  # percent of the reference; a method breaks where its share falls below
 
@@ -22,12 +22,13 @@ def reference(results: Results, name: str) -> str | None:
         for n, c in results.cells.items()
         if c.dataset == cell.dataset and results.methods[n] == method
     }
-    return twins.get((TOPLINE, cell.rate)) or twins.get((cell.noise, 0.0))
+    topline = next((n for (noise, rate), n in twins.items() if is_topline(noise) and rate == cell.rate), None)
+    return topline or twins.get((cell.noise, 0.0))
 
 
 def has_topline(results: Results, dataset: str | None = None) -> bool:
     """Whether a study has topline cells, for one dataset or at all."""
-    return any(noise == TOPLINE and dataset in (None, name) for name, noise in results.conditions)
+    return any(is_topline(noise) and dataset in (None, name) for name, noise in results.conditions)
 
 
 def kept(results: Results, name: str, key: str) -> pd.Series:

@@ -13,6 +13,7 @@ from dml import statistics
 PARTS = ("mean", "std", "low", "high")
 SCORE = (0.0, 100.0)  # the possible values of a score in percent
 SHARE = (0.0, math.inf)  # those of its share of another score
+ROUNDING = 1e-6
 
 
 def summary_of(values: Iterable[float], prefix: str, bounds: tuple[float, float] = SCORE) -> dict[str, Any]:
@@ -22,10 +23,22 @@ def summary_of(values: Iterable[float], prefix: str, bounds: tuple[float, float]
     ----------
     values : one per seed, in percent.
     prefix : of the columns.
-    bounds : the possible values, which the interval does not leave.
+    bounds : the possible values, which the interval does not leave. A bound that a value contradicts is dropped: some
+        metrics, such as AMI, can be negative.
     """
-    found = np.asarray(list(values), dtype=float)
+    found = _without_rounding(np.asarray(list(values), dtype=float), bounds)
     if not len(found):
         return {f"{prefix} {part}": np.nan for part in PARTS} | {f"{prefix} n": 0}
-    s = statistics.summary(found, bounds=bounds)
+    s = statistics.summary(found, bounds=_consistent(found, bounds))
     return {f"{prefix} {part}": getattr(s, part) for part in PARTS} | {f"{prefix} n": s.n}
+
+
+def _without_rounding(values: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
+    """The values; one that is outside by rounding only is moved to the bound."""
+    clipped = np.clip(values, *bounds)
+    return np.where(np.abs(values - clipped) < ROUNDING, clipped, values)
+
+
+def _consistent(values: np.ndarray, bounds: tuple[float, float]) -> tuple[float, float]:
+    low, high = bounds
+    return (low if values.min() >= low else -math.inf), (high if values.max() <= high else math.inf)

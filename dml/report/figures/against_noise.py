@@ -70,7 +70,7 @@ def against_noise(
         axes.grid(visible=False, axis="x")
     for panel, axes in panels.items():  # the panels share the vertical limits, which are known only now
         own = {m: points for m, points in lines.items() if (m.loss, m.negatives) == panel}
-        ends = [(p[-1][1], readable(m.positives) or "no mining", look(results, m)[0]) for m, p in own.items() if p]
+        ends = [(p[-1][1], readable(m.positives or m.negatives), look(results, m)[0]) for m, p in own.items() if p]
         if ends:
             label_ends(axes, ends, max(p[-1][0] for p in own.values() if p))
         foot = axes.get_ylim()[0]

@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
-from dml.report.figures.methods import dash, look
+from dml.report.figures.methods import dash, look, negatives_label, positives_label
 from dml.report.labels import readable
 from dml.report.page.numbers import rate as written
 from dml.report.results import Results
@@ -50,13 +50,11 @@ def _legend(figure: Figure, results: Results, names: list[str]) -> None:
     """Colours for positives and dashes for negatives, above the panels."""
     axes = figure.axes[0]
     methods = [results.methods[name] for name in names]
-    positives = {method.positives: look(results, method)[0] for method in methods}
-    negatives = {method.negatives: dash(results, method) for method in methods}
-    handles = [axes.plot([], [], color=c, label=f"{readable(p) or 'no'} positives")[0] for p, c in positives.items()]
+    positives = {positives_label(method): look(results, method)[0] for method in methods}
+    negatives = {negatives_label(method): dash(results, method) for method in methods}
+    handles = [axes.plot([], [], color=colour, label=label)[0] for label, colour in positives.items()]
     if len(negatives) > 1:
-        handles += [
-            axes.plot([], [], style_, color=style.MUTED, label=f"{readable(n) or 'no'} negatives")[0]
-            for n, style_ in negatives.items()
-        ]
+        grey = [axes.plot([], [], line, color=style.MUTED, label=label)[0] for label, line in negatives.items()]
+        handles += grey
     columns = max(2, round(figure.get_size_inches()[0] / 2.4))
     figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)

@@ -32,7 +32,7 @@ def matrix(results: Results, dataset: str, noise: str, rate: float, key: str) ->
         return None
     losses = list(dict.fromkeys(method.loss for method in scores))
     blocks: dict[str, list[str]] = {}
-    for method in sorted(scores, key=lambda method: not method.negatives):  # losses without mining come last
+    for method in sorted(scores, key=lambda method: not method.positives):  # losses without a choice come last
         if method.positives not in blocks.setdefault(method.negatives, []):
             blocks[method.negatives].append(method.positives)
     left = 0.3 + 0.062 * max(len(readable(loss)) for loss in losses)  # inches, as all lengths here
@@ -52,8 +52,8 @@ def matrix(results: Results, dataset: str, noise: str, rate: float, key: str) ->
         axes.set_ylim(len(losses) - 0.5, -0.5)
         axes.set_xticks(range(len(columns)), [readable(c) for c in columns], rotation=90, fontsize=7.5)
         axes.set_yticks(range(len(losses)), [readable(loss) for loss in losses] if number == 0 else [], fontsize=8)
-        title = readable(negatives) if negatives else "no mining"
-        axes.set_title("\n".join(textwrap.wrap(title, max(6, 2 * len(columns)))), fontsize=8)
+        title = textwrap.wrap(readable(negatives), max(6, 2 * len(columns)))
+        axes.set_title("\n".join(title), fontsize=8)
         axes.grid(visible=False)
         axes.spines[:].set_visible(False)
     ends = f"faintest {known.min():.1f}%, darkest {known.max():.1f}%"

@@ -21,6 +21,16 @@ def dash(results: Results, method: Method) -> str:
     return DASHES[choices.index(method.negatives) % len(DASHES)]
 
 
+def positives_label(method: Method) -> str:
+    """`easy positives`, for a legend."""
+    return f"{readable(method.positives)} positives" if method.positives else "no choice of positives"
+
+
+def negatives_label(method: Method) -> str:
+    """`hard negatives`, for a legend; without a choice of positives, the miner or `all pairs`."""
+    return readable(method.negatives) + (" negatives" if method.positives else "")
+
+
 def short_label(results: Results, method: Method) -> str:
     """A method without what all methods of the study share: `triplet, easy positives`."""
     parts = [

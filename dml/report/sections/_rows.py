@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from dml.report.labels import readable
+from dml.report.labels import counted, readable
 from dml.report.page.tables import Column
 from dml.report.results import Results
 
@@ -64,7 +64,8 @@ def difference_columns() -> tuple[Column, ...]:
 
 def interval_note(results: Results) -> str:
     """What a score column shows, for captions."""
-    return f"mean ± standard deviation over {len(results.study.seeds)} seeds, and the 95% interval of the mean below"
+    seeds = counted(len(results.study.seeds), "seed")
+    return f"mean ± standard deviation over {seeds}, and the 95% interval of the mean below"
 
 
 def _about_data(columns: list[Column]) -> list[Column]:

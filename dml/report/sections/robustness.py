@@ -15,7 +15,7 @@ from dml.report.labels import metric_label, metric_of, score_label
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
-from dml.report.results import TOPLINE, Results
+from dml.report.results import Results, is_topline
 from dml.report.sections._rows import identity, identity_columns
 
 
@@ -31,7 +31,7 @@ class Robustness:
     def content(self, results: Results) -> Iterator[Block | None]:
         """A figure for each noise model with a topline, and a table."""
         for dataset, noise in results.conditions:
-            if noise != TOPLINE and has_topline(results, dataset):
+            if not is_topline(noise) and has_topline(results, dataset):
                 yield _drawing(results, dataset, noise)
         yield table(results)
 
@@ -40,7 +40,7 @@ def table(results: Results) -> Table | None:
     """One row per dataset, noise model and method: its share at each rate, and its break point."""
     methods: dict[tuple[Any, ...], dict[float, str]] = {}
     for name, cell in results.cells.items():
-        if cell.noise != TOPLINE:
+        if not is_topline(cell.noise):
             methods.setdefault((cell.dataset, cell.noise, results.methods[name]), {})[cell.rate] = name
     rates = _rates(results)
     rows = []
@@ -83,4 +83,4 @@ def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
 
 
 def _rates(results: Results) -> list[float]:
-    return sorted({c.rate for c in results.cells.values() if c.rate > 0 and c.noise != TOPLINE})
+    return sorted({c.rate for c in results.cells.values() if c.rate > 0 and not is_topline(c.noise)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 
 from dml.report.analysis.paired import versus_winner
@@ -59,7 +60,7 @@ def winners(results: Results) -> Table | None:
         row |= {f"score {part}": best[f"winner {part}"] for part in ("mean", "std", "low", "high", "n")}
         row["runner-up"] = results.methods[best["other"]].label if len(others) else NOTHING
         row |= {"lead": best["difference"], "lead low": best["low"], "lead high": best["high"], "holm": best["holm"]}
-        row["worse"] = int((others["holm"] < LEVEL).sum())
+        row["worse"] = int((others["holm"] < LEVEL).sum()) if others["holm"].notna().any() else np.nan
         rows.append(row | {"others": len(others), "cell": best["winner"]})
     columns = (
         *condition_columns(results),
@@ -108,8 +109,8 @@ def _finding(results: Results, row: dict) -> Finding:
     where += results.where(row["dataset"], results.cells[row["cell"]].noise) + f", {SETS[key.split('/')[0]]}"
     lead = interval(*(percent(row[part], signed=True) for part in ("lead", "lead low", "lead high")))
     text = f"{lead} over {row['runner-up']}."
-    if row["others"] > 1:
-        text += f" {row['worse']} of {row['others']} others are significantly worse."
+    if row["others"] > 1 and np.isfinite(row["worse"]):
+        text += f" {row['worse']:.0f} of {row['others']} others are significantly worse."
     if not row["others"]:
         text = "The only method with results."
     return Finding(where, f"{percent(row['score mean'])} %", row["winner"], text)

@@ -3,7 +3,7 @@ import pytest
 from sklearn.metrics import normalized_mutual_info_score
 
 from dml.evaluation import Vectors, evaluate
-from dml.evaluation.clustering import kmeans
+from dml.evaluation.kmeans import kmeans
 from dml.evaluation.metrics.nmi_plus import NmiPlus
 
 

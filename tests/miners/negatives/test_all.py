@@ -2,6 +2,13 @@ import pytest
 
 from dml.miners import build
 
+KEEPS_ALL = True
+ALWAYS = True
+
+
+def reference(naive, a, p, chosen, settings):
+    return naive.others(a)
+
 
 def test_every_valid_triple(tools):
     utils = pytest.importorskip("pytorch_metric_learning.utils.loss_and_miner_utils")

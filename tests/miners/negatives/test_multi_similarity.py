@@ -2,6 +2,13 @@ import torch
 
 from dml.miners import build
 
+KEEPS_ALL = True
+
+
+def reference(naive, a, p, chosen, settings):
+    least = min(naive.s[a, q] for q in chosen)
+    return [t for t in naive.others(a) if naive.s[a, t] > least - settings["epsilon"]]
+
 
 def test_the_rule_given_an_easy_positive():
     """Similarities of anchor 0: mates 0.9 and 0.2; strangers 0.85, 0.5 and 0.15. epsilon 0.1."""

@@ -4,6 +4,11 @@ import torch
 from dml.miners import build
 
 
+def reference(naive, a, p, chosen, settings):
+    beyond = [t for t in naive.others(a) if naive.d[a, t] > naive.d[a, p]]
+    return [min(beyond, key=lambda t: naive.d[a, t])] if beyond else []
+
+
 def test_by_hand():
     """On a line, anchor 0 with its positive at 2: of strangers at 1, 3 and 4 the one at 3; beyond 9 there is none."""
     line = torch.tensor([[0.0], [2.0], [1.0], [3.0], [4.0], [9.0]])

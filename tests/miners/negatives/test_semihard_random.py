@@ -4,6 +4,13 @@ import torch
 from dml.miners import build
 
 
+def reference(naive, a, p, chosen, settings):
+    d, margin = naive.d[a], settings["margin"]
+    if settings["window"]:
+        return [t for t in naive.others(a) if d[p] < d[t] < d[p] + margin] or naive.others(a)
+    return [t for t in naive.others(a) if d[p] - d[t] + margin > 0]
+
+
 @pytest.mark.parametrize("window", [False, True])
 @pytest.mark.parametrize("sizes", [(5, 5, 6), (12, 11)])  # a pass for each place, and a sort
 def test_frequencies(window, sizes, tools):

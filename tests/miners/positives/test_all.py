@@ -2,6 +2,13 @@ import torch
 
 from dml.miners import build
 
+KEEPS_ALL = True
+ALWAYS = True
+
+
+def reference(naive, a, settings):
+    return naive.mates(a)
+
 
 def test_one_triple_for_each_ordered_positive_pair(tools):
     embeddings, labels = tools.random_batch(0, sizes=(4, 3, 1, 2))

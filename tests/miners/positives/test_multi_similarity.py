@@ -3,6 +3,13 @@ import torch
 
 from dml.miners import build
 
+KEEPS_ALL = True
+
+
+def reference(naive, a, settings):
+    hardest = max((naive.s[a, t] for t in naive.others(a)), default=-float("inf"))
+    return [t for t in naive.mates(a) if naive.s[a, t] < hardest + settings["epsilon"]]
+
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("seed", range(4))

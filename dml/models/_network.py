@@ -1,4 +1,4 @@
-"""A backbone and one linear layer to the embedding space."""
+"""The network that a trial trains: a backbone and one linear layer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from dml.protocols import Backbone
 
 
-class Embedder(nn.Module):
-    """images (N, C, H, W) float -> embeddings (N, embedding_size), not normalised: the losses do that."""
+class EmbeddingNetwork(nn.Module):
+    """images (N, C, H, W) float -> embeddings (N, embedding_size), not normalised: the losses normalise them."""
 
     def __init__(self, backbone: Backbone, embedding_size: int):
         super().__init__()

@@ -1,0 +1,52 @@
+"""Backbones and networks by name."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from dml import discovery
+from dml.models._defaults import Untrained
+from dml.models._network import EmbeddingNetwork
+from dml.protocols import Backbone
+
+
+def find(name: str) -> type[Backbone]:
+    """The class of a backbone, with all class members of `dml.protocols.Backbone`.
+
+    Parameters
+    ----------
+    name : a file's name in `dml/models`, or a dotted path to a class of another package. A foreign class keeps the
+        members that it has; the others say that it has no pretrained weights and takes any number of channels.
+
+    Raises
+    ------
+    ValueError : an unknown name; the message lists the choices.
+    """
+    found = discovery.find("dml.models", name)
+    if discovery.is_foreign(name) and not issubclass(found, Untrained):
+        found = type(found.__name__, (found, Untrained), {"__module__": found.__module__, "__doc__": found.__doc__})
+    return cast(type[Backbone], found)
+
+
+def build(
+    backbone: str, *, embedding_size: int, channels: int = 3, image_size: int | None = None, **settings: Any
+) -> EmbeddingNetwork:
+    """Construct a network from images to embeddings.
+
+    Parameters
+    ----------
+    backbone : the name of a file in `dml/models` (`small_conv`, `torchvision`, ...), or a dotted path to a class with
+        the same constructor and a `features` attribute.
+    embedding_size : D, the width of the embeddings.
+    channels : C of the images.
+    image_size : side of the square images in pixels, for backbones whose layers depend on it.
+    settings : of the backbone.
+
+    Raises
+    ------
+    ValueError : an embedding size below 1, or an unknown backbone or setting; the message lists the choices.
+    """
+    if embedding_size < 1:
+        raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")
+    part = discovery.build("dml.models", backbone, channels=channels, image_size=image_size, **settings)
+    return EmbeddingNetwork(part, embedding_size)

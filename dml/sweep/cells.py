@@ -1,0 +1,78 @@
+"""The state of one cell in a sweep: its search, its confirmation, and their trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dml.sweep.proposals import Proposals
+from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome
+from dml.types import Cell, TrialSpec
+
+
+@dataclass(frozen=True)
+class Job:
+    """One trial of one cell, identified by `(cell, phase, number)`. Jobs with the same key share one result."""
+
+    id: str
+    index: int  # of the cell in the study
+    cell: Cell
+    phase: str
+    number: int
+    seed: int
+    settings: Mapping[str, Any]
+    spec: TrialSpec
+    key: str
+
+
+@dataclass(eq=False)
+class CellState:
+    """What is known about one cell."""
+
+    index: int  # in the study
+    cell: Cell
+    proposals: Proposals | None  # None: nothing is searched
+    rounds: list[range]
+    round: int = -1
+    open: set[int] = field(default_factory=set)  # numbers of the current round's trials that have not ended
+    tuned: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
+    confirmed: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
+    done: bool = False
+
+    @property
+    def rounds_left(self) -> int:
+        """The number of rounds from the current one on."""
+        return len(self.rounds) - self.round
+
+    def best(self, objective: Callable[[Job], str]) -> tuple[Job, Outcome] | None:
+        """The best tuning trial, the first one in a tie; None if no trial finished."""
+        finished = [self.tuned[n] for n in sorted(self.tuned) if self.tuned[n][1].status == FINISHED]
+        return max(finished, key=lambda pair: pair[1].scores[objective(pair[0])], default=None)
+
+    def earlier_curves(self, objective: Callable[[Job], str]) -> list[tuple[Mapping[int, float], bool]]:
+        """The curves of earlier rounds, as `Pruning` takes them."""
+        curves: list[tuple[Mapping[int, float], bool]] = []
+        for number in range(self.rounds[self.round].start):
+            job, outcome = self.tuned[number]
+            if outcome.status == FAILED or not outcome.curve:
+                continue
+            key = objective(job)
+            curves.append(({step: scores[key] for step, scores in outcome.curve}, outcome.status != PRUNED))
+        return curves
+
+    def pruned(self, job: Job) -> Outcome | None:
+        """The outcome of a trial that an earlier run of this search pruned."""
+        return self.proposals.pruned(job.number) if job.phase == "tune" and self.proposals is not None else None
+
+
+def checked(outcome: Outcome, objective: str) -> Outcome:
+    """The outcome, or a failure if the trial finished without a finite objective."""
+    if outcome.status != FINISHED:
+        return outcome
+    value = outcome.scores.get(objective)
+    if value is not None and math.isfinite(value):
+        return outcome
+    problem = f"is {value}" if value is not None else f"is missing. Scores: {', '.join(sorted(outcome.scores))}"
+    return Outcome(**{**vars(outcome), "status": FAILED, "error": f"the objective {objective!r} {problem}"})
