@@ -57,7 +57,7 @@ def read_json(path: Path) -> Any:
 
 
 def move(finished: Path, path: Path) -> None:
-    """Flush the file `finished` to the disk and rename it to `path`, which it replaces. Both are on one disk."""
+    """Flush a file or folder to the disk and rename it to `path` on the same disk. A file replaces an older one."""
     sync(finished)
     os.replace(finished, path)
 

@@ -1,4 +1,4 @@
-"""A user's own folder of images, two levels deep, through the data stages: what comes out is what lies there."""
+"""A user's own folder of images, two levels deep, through the data stages: the outputs describe its contents."""
 
 import json
 
@@ -45,11 +45,18 @@ def photograph(root, animals):
                 Image.fromarray(pixels).save(root / coarse / fine / f"{number}.png")
 
 
-def test_a_folder_of_two_levels_is_packed_split_and_corrupted(project):
-    photograph(project.root / "photos", {"cat": ["manx", "tabby"], "dog": ["boxer", "collie", "pug", "spitz"]})
-    project.study("pets", STUDY)
-    project.stages("download pack split corrupt", "pets")
-    root = project.root / "data/pets"
+@pytest.fixture(scope="module")
+def pets(shared_project):
+    """A project whose photographs went through the data stages. The tests of this file share it, in their order."""
+    animals = {"cat": ["manx", "tabby"], "dog": ["boxer", "collie", "pug", "spitz"]}
+    photograph(shared_project.root / "photos", animals)
+    shared_project.study("pets", STUDY)
+    shared_project.stages("download pack split corrupt", "pets")
+    return shared_project
+
+
+def test_a_folder_of_two_levels_is_packed_split_and_corrupted(pets):
+    root = pets.root / "data/pets"
 
     packed = open_packed_of(root, "pets")
     index = packed.index
@@ -81,15 +88,12 @@ def test_a_folder_of_two_levels_is_packed_split_and_corrupted(project):
         assert (table["observed"] != true).sum() == round(rate * len(table)) == table["flipped"].sum()
 
 
-def test_a_new_image_is_seen_when_the_stages_run_again(project):
-    animals = {"cat": ["manx", "tabby"], "dog": ["boxer", "collie"]}
-    photograph(project.root / "photos", animals)
-    project.study("pets", STUDY)
-    project.stages("download pack", "pets")
-    before = [(project.root / "data/pets" / name).read_text() for name in ("download.json", "pack.json")]
-    Image.fromarray(np.zeros((9, 9, 3), np.uint8)).save(project.root / "photos/dog/collie/new.png")
-    project.stages("download pack", "pets")
-    after = [(project.root / "data/pets" / name).read_text() for name in ("download.json", "pack.json")]
+def test_a_new_image_is_noticed_when_the_stages_run_again(pets):
+    outputs = [pets.root / "data/pets" / name for name in ("download.json", "pack.json")]
+    before = [path.read_text() for path in outputs]
+    Image.fromarray(np.zeros((9, 9, 3), np.uint8)).save(pets.root / "photos/dog/collie/new.png")
+    pets.stages("download pack", "pets")
+    after = [path.read_text() for path in outputs]
     assert before[0] != after[0]
     assert json.loads(after[1])["pets"]["images"] == 1 + json.loads(before[1])["pets"]["images"]
 

@@ -1,9 +1,9 @@
 """Random resized crops (Szegedy et al. 2015) and horizontal flips; the central square in evaluation.
 
 Roth et al. 2020, the framework behind the tables of the easy-positive-sampling paper, train on such crops of 224 x 224
-with torchvision's defaults: an area of 8% to 100%, a log-uniform aspect ratio of 3/4 to 4/3. Boxes have the distribution
-of torchvision's `RandomResizedCrop`, except when ten boxes in a row do not fit: torchvision then takes a central box,
-here the tenth box is clipped to the image.
+with torchvision's defaults: an area of 8% to 100%, a log-uniform aspect ratio of 3/4 to 4/3. Boxes are drawn as in
+torchvision's `RandomResizedCrop`, up to ten times until one fits. If none fits, torchvision takes a central box; here
+the first box is clipped to the image.
 
 Resizing is bilinear with antialiasing: on a GPU by two matrix products per image, which handle boxes of all sizes at
 once; on a CPU by torchvision, image by image, which rounds to whole levels.

@@ -96,7 +96,7 @@ class ClassBatches:
         names, inverse, sizes = np.unique(labels[drawn], return_inverse=True, return_counts=True)
         if len(names) < classes:
             raise ValueError(
-                f"batches: {classes} classes per batch, but the {len(drawn)} usable labels have only {len(names)} classes"
+                f"batches: {classes} classes per batch, but the {len(drawn)} usable labels have only {len(names)}"
             )
         self._names = names
         self._members = drawn[np.argsort(inverse, kind="stable")]  # by class, then by position

@@ -4,7 +4,7 @@
     packed = open_packed(out)
     packed.images[rows]                                   # uint8 (n, H, W, C)
 
-Packed bytes have one version, `packer.version`; a golden test pins them. They also depend on the `version` of the source.
+Packing has one version, `packer.version`, and each source has its own. Golden tests pin the bytes they stand for.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import lzma
-import os
 import re
 import shutil
 import stat
@@ -22,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from tarfile import InvalidHeaderError, ReadError, TruncatedHeaderError  # type: ignore[attr-defined]
 from typing import IO, Self
 
+from dml import files
 from dml.data import DataError
 from dml.data.raw.space import check_space
 
@@ -92,7 +92,7 @@ def _move(entry: Path, folder: Path) -> Path:
     target = folder / entry.name
     if target.is_dir() and not target.is_symlink():
         shutil.rmtree(target)
-    os.replace(entry, target)
+    files.move(entry, target)
     return target
 
 

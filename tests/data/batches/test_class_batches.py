@@ -49,7 +49,7 @@ class TestClasses:
 
     def test_too_few_classes(self, name):
         labels = np.array([0, 0, 1, 1, 2, -1])
-        with pytest.raises(ValueError, match="4 classes per batch, but the 5 usable labels have only 3 classes"):
+        with pytest.raises(ValueError, match="4 classes per batch, but the 5 usable labels have only 3"):
             build(name, labels)
 
     def test_samples_of_a_class_meet_in_many_ways(self, name):

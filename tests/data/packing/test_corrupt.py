@@ -60,6 +60,6 @@ def test_one_colour_image_makes_all_of_them_colour(tmp_path):
 
 
 @pytest.mark.parametrize("label", [-1, 1.5, float("nan"), "1", None, True])
-def test_labels_that_are_none(label, tmp_path):
+def test_labels_that_are_not_integers_of_at_least_0(label, tmp_path):
     with pytest.raises(DataError, match=r"row 1 \(001\): fine is .*, expected an integer of at least 0"):
         pack(Made(arrays(2), [0, label]), tmp_path, tmp_path / "out", report=quiet)

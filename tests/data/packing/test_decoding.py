@@ -1,4 +1,4 @@
-"""Images of every kind -> 8-bit grey or RGB, or a reason why not."""
+"""Images of every kind become 8-bit grey or RGB, or raise an error with the reason."""
 
 import io
 import struct
@@ -56,7 +56,7 @@ def test_cmyk(form):
     np.testing.assert_allclose(colour(content)[4, 4], (255, 0, 0), atol=3)
 
 
-def test_of_an_animation_the_first_frame():
+def test_the_first_frame_of_an_animation_is_kept():
     frames = [Image.new("RGB", (8, 8), c) for c in ("red", "green", "blue")]
     for form in ("GIF", "WEBP", "PNG"):
         content = encoded(frames[0], form, save_all=True, append_images=frames[1:], **LOSSLESS.get(form, {}))
@@ -120,7 +120,7 @@ def test_one_transparent_colour_of_a_png(array, clear, expected):
     ],
 )
 def test_one_transparent_colour_of_pngs_of_few_and_many_bits(bits, kind, row, clear, expected):
-    """Those of 16 bits a channel lose their low byte before they could be compared: they stay as they are."""
+    """Pillow drops the low byte of 16-bit channels before they can be compared, so those colours are kept."""
     chunks = (
         (b"IHDR", struct.pack(">2I5B", 2, 1, bits, kind, 0, 0, 0)),
         (b"tRNS", struct.pack(f">{len(clear)}H", *clear)),
@@ -131,7 +131,7 @@ def test_one_transparent_colour_of_pngs_of_few_and_many_bits(bits, kind, row, cl
 
 
 @pytest.mark.parametrize(("form", "size"), [("JPEG", (4, 8)), ("PNG", (4, 8)), ("TIFF", (8, 4))])
-def test_exif_orientation_is_not_applied_but_to_tiff(form, size):
+def test_exif_orientation_is_ignored_except_for_tiff(form, size):
     exif = Image.Exif()
     exif[0x0112] = 6
     content = encoded(Image.new("RGB", (8, 4)), form, exif=exif)
@@ -146,7 +146,7 @@ def test_an_empty_file(tmp_path):
 
 
 def test_reasons_are_the_same_everywhere(tmp_path):
-    """No paths and no addresses in memory: a manifest that lists them has the same bytes anywhere."""
+    """No paths and no memory addresses: a manifest that lists reasons has the same bytes on every machine."""
     (tmp_path / "a.jpg").write_bytes(b"not an image")
     for image in (b"not an image", tmp_path / "a.jpg"):
         with pytest.raises(CorruptImage, match=r"^not an image of a known format$"):
@@ -169,13 +169,13 @@ def png(chunks):
 
 
 def large_png(side):
-    """A grey PNG whose header is that of a square of this side; what follows is never looked at."""
+    """A grey PNG whose header states a square of this side. The rest is never read."""
     header = struct.pack(">2I5B", side, side, 8, 0, 0, 0, 0)
     return png(((b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b"")))
 
 
 def test_thirty_thousand_pixels_a_side():
-    """Refused from its header, before a byte is decoded."""
+    """Refused because of its header, before anything is decoded."""
     assert header(large_png(9_000)) == (9_000, 9_000, True)
     content = large_png(30_000)
     for read in (header, grey):
@@ -191,7 +191,7 @@ def test_a_folder_in_an_images_place(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 def test_a_little_above_the_limit():
-    """Where Pillow only warns, and users' processes do not make errors of warnings."""
+    """Pillow only warns here, and warnings are not errors in users' processes."""
     content = large_png(9_500)
     with pytest.raises(CorruptImage, match=f"more than {MAX_PIXELS}"):
         header(content)

@@ -20,7 +20,7 @@ from dml.data.packing.array_file import PackWriter
 
 
 @pytest.mark.parametrize("there", ["photo.jpg", "manifest.json", "images.npy", "a/photo.jpg"])
-def test_a_folder_of_the_users_is_left_as_it_is(there, tmp_path):
+def test_a_users_folder_is_kept(there, tmp_path):
     path = tmp_path / "out" / there
     path.parent.mkdir(parents=True)
     path.write_text('{"name": "an app"}')
@@ -29,7 +29,7 @@ def test_a_folder_of_the_users_is_left_as_it_is(there, tmp_path):
     assert path.read_text() == '{"name": "an app"}'
 
 
-def test_a_packed_folder_that_a_user_keeps_notes_in_is_left_as_it_is(tmp_path):
+def test_a_packed_folder_with_a_users_notes_is_kept(tmp_path):
     pack(Made(arrays(5)), tmp_path / "raw", tmp_path / "out", report=quiet)
     for number in range(9):
         (tmp_path / "out" / f"note{number}").write_text("mine")
@@ -38,7 +38,7 @@ def test_a_packed_folder_that_a_user_keeps_notes_in_is_left_as_it_is(tmp_path):
     assert (tmp_path / "out" / "note8").read_text() == "mine"
 
 
-def test_a_file_of_the_users_is_left_as_it_is(tmp_path):
+def test_a_users_file_is_kept(tmp_path):
     (tmp_path / "out").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("out", "link"):
@@ -53,7 +53,7 @@ def test_an_empty_folder_is_filled(tmp_path):
 
 
 @pytest.mark.parametrize("out", ["data/raw", "data/images", "data", "data/raw/../images", "link"])
-def test_the_sources_own_files_are_left_as_they_are(out, tmp_path):
+def test_the_sources_own_files_are_kept(out, tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "data")
     source = Made(arrays(5))
@@ -111,14 +111,14 @@ def test_a_killed_process_leaves_nothing_that_looks_complete_and_the_next_one_cl
     assert {path.name for path in tmp_path.iterdir()} == {"out", "out.lock"}
 
 
-def test_no_space_is_seen_beforehand(tmp_path, monkeypatch):
+def test_missing_space_is_noticed_before_writing(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000}))
     with pytest.raises(DataError, match=r"made .*no space left"):
         pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=quiet)
     assert {path.name for path in tmp_path.iterdir()} == {"out.lock"}
 
 
-def test_the_disk_fills_meanwhile(tmp_path, monkeypatch):
+def test_the_disk_fills_while_writing(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
@@ -150,7 +150,7 @@ def test_two_at_once_pack_once(tmp_path):
     np.testing.assert_array_equal(open_packed(tmp_path / "out").images[:, :, :, 0], images)
 
 
-def test_opening_what_is_no_packed_folder(tmp_path):
+def test_opening_a_folder_that_is_not_packed(tmp_path):
     with pytest.raises(DataError, match="no packed dataset here"):
         open_packed(tmp_path)
     pack(Made(arrays(5)), tmp_path, tmp_path / "out", report=quiet)

@@ -17,7 +17,7 @@ GOOD = {"birds/a.txt": b"a" * 1000, "birds/deep/b.txt": b"b", "readme.txt": b"he
 
 
 def make(path, members, links=()):
-    """An archive by its suffix; `links` are (name, target, kind) with kind symlink, hardlink, fifo or device."""
+    """An archive of the kind that its suffix names. `links` are (name, target, symlink | hardlink | fifo | device)."""
     if path.suffix == ".zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in members.items():
@@ -43,13 +43,13 @@ def make(path, members, links=()):
 
 @pytest.fixture(params=[".zip", ".tgz", ".tar"])
 def archive(request, tmp_path):
-    """A path for an archive, outside of the folder that is unpacked to."""
+    """A path for an archive, outside of the folder that receives its files."""
     return tmp_path / f"archive{request.param}"
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder that holds something already."""
+    """A folder with a file in it."""
     folder = tmp_path / "raw"
     folder.mkdir()
     (folder / "before.txt").write_text("before")
@@ -94,7 +94,7 @@ def test_links(target, kind, archive, folder):
 
 
 def test_a_file_written_through_a_link(archive, folder, tmp_path):
-    """The classic: a link to a folder outside, then a file below the link."""
+    """A link to a folder outside, then a file below the link."""
     outside = tmp_path / "raw" / ".." / "outside"
     with tarfile.open(tmp_path / "two.tar", "w") as file:
         info = tarfile.TarInfo("link")
@@ -120,7 +120,7 @@ def test_a_bomb(suffix, tmp_path, folder, monkeypatch):
 
 
 def test_a_zip_that_lies_about_its_size(tmp_path, folder, monkeypatch):
-    """The header says 10 bytes, the data unpack to 8 MiB: what is read counts, not what is said."""
+    """The header says 10 bytes, the data unpack to 8 MiB."""
     monkeypatch.setattr(archives, "SLACK", 2**20)
     path = make(tmp_path / "liar.zip", {"zeros": bytes(8 * 2**20)})
     real, said = (8 * 2**20).to_bytes(4, "little"), (10).to_bytes(4, "little")
@@ -151,7 +151,7 @@ def test_flipped_bytes_fail_the_archives_own_checksum(tmp_path, folder):
 
 @pytest.mark.parametrize("suffix", [".tgz", ".tar.xz", ".tar.bz2"])
 def test_flipped_bytes_of_a_compressed_tar(suffix, tmp_path, folder):
-    """Wherever it is: tar has no checksum of the files' bytes, and the compression's stands at the very end."""
+    """tar has no checksum of the files' bytes, and the compression's checksum is at the very end."""
     noise = np.random.default_rng(0).integers(0, 256, 300_000, np.uint8).tobytes()
     path = make(tmp_path / f"a{suffix}", {"birds/a.txt": noise, "birds/b.txt": b"b"})
     whole = path.read_bytes()
@@ -203,7 +203,7 @@ def test_a_zip_compressed_in_a_way_that_python_does_not_read(tmp_path, folder):
     refused(path, folder, "method is not supported.*repack")
 
 
-def test_a_zip_whose_names_are_no_utf8(tmp_path, folder):
+def test_a_zip_whose_names_are_not_utf8(tmp_path, folder):
     path = make(tmp_path / "a.zip", {"é.txt": b"a"})
     path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))
     refused(path, folder, "truncated or corrupt")

@@ -129,7 +129,7 @@ def test_a_mirror_by_url(server, tmp_path, monkeypatch):
     assert [path for path, _ in server.requests] == ["/data/toys/toys.zip"]
 
 
-def test_a_mirror_without_the_file_is_passed_over(server, tmp_path, monkeypatch):
+def test_a_mirror_without_the_file_is_skipped(server, tmp_path, monkeypatch):
     server.files["/toys.zip"] = CONTENT
     monkeypatch.setenv("DML_MIRROR", f"{server.url}/data")
     fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
@@ -137,7 +137,7 @@ def test_a_mirror_without_the_file_is_passed_over(server, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("mirror", ["://", "http://host:port", "http://[::1", "gopher://host", "http://a b"])
-def test_a_mirror_that_is_no_url_is_passed_over(mirror, server, tmp_path, monkeypatch):
+def test_a_mirror_that_is_not_a_url_is_skipped(mirror, server, tmp_path, monkeypatch):
     server.files["/toys.zip"] = CONTENT
     monkeypatch.setenv("DML_MIRROR", mirror)
     fetched(Toys(f"{server.url}/toys.zip", md5=md5(CONTENT)), tmp_path / "raw")
@@ -180,7 +180,7 @@ def test_a_mirrors_repacked_archive_is_judged_by_its_content(tmp_path, mirrored)
 @pytest.mark.parametrize(
     ("values", "match"), [([10, 20], "all has 2 images, expected 3"), ([10, 20, 31], "content digest")]
 )
-def test_a_mirror_with_other_content_is_refused_and_taken_away(values, match, tmp_path, mirrored):
+def test_a_mirror_with_other_content_is_refused_and_deleted(values, match, tmp_path, mirrored):
     mirrored(CONTENT)
     content = known_content(tmp_path)
     mirrored(archive_of(values))
@@ -199,8 +199,8 @@ def test_a_mirrors_truncated_archive(tmp_path, mirrored):
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyError, KeyboardInterrupt])
-def test_whatever_goes_wrong_a_doubtful_archive_is_taken_away(error, tmp_path, mirrored, monkeypatch):
-    """Left in `raw` it would count as put there by hand, and a mirror that was repaired would never be asked."""
+def test_a_doubtful_archive_is_deleted_after_any_error(error, tmp_path, mirrored, monkeypatch):
+    """In `raw` it would count as put there by hand, and a repaired mirror would never be read."""
     mirrored(archive_of([1, 2, 3]))
 
     def broken(*arguments):

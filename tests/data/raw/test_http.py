@@ -30,7 +30,7 @@ def test_an_interrupted_connection_is_resumed_where_it_ended(server, tmp_path):
     assert "resuming from 1000 bytes" in lines[0]
 
 
-def test_a_part_file_of_an_earlier_call_is_gone_on_from(server, tmp_path):
+def test_a_part_file_of_an_earlier_call_is_resumed(server, tmp_path):
     server.files["/a.zip"] = bytes(range(256)) * 100
     (tmp_path / "a.zip.part").write_bytes(server.files["/a.zip"][:700])
     get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
@@ -71,7 +71,7 @@ def test_a_part_file_longer_than_the_file_said_is_dropped(server, tmp_path):
 
 
 def test_a_reset_connection_keeps_what_came(server, tmp_path):
-    """An orderly end gives the reader its bytes; after a reset a read that waits for more would lose them."""
+    """After a reset, a read that waits for more bytes would lose those that arrived."""
     server.files["/a.zip"] = bytes(range(256)) * 100
     server.cuts, server.reset = 3, True
     get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)
@@ -81,7 +81,7 @@ def test_a_reset_connection_keeps_what_came(server, tmp_path):
 
 @pytest.fixture
 def failing(monkeypatch):
-    """Has the first answers' bodies fail with the errors given, after 10 bytes each."""
+    """Makes the bodies of the first responses fail with the given errors, after 10 bytes each."""
 
     def fail(*errors):
         waiting, ask = list(errors), urllib.request.urlopen
@@ -116,7 +116,7 @@ class Failing(io.RawIOBase):
     "error",
     [OSError(errno.EHOSTUNREACH, "No route to host"), ssl.SSLError("bad mac"), TimeoutError("timed out")],
 )
-def test_any_error_of_the_connection_is_tried_again(error, server, tmp_path, failing):
+def test_any_error_of_the_connection_is_retried(error, server, tmp_path, failing):
     server.files["/a.zip"] = bytes(1000)
     failing(error, error)
     lines = []
@@ -126,7 +126,7 @@ def test_any_error_of_the_connection_is_tried_again(error, server, tmp_path, fai
     assert all(f"{server.url}/a.zip: {error}; resuming from" in line for line in lines)
 
 
-def test_an_error_of_the_disk_is_not_tried_again(server, tmp_path, monkeypatch):
+def test_an_error_of_the_disk_is_not_retried(server, tmp_path, monkeypatch):
     server.files["/a.zip"] = bytes(1000)
 
     def full(*arguments, **keywords):
@@ -147,7 +147,7 @@ def test_five_interruptions_keep_what_came(server, tmp_path):
     assert (tmp_path / "a.zip.part").stat().st_size == 5000
 
 
-def test_404_is_not_tried_again(server, tmp_path):
+def test_404_is_not_retried(server, tmp_path):
     with pytest.raises(Unavailable, match="HTTP 404"):
         get(f"{server.url}/none.zip", tmp_path / "a.zip", quiet)
     assert len(server.requests) == 1
@@ -155,7 +155,7 @@ def test_404_is_not_tried_again(server, tmp_path):
 
 
 @pytest.mark.parametrize("status", [503, 429, 408])
-def test_a_failing_server_is_tried_again(status, server, tmp_path):
+def test_a_failing_server_is_retried(status, server, tmp_path):
     server.status = status
     with pytest.raises(Unavailable, match=rf"{status}.*5 attempts"):
         get(f"{server.url}/a.zip", tmp_path / "a.zip", quiet)

@@ -81,7 +81,7 @@ def test_classes_are_split_in_the_order_of_their_names(written, tmp_path):
     assert set(Imagefolder(root, test_share=0).roles(index)) == {"train"}
 
 
-def test_disjoint_in_labels_that_there_are_not(written, tmp_path):
+def test_disjoint_in_missing_labels(written, tmp_path):
     root = written("a/1.png", "b/1.png")
     index = packed(Imagefolder(root), tmp_path).index
     with pytest.raises(DataError, match="no coarse labels"):
@@ -133,7 +133,7 @@ def test_names_as_labels_and_classes_split(written, tmp_path):
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("label", [-1.0, 2.5, float("nan"), float("inf"), 1e30])
-def test_numbers_that_are_no_labels_name_their_row(label, suffix, written, tmp_path):
+def test_numbers_that_are_not_labels_name_their_row(label, suffix, written, tmp_path):
     table = write_table(tmp_path, suffix, {"path": ["x.png", "y.png"], "fine": [0.0, label]})
     row = 3 if suffix == ".csv" else 1
     with pytest.raises(DataError, match=rf"table{suffix}: row {row}: fine is .*(missing|expected an integer)"):
@@ -194,7 +194,7 @@ def test_a_parquet_label_that_is_null(written, tmp_path):
         packed(Imagefolder(written("x.png", "y.png"), table=table), tmp_path)
 
 
-def test_files_that_are_no_tables(written, tmp_path):
+def test_files_that_are_not_tables(written, tmp_path):
     root = written("x.png")
     (tmp_path / "t.parquet").write_bytes(b"PAR1 no more")
     (tmp_path / "t.csv").write_bytes(b"")
@@ -217,7 +217,7 @@ def test_no_such_folder_or_table(written, tmp_path):
         packed(Imagefolder(written("a/x.png"), table="none.csv"), tmp_path)
 
 
-def test_a_changed_folder_is_packed_anew(written, tmp_path):
+def test_a_changed_folder_is_packed_again(written, tmp_path):
     source = Imagefolder(written("a/1.png", "b/2.png"))
     assert len(packed(source, tmp_path).images) == 2
     Image.new("RGB", (8, 8), "red").save(tmp_path / "root" / "b" / "3.bmp")
