@@ -66,9 +66,11 @@ def find(package: str, name: str) -> type:
     kind = package.removeprefix("dml.").replace(".", " ")
     if is_foreign(name):
         return import_class(name, kind)
-    if name not in names(package):
-        raise ValueError(f"{kind}: unknown name {name!r}{suggestion(name, names(package))}")
-    return getattr(_module(package, name), class_name(name))
+    if name in modules(package):  # without importing the other parts
+        found = vars(_module(package, name)).get(class_name(name))
+        if found is not None:
+            return found
+    raise ValueError(f"{kind}: unknown name {name!r}{suggestion(name, names(package))}")
 
 
 def import_class(path: str, label: str) -> type:

@@ -22,6 +22,9 @@ class EvaluationSection(Section):
     keep_embeddings: bool = EvaluationSpec.keep_embeddings
     over_clustering: int = Field(EvaluationSpec.over_clustering, ge=1, description="clusters per class for nmi+")
     nmi_average: Literal["arithmetic", "geometric"] = "arithmetic"
+    clustering_start: Literal["kmeans++", "random"] = Field(
+        "kmeans++", description="first centres of k-means; random: as the papers' evaluations start"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> EvaluationSection:

@@ -11,7 +11,7 @@ from dml.config.terms import Name, Section, SpaceTerm, extremes
 from dml.types import Part
 
 SAMPLE = {"num_classes": 2, "embedding_size": 2}
-"""What a loss is constructed with to check its settings."""
+"""What a trial fills in; these values stand in for it when the settings are checked."""
 
 
 class LossSection(Section):
@@ -34,6 +34,11 @@ class LossSection(Section):
         part = discovery.find("dml.losses", self.name)
         label = f"loss {self.name!r}"
         discovery.check_settings(part, {**self.settings, **(self.search or {})}, label)
+        for key in SAMPLE:
+            if key in self.settings or key in (self.search or {}):
+                raise ValueError(
+                    f"{label}: {key!r} follows from the training labels and training.embedding_size: remove it"
+                )
         both = set(self.settings) & set(self.search or {})
         if both:
             raise ValueError(f"{label}: {', '.join(sorted(both))} is fixed in settings and searched: remove one")

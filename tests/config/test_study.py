@@ -91,6 +91,8 @@ SEEDS = "seeds: [0, 1]"
             ["uniform, log_uniform, choice"],
         ),
         ("[triplet,", "[no.such.Loss,", ["'no.such.Loss'"]),
+        ("[triplet,", "[{name: margin, settings: {num_classes: 3}},", ["loss 'margin'", "'num_classes'", "remove it"]),
+        ("[triplet,", "[{name: softmax, settings: {embedding_size: 3}},", ["loss 'softmax'", "'embedding_size'"]),
         ("[random, easy]", "[random, eazy]", ["positives", "'eazy'", "did you mean 'easy'"]),
         ("[random, easy]", "[random, random]", ["positives", "['random', 'random']"]),
         ("[random, hard]", "[]", ["positives", "negatives", "both or neither"]),

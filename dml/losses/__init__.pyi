@@ -1,0 +1,16 @@
+# Written by `python -m dml.discovery`.
+from dml.losses._build import build as build
+from dml.losses._build import build_for as build_for
+from dml.losses.binomial_deviance import BinomialDeviance as BinomialDeviance
+from dml.losses.contrastive import Contrastive as Contrastive
+from dml.losses.histogram import Histogram as Histogram
+from dml.losses.hphn_triplet import HphnTriplet as HphnTriplet
+from dml.losses.lifted_hinge import LiftedHinge as LiftedHinge
+from dml.losses.lifted_structure import LiftedStructure as LiftedStructure
+from dml.losses.margin import Margin as Margin
+from dml.losses.multi_similarity import MultiSimilarity as MultiSimilarity
+from dml.losses.proxy_nca import ProxyNca as ProxyNca
+from dml.losses.quadruplet import Quadruplet as Quadruplet
+from dml.losses.softmax import Softmax as Softmax
+from dml.losses.trimmed import Trimmed as Trimmed
+from dml.losses.triplet import Triplet as Triplet
