@@ -6,6 +6,8 @@ import pytest
 import torch
 
 import dml.losses
+from dml import discovery
+from dml.protocols import Composite
 
 
 def least(costs, keep):
@@ -75,3 +77,16 @@ def test_mining_shares_what_the_wrapped_loss_shares():
     loss = dml.losses.build("trimmed", loss={"name": "triplet", "margin": 0.35, "distance": "squared"})
     assert dict(loss.mining) == {"margin": 0.35, "distance": "squared"}
     assert dict(dml.losses.build("trimmed", loss="contrastive").mining) == {}
+
+
+@pytest.mark.parametrize("given", ["margin", {"name": "margin", "margin": 0.1}, {"name": "margin", "settings": {}}])
+def test_the_wrapped_loss_is_a_component(given):
+    part = discovery.find("dml.losses", "trimmed")
+    assert issubclass(part, Composite)
+    assert list(part.components({"loss": given, "keep": 0.5})) == [("dml.losses", "margin")]
+    assert list(part.components({})) == [("dml.losses", "triplet")]
+
+
+@pytest.mark.parametrize(("inner", "uses"), [("margin", True), ("softmax", False)])
+def test_uses_tuples_if_the_wrapped_loss_does(inner, uses):
+    assert dml.losses.build("trimmed", loss=inner, num_classes=3, embedding_size=2).uses_tuples is uses
