@@ -151,6 +151,15 @@ class NegativePolicy(Protocol):
 # Data
 
 
+NOISE_CONTEXT = {
+    "features": "float (n, d), one row for each label: any description of the image, such as an embedding",
+    "similarity": "float (C, C), row and column by class label; larger is more similar",
+    "index": "int64 (n,), the rows of the packed data that the labels belong to",
+    "phase": "'tune' (some of the training classes) or 'confirm' (all of them)",
+}
+"""What a noise model may ask for beside labels and a seed: keywords of `corrupt`, and what they are."""
+
+
 class NoiseModel(Protocol):
     """Turns clean labels into observed ones.
 
@@ -158,7 +167,7 @@ class NoiseModel(Protocol):
     """
 
     version: ClassVar[int]
-    context: ClassVar[tuple[str, ...]]  # keywords of `corrupt`, of those that `dml.noise.CONTEXT` describes
+    context: ClassVar[tuple[str, ...]]  # the keywords of `corrupt`, all from `NOISE_CONTEXT`
     topline: ClassVar[bool]  # it leaves samples out and flips no label: the reference for other models at its rate
     rate: float  # share of wrong labels, or of samples left out by a topline; 0 <= rate < 1
 

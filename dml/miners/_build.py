@@ -31,9 +31,7 @@ def build(name: str | None = None, /, **settings: Any) -> Miner:
     if name is not None:
         if not discovery.is_foreign(name):
             choices = "; ".join(f"{axis} ({', '.join(discovery.names(POLICIES[axis]))})" for axis in POLICIES)
-            raise ValueError(
-                f"miners: expected a dotted path to a class, got {name!r}. Own policies: {choices}"
-            )
+            raise ValueError(f"miners: expected a dotted path to a class, got {name!r}. Own policies: {choices}")
         return ForeignMiner(discovery.build("dml.miners", name, **settings))
     chosen = {axis: settings.pop(axis, None) for axis in POLICIES}
     for axis, policy in chosen.items():

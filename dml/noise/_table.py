@@ -11,14 +11,6 @@ import pandas as pd
 from dml.noise._build import build
 from dml.noise._features import pixels
 
-CONTEXT = {
-    "features": "float (n, d), one row for each label: any description of the image, such as an embedding",
-    "similarity": "float (C, C), row and column by class label; larger is more similar",
-    "index": "int64 (n,), the rows of the packed data that the labels belong to",
-    "phase": "'tune' (some of the training classes) or 'confirm' (all of them)",
-}
-"""What a noise model may ask for beside labels and a seed: a keyword of `corrupt`, and its meaning."""
-
 PHASES = ("tune", "confirm")
 OFFERED = ("features", "images", "similarity")
 
@@ -40,8 +32,9 @@ def table(
     models : (name, rate, settings) each, no two with the same name and rate.
     seeds : of the trials.
     phase : `"tune"` or `"confirm"`.
-    context : `features` and `similarity` (see `CONTEXT`), and `images`, uint8 (N, H, W, C) with the training images at
-        `images[index]`. Features are computed from the images if a model needs features and none are given.
+    context : `features` and `similarity` (see `dml.protocols.NOISE_CONTEXT`), and `images`, uint8 (N, H, W, C) with the
+        training images at `images[index]`. Features are computed from the images if a model needs features and none are
+        given.
 
     Returns
     -------

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dml import discovery, noise
+from dml.protocols import NOISE_CONTEXT
 
 pytestmark = pytest.mark.parametrize("name", discovery.names("dml.noise"))
 
@@ -15,10 +16,10 @@ def test_declarations(name):
     assert part is getattr(noise, discovery.class_name(name))
     assert isinstance(part.version, int)
     assert isinstance(part.topline, bool)
-    assert set(part.context) <= set(noise.CONTEXT)
+    assert set(part.context) <= set(NOISE_CONTEXT)
     parameters = inspect.signature(part.corrupt).parameters
     assert list(parameters)[:3] == ["self", "labels", "seed"]
-    assert tuple(parameters)[3:] == part.context or set(list(parameters)[3:]) == set(part.context)
+    assert set(list(parameters)[3:]) == set(part.context)
     assert all(p.default is not p.empty for p in list(parameters.values())[3:])
     settings = discovery.settings_of(part)
     assert "rate" in settings

@@ -32,7 +32,7 @@ def target(embeddings, labels, dimension, cutoff=0.5, max_distance=1.4):
 
 
 def batch(dimension, seed, duplicates=3):
-    """Two classes, distances spread so that the weights do not decide alone, and near-duplicates across the classes."""
+    """Two classes with spread distances, so several negatives have weight, and near-duplicates across the classes."""
     generator = torch.Generator().manual_seed(seed)
     shared = torch.randn(dimension, generator=generator)
     strength = 3 / dimension**0.5 * torch.rand(60, 1, generator=generator)

@@ -10,7 +10,7 @@ def reference(naive, a, p, chosen, settings):
 
 
 def test_by_hand():
-    """On a line, anchor 0 with its positive at 2: of strangers at 1, 3 and 4 the one at 3; beyond 9 there is none."""
+    """On a line, anchor 0, its positive at 2: of the negatives at 1, 3 and 4 it gets that at 3; none is beyond 9."""
     line = torch.tensor([[0.0], [2.0], [1.0], [3.0], [4.0], [9.0]])
     labels = torch.tensor([0, 0, 1, 1, 1, 0])
     tuples = build(positives="all", negatives="semihard_fixed", normalize=False)(line, labels)
