@@ -66,10 +66,15 @@ def find(package: str, name: str) -> type:
     kind = package.removeprefix("dml.").replace(".", " ")
     if is_foreign(name):
         return import_class(name, kind)
-    if name in modules(package):  # without importing the other parts
-        found = vars(_module(package, name)).get(class_name(name))
-        if found is not None:
-            return found
+    found = None
+    if name.isidentifier() and not name.startswith("_"):
+        try:
+            found = vars(_module(package, name)).get(class_name(name))  # without importing the other parts
+        except ModuleNotFoundError as error:
+            if error.name != f"{package}.{name}":
+                raise
+    if found is not None:
+        return found
     raise ValueError(f"{kind}: unknown name {name!r}{suggestion(name, names(package))}")
 
 

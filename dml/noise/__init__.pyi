@@ -1,0 +1,10 @@
+# Written by `python -m dml.discovery`.
+from dml.noise._build import build as build
+from dml.noise._table import table as table
+from dml.noise.asymmetric import Asymmetric as Asymmetric
+from dml.noise.label_file import LabelFile as LabelFile
+from dml.noise.open_set import OpenSet as OpenSet
+from dml.noise.similarity import Similarity as Similarity
+from dml.noise.small_cluster import SmallCluster as SmallCluster
+from dml.noise.subset import Subset as Subset
+from dml.noise.uniform import Uniform as Uniform

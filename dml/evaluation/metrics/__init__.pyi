@@ -1,0 +1,9 @@
+# Written by `python -m dml.discovery`.
+from dml.evaluation.metrics.ami import Ami as Ami
+from dml.evaluation.metrics.f1 import F1 as F1
+from dml.evaluation.metrics.map import Map as Map
+from dml.evaluation.metrics.map_at_r import MapAtR as MapAtR
+from dml.evaluation.metrics.nmi import Nmi as Nmi
+from dml.evaluation.metrics.nmi_plus import NmiPlus as NmiPlus
+from dml.evaluation.metrics.precision import Precision as Precision
+from dml.evaluation.metrics.recall import Recall as Recall
