@@ -22,6 +22,29 @@ def test_summary_of_one_and_of_none():
         summary([])
 
 
+def test_an_interval_ends_at_the_bounds_of_the_score():
+    """Three seeds near the top: Student's t alone says 0.848 to 1.022."""
+    values = [0.96, 0.90, 0.945]
+    free, bounded = summary(values), summary(values, bounds=(0, 1))
+    assert free.high > 1
+    assert bounded == (free.mean, free.std, free.low, 1, 3)
+    assert summary([0.0, 0.1], bounds=(0, 1)).low == 0
+    inside = [0.4, 0.5, 0.6]
+    assert summary(inside, bounds=(0, 1)) == summary(inside)
+
+
+def test_bounds_do_not_change_how_often_the_mean_is_covered():
+    rng = np.random.default_rng(0)
+    for values in rng.beta(20, 1, size=(300, 4)):
+        free, bounded = summary(values), summary(values, bounds=(0, 1))
+        assert (free.low <= 20 / 21 <= free.high) == (bounded.low <= 20 / 21 <= bounded.high)
+
+
+def test_a_value_outside_the_bounds_is_an_error():
+    with pytest.raises(ValueError, match=r"0\.\.1.*\[95\.0\]"):
+        summary([95.0, 0.5], bounds=(0, 1))
+
+
 def test_the_interval_covers_the_mean_as_often_as_it_says():
     rng = np.random.default_rng(0)
     covered = [s.low <= 3 <= s.high for s in (summary(rng.normal(3, 2, size=5)) for _ in range(2000))]

@@ -20,11 +20,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dml.evaluation._placement import FEWEST, Placement
+from dml.evaluation._placement import Placement
 
 SHARE = 8  # a batch adds an eighth of the centres so far
-TRIALS = 8  # candidates for each of the last centres
-EXCHANGED = 4  # an exchange draws a candidate for every fourth centre
+TRIALS = 8  # candidates for each of the last centres,
+FEWEST = 800  # or more for few centres: so many for each, divided by the number of centres
+EXCHANGED = 4  # an exchange draws a candidate for every fourth centre,
+FEWEST_EXCHANGED = 32  # and at least so many
+STEP = 0.7  # of the way from a point's centre to the point: in many dimensions most of a point is noise
 
 
 class Start(NamedTuple):
@@ -39,16 +42,18 @@ def plus_plus(points: Tensor, k: int, draw: torch.Generator) -> Start:
     first = torch.randint(len(points), (1,), generator=draw).to(points.device)
     placement = Placement(points, draw, (points - points[first]).square().sum(1))
     owner = torch.zeros(len(points), dtype=torch.int64, device=points.device)
-    rows = [int(first)]
+    rows, last = [int(first)], max(TRIALS, FEWEST // k)
     while len(rows) < k:
-        trials = 1 + (TRIALS - 1) * (len(rows) / k) ** 3
+        trials = 1 + (last - 1) * (len(rows) / k) ** 3
         batch = min(k - len(rows), 1 + len(rows) // SHARE, max(1, int(placement.most / trials)))
-        rows += placement.choose(max(FEWEST, round(batch * trials)), batch, (), owner, len(rows))
+        rows += placement.choose(round(batch * trials), batch, (), owner, len(rows))
     return Start(torch.tensor(rows, device=points.device), owner)
 
 
 def exchange(points: Tensor, centres: Tensor, found: Tensor, distances: Tensor, draw: torch.Generator) -> bool:
-    """Replace centres by points if that lowers the cost. Returns whether any was replaced.
+    """Replace centres if that lowers the cost. Returns whether any was replaced.
+
+    The candidates for new centres are points drawn by their distance to the nearest centre, moved towards it.
 
     Parameters
     ----------
@@ -58,8 +63,14 @@ def exchange(points: Tensor, centres: Tensor, found: Tensor, distances: Tensor, 
     draw : a generator on the CPU.
     """
     removable, costs = _removable(found.cpu().numpy(), distances.cpu().numpy(), len(centres))
-    placement = Placement(points, draw, distances[:, 0].clamp(min=0))
-    wanted = max(FEWEST, len(centres) // EXCHANGED)
+    before = centres.clone()
+
+    def place(rows: Tensor) -> Tensor:
+        own = before[found[rows, 0]]
+        return own + STEP * (points[rows] - own)
+
+    placement = Placement(points, draw, distances[:, 0].clamp(min=0), place)
+    wanted = max(FEWEST_EXCHANGED, len(centres) // EXCHANGED)
     size = min(wanted, placement.most)
     new: list[int] = []
     for _ in range(0, wanted, size):
@@ -68,7 +79,7 @@ def exchange(points: Tensor, centres: Tensor, found: Tensor, distances: Tensor, 
         if len(new) == done:
             break
     if new:
-        centres[removable[: len(new)].to(centres.device)] = points[torch.tensor(new, device=points.device)]
+        centres[removable[: len(new)].to(centres.device)] = place(torch.tensor(new, device=points.device))
     return bool(new)
 
 

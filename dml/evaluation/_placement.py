@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from dml.evaluation._vectors import CHUNK
 
-FEWEST = 32  # candidates drawn at once; so many cost little
-TILE = 4096  # points whose distances to all candidates stay in a processor's cache
+CACHED = 1 << 17  # numbers that stay in a processor's cache
 
 
 class Placement:
@@ -22,12 +21,17 @@ class Placement:
     points : float32 (n, D).
     draw : a generator on the CPU.
     nearest : D², float32 (n,); changed in place.
+    place : rows, int64 (c,) -> the candidates at these points, float32 (c, D); None: the points themselves.
     """
 
-    def __init__(self, points: Tensor, draw: torch.Generator, nearest: Tensor) -> None:
-        self.nearest = nearest
-        self.most = max(FEWEST, CHUNK // len(points))  # candidates whose distances are in memory at once
-        self._points, self._draw, self._squares = points, draw, points.square().sum(1)
+    def __init__(
+        self, points: Tensor, draw: torch.Generator, nearest: Tensor, place: Callable[[Tensor], Tensor] | None = None
+    ) -> None:
+        self.nearest, self._place = nearest, place or points.__getitem__
+        self.most = max(32, CHUNK // len(points))  # candidates whose distances are in memory at once
+        squares = points.square().sum(1, keepdim=True)
+        self._draw, self._gallery = draw, torch.cat([points, squares, torch.ones_like(squares)], 1)
+        self._space = torch.empty(0, len(points), device=points.device)
 
     def choose(
         self, candidates: int, count: int, costs: Sequence[float], owner: Tensor | None = None, label: int = 0
@@ -59,12 +63,11 @@ class Placement:
             if len(chosen) < len(costs) and -change <= costs[len(chosen)]:
                 break
             if owner is not None:
-                owner[lower[place] < self.nearest] = label + len(chosen)
+                owner.masked_fill_(lower[place] < self.nearest, label + len(chosen))
             torch.minimum(lower[place], self.nearest, out=self.nearest)
-            self.nearest[rows[place]] = 0.0
-            total = float(self.nearest.sum())
-            chosen.append(int(rows[place]))
-        return chosen
+            total += change
+            chosen.append(place)
+        return rows[chosen].tolist()
 
     def _candidates(self, count: int) -> Tensor:
         """Rows drawn with probabilities proportional to D², int64 (count,); any rows if every D² is 0."""
@@ -74,17 +77,20 @@ class Placement:
         total = weights.cumsum(0)
         drawn = torch.rand(count, generator=self._draw, dtype=torch.float64) * total[-1]
         rows = torch.searchsorted(total, drawn, right=True).clamp(max=len(weights) - 1)
-        return rows.to(self._points.device)
+        return rows.to(self.nearest.device)
 
     def _lowered(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """D² if each of `rows`, int64 (c,), became a centre: float32 (c, n), and the sums (c,)."""
-        out = torch.empty(len(rows), len(self._points), device=self._points.device)
-        sums = torch.zeros(len(rows), device=self._points.device)
-        centres, own = self._points[rows], self._squares[rows, None]
-        for start in range(0, len(self._points), TILE):
-            tile = slice(start, start + TILE)
-            part = torch.addmm(self._squares[tile], centres, self._points[tile].T, alpha=-2.0).add_(own)
-            torch.minimum(part, self.nearest[tile], out=part)
-            sums += part.sum(1)
-            out[:, tile] = part
-        return out, sums
+        count = len(rows)
+        if len(self._space) < count:
+            self._space = torch.empty(count, len(self.nearest), device=self.nearest.device)
+        points = self._place(rows)
+        squares = points.square().sum(1, keepdim=True)
+        queries = torch.cat([-2 * points, torch.ones_like(squares), squares], 1)
+        lower = torch.mm(queries, self._gallery.T, out=self._space[:count])
+        sums = torch.empty(count, device=lower.device)
+        step = max(1, CACHED // len(self.nearest))
+        for start in range(0, count, step):
+            part = lower[start : start + step]
+            sums[start : start + step] = torch.minimum(part, self.nearest, out=part).sum(1)
+        return lower, sums

@@ -1,4 +1,4 @@
-"""The k nearest by float32 arithmetic: faiss and torch behind one function, neither with an N x N matrix."""
+"""The k nearest by float32 arithmetic: faiss and torch behind one function. Neither needs an N x N matrix."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,8 +14,8 @@ from torch import Tensor
 Search = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 
 BACKENDS = ("auto", "faiss", "torch")
-FAISS_GPU_MOST = 2048  # neighbours that faiss finds on a GPU
-FAISS_CPU_MOST = 1024  # beyond this its heaps are slower than sorting a tile
+FAISS_GPU_MOST = 2048  # neighbours; faiss finds no more on a GPU
+FAISS_CPU_MOST = 1024  # neighbours; for more, its heaps are slower than sorting a tile
 
 
 def has_faiss() -> bool:
@@ -23,11 +24,11 @@ def has_faiss() -> bool:
 
 
 def choose(backend: str, device: torch.device, k: int = 1) -> str:
-    """`auto` made concrete: faiss on the CPU where it is installed, torch elsewhere.
+    """The backend to use: for `auto` faiss on a CPU if it is installed and `k` is not too large, else torch.
 
     Raises
     ------
-    ValueError : an unknown backend, or faiss where it is not installed.
+    ValueError : an unknown backend, or `faiss` if it is not installed.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend: expected one of {', '.join(BACKENDS)}, got {backend!r}")
@@ -38,18 +39,21 @@ def choose(backend: str, device: torch.device, k: int = 1) -> str:
     return backend
 
 
-def search(gallery: Tensor, squares: Tensor, backend: str) -> Search:
+def search(gallery: Tensor, squares: Tensor, backend: str, unit: bool = False) -> Search:
     """A search over `gallery`, float32 (m, D), whose squared norms are `squares` (m,). Nothing is copied.
 
     Parameters
     ----------
     backend : `faiss` or `torch` (see `choose`).
+    unit : the gallery's vectors have unit length; faiss then compares inner products, which is faster.
     """
-    return _faiss(gallery) if backend == "faiss" else _torch(gallery, squares)
+    return _faiss(gallery, unit) if backend == "faiss" else _torch(gallery, squares)
 
 
-def _faiss(gallery: Tensor) -> Search:
+def _faiss(gallery: Tensor, unit: bool) -> Search:
     import faiss
+
+    metric = faiss.METRIC_INNER_PRODUCT if unit else faiss.METRIC_L2
 
     on_gpu = gallery.device.type == "cuda" and hasattr(faiss, "StandardGpuResources")
     base = gallery.cpu().numpy()
@@ -58,9 +62,11 @@ def _faiss(gallery: Tensor) -> Search:
     def nearest(queries: Tensor, k: int) -> tuple[Tensor, Tensor]:
         rows = queries.cpu().numpy()
         if resources is not None and k <= FAISS_GPU_MOST:
-            distances, found = faiss.knn_gpu(resources, rows, base, k)
+            distances, found = faiss.knn_gpu(resources, rows, base, k, metric=metric)
         else:
-            distances, found = faiss.knn(rows, base, k)
+            distances, found = faiss.knn(rows, base, k, metric=metric)
+        if unit:
+            distances = np.square(rows).sum(1, keepdims=True) + 1 - 2 * distances
         return torch.from_numpy(distances).to(gallery.device), torch.from_numpy(found).to(gallery.device)
 
     return nearest
@@ -87,7 +93,7 @@ def _torch(gallery: Tensor, squares: Tensor, tile: int = 1 << 15) -> Search:
 
 
 def approximate(gallery: Tensor, seed: int) -> Search:
-    """An inverted-file search by faiss: 8 lists are looked into, or a sixteenth of them up to 64.
+    """An inverted-file search by faiss. It searches a sixteenth of the lists, but at least 8 and at most 64.
 
     Raises
     ------

@@ -58,7 +58,7 @@ class Vectors:
             if precision is torch.float64:
                 norms[rows].masked_fill_(part.abs().amax(1) > FLOAT32_MAX, torch.inf)
             if normalize:
-                part *= torch.where(norms[rows] > 0, norms[rows], 1.0).reciprocal()[:, None]
+                part = part * torch.where(norms[rows] > 0, norms[rows], 1.0).reciprocal()[:, None]
                 self.working[rows] = part
             total += part.sum(0)
         bad = (~norms.isfinite()).nonzero()[:, 0].tolist()

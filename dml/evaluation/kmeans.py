@@ -7,6 +7,8 @@ without a centre however far apart they are, and the score says so of the embedd
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +21,7 @@ from dml.seeding import derive, generator
 
 STARTS = ("kmeans++", "random")
 RANDOM_ITERATIONS = 25  # the default of faiss
-ITERATIONS = 10  # after k-means++, these give a lower cost than 25 after a random start
+ITERATIONS = 20  # after k-means++, these give a lower cost than 25 after a random start
 EXCHANGES = 3  # iterations that may exchange centres
 
 
@@ -62,56 +64,61 @@ def kmeans(
 
 
 def _from_plus_plus(vectors: Vectors, k: int, draw: torch.Generator, backend: str) -> tuple[Tensor, float]:
-    """The cluster of every row, int64 (n,), and the sum of squared distances."""
+    """Iterations from k-means++: the cluster of every row, int64 (n,), and the sum of squared distances."""
     points = _in_range(vectors)
     start = plus_plus(points, k, draw)
-    centres, cluster = points[start.rows], start.owner
-    nearest: tuple[Tensor, Tensor] | None = None
-    exchanges = EXCHANGES
+    centres, cluster, exchanges = points[start.rows], start.owner, EXCHANGES
+    nearest: Nearest | None = None
+
+    def find(points: Tensor, centres: Tensor, count: int) -> Nearest:
+        search = _search.search(centres, centres.square().sum(1), backend, unit=vectors.normalize)
+        parts = [search(part, count) for part in points.split(max(1, CHUNK // len(centres)))]
+        return Nearest(torch.cat([found for _, found in parts]), torch.cat([distances for distances, _ in parts]))
+
     for _ in range(ITERATIONS):
         means = _means(points, cluster, k, vectors.normalize)
         if nearest is not None and exchanges:
-            exchanges = exchanges - 1 if exchange(points, means, nearest[0], nearest[1], draw) else 0
+            exchanges = exchanges - 1 if exchange(points, means, *nearest, draw) else 0
         moved = (means != centres).any(1)
-        centres = means
         if nearest is not None and not moved.any():
             break
-        nearest = _two_nearest(points, centres, moved, nearest, backend)
-        cluster = nearest[0][:, 0]
+        centres = means
+        nearest = _nearest(points, centres, moved, nearest, 2 if exchanges else 1, find)
+        cluster = nearest.found[:, 0]
     assert nearest is not None
-    return cluster, float(nearest[1][:, 0].double().sum())
+    return cluster, float(nearest.distances[:, 0].double().sum())
 
 
-def _two_nearest(
-    points: Tensor, centres: Tensor, moved: Tensor, before: tuple[Tensor, Tensor] | None, backend: str
-) -> tuple[Tensor, Tensor]:
-    """The two nearest centres of each point, int64 (n, 2), and their squared distances, float32 (n, 2).
+class Nearest(NamedTuple):
+    """The nearest centres of each point, nearest first."""
 
-    `before` is the result before the centres that `moved`, bool (k,), did so. A point whose two nearest did not move
-    is compared only with those that did.
+    found: Tensor  # int64 (n, count)
+    distances: Tensor  # float32 (n, count), squared
+
+
+Find = Callable[[Tensor, Tensor, int], Nearest]  # points, centres, count -> the nearest among all centres
+
+
+def _nearest(points: Tensor, centres: Tensor, moved: Tensor, before: Nearest | None, count: int, find: Find) -> Nearest:
+    """The `count` nearest centres of each point, with few comparisons if few centres moved.
+
+    `before` is the result before those centres moved that `moved`, bool (k,), marks. A point whose nearest centres did
+    not move is compared only with those that did.
     """
     some = moved.nonzero()[:, 0]
     if before is None or 2 * len(some) > len(centres):
-        return _search_two(points, centres, backend)
-    found, distances = (tensor.clone() for tensor in before)
+        return find(points, centres, count)
+    found, distances = before.found[:, :count].clone(), before.distances[:, :count].clone()
     lost = moved[found].any(1)
     again, others = lost.nonzero()[:, 0], (~lost).nonzero()[:, 0]
-    found[again], distances[again] = _search_two(points[again], centres, backend)
-    candidates, reach = _search_two(points[others], centres[some], backend)
-    reach, order = torch.cat([distances[others], reach], 1).sort(dim=1, stable=True)
-    found[others] = torch.cat([found[others], some[candidates]], 1).gather(1, order)[:, :2]
-    distances[others] = reach[:, :2]
-    return found, distances
-
-
-def _search_two(points: Tensor, centres: Tensor, backend: str) -> tuple[Tensor, Tensor]:
-    """The two nearest centres (one, if there is only one), and their squared distances."""
-    search = _search.search(centres, centres.square().sum(1), backend)
-    count = min(2, len(centres))
-    parts = [search(part, count) for part in points.split(max(1, CHUNK // len(centres)))] or [
-        (points.new_empty(0, count), torch.empty(0, count, dtype=torch.int64, device=points.device))
-    ]
-    return torch.cat([found for _, found in parts]), torch.cat([distances for distances, _ in parts])
+    if len(again):
+        found[again], distances[again] = find(points[again], centres, count)
+    if len(others):
+        new = find(points[others], centres[some], min(count, len(some)))
+        reach, order = torch.cat([distances[others], new.distances], 1).sort(dim=1, stable=True)
+        found[others] = torch.cat([found[others], some[new.found]], 1).gather(1, order)[:, :count]
+        distances[others] = reach[:, :count]
+    return Nearest(found, distances)
 
 
 def _faiss(vectors: Vectors, k: int, restarts: int, seed: int) -> np.ndarray:
@@ -167,9 +174,11 @@ def _assign(points: Tensor, centres: Tensor) -> tuple[Tensor, float]:
 
 def _means(points: Tensor, cluster: Tensor, k: int, spherical: bool) -> Tensor:
     """The mean of each cluster, (k, D). An empty cluster takes half of the largest, by a small push as in faiss."""
-    order = cluster.argsort(stable=True)
     sizes = cluster.bincount(minlength=k)
-    sums = torch.segment_reduce(points[order], "sum", lengths=sizes, axis=0)
+    if points.device.type == "cpu":
+        sums = torch.zeros(k, points.shape[1]).index_add_(0, cluster, points)
+    else:  # where `index_add_` adds in any order
+        sums = torch.segment_reduce(points[cluster.argsort(stable=True)], "sum", lengths=sizes, axis=0)
     centres = sums / sizes.clamp(min=1)[:, None]
     push = torch.ones_like(centres[0]) / 1024
     push[::2] *= -1

@@ -1,10 +1,11 @@
-"""The embedder: order, reuse, precision, modes."""
+"""Embedding: order, precision, modes."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from dml.evaluation import Embedder, embed
+from dml.evaluation import embed, embed_images
 
 
 def network():
@@ -44,15 +45,11 @@ def test_parts_in_another_mode_than_the_model_are_left_in_it():
     torch.testing.assert_close(learning[2].running_mean, before)
 
 
-def test_the_array_is_used_again():
-    embedder = Embedder(network(), 4)
-    embedder.add(torch.ones(4, 3, 2, 2))
-    first = embedder.embeddings
-    embedder.reset()
-    with pytest.raises(ValueError, match="0 rows of 4"):
-        _ = embedder.embeddings
-    embedder.add(torch.zeros(4, 3, 2, 2))
-    assert embedder.embeddings.data_ptr() == first.data_ptr()
+def test_the_mode_is_restored_after_an_error():
+    model = network().train()
+    with pytest.raises(RuntimeError):
+        embed(model, [torch.randn(4, 3, 3, 3)], 4)
+    assert all(module.training for module in model.modules())
 
 
 def test_mixed_precision_gives_float32_near_the_exact():
@@ -63,17 +60,52 @@ def test_mixed_precision_gives_float32_near_the_exact():
     assert (half != full).any()
 
 
-def test_errors():
-    with pytest.raises(ValueError, match="float32, bfloat16, float16"):
-        Embedder(network(), 4, precision="int8")
-    with pytest.raises(ValueError, match="at least 0"):
-        Embedder(network(), -1)
-    with pytest.raises(ValueError, match="6 rows, expected 4"):
-        embed(network(), torch.ones(6, 3, 2, 2).split(3), 4)
-    with pytest.raises(ValueError, match="3 rows of 4"):
-        embed(network(), [torch.ones(3, 3, 2, 2)], 4)
-    with pytest.raises(ValueError, match=r"expected \(4, D\)"):
-        embed(nn.Identity(), [torch.ones(4, 3, 2)], 4)
+@pytest.mark.parametrize(
+    ("model", "batches", "count", "precision", "message"),
+    [
+        (network(), [torch.ones(4, 3, 2, 2)], 4, "int8", "float32, bfloat16, float16.*'int8'"),
+        (network(), torch.ones(6, 3, 2, 2).split(3), 4, "float32", "6 images, expected 4"),
+        (network(), [torch.ones(3, 3, 2, 2)], 4, "float32", "3 images, expected 4"),
+        (network(), [], 0, "float32", "0 images"),
+        (nn.Identity(), [torch.ones(4, 3, 2)], 4, "float32", r"\(4, D\)"),
+    ],
+)
+def test_errors(model, batches, count, precision, message):
+    with pytest.raises(ValueError, match=message):
+        embed(model, batches, count, precision=precision)
+
+
+def augment(images, training, generator=None):
+    assert images.dtype == torch.uint8
+    assert not training
+    return images.float() / 255
+
+
+PIXELS = np.random.default_rng(0).integers(256, size=(20, 2, 2, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 512])
+def test_images_of_an_array_in_the_order_of_rows(batch):
+    model, rows = network().train(), np.array([5, 3, 19, 3])
+    found = embed_images(model, PIXELS, rows, augment=augment, batch=batch)
+    assert model.training
+    model.eval()
+    expected = model(torch.from_numpy(PIXELS[rows]).permute(0, 3, 1, 2).float() / 255)
+    torch.testing.assert_close(found, expected.detach())
+    everything = embed_images(model, PIXELS, augment=augment, batch=batch)
+    torch.testing.assert_close(everything[rows], found)
+
+
+def test_images_of_a_mapped_file(tmp_path):
+    np.save(tmp_path / "x.npy", PIXELS)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    model = network()
+    assert torch.equal(embed_images(model, mapped, augment=augment), embed_images(model, PIXELS, augment=augment))
+
+
+def test_no_images_is_an_error():
+    with pytest.raises(ValueError, match="0 images"):
+        embed_images(network(), PIXELS, np.arange(0), augment=augment)
 
 
 @pytest.mark.gpu

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 import torch
 
-from dml.evaluation import Vectors, evaluate, per_class
+from dml.evaluation import Vectors, _search, evaluate, per_class
 from dml.evaluation.ranking import Neighbours
 
+BACKENDS = ["torch", *(["faiss"] if _search.has_faiss() else [])]
 RETRIEVAL = ["recall@1", "recall@3", "precision@1", "precision@4", "map@r", "map"]
 
 
@@ -77,9 +78,9 @@ def test_neighbours_once_and_one_k_means_per_number(case, monkeypatch):
 
     x, labels = case(0)
     runs, searches = [], []
-    kmeans, hits = _evaluate.kmeans, _evaluate.Neighbours.hits
+    kmeans, hits = _evaluate.kmeans, Neighbours.hits
     monkeypatch.setattr(_evaluate, "kmeans", lambda v, k, **o: runs.append(k) or kmeans(v, k, **o))
-    monkeypatch.setattr(_evaluate.Neighbours, "hits", lambda self, *a: searches.append(a) or hits(self, *a))
+    monkeypatch.setattr(Neighbours, "hits", lambda self, *a: searches.append(a) or hits(self, *a))
     evaluate(x, {"a": labels, "b": labels}, ["recall@1", "map@r", "nmi", "ami", "f1"], clusters=[3, 7])
     assert sorted(runs) == [3, 7]
     assert len(searches) == 1
@@ -107,7 +108,7 @@ def test_perfect_embedding():
     labels = np.repeat(np.arange(6), [2, 3, 5, 7, 9, 4])
     x = np.eye(6, dtype=np.float32)[labels]
     names = [*RETRIEVAL[:3], "map@r", "map", "nmi", "ami", "f1"]
-    scores = evaluate(x, labels, names, restarts=20)
+    scores = evaluate(x, labels, names)
     assert scores == pytest.approx(dict.fromkeys(names, 1.0))
 
 
@@ -153,6 +154,43 @@ def test_labels_beyond_float32():
     x = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
     assert evaluate(x, labels, RETRIEVAL) == pytest.approx(evaluate(x, labels % 2, RETRIEVAL))
     assert evaluate(x, -labels, RETRIEVAL) == pytest.approx(evaluate(x, labels % 2, RETRIEVAL))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+def test_float64_embeddings_far_from_the_origin(case, naive, kind):
+    """Float32 cannot represent their differences before they are centred."""
+    x, labels = case(0)
+    far = 1e9 + x.astype(np.float64)
+    truth = expected(naive(far, labels, normalize=False))
+    assert evaluate(kind(far), labels, RETRIEVAL, normalize=False) == pytest.approx(truth, abs=1e-12)
+    near = evaluate(x, labels, ["nmi"], normalize=False)
+    assert evaluate(kind(far), labels, ["nmi"], normalize=False) == pytest.approx(near, abs=1e-6)
+
+
+def test_float64_directions_that_float32_cannot_tell_apart(case, naive):
+    x, labels = case(0)
+    x = 1 + 1e-9 * x.astype(np.float64)
+    truth, given = expected(naive(x, labels)), x.copy()
+    assert evaluate(x, labels, RETRIEVAL) == pytest.approx(truth, abs=1e-12)
+    for backend in BACKENDS:
+        assert evaluate(x, labels, ["recall@1"], backend=backend)["recall@1"] == pytest.approx(truth["recall@1"])
+    np.testing.assert_array_equal(x, given)
+
+
+def test_float64_embeddings_beyond_float32_are_named():
+    x = np.ones((4, 3))
+    x[2, 1] = 1e39
+    with pytest.raises(ValueError, match=r"1 of 4 rows .*: 2"):
+        evaluate(x, np.zeros(4, int))
+
+
+def test_a_random_start_misses_clusters_that_are_far_apart():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(10, size=500)
+    x = (30 * np.eye(10, 16)[labels] + rng.normal(size=(500, 16))).astype(np.float32)
+    found = {start: evaluate(x, labels, ["nmi", "f1"], clustering_start=start) for start in ("random", "kmeans++")}
+    assert found["kmeans++"] == pytest.approx({"nmi": 1.0, "f1": 1.0})
+    assert found["random"]["f1"] < 0.95
 
 
 def test_tensors_and_half_precision(case):
@@ -234,7 +272,7 @@ def test_approximate_says_what_it_lost():
         ({"clusters": 5}, "clusters: expected a list of whole numbers"),
         ({"clusters": [2.5]}, "clusters: expected a list of whole numbers"),
         ({"keep": True}, "keep: expected"),
-        ({"keep": "nowhere/scores.parquet"}, "there is no folder nowhere"),
+        ({"keep": "nowhere/scores.parquet"}, "keep: .*nowhere"),
         ({"approximate": True, "backend": "torch"}, "Choices: auto, faiss"),
         ({"embeddings": [["a"]]}, "expected floats"),
         ({"embeddings": np.zeros(4, np.float32)}, r"expected floats \(n, D\)"),
@@ -246,6 +284,7 @@ def test_approximate_says_what_it_lost():
         ({"metrics": ["recall"]}, "unknown metric"),
         ({"metrics": ["nmi"], "nmi_average": "harmonic"}, "arithmetic"),
         ({"metrics": ["nmi"], "restarts": 0}, "restarts"),
+        ({"clustering_start": "farthest"}, r"clustering_start: .*kmeans\+\+, random.*'farthest'"),
         ({"metrics": ["nmi+"], "over_clustering": 0}, "over_clustering"),
         ({"backend": "annoy"}, "backend"),
         ({"queries": np.zeros(4, bool)}, "queries: expected at least one row"),

@@ -1,6 +1,7 @@
 """The full Omniglot, 32,460 drawings, evaluated as letters and as alphabets from one embedding pass."""
 
 import io
+import itertools
 import os
 import zipfile
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from dml.evaluation import Embedder, evaluate
+from dml.evaluation import embed, evaluate
 
 MIRROR = Path(os.environ.get("DML_MIRROR") or Path(__file__).parents[2] / "../shared/data")
 ARCHIVES = [MIRROR / "omniglot" / f"images_{part}.zip" for part in ("background", "evaluation")]
@@ -29,30 +30,32 @@ def drawings():
 @pytest.mark.slow
 @pytest.mark.skipif(not all(a.is_file() for a in ARCHIVES), reason="Omniglot's archives are not at DML_MIRROR")
 def test_both_levels_from_one_pass():
-    embedder = Embedder(lambda images: torch.nn.functional.avg_pool2d(images, 7).flatten(1), 32_460)
-    alphabets, letters, batch = [], [], []
-    for image, alphabet, letter in drawings():
-        alphabets.append(alphabet)
-        letters.append(letter)
-        batch.append(image)
-        if len(batch) == 541:
-            embedder.add(torch.stack(batch))
-            batch.clear()
+    alphabets, letters = [], []
+
+    def batches():
+        read = drawings()
+        while together := list(itertools.islice(read, 541)):
+            images, *names = zip(*together, strict=True)
+            alphabets.extend(names[0])
+            letters.extend(names[1])
+            yield torch.stack(images)
+
+    embeddings = embed(lambda images: torch.nn.functional.avg_pool2d(images, 7).flatten(1), batches(), 32_460)
     levels = {
         "fine": np.unique(letters, return_inverse=True)[1],
         "coarse": np.unique(alphabets, return_inverse=True)[1],
     }
     assert [len(np.unique(level)) for level in levels.values()] == [1623, 50]
-    scores = evaluate(embedder.embeddings, levels, ["recall@1", "recall@5", "map@r", "nmi", "f1"])
+    scores = evaluate(embeddings, levels, ["recall@1", "recall@5", "map@r", "nmi", "f1"])
     assert len(scores) == 10
     assert scores["fine/recall@1"] < scores["coarse/recall@1"] < scores["coarse/recall@5"]
     assert scores["fine/map@r"] > scores["coarse/map@r"] > 0.02
     some = np.arange(32_460) % 100 == 0
-    x = embedder.embeddings.double()
+    x = embeddings.double()
     x /= x.norm(dim=1, keepdim=True)
     similarity = x[some] @ x.T
     similarity[torch.arange(len(similarity)), torch.from_numpy(some.nonzero()[0])] = -2
     nearest = similarity.argmax(1).numpy()
-    subset = evaluate(embedder.embeddings, levels, ["recall@1"], queries=some)
+    subset = evaluate(embeddings, levels, ["recall@1"], queries=some)
     for level, labels in levels.items():
         assert subset[f"{level}/recall@1"] == pytest.approx((labels[nearest] == labels[some]).mean())

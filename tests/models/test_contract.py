@@ -1,0 +1,109 @@
+"""The contract of every backbone, found by name."""
+
+import inspect
+
+import pytest
+import torch
+from torch import nn
+
+from dml import discovery, models
+
+NAMES = discovery.names("dml.models")
+SIZE = 32
+
+
+def small(name):
+    """Settings of a small network without fetched weights: a part that wraps other networks chooses one by `name`."""
+    part = models.find(name)
+    pytest.importorskip(part.packages[0]) if part.packages else None
+    chosen = {"name": "resnet18"} if "name" in discovery.settings_of(part) else {}
+    return part.without_weights(chosen)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_says_what_the_protocol_asks(name):
+    part = models.find(name)
+    assert isinstance(part.version, int)
+    assert all(isinstance(package, str) for package in part.packages)
+    assert {"channels", "image_size"} <= set(inspect.signature(part).parameters)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_images_of_any_channels_become_features(name, channels):
+    settings = small(name)
+    taken = models.find(name).channels_for(channels)
+    network = models.build(name, embedding_size=5, channels=taken, image_size=SIZE, **settings).eval()
+    assert isinstance(network, models.EmbeddingNetwork)
+    images = torch.randn(3, taken, SIZE, SIZE, generator=torch.Generator().manual_seed(0))
+    assert network.backbone(images).shape == (3, network.backbone.features)
+    assert network(images).shape == (3, 5)
+    torch.testing.assert_close(network(images)[1:], network(images[1:]), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_gets_a_gradient(name):
+    """Data-parallel training waits for all of them."""
+    settings = small(name)
+    channels = models.find(name).channels_for(3)
+    network = models.build(name, embedding_size=5, channels=channels, image_size=SIZE, **settings)
+    network(torch.randn(4, channels, SIZE, SIZE)).sum().backward()
+    assert all(parameter.grad is not None for parameter in network.parameters())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_weights_nothing_is_expected_of_the_pixels(name):
+    settings = small(name)
+    assert models.find(name).statistics(**settings) is None
+    assert models.find(name).without_weights(settings) == settings
+    assert models.find(name).without_weights({"other": 1})["other"] == 1
+
+
+class Foreign(nn.Module):
+    """A backbone of another package, with statistics of its own."""
+
+    def __init__(self, channels=3, image_size=None):
+        super().__init__()
+        self.features = channels
+
+    @classmethod
+    def statistics(cls, **settings):
+        return {"mean": [0.1], "std": [0.2]}
+
+    def forward(self, images):
+        return images.mean((2, 3))
+
+
+def test_a_foreign_backbone_has_the_defaults_and_keeps_its_own(monkeypatch):
+    monkeypatch.setattr(discovery, "import_class", lambda path, label: Foreign)
+    part = models.find("another.package.Foreign")
+    assert part.statistics() == {"mean": [0.1], "std": [0.2]}
+    assert (part.channels_for(1), tuple(part.packages)) == (1, ())
+    assert part.without_weights({"a": 1}) == {"a": 1}
+    network = models.build("another.package.Foreign", embedding_size=2, channels=1)
+    assert type(network.backbone) is Foreign
+    assert network(torch.ones(2, 1, 4, 4)).shape == (2, 2)
+
+
+def test_parts_are_attributes_of_the_package():
+    from dml.models import SmallConv
+
+    assert models.SmallConv is SmallConv is models.find("small_conv")
+    assert {"SmallConv", "build", "find"} <= set(dir(models))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"backbone": "small_conv", "embedding_size": 0}, "embedding_size: .*0"),
+        ({"backbone": "smal_conv", "embedding_size": 2}, "'smal_conv'.*'small_conv'"),
+        ({"backbone": "small_conv", "embedding_size": 2, "widht": 3}, "'widht'.*'width'"),
+        ({"backbone": "mlp", "embedding_size": 2}, "mlp.*image_size"),
+        ({"backbone": "eps_mnist", "embedding_size": 2, "image_size": 5}, "eps_mnist.*image_size.*5"),
+        ({"backbone": "torchvision", "embedding_size": 2, "name": "resnet19"}, "'resnet19'.*resnet18"),
+        ({"backbone": "torchvision", "embedding_size": 2, "channels": 1}, "expected 3 channels, got 1"),
+    ],
+)
+def test_errors(options, message):
+    with pytest.raises(ValueError, match=message):
+        models.build(**options)
