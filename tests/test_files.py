@@ -25,7 +25,6 @@ def test_what_is_not_json_is_read_as_none(content, tmp_path):
 def test_a_failure_keeps_the_old_file_and_leaves_no_other(tmp_path):
     files.write_text(tmp_path / "a.txt", "old")
 
-
     def fail():
         with files.replacing(tmp_path / "a.txt") as temporary:
             temporary.write_text("new")

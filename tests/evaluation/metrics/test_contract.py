@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dml import discovery
 from dml.evaluation import evaluate, metric_names
 from dml.evaluation.metrics._names import PACKAGE, metric_part
 from dml.protocols import ClusteringMetric, RetrievalMetric
