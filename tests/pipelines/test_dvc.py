@@ -102,13 +102,18 @@ def test_a_new_seed_trains_alone(work):
     assert changed[STUDY] == {"seeds": {"old": "[0]", "new": "[0, 1]"}}
 
 
-def test_a_correction_of_another_loss_trains_nothing_and_of_this_one_all(work):
-    with open(work.root / "dml/losses/margin.py", "a") as file:
-        file.write("\nCORRECTED = True\n")
+def test_tidying_trains_nothing_and_a_raised_version_trains_what_runs_the_part(work):
+    part = "dml/losses/triplet.py"
+    with open(work.root / part, "a") as file:
+        file.write("\nTIDIED = True\n")
     assert repro(work) >= {"sweep"}
     assert summary(work)["already_done"] == 4
-    with open(work.root / "dml/losses/triplet.py", "a") as file:
-        file.write("\nCORRECTED = True\n")
+    assert "nothing runs again" in work.run("python", "pipelines/why.py", "tiny").text
+
+    change(work, "dml/losses/margin.py", "version: ClassVar[int] = 1", "version: ClassVar[int] = 2")
+    assert "nothing runs again" in work.run("python", "pipelines/why.py", "tiny").text
+    change(work, part, "version: ClassVar[int] = 1", "version: ClassVar[int] = 2")
+    assert "versions.losses.triplet: 1 -> 2" in work.run("python", "pipelines/why.py", "tiny").text
     assert repro(work) >= {"sweep"}
     assert (summary(work)["trials"], summary(work)["already_done"]) == (4, 0)
 

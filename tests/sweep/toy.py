@@ -83,7 +83,7 @@ class Toy:
             raise OSError(28, os.strerror(28), str(self._path))
 
     def _log(self, text: str) -> None:
-        name = f"{self._spec.loss['name']}-{self._spec.phase}-{self._folder.name[:8]}"
+        name = f"{self._spec.loss.name}-{self._spec.phase}-{self._folder.name[:8]}"
         with open(self._data_root / "steps.log", "a") as file:
             file.write(f"{os.getpid()} {name} {text}\n")
 
