@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from dml.types import EvaluationPoint, NoisyLabels, Pairs, Space, TrialResult, TrialSpec, Tuples
 
 
-class Part(Protocol):
+class Versioned(Protocol):
     """What every part has."""
 
     version: ClassVar[int]

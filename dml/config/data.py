@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from dml import discovery, noise
-from dml.config.terms import Level, Name, Section
+from dml.config.terms import Level, Name, StudySection
 from dml.data import sources
 
 
-class DatasetSection(Section):
+class DatasetSection(StudySection):
     """Which images, how they are packed, and which labels are used to train and to evaluate."""
 
     source: Name
@@ -51,7 +51,7 @@ class DatasetSection(Section):
         return self.name or self.source.rsplit(".", 1)[-1]
 
 
-class NoiseSection(Section):
+class NoiseSection(StudySection):
     """A noise model and its rates."""
 
     model: Name = "uniform"

@@ -7,11 +7,11 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from dml import evaluation
-from dml.config.terms import EvaluationSet, Level, Name, Section
+from dml.config.terms import EvaluationSet, Level, Name, StudySection
 from dml.types import EvaluationSpec
 
 
-class EvaluationSection(Section):
+class EvaluationSection(StudySection):
     """What is measured, on clean labels. Defaults are those of `dml.types.EvaluationSpec`."""
 
     metrics: list[Name] = Field(list(EvaluationSpec.metrics), min_length=1)
@@ -41,7 +41,7 @@ class EvaluationSection(Section):
         return EvaluationSpec(**given)
 
 
-class PublishedSection(Section):
+class PublishedSection(StudySection):
     """Which published rows are shown beside which cells."""
 
     paper: Name

@@ -7,14 +7,14 @@ from typing import Any
 from pydantic import Field, PrivateAttr, model_validator
 
 from dml import discovery, losses, miners
-from dml.config.terms import Name, Section, SpaceTerm, extremes
+from dml.config.terms import Name, StudySection, SpaceTerm, extremes
 from dml.types import Part
 
 SAMPLE = {"num_classes": 2, "embedding_size": 2}
 """What a trial fills in; these values stand in for it when the settings are checked."""
 
 
-class LossSection(Section):
+class LossSection(StudySection):
     """A loss, its fixed and its searched settings, and optionally its own policies."""
 
     name: Name
@@ -76,7 +76,7 @@ class LossSection(Section):
         return Part(self.name, dict(self.settings), {k: v for k, v in space.items() if k not in self.settings})
 
 
-class MinerSection(Section):
+class MinerSection(StudySection):
     """Settings shared by all pairs of policies, or one miner of another package by its dotted path."""
 
     name: str | None = None

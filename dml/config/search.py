@@ -7,10 +7,10 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from dml import evaluation
-from dml.config.terms import Level, Name, Section
+from dml.config.terms import Level, Name, StudySection
 
 
-class SearchSection(Section):
+class SearchSection(StudySection):
     """How each cell's settings are found; every cell has the same number of trials."""
 
     sampler: Literal["tpe", "random", "grid", "fixed"] = "tpe"
@@ -26,7 +26,7 @@ class SearchSection(Section):
         return self
 
 
-class ResourcesSection(Section):
+class ResourcesSection(StudySection):
     """What one trial needs, and the cluster that runs it."""
 
     cpus_per_trial: float = Field(1, gt=0)

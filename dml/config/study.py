@@ -16,7 +16,7 @@ from dml.config.errors import explain
 from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.parts import LossSection, MinerSection
 from dml.config.search import ResourcesSection, SearchSection
-from dml.config.terms import Name, Section, as_mapping
+from dml.config.terms import Name, StudySection, as_mapping
 from dml.config.training import TrainingSection
 from dml.data import batches
 from dml.types import Cell, Part
@@ -26,7 +26,7 @@ class ConfigError(ValueError):
     """A study that cannot run, with every problem in one message."""
 
 
-class Study(Section):
+class Study(StudySection):
     """Everything a study says. Each admissible combination of its axes is a cell."""
 
     title: str

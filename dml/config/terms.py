@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from dml.types import Choice, LogUniform, Space, Uniform
 
 
-class Section(BaseModel):
+class StudySection(BaseModel):
     """A part of a study: frozen, and without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)

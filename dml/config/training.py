@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from dml import discovery, models
-from dml.config.terms import Name, Section, SpaceTerm, extremes
+from dml.config.terms import Name, StudySection, SpaceTerm, extremes
 from dml.data import augment, batches
 from dml.types import BatchSpec, Choice, TrainingSpec
 
@@ -16,7 +16,7 @@ SEARCHABLE = ("learning_rate", "weight_decay", "loss_learning_rate", "steps", "e
 WHOLE = ("steps", "embedding_size")
 
 
-class BatchSection(Section):
+class BatchSection(StudySection):
     """P classes x M samples a batch, by the observed labels."""
 
     sampler: Name = BatchSpec.sampler
@@ -24,7 +24,7 @@ class BatchSection(Section):
     per_class: int = Field(BatchSpec.per_class, ge=1)
 
 
-class TrainingSection(Section):
+class TrainingSection(StudySection):
     """The network and how it is trained."""
 
     backbone: Name = TrainingSpec.backbone

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from dml.losses.synthesis import Nearest
+from dml.losses.synthesis import NearestPairs
 
 
-def mean_hinge(positive: Tensor, near: Nearest, margin: float) -> tuple[Tensor, Tensor]:
+def mean_hinge(positive: Tensor, near: NearestPairs, margin: float) -> tuple[Tensor, Tensor]:
     """Mean of [positive - near.distance + margin]_+ over the pairs with a negative, and the active share: 0-d both.
 
     positive : (P,), the distances that are to be small.

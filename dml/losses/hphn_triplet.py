@@ -66,7 +66,7 @@ class HphnTriplet(nn.Module):
         return value
 
 
-def _farthest(x: Tensor, labels: Tensor, near: negatives.Nearest) -> Tensor:
+def _farthest(x: Tensor, labels: Tensor, near: negatives.NearestPairs) -> Tensor:
     """The larger of the distances (P,) of a pair's two samples to their farthest samples of the class."""
     if not len(near.pairs.valid):
         return near.positive

@@ -95,7 +95,7 @@ def hardest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
     return Hardest(pairs, safe_root((x1 - x2).square().sum(1)), negative, mask)
 
 
-class Nearest(NamedTuple):
+class NearestPairs(NamedTuple):
     """Each pair's distance to the nearest sample or pair of another class."""
 
     pairs: PositivePairs
@@ -104,7 +104,9 @@ class Nearest(NamedTuple):
     exists: Tensor  # bool (P,): the pair is valid and the batch has another class
 
 
-def nearest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2, normalize: bool = True) -> Nearest:
+def nearest(
+    embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2, normalize: bool = True
+) -> NearestPairs:
     """min over (k, l) of d_ijkl for each pair (i, j). The parameters are those of `hardest`.
 
     For `none`, it is the smaller of the distances of i and of j to their nearest samples of other classes.
@@ -112,15 +114,15 @@ def nearest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
     if synthesis != "none":
         pairs, positive, negative, mask = hardest(embeddings, labels, synthesis, points, normalize)
         negative = without(negative, ~mask).min(1).values if len(positive) else positive
-        return Nearest(pairs, positive, negative, mask.any(1))
+        return NearestPairs(pairs, positive, negative, mask.any(1))
     pairs = positive_pairs(labels)
     positive = between(embeddings, pairs.first, pairs.second)
     if not len(positive):
-        return Nearest(pairs, positive, positive, pairs.valid)
+        return NearestPairs(pairs, positive, positive, pairs.valid)
     same = labels[:, None] == labels
     value, place = without(squared_distances(embeddings), same).min(1)
     end = torch.where(value[pairs.first] <= value[pairs.second], pairs.first, pairs.second)
-    return Nearest(pairs, positive, between(embeddings, end, place[end]), pairs.valid & ~same.all(1)[pairs.first])
+    return NearestPairs(pairs, positive, between(embeddings, end, place[end]), pairs.valid & ~same.all(1)[pairs.first])
 
 
 @torch.no_grad()
