@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field, PrivateAttr, model_validator
 
 from dml import discovery, losses, miners
-from dml.config.terms import Name, StudySection, SpaceTerm, extremes
+from dml.config.terms import Name, SpaceTerm, StudySection, extremes
 from dml.types import Part
 
 SAMPLE = {"num_classes": 2, "embedding_size": 2}

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from dml import discovery, models
-from dml.config.terms import Name, StudySection, SpaceTerm, extremes
+from dml.config.terms import Name, SpaceTerm, StudySection, extremes
 from dml.data import augment, batches
 from dml.types import BatchSpec, Choice, TrainingSpec
 
