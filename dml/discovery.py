@@ -88,7 +88,7 @@ def import_class(path: str, label: str) -> type:
     module, _, attribute = path.rpartition(".")
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:  # TypeError: the path begins with a dot
         raise ValueError(f"{label}: the dotted path {path!r} cannot be imported: {error}") from error
     if not isinstance(found, type):
         raise ValueError(f"{label}: {path!r} is a {type(found).__name__}, expected a class")
