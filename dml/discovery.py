@@ -88,7 +88,7 @@ def import_class(path: str, label: str) -> type:
     module, _, attribute = path.rpartition(".")
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:  # TypeError: the path begins with a dot
         raise ValueError(f"{label}: the dotted path {path!r} cannot be imported: {error}") from error
     if not isinstance(found, type):
         raise ValueError(f"{label}: {path!r} is a {type(found).__name__}, expected a class")
@@ -158,8 +158,15 @@ def build(package: str, name: str, /, **settings: Any) -> Any:
 
 
 def version_of(package: str, name: str) -> int | str:
-    """What identifies a part's numbers: its own `version`, or for a foreign part `distribution==version`."""
-    return package_version(name) if is_foreign(name) else find(package, name).version  # type: ignore[attr-defined]
+    """What identifies a part's numbers: its own `version`, or for a foreign part `distribution==version`.
+
+    The latter is followed by the part's own `version` if it states one: a module that is not installed has no other.
+    """
+    part: Any = find(package, name)
+    if not is_foreign(name):
+        return part.version
+    own = getattr(part, "version", None)
+    return f"{package_version(name)}, version {own}" if isinstance(own, int) else package_version(name)
 
 
 @cache

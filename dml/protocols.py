@@ -27,11 +27,14 @@ class Versioned(Protocol):
 
 @runtime_checkable
 class Composite(Protocol):
-    """A part that runs other parts: their versions enter a trial's key too."""
+    """A part that runs other parts: their versions and settings enter a trial's key too."""
 
     @classmethod
-    def components(cls, settings: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-        """The other parts that run with these settings, as (package, name): `("dml.losses", "triplet")`."""
+    def components(cls, settings: Mapping[str, Any]) -> Mapping[str, tuple[str, str, Mapping[str, Any]]]:
+        """The other parts that run with these settings, each by the setting that chooses it.
+
+        A part is (package, name, its own settings): `{"loss": ("dml.losses", "triplet", {"margin": 0.1})}`.
+        """
         ...
 
 
@@ -143,7 +146,7 @@ class NegativePolicy(Protocol):
         """positives int64 (N, S) -> one of two forms:
 
         - int64 (N, S): one negative for each positive, -1 if there is none;
-        - bool (N, N): the set of each anchor's negatives, all of which go with all of its positives.
+        - bool (N, N): the negatives of each anchor; each of them is combined with each of its positives.
         """
         ...
 

@@ -101,7 +101,7 @@ class DatasetSpec:
 
     name: str  # in the study; not part of a trial's key
     packed: str  # digests: of the packed images,
-    split: str  # of which images train and test,
+    split: str  # of the role of each image,
     labels: str  # and of the observed training labels
     train_on: str = "fine"
     evaluate_on: tuple[str, ...] = ("fine",)

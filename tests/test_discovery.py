@@ -30,6 +30,7 @@ def test_a_dotted_path_names_a_part_of_another_package():
         ("no_such_package.Thing", "cannot be imported"),
         ("collections.NoSuchThing", "cannot be imported"),
         ("os.getcwd", "expected a class"),
+        ("..losses.Triplet", "cannot be imported"),
     ],
 )
 def test_a_dotted_path_that_leads_nowhere_is_an_error(path, message):

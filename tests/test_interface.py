@@ -41,6 +41,11 @@ def test_import_dml_is_enough():
 
 
 @pytest.mark.parametrize("package", discovery.KINDS)
+def test_import_dml_is_enough_for_every_kind(package):
+    run(f"import dml; assert {package}.__name__ == {package!r}")
+
+
+@pytest.mark.parametrize("package", discovery.KINDS)
 def test_each_part_is_an_attribute_of_its_package(package):
     module = importlib.import_module(package)
     for name in discovery.names(package):

@@ -44,7 +44,7 @@ EvaluationSet = Literal["test", "seen"]
 
 
 def as_mapping(key: str) -> BeforeValidator:
-    """A bare string stands for `{key: string}`."""
+    """A bare string means `{key: string}`."""
     return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
 
 

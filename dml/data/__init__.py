@@ -12,6 +12,22 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
+PACKAGES = ("augment", "batches", "packing", "raw", "sources", "splits")
+
 
 class DataError(ValueError):
     """Data that cannot be used. The message names the file and says what to do."""
+
+
+def __getattr__(name: str) -> Any:
+    """`import dml` is enough for `dml.data.sources`: a package is imported on first use."""
+    if name in PACKAGES:
+        return importlib.import_module(f"dml.data.{name}")
+    raise AttributeError(f"module 'dml.data' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *PACKAGES})

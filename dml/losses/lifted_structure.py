@@ -22,7 +22,7 @@ from dml.losses._rows import nothing
 from dml.losses._settings import checked_labels
 from dml.types import Space, Uniform
 
-NONE = 1e30  # stands for the infinite distance of a negative that is not given
+NONE = 1e30  # represents the infinite distance of a negative that is not given
 
 
 class LiftedStructure(nn.Module):

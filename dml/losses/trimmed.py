@@ -11,7 +11,7 @@ counts several times is as many tuples. The `reduction` of the wrapped loss has 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -69,10 +69,10 @@ class Trimmed(nn.Module):
         self.stats: dict[str, Tensor] = {}
 
     @classmethod
-    def components(cls, settings: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    def components(cls, settings: Mapping[str, Any]) -> Mapping[str, tuple[str, str, Mapping[str, Any]]]:
         """The wrapped loss."""
-        name, _ = _name_and_settings(settings.get("loss", discovery.defaults_of(cls)["loss"]))
-        return [("dml.losses", name)]
+        name, own = _name_and_settings(settings.get("loss", discovery.defaults_of(cls)["loss"]))
+        return {"loss": ("dml.losses", name, own)}
 
     @property
     def mining(self) -> Mapping[str, Any]:

@@ -26,8 +26,15 @@ from dml.protocols import ClusteringMetric, Composite
 from dml.training.loop import Training
 from dml.types import BatchSpec, EvaluationSpec, MinerSpec, TrainingSpec, TrialSpec
 
-FROM_TRIAL = ("margin", "distance", "normalize", "padded", "max_per_class")
-"""Miner settings whose default is not the miner's own: a trial takes them from its loss, training or batches."""
+FROM_TRIAL = {
+    "dml.losses": ("num_classes", "embedding_size", "normalize"),
+    "dml.models": ("channels", "image_size"),
+    "dml.data.augment": ("channels", "normalization"),
+    "dml.miners": ("margin", "distance", "normalize", "padded", "max_per_class"),
+}
+"""Settings that a trial fills in from its data, network, loss or batches. The part's own default never applies: a study
+that writes it replaces what the trial would have filled in.
+"""
 
 
 def key(spec: TrialSpec) -> str:
@@ -82,24 +89,29 @@ def _plain(value: Any) -> Any:
 
 def _parts(spec: TrialSpec) -> Iterator[tuple[str, str]]:
     """The parts that a trial runs, as (package, name), those inside composite parts included."""
-    ahead: list[tuple[str, str, Mapping[str, Any]]] = [
-        ("dml.losses", spec.loss.name, spec.loss.settings),
-        ("dml.models", spec.training.backbone, spec.training.backbone_settings),
-        ("dml.data.augment", spec.training.augment, spec.training.augment_settings),
-        ("dml.data.batches", spec.training.batch.sampler, {}),
-    ]
-    ahead += [("dml.evaluation.metrics", evaluation.metric_part(metric)[0], {}) for metric in spec.evaluation.metrics]
-    if spec.miner is not None and spec.miner.name:
-        ahead.append(("dml.miners", spec.miner.name, spec.miner.settings))
-    elif spec.miner is not None:
-        ahead.append(("dml.miners.positives", spec.miner.positives, spec.miner.settings))
-        ahead.append(("dml.miners.negatives", spec.miner.negatives, spec.miner.settings))
-    while ahead:
-        package, name, settings = ahead.pop()
-        yield package, name
-        part = discovery.find(package, name)
-        if issubclass(part, Composite):
-            ahead += [(*component, {}) for component in part.components(settings)]
+    training, miner = spec.training, spec.miner
+    yield from _tree("dml.losses", spec.loss.name, spec.loss.settings)
+    yield from _tree("dml.models", training.backbone, training.backbone_settings)
+    yield from _tree("dml.data.augment", training.augment, training.augment_settings)
+    yield from _tree("dml.data.batches", training.batch.sampler, {})
+    for metric in spec.evaluation.metrics:
+        yield from _tree("dml.evaluation.metrics", evaluation.metric_part(metric)[0], {})
+    if miner is not None and miner.name:
+        yield from _tree("dml.miners", miner.name, miner.settings)
+    elif miner is not None:
+        yield from _tree("dml.miners.positives", miner.positives, miner.settings)
+        yield from _tree("dml.miners.negatives", miner.negatives, miner.settings)
+
+
+def _tree(package: str, name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """A part, and the parts that it runs with these settings, as (package, name)."""
+    yield package, name
+    for component in _components(discovery.find(package, name), settings).values():
+        yield from _tree(*component)
+
+
+def _components(part: type, settings: Mapping[str, Any]) -> Mapping[str, tuple[str, str, Mapping[str, Any]]]:
+    return part.components(settings) if issubclass(part, Composite) else {}
 
 
 def _label(package: str, name: str) -> str:
@@ -114,9 +126,12 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
         changed["batch"] = _changed(changed["batch"], asdict(BatchSpec()))
     changed["backbone_settings"] = _of_part("dml.models", training.backbone, training.backbone_settings)
     changed["augment_settings"] = _of_part("dml.data.augment", training.augment, training.augment_settings)
+    loss, noise = spec.loss, spec.noise
+    filled_in = {"normalize": training.normalize, "embedding_size": training.embedding_size}
     return {
         **content,
-        "loss": {"name": spec.loss.name, "settings": _of_part("dml.losses", spec.loss.name, spec.loss.settings)},
+        "noise": {**content["noise"], "settings": _of_part("dml.noise", noise.model, noise.settings)},
+        "loss": {"name": loss.name, "settings": _of_part("dml.losses", loss.name, loss.settings, filled_in)},
         "miner": None if spec.miner is None else _miner(spec.miner),
         "training": changed,
         "evaluation": _changed(content["evaluation"], asdict(EvaluationSpec())),
@@ -126,14 +141,41 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
 def _miner(miner: MinerSpec) -> dict[str, Any]:
     if miner.name:
         return {"name": miner.name, "settings": _of_part("dml.miners", miner.name, miner.settings)}
-    defaults = miners.defaults(miner.positives, miner.negatives)
-    taken = {name: value for name, value in miner.settings.items() if name in defaults}  # others have no effect
-    constant = {name: value for name, value in defaults.items() if name not in FROM_TRIAL}
-    return {"positives": miner.positives, "negatives": miner.negatives, "settings": _changed(taken, constant)}
+    parts = [
+        miners.PolicyMiner,
+        discovery.find("dml.miners.positives", miner.positives),
+        discovery.find("dml.miners.negatives", miner.negatives),
+    ]
+    settings: dict[str, Any] = {}
+    for part in parts:  # settings that none of them takes have no effect
+        settings |= _changed(discovery.accepted(part, miner.settings), _defaults("dml.miners", part))
+    return {"positives": miner.positives, "negatives": miner.negatives, "settings": settings}
 
 
-def _of_part(package: str, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    return _changed(settings, discovery.defaults_of(discovery.find(package, name)))
+def _of_part(
+    package: str, name: str, settings: Mapping[str, Any], filled_in: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The settings that change what a part computes. `filled_in`: what a trial fills in, where that is known."""
+    part = discovery.find(package, name)
+    given, defaults = dict(settings), {**_defaults(package, part), **discovery.accepted(part, filled_in or {})}
+    for key, (kind, inner, own) in _components(part, {}).items():
+        defaults[key] = _spelt(kind, inner, own)
+    for key, (kind, inner, own) in _components(part, settings).items():
+        if key in given:
+            given[key] = _spelt(kind, inner, own)
+    return _changed(given, defaults)
+
+
+def _spelt(package: str, name: str, settings: Mapping[str, Any]) -> Any:
+    """A part inside another one in one spelling, of the many that a study may use."""
+    changed = _of_part(package, name, settings)
+    return {"name": name, "settings": changed} if changed else name
+
+
+def _defaults(package: str, part: type) -> dict[str, Any]:
+    """The defaults that apply if a study leaves a setting out."""
+    filled_in = FROM_TRIAL.get(package, ())
+    return {name: value for name, value in discovery.defaults_of(part).items() if name not in filled_in}
 
 
 def _changed(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,11 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
 
+def journal_of(store: Path, study: str) -> Path:
+    """The journal of a study's search."""
+    return store / "sweeps" / f"{study}.journal"
+
+
 def open_storage(path: Path) -> optuna.storages.BaseStorage:
     """Open or create a journal. Removes the lock and the incomplete last line that a killed process left.
 

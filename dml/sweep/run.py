@@ -25,7 +25,7 @@ from dml.files import replacing, write_text
 from dml.sweep import cluster
 from dml.sweep.callback import NoTracking, TrackingCallback, open_tracking
 from dml.sweep.cells import Job
-from dml.sweep.optuna_storage import open_storage
+from dml.sweep.optuna_storage import journal_of, open_storage
 from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
 from dml.sweep.results import summarize, trials_frame
@@ -76,7 +76,7 @@ def run_study(
         tracker = open_tracking(study, store, tracking, describe)
         state = "failed"
         try:
-            plan = Plan(study, trials, describe, open_storage(store / "sweeps" / f"{study.name}.journal"))
+            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)))
             progress.watch(plan, tracker)
 
             def ended(job: Job, outcome: Outcome, reused: bool) -> None:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dml.files import Locked, locked, write_text
+from dml.files import Locked, locked, read_json, write_text
 from dml.sweep.remote import Remote
 
 FINISHED, FAILED, PRUNED = "finished", "failed", "pruned"
@@ -56,25 +56,23 @@ class TrialStore:
         return self.root / "trials" / key
 
     def read(self, key: str) -> Outcome | None:
-        """The stored outcome of a trial; None if it did not end."""
-        for name in OUTCOMES:
-            try:
-                return Outcome(**json.loads((self.folder(key) / name).read_text(encoding="utf-8")))
-            except FileNotFoundError:
-                continue
-        return None
+        """The stored outcome of a trial; None if it did not end, or the file is a copy that was interrupted."""
+        contents = (read_json(self.folder(key) / name) for name in OUTCOMES)
+        return next((Outcome(**content) for content in contents if content is not None), None)
 
     def begin(self, key: str, record: str) -> None:
         """Write a trial's `spec.json`: the JSON whose digest is its key."""
         path = self.folder(key) / "spec.json"
-        if not path.is_file():
+        if read_json(path) is None:
             write_text(path, record)
 
     def records(self) -> Iterator[tuple[str, dict[str, Any], bool]]:
         """(key, content of `spec.json`, whether the trial ended) of every trial in the local store."""
         for path in sorted((self.root / "trials").glob("*/spec.json")):
             ended = any((path.parent / name).is_file() for name in OUTCOMES)
-            yield path.parent.name, json.loads(path.read_text(encoding="utf-8")), ended
+            content = read_json(path)
+            if content is not None:
+                yield path.parent.name, content, ended
 
     def write(self, key: str, outcome: Outcome) -> None:
         """Store an outcome atomically, unless it is not lasting."""

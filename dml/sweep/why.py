@@ -6,14 +6,19 @@ make why STUDY=quickstart
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import optuna
 
 from dml.config import Study
 from dml.sweep import keys
+from dml.sweep.optuna_storage import journal_of, open_storage
 from dml.sweep.plan import Job, Plan
 from dml.sweep.specs import Describe
 from dml.sweep.store import TrialStore
@@ -37,7 +42,7 @@ class Reason(NamedTuple):
     """Why a trial runs."""
 
     job: Job
-    begun: bool  # an interrupted run began it: it resumes from its checkpoint
+    begun: bool  # an earlier run began it: it resumes from its checkpoint if it saved one
     nearest: str | None  # key of the most similar trial in the store; None: the store has none
     differences: tuple[Difference, ...]
 
@@ -47,9 +52,9 @@ def reasons(study: Study, store: TrialStore, describe: Describe) -> list[Reason]
 
     Later rounds of a search, and confirmations, depend on results that do not exist yet; they are not included.
     """
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    plan = Plan(study, store, describe, optuna.storages.InMemoryStorage())
-    plan.start(lambda job, outcome, reused: None)
+    with _search_storage(study, store) as storage:
+        plan = Plan(study, store, describe, storage)
+        plan.start(lambda job, outcome, reused: None)
     records = {key: (_flat(content), ended) for key, content, ended in store.records()}
     ended = {key: frozenset(flat.items()) for key, (flat, is_ended) in records.items() if is_ended}
     found = []
@@ -61,6 +66,16 @@ def reasons(study: Study, store: TrialStore, describe: Describe) -> list[Reason]
         differences = () if nearest is None else tuple(_differences(records[nearest][0], now))
         found.append(Reason(job, job.key in records, nearest, differences))
     return found
+
+
+@contextmanager
+def _search_storage(study: Study, store: TrialStore) -> Iterator[optuna.storages.BaseStorage]:
+    """A copy of the study's search so far: it contains the pruned trials, which the store does not."""
+    with tempfile.TemporaryDirectory(prefix="dml-") as folder:
+        copy = Path(folder) / "journal"
+        with suppress(FileNotFoundError):  # no sweep of this study began
+            shutil.copyfile(journal_of(store.root, study.name), copy)
+        yield open_storage(copy)
 
 
 def explain(study: Study, store: TrialStore, describe: Describe) -> list[str]:
@@ -81,7 +96,7 @@ def explain(study: Study, store: TrialStore, describe: Describe) -> list[str]:
 
 def _lines(reason: Reason) -> tuple[str, ...]:
     if reason.begun:
-        return ("was begun by an interrupted run, and resumes from its checkpoint",)
+        return ("was begun by a run that did not finish it, and resumes from its checkpoint if it saved one",)
     if reason.nearest is None:
         return ("the store has no earlier trial",)
     return tuple(map(str, reason.differences))

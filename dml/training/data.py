@@ -83,12 +83,19 @@ def describe(data_root: Path, name: str, noise: str, rate: float, seed: int, pha
     """
     noisy = _noise(data_root, name, noise, rate, seed, phase)
     split = _table(data_root / "split" / f"{name}.parquet", "split")
-    roles = _hash(split["index"].to_numpy(), *(split[c].to_numpy(dtype="U10") for c in ("final", "tune")))
+    roles = [split["index"].to_numpy(), *(split[c].to_numpy(dtype="U10") for c in ("final", "tune"))]
+    if has_queries(split):  # then cameras decide the scores; the digest of the packed images does not contain them
+        roles.append(open_packed_of(data_root, name).index["camera"].to_numpy(dtype=np.int64))
     return {
         "packed": _manifests(data_root)[name]["digest"],
-        "split": roles,
+        "split": _hash(*roles),
         "labels": _hash(noisy["index"].to_numpy(), noisy["observed"].to_numpy()),
     }
+
+
+def has_queries(split: pd.DataFrame) -> bool:
+    """Whether queries search a gallery, in which images of their own camera do not count."""
+    return bool((split["final"] == "query").any())
 
 
 def open_packed_of(data_root: Path, name: str) -> Packed:

@@ -13,7 +13,7 @@ from dml import evaluation
 from dml.files import replacing
 from dml.models import EmbeddingNetwork
 from dml.protocols import Augmentation
-from dml.training.data import TrialData
+from dml.training.data import TrialData, has_queries
 from dml.training.errors import not_finite
 from dml.types import TrialSpec
 
@@ -97,7 +97,7 @@ class Evaluator:
         Its validation classes have no such roles: every image is a query there, under the same rule of cameras.
         """
         split = self._data.split
-        if not (split["final"] == "query").any():
+        if not has_queries(split):
             return {}
         cameras = {"cameras": self._data.packed.index["camera"].to_numpy()[rows]}
         roles = split.set_index("index").loc[rows, "final"].to_numpy()

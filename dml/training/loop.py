@@ -37,7 +37,7 @@ from dml.types import EvaluationPoint, TrialResult, TrialSpec
 class Training:
     """A trial in progress.
 
-    `version` stands for everything in this room that decides numbers: the step, the optimisers and schedules, the
+    `version` covers everything in this room that decides numbers: the step, the optimisers and schedules, the
     learning rate of the loss's parameters, the random streams, and the head on the backbone.
 
     Parameters

@@ -79,12 +79,19 @@ def test_mining_shares_what_the_wrapped_loss_shares():
     assert dict(dml.losses.build("trimmed", loss="contrastive").mining) == {}
 
 
-@pytest.mark.parametrize("given", ["margin", {"name": "margin", "margin": 0.1}, {"name": "margin", "settings": {}}])
-def test_the_wrapped_loss_is_a_component(given):
+@pytest.mark.parametrize(
+    ("given", "settings"),
+    [
+        ("margin", {}),
+        ({"name": "margin", "margin": 0.1}, {"margin": 0.1}),
+        ({"name": "margin", "settings": {"margin": 0.1}}, {"margin": 0.1}),
+    ],
+)
+def test_the_wrapped_loss_is_a_component(given, settings):
     part = discovery.find("dml.losses", "trimmed")
     assert issubclass(part, Composite)
-    assert list(part.components({"loss": given, "keep": 0.5})) == [("dml.losses", "margin")]
-    assert list(part.components({})) == [("dml.losses", "triplet")]
+    assert part.components({"loss": given, "keep": 0.5}) == {"loss": ("dml.losses", "margin", settings)}
+    assert part.components({}) == {"loss": ("dml.losses", "triplet", {})}
 
 
 @pytest.mark.parametrize(("inner", "uses"), [("margin", True), ("softmax", False)])

@@ -48,7 +48,7 @@ def test_a_network_with_weights_is_loaded_into_one_without(name, monkeypatch):
 
 
 def _after_a_step(model: nn.Module, images: torch.Tensor) -> list[nn.Parameter]:
-    """Its parameters, each of which must have a gradient, or data-parallel training waits for ever."""
+    """Its parameters, each of which must have a gradient, or data-parallel training never ends."""
     model.train()(images.repeat(2, 1, 1, 1)).sum().backward()
     return list(model.parameters())
 

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from dml.sweep import keys, specs
-from dml.types import EvaluationSpec, TrainingSpec
+from dml.types import EvaluationSpec, MinerSpec, TrainingSpec
 
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
 
@@ -79,6 +79,81 @@ def test_a_default_written_out_is_the_same_as_left_out(toy_study):
         training={"steps": 10, "backbone": "small_conv", "backbone_settings": {"width": 16}, "learning_rate": 1e-3},
     )
     assert keys.key(spec(written)) == keys.key(spec(toy_study()))
+
+
+@pytest.mark.parametrize(
+    ("study", "written"),
+    [
+        # Equal to the default of their part, but not to what the trial fills in.
+        ({"normalize": False}, {"losses": [{"name": "triplet", "settings": {"normalize": True}, "search": {}}]}),
+        ({"backbone": "torchvision"}, {"training": {"augment_settings": {"normalization": "none"}}}),
+        ({"backbone": "small_conv"}, {"training": {"backbone_settings": {"image_size": None}}}),
+    ],
+    ids=["normalize", "normalization", "image_size"],
+)
+def test_a_default_that_replaces_what_the_trial_fills_in_is_another_trial(toy_study, study, written):
+    base = {"training": {"steps": 10, **study}}
+    training = {**base["training"], **written.get("training", {})}
+    assert keys.key(spec(toy_study(**{**base, **written, "training": training}))) != keys.key(spec(toy_study(**base)))
+
+
+def test_a_setting_as_the_trial_fills_it_in_changes_nothing(toy_study):
+    for normalize in (True, False):
+        training = {"steps": 10, "normalize": normalize}
+        written = [{"name": "triplet", "settings": {"normalize": normalize}, "search": {}}]
+        assert keys.key(spec(toy_study(training=training, losses=written))) == keys.key(
+            spec(toy_study(training=training))
+        )
+
+
+def test_defaults_of_noise_written_out_change_nothing(toy_study):
+    found = {
+        keys.key(spec(toy_study(noise=[{"model": "small_cluster", "rates": [0.2], "settings": settings}])))
+        for settings in ({}, {"size": 10})
+    }
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    "wrapped", [{"name": "margin"}, {"name": "margin", "settings": {}}, {"name": "margin", "beta_per": "class"}]
+)
+def test_spellings_of_a_wrapped_loss_have_one_key(toy_study, wrapped):
+    def key(loss):
+        return keys.key(spec(toy_study(losses=[{"name": "trimmed", "settings": {"loss": loss}, "search": {}}])))
+
+    assert key(wrapped) == key("margin")
+    assert key({**wrapped, "beta_per": "all"}) == key({"name": "margin", "settings": {"beta_per": "all"}})
+    assert len({key("margin"), key({"name": "margin", "beta_per": "all"}), key("triplet")}) == 3
+    assert key({"name": "margin", "normalize": True}) != key("margin")  # normalize: as the trial fills it in
+
+
+def test_components_of_components_count(toy_study):
+    """A composite part around another one: the innermost part's version counts, with its own settings."""
+    nested = {"name": "parts_of_keys.Around", "loss": {"name": "trimmed", "loss": "margin"}}
+    study = toy_study(losses=[{"name": "parts_of_keys.Around", "settings": {"loss": nested}}])
+    found = {name for name in keys.versions(spec(study)) if name.startswith("losses.")}
+    assert found == {"losses.trimmed", "losses.margin"}
+
+
+def test_a_part_elsewhere_counts_by_its_own_version_too(toy_study, monkeypatch):
+    import parts_of_keys
+
+    study = toy_study(losses=["parts_of_keys.Around"])
+    before = keys.key(spec(study))
+    monkeypatch.setattr(parts_of_keys.Around, "version", 2)
+    assert keys.key(spec(study)) != before
+
+
+def test_settings_without_a_default_and_defaults_that_differ_count(toy_study):
+    """Policies elsewhere may have settings without defaults, or with other defaults than `dml`'s policies."""
+    base = spec(toy_study())
+
+    def key(**settings):
+        miner = MinerSpec("multi_similarity", "parts_of_keys.Policy", settings={"needed": 1, **settings})
+        return keys.key(dataclasses.replace(base, miner=miner))
+
+    assert key(needed=2) != key()
+    assert len({key(epsilon=value) for value in (0.1, 0.2, 0.3)}) == 3
 
 
 def test_a_setting_of_a_policy_that_does_not_run_changes_nothing(toy_study):

@@ -1,5 +1,6 @@
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 
@@ -22,6 +23,29 @@ def test_only_a_failure_that_lasts_is_kept(tmp_path):
     assert store.read("k") is None
     store.write("k", Outcome(FAILED, error="nan"))
     assert store.read("k").error == "nan"
+
+
+def test_a_copy_that_was_interrupted_is_no_outcome_and_no_record(tmp_path):
+    """A worker that dies while it copies files from the storage leaves a part of one."""
+    store = TrialStore(tmp_path)
+    store.begin("k", '{"spec": {}}')
+    assert [key for key, _, _ in store.records()] == ["k"]
+    for name in ("result.json", "spec.json"):
+        (store.folder("k") / name).write_text('{"status": "fin')
+    assert store.read("k") is None
+    assert list(store.records()) == []
+    store.begin("k", '{"spec": {}}')
+    assert [content for _, content, _ in store.records()] == [{"spec": {}}]
+
+
+def test_trials_may_vanish_while_records_are_read(tmp_path):
+    store = TrialStore(tmp_path)
+    for key in ("a", "b"):
+        store.begin(key, "{}")
+    records = store.records()
+    assert next(records)[0] == "a"
+    shutil.rmtree(store.folder("b"))
+    assert list(records) == []
 
 
 HOLD = """

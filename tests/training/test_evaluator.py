@@ -3,10 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from dml.evaluation import evaluate
+from dml.training import data as trial_data
 from dml.training.data import open_data
 from dml.training.errors import TrainingError
 from dml.training.evaluator import Evaluator
@@ -67,3 +69,20 @@ def test_training_does_not_see_clean_labels(make_spec, data_root):
     data = open_data(make_spec(rate=0.3), data_root)
     clean = data.labels("coarse", data.rows)
     assert np.mean(clean != data.observed) == pytest.approx(0.3, abs=1 / len(clean))
+
+
+def test_the_cameras_of_a_split_with_queries_are_in_its_digest(data_root, monkeypatch):
+    """They decide the scores, and the digest of the packed images does not contain them."""
+    packed = trial_data.open_packed_of(data_root, "digits")
+    split = pd.read_parquet(data_root / "split" / "digits.parquet")
+    queries = split.assign(final=split["final"].replace("test", "query"))
+    read = trial_data._table
+
+    def digest(split, camera):
+        index = packed.index.assign(camera=camera)
+        monkeypatch.setattr(trial_data, "open_packed_of", lambda root, name: replace(packed, index=index))
+        monkeypatch.setattr(trial_data, "_table", lambda path, stage: split if stage == "split" else read(path, stage))
+        return trial_data.describe(data_root, "digits", "uniform", 0.3, 0, "confirm")["split"]
+
+    assert digest(queries, 1) != digest(queries, 2)
+    assert digest(split, 1) == digest(split, 2)

@@ -1,4 +1,4 @@
-"""Metrics, one a file. A metric's name in a study is its file's name in the field's spelling: `map@r` is `map_at_r`.
+"""Metrics, one per file. A metric's name in a study is its file's name in the field's spelling: `map@r` is `map_at_r`.
 
 `dml.protocols` describes the two kinds: a `RetrievalMetric` turns the `Hits` of b queries into b values, and
 a `ClusteringMetric` turns a `Contingency` into one.

@@ -8,7 +8,7 @@ PACKAGE = "dml.evaluation.metrics"
 
 
 def metric_part(name: str) -> tuple[str, dict[str, int]]:
-    """The part and the settings that a metric's name stands for: `recall@5` -> `("recall", {"k": 5})`.
+    """The part and the settings that a metric's name denotes: `recall@5` -> `("recall", {"k": 5})`.
 
     `map@r` is the part `map_at_r`, `nmi+` the part `nmi_plus`. Does not check that the part exists.
     """
@@ -19,7 +19,7 @@ def metric_part(name: str) -> tuple[str, dict[str, int]]:
 
 
 def metric_names() -> tuple[str, ...]:
-    """The names of all metrics, as a study writes them. `recall@K` stands for `recall@1`, `recall@2`, ..."""
+    """The names of all metrics, as a study writes them. `recall@K` means `recall@1`, `recall@2`, ..."""
     return tuple(_spelling(part) for part in discovery.names(PACKAGE))
 
 

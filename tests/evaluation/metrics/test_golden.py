@@ -25,7 +25,7 @@ def embeddings():
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("part", discovery.names(PACKAGE))
 def test_numbers(golden, part, backend):
-    """Labels that the clusters agree with, and labels of which a third is different."""
+    """Labels that agree with the clusters, and labels that differ from them in a third of the rows."""
     x, easy = embeddings()
     hard = np.where(np.arange(72) % 3 == 1, (easy + np.arange(72) // 5) % 6, easy)
     options = {"normalize": False, "over_clustering": 2, "backend": backend}
