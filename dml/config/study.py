@@ -10,13 +10,13 @@ from typing import Annotated
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from dml import discovery
+from dml import discovery, miners
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.errors import explain
 from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.parts import LossSection, MinerSection
 from dml.config.search import ResourcesSection, SearchSection
-from dml.config.terms import Name, Section, as_mapping
+from dml.config.terms import Name, Section, as_mapping, extremes
 from dml.config.training import TrainingSection
 from dml.data import batches
 from dml.types import Cell, Part
@@ -50,6 +50,7 @@ class Study(Section):
     @model_validator(mode="after")
     def _check(self) -> Study:
         self._check_policies()
+        self._check_miner()
         self._check_repetitions()
         self._check_losses()
         self._check_objective()
@@ -69,6 +70,18 @@ class Study(Section):
             raise ValueError(f"no loss of this study uses tuples ({ignoring}): remove positives, negatives and miner")
         if self.training.batch.per_class == 1 and any(c.positives or c.miner for c in self._combinations()):
             raise ValueError("training.batch.per_class is 1: with one sample per class there is no positive to choose")
+
+    def _check_miner(self) -> None:
+        searched = [(key, value) for key, space in self.miner.search.items() for value in extremes(space)]
+        first = {key: extremes(space)[0] for key, space in self.miner.search.items()}
+        variants = [{**first, **self.miner.settings, **trial} for trial in ({}, *({k: v} for k, v in searched))]
+        pairs = dict.fromkeys((c.positives, c.negatives) for c in self._combinations() if c.positives)
+        for (positives, negatives), settings in itertools.product(pairs, variants):
+            try:
+                miners.build(positives=positives, negatives=negatives, **settings)
+            except (TypeError, ValueError) as error:
+                pair = f"positives {positives!r} with negatives {negatives!r}"
+                raise ValueError(f"miner: {pair} and the settings {settings}: {error}") from error
 
     def _check_repetitions(self) -> None:
         for axis in ("seeds", "positives", "negatives"):

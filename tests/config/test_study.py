@@ -124,6 +124,17 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "search: {pruner: median}", ["search.pruner", "'median'", "evaluation.every"]),
         (SEEDS, "miner: {settings: {margn: 1}}", ["miner", "'margn'", "did you mean 'margin'"]),
         (SEEDS, "miner: {search: {margn: {choice: [1]}}}", ["miner", "'margn'"]),
+        (
+            "random, hard]",
+            "semihard_random]\nminer: {settings: {margin: wide}}",
+            ["miner", "semihard_random", "'wide'"],
+        ),
+        (
+            "random, hard]",
+            "semihard_random]\nminer: {search: {margin: {choice: [0, 1]}}}",
+            ["margin", "above 0", "got 0"],
+        ),
+        ("[triplet,", "[{name: triplet, settings: {margin: wide}},", ["margin: expected a number >= 0", "'wide'"]),
         (SEEDS, "training: {augment: crop22}", ["'crop22'", "did you mean 'crop227'"]),
         (SEEDS, "training: {augment_settings: {size: 3}}", ["'none'", "'size'"]),
         (SEEDS, "training: {batch: {sampler: even}}", ["'even'", "Choices: balanced"]),
