@@ -13,25 +13,21 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from dml.data import augment, batches, packing, raw, sources, splits
-
-__all__ = ["DataError", "augment", "batches", "packing", "raw", "sources", "splits"]
+PACKAGES = ("augment", "batches", "packing", "raw", "sources", "splits")
 
 
 class DataError(ValueError):
     """Data that cannot be used. The message names the file and says what to do."""
 
 
-if not TYPE_CHECKING:  # a type checker would otherwise accept any name
+def __getattr__(name: str) -> Any:
+    """What is in `PACKAGES`, imported on first use."""
+    if name in PACKAGES:
+        return importlib.import_module(f"dml.data.{name}")
+    raise AttributeError(f"module 'dml.data' has no attribute {name!r}")
 
-    def __getattr__(name: str) -> Any:
-        """Its packages, imported on first use."""
-        if name in __all__:
-            return importlib.import_module(f"dml.data.{name}")
-        raise AttributeError(f"module 'dml.data' has no attribute {name!r}")
 
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+def __dir__() -> list[str]:
+    return sorted({*globals(), *PACKAGES})
