@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from dml import discovery, miners
 from dml.config.data import DatasetSection, NoiseSection
@@ -47,6 +47,13 @@ class Study(Section):
     published: list[PublishedSection] = []
     name: str = Field("", exclude=True)  # the file's stem
 
+    @field_validator("positives", "negatives")
+    @classmethod
+    def _find(cls, names: list[str], info: ValidationInfo) -> list[str]:
+        for name in names:  # here, so that the error has the line
+            discovery.find(f"dml.miners.{info.field_name}", name)
+        return names
+
     @model_validator(mode="after")
     def _check(self) -> Study:
         self._check_policies()
@@ -60,8 +67,7 @@ class Study(Section):
 
     def _check_policies(self) -> None:
         for axis in ("positives", "negatives"):
-            own = [name for loss in self.losses for name in getattr(loss, axis) or []]
-            for name in [*getattr(self, axis), *own]:
+            for name in [name for loss in self.losses for name in getattr(loss, axis) or []]:
                 discovery.find(f"dml.miners.{axis}", name)
         if bool(self.positives) != bool(self.negatives):
             raise ValueError("positives and negatives go together: give both or neither")

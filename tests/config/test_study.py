@@ -93,7 +93,7 @@ SEEDS = "seeds: [0, 1]"
         ("[triplet,", "[no.such.Loss,", ["'no.such.Loss'"]),
         ("[triplet,", "[{name: margin, settings: {num_classes: 3}},", ["loss 'margin'", "'num_classes'", "remove it"]),
         ("[triplet,", "[{name: softmax, settings: {embedding_size: 3}},", ["loss 'softmax'", "'embedding_size'"]),
-        ("[random, easy]", "[random, eazy]", ["positives", "'eazy'", "did you mean 'easy'"]),
+        ("[random, easy]", "[random, eazy]", ["mine.yaml:4: positives", "'eazy'", "did you mean 'easy'"]),
         ("[random, easy]", "[random, random]", ["positives", "['random', 'random']"]),
         ("[random, hard]", "[]", ["positives", "negatives", "both or neither"]),
         ("model: uniform", "model: unifrom", ["mine.yaml:7: noise[0]", "'unifrom'", "did you mean 'uniform'"]),
