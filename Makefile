@@ -14,11 +14,11 @@ PYTEST := OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile
 help:  ## list all commands
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(STAMP)  ## create the environment in .venv (about 3 minutes and 6.6 GB, only once)
+setup: $(STAMP)  ## create the environment in .venv (about 3 minutes and 6.7 GB, only once)
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"Python 3.11 or newer is needed, {sys.executable} is {v[0]}.{v[1]}: choose another one with make PYTHON=...")'
-	@echo "Setting up .venv: about 3 minutes, 6.6 GB"
+	@echo "Setting up .venv: about 3 minutes, 6.7 GB"
 	@$(PYTHON) -m venv $(VENV)
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
 	@touch $@

@@ -61,20 +61,30 @@ def find(package: str, name: str) -> type:
 
     Raises
     ------
-    ValueError : there is no such part; the message lists the choices.
+    ValueError : there is no such part (the message lists the choices), or it states no `version`.
     """
     kind = package.removeprefix("dml.").replace(".", " ")
     if is_foreign(name):
         return import_class(name, kind)
-    found = None
     if name.isidentifier() and not name.startswith("_"):
         try:
             found = vars(_module(package, name)).get(class_name(name))  # without importing the other parts
         except ModuleNotFoundError as error:
             if error.name != f"{package}.{name}":
                 raise
-    if found is not None:
-        return found
+        else:
+            file = f"{package.replace('.', '/')}/{name}.py"
+            if found is None:
+                raise ValueError(
+                    f"{kind}: {name!r} is not a part: {file} has no class {class_name(name)}"
+                    f"{suggestion(name, names(package))}"
+                )
+            if not isinstance(getattr(found, "version", None), int):
+                raise ValueError(
+                    f"{kind} {name!r}: expected an integer `version` in the class {found.__name__} in {file} (1 at "
+                    f"first), got {getattr(found, 'version', None)!r}"
+                )
+            return found
     raise ValueError(f"{kind}: unknown name {name!r}{suggestion(name, names(package))}")
 
 

@@ -167,6 +167,7 @@ class NoiseModel(Protocol):
     """Turns clean labels into observed ones.
 
     Its constructor takes `rate` and its own settings, and every setting except `rate` and `path` has a default.
+    `dml/noise/_labels.py` has the checks of rates and labels that every model makes, and the choice of samples.
     """
 
     version: ClassVar[int]

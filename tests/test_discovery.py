@@ -1,7 +1,10 @@
 """Finding parts by name, and the errors of a wrong name or setting."""
 
+import importlib
+
 import pytest
 
+import dml
 from dml import discovery
 from dml.models.small_conv import SmallConv
 
@@ -41,3 +44,30 @@ def test_a_dotted_path_that_leads_nowhere_is_an_error(path, message):
 def test_a_misspelt_setting_is_an_error_with_the_choices():
     with pytest.raises(ValueError, match=r"unknown setting 'widht'; did you mean 'width'\?"):
         discovery.build("dml.models", "small_conv", widht=3)
+
+
+def _added(tmp_path, monkeypatch, name, text):
+    """A file beside the losses, for this test only."""
+    package = importlib.import_module("dml.losses")
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+
+
+def test_a_file_whose_class_has_another_name_says_which_is_expected(tmp_path, monkeypatch):
+    _added(tmp_path, monkeypatch, "another_name", "class Anothername:\n    version = 1\n")
+    with pytest.raises(ValueError, match=r"dml/losses/another_name\.py has no class AnotherName.*Choices: .*triplet"):
+        discovery.find("dml.losses", "another_name")
+
+
+@pytest.mark.parametrize("version", ["", "version = '1'"])
+def test_a_part_without_a_version_says_so(tmp_path, monkeypatch, version):
+    name = f"unversioned{len(version)}"
+    _added(tmp_path, monkeypatch, name, f"class {name.capitalize()}:\n    margin = 1\n    {version}\n")
+    with pytest.raises(ValueError, match=rf"losses '{name}': expected an integer `version` in the class Unversioned"):
+        discovery.find("dml.losses", name)
+
+
+def test_a_loss_of_dml_that_lacks_members_names_them(tmp_path, monkeypatch):
+    _added(tmp_path, monkeypatch, "incomplete", "class Incomplete:\n    version = 1\n    stats = {}\n")
+    with pytest.raises(ValueError, match=r"loss 'incomplete' lacks load_state_dict, mining, .*dml\.protocols\.Loss"):
+        dml.losses.build("incomplete")

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from dml import config, discovery, protocols
+from dml import config, discovery, evaluation, protocols
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 STUDIES = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+DATASETS = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
@@ -77,11 +78,17 @@ def test_the_picture_of_the_rooms_has_the_layers_that_the_linter_checks():
         ("dml.models", STUDIES),
         ("dml.data.batches", STUDIES),
         ("dml.data.augment", STUDIES),
+        ("dml.data.sources", DATASETS),
     ],
 )
 def test_every_part_is_named(package, shown):
     for name in discovery.names(package):
-        assert f"`{name}`" in shown, f"{package}: {name}"
+        assert f"`{name}`" in shown, f"{package}: name `{name}` in {shown.splitlines()[0]!r}"
+
+
+def test_every_metric_is_named():
+    row = next(line for line in STUDIES.splitlines() if line.startswith("| `metrics`"))
+    assert set(evaluation.metric_names()) <= set(re.findall(r"[\w@+]+", row))
 
 
 def test_every_setting_of_a_study_is_described():

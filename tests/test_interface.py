@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import dml
 from dml import discovery
 
 ROOT = Path(__file__).parents[1]
@@ -38,6 +39,21 @@ def test_import_dml_is_enough():
         "dml.miners.build(positives='easy', negatives='hard'); dml.noise.Uniform(rate=0.1); dml.models.SmallConv()"
     )
     run(code)
+
+
+def test_import_dml_is_enough_for_every_kind_of_part():
+    run("import dml; " + "; ".join(f"{package}.build" for package in discovery.KINDS))
+
+
+def test_policies_and_metrics_are_built_by_their_names_in_a_study():
+    assert dml.miners.positives.build("semihard").version
+    assert dml.miners.negatives.build("semihard_random", margin=0.3).margin == 0.3
+    assert dml.evaluation.metrics.build("recall@5").k == 5
+    assert dml.evaluation.metrics.build("nmi", average="geometric").average == "geometric"
+    with pytest.raises(ValueError, match=r"unknown metric 'recal@5'.*Choices: .*map@r"):
+        dml.evaluation.metrics.build("recal@5")
+    with pytest.raises(ValueError, match="unknown setting 'margn'; did you mean 'margin'"):
+        dml.miners.negatives.build("semihard_random", margn=0.3)
 
 
 @pytest.mark.parametrize("package", discovery.KINDS)
@@ -79,9 +95,17 @@ def test_a_type_checker_sees_constructors_and_builds(tmp_path):
         "loss: Triplet = dml.losses.Triplet(margin=0.2)\npolicy = Easy()\n"
         "space = dml.losses.build('triplet', margin=0.2).search_space\n"
         "backbone = dml.models.SmallConv(width=8)\nreveal_type(backbone.features)\n"
+        "dml.evaluation.metrics.Recall(k=1), dml.evaluation.metrics.build('recall@1')\n"
+        "dml.data.sources.Digits(seen_share=0.1), dml.miners.positives.build('easy')\n"
     )
     bad = tmp_path / "bad.py"
-    bad.write_text("import dml\nloss = dml.losses.Triplet(margn=0.2)\n")
+    bad.write_text(
+        "import dml\ndml.losses.Triplet(margn=0.2)\ndml.miners.positives.Semihard(windw=True)\n"
+        "dml.miners.negatives.SemihardRandom(windw=True)\ndml.noise.Uniform(rte=0.2)\n"
+        "dml.data.sources.Digits(seen=0.1)\ndml.data.batches.Balanced(label=[])\n"
+        "dml.data.augment.Crop224(channel=3)\ndml.models.Mlp(size=8)\ndml.evaluation.metrics.Recall(n=1)\n"
+        "dml.data.sourcs\n"
+    )
     command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--follow-imports=silent"]
     environment = {**os.environ, "MYPYPATH": str(ROOT)}
     checked = subprocess.run(
@@ -94,3 +118,5 @@ def test_a_type_checker_sees_constructors_and_builds(tmp_path):
     )
     assert checked.returncode == 1
     assert "margn" in checked.stdout
+    for line in range(2, len(bad.read_text().splitlines()) + 1):
+        assert f"bad.py:{line}: error" in checked.stdout, checked.stdout

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Annotated
 
 import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from dml import discovery
+from dml import discovery, miners
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.errors import explain
 from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.parts import LossSection, MinerSection
 from dml.config.search import ResourcesSection, SearchSection
-from dml.config.terms import Name, StudySection, as_mapping
+from dml.config.terms import Name, StudySection, as_mapping, extremes
 from dml.config.training import TrainingSection
 from dml.data import batches
 from dml.types import Cell, Part
@@ -47,9 +47,17 @@ class Study(StudySection):
     published: list[PublishedSection] = []
     name: str = Field("", exclude=True)  # the file's stem
 
+    @field_validator("positives", "negatives")
+    @classmethod
+    def _find(cls, names: list[str], info: ValidationInfo) -> list[str]:
+        for name in names:  # here, so that the error has the line
+            discovery.find(f"dml.miners.{info.field_name}", name)
+        return names
+
     @model_validator(mode="after")
     def _check(self) -> Study:
         self._check_policies()
+        self._check_miner()
         self._check_repetitions()
         self._check_losses()
         self._check_objective()
@@ -59,8 +67,7 @@ class Study(StudySection):
 
     def _check_policies(self) -> None:
         for axis in ("positives", "negatives"):
-            own = [name for loss in self.losses for name in getattr(loss, axis) or []]
-            for name in [*getattr(self, axis), *own]:
+            for name in [name for loss in self.losses for name in getattr(loss, axis) or []]:
                 discovery.find(f"dml.miners.{axis}", name)
         if bool(self.positives) != bool(self.negatives):
             raise ValueError("positives and negatives go together: give both or neither")
@@ -69,6 +76,18 @@ class Study(StudySection):
             raise ValueError(f"no loss of this study uses tuples ({ignoring}): remove positives, negatives and miner")
         if self.training.batch.per_class == 1 and any(c.positives or c.miner for c in self._combinations()):
             raise ValueError("training.batch.per_class is 1: with one sample per class there is no positive to choose")
+
+    def _check_miner(self) -> None:
+        searched = [(key, value) for key, space in self.miner.search.items() for value in extremes(space)]
+        first = {key: extremes(space)[0] for key, space in self.miner.search.items()}
+        variants = [{**first, **self.miner.settings, **trial} for trial in ({}, *({k: v} for k, v in searched))]
+        pairs = dict.fromkeys((c.positives, c.negatives) for c in self._combinations() if c.positives)
+        for (positives, negatives), settings in itertools.product(pairs, variants):
+            try:
+                miners.build(positives=positives, negatives=negatives, **settings)
+            except (TypeError, ValueError) as error:
+                pair = f"positives {positives!r} with negatives {negatives!r}"
+                raise ValueError(f"miner: {pair} and the settings {settings}: {error}") from error
 
     def _check_repetitions(self) -> None:
         for axis in ("seeds", "positives", "negatives"):

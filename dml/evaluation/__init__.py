@@ -7,6 +7,7 @@ Neighbours are computed once for all metrics and label levels, block by block; k
 
 from __future__ import annotations
 
+from dml.evaluation import metrics
 from dml.evaluation._evaluate import evaluate
 from dml.evaluation._scores import Scores, per_class
 from dml.evaluation._vectors import Vectors
@@ -22,5 +23,6 @@ __all__ = [
     "evaluate",
     "metric_names",
     "metric_part",
+    "metrics",
     "per_class",
 ]

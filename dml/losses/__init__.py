@@ -3,6 +3,8 @@
 A loss of your own begins as ten lines of plain torch; autograd does the rest. Save this as `dml/losses/cosine.py`, and
 `cosine` is a name in studies, in `build` and in the contract tests:
 
+    from typing import ClassVar
+
     import torch
     from torch import nn
 
@@ -11,9 +13,11 @@ A loss of your own begins as ten lines of plain torch; autograd does the rest. S
     from dml.losses._settings import checked_labels
     from dml.types import Uniform
 
+
     class Cosine(nn.Module):
-        version, uses_tuples, takes_padding, mining = 1, True, True, {}
-        search_space = {"margin": Uniform(0.0, 0.9)}
+        version, uses_tuples, takes_padding = 1, True, True
+        mining: ClassVar[dict] = {}
+        search_space: ClassVar[dict] = {"margin": Uniform(0.0, 0.9)}
 
         def __init__(self, margin=0.5, normalize=True):
             super().__init__()

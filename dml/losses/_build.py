@@ -21,10 +21,15 @@ def build(name: str, /, **settings: Any) -> Loss:
 
     Raises
     ------
-    ValueError : an unknown loss, an unknown setting or an invalid value.
+    ValueError : an unknown loss, an unknown setting or an invalid value; or a loss of `dml` that lacks members.
     """
     loss = discovery.build("dml.losses", name, **settings)
-    return loss if isinstance(loss, Loss) else ForeignLoss(loss)
+    if isinstance(loss, Loss):
+        return loss
+    if not discovery.is_foreign(name):
+        missing = sorted(member for member in vars(Loss) if member[0] != "_" and not hasattr(loss, member))
+        raise ValueError(f"loss {name!r} lacks {', '.join(missing)}, which dml.protocols.Loss requires")
+    return ForeignLoss(loss)
 
 
 def build_for(

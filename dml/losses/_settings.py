@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 from torch import Tensor
 
 REDUCTIONS = ("mean", "nonzero", "sum")
@@ -15,14 +17,14 @@ def check_choice(setting: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def check_at_least(setting: str, value: float, low: float) -> None:
-    """Raise a ValueError unless `value >= low` (NaN raises too)."""
-    if not value >= low:
+    """Raise a ValueError unless `value` is a number and `value >= low` (NaN raises too)."""
+    if not isinstance(value, Real) or not value >= low:
         raise ValueError(f"{setting}: expected a number >= {low:g}; got {value!r}")
 
 
 def check_above(setting: str, value: float, low: float) -> None:
-    """Raise a ValueError unless `value > low` (NaN raises too)."""
-    if not value > low:
+    """Raise a ValueError unless `value` is a number and `value > low` (NaN raises too)."""
+    if not isinstance(value, Real) or not value > low:
         raise ValueError(f"{setting}: expected a number > {low:g}; got {value!r}")
 
 

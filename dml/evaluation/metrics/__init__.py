@@ -7,7 +7,8 @@ a `ClusteringMetric` turns a `Contingency` into one.
 from __future__ import annotations
 
 from dml import discovery
+from dml.evaluation.metrics._build import build
 
-__all__: list[str] = []
+__all__ = ["build"]
 
 __getattr__, __dir__ = discovery.lazy(__name__)

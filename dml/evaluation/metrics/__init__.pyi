@@ -1,4 +1,5 @@
 # Written by `python -m dml.discovery`.
+from dml.evaluation.metrics._build import build as build
 from dml.evaluation.metrics.ami import Ami as Ami
 from dml.evaluation.metrics.f1 import F1 as F1
 from dml.evaluation.metrics.map import Map as Map

@@ -1,4 +1,5 @@
 # Written by `python -m dml.discovery`.
+from dml.miners.negatives._build import build as build
 from dml.miners.negatives.all import All as All
 from dml.miners.negatives.distance_weighted import DistanceWeighted as DistanceWeighted
 from dml.miners.negatives.hard import Hard as Hard

@@ -1,4 +1,5 @@
 # Written by `python -m dml.discovery`.
+from dml.miners.positives._build import build as build
 from dml.miners.positives.all import All as All
 from dml.miners.positives.easy import Easy as Easy
 from dml.miners.positives.hard import Hard as Hard
