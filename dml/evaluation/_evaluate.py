@@ -105,6 +105,7 @@ def evaluate(
             scores.per_query = _per_query(retrieval.queries, levels, values)
             if str(keep) != "return":
                 scores.per_query.to_parquet(keep, index=False)
+        del retrieval  # it may keep a float64 copy of the gallery
 
     partitions: dict[int, np.ndarray] = {}
     for name, part in clustered.items():

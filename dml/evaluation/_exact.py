@@ -1,7 +1,7 @@
-"""Float64 distances from some rows to the whole gallery, and their order: what decides where float32 cannot.
+"""Float64 distances from some rows to the whole gallery, and their order, for what float32 cannot decide.
 
-As matrix products, which lose what two near points have in common: where two distances are nearer to each other than a
-product can tell, both are computed again from the differences of the vectors.
+They are matrix products, whose error grows with the vectors' length. If two distances differ by less than this error,
+both are computed again from the differences of the vectors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dml.evaluation._vectors import CHUNK, Vectors
 
-KEPT = 1 << 26  # a gallery of at most so many numbers is kept in float64
+KEPT = 1 << 26  # numbers in a gallery; a larger one is not kept in float64
 
 
 class ExactDistances:
@@ -35,9 +35,9 @@ class ExactDistances:
         self._space: dict[tuple[str, torch.dtype], Tensor] = {}
 
     def __call__(self, rows: Tensor) -> Tensor:
-        """Squared distances less the query's own squared norm, float64 (b, m), of rows of `vectors` to the gallery.
+        """Squared distances from rows of `vectors` to the gallery, minus the row's own squared norm: float64 (b, m).
 
-        Duplicates have the same bits. The array is used again by the next call.
+        Duplicates have the same bits. The next call overwrites the array.
         """
         queries = self.vectors.double(rows) - self.vectors.origin
         queries = torch.cat([-2 * queries, torch.ones_like(queries[:, :1])], 1)
@@ -58,7 +58,7 @@ class ExactDistances:
 
     @cached_property
     def tolerance(self) -> float:
-        """Two of these distances farther apart than this are in the true order. See `Vectors.tolerance`."""
+        """Two of these distances that differ by more than this are in the true order. See `Vectors.tolerance`."""
         vectors = self.vectors
         step = max(1, CHUNK // vectors.given.shape[1])
         parts = (slice(start, start + step) for start in range(0, len(vectors), step))
@@ -66,26 +66,26 @@ class ExactDistances:
         return 16.0 * 2.0**-53 * (vectors.given.shape[1] ** 0.5 + 4) * largest
 
     def order(self, rows: Tensor, distances: Tensor | None = None) -> Tensor:
-        """For each of `rows` the whole gallery's places by (distance, index), int64 (b, m).
+        """For each of `rows` all places in the gallery by (distance, index), int64 (b, m).
 
-        `distances` are theirs, where they have been computed already.
+        `distances` are those of `rows`, if they have been computed already.
         """
         distances, order = (self(rows) if distances is None else distances).sort(dim=1, stable=True)
         gaps = distances.diff(dim=1)
-        doubtful = ((gaps > 0) & (gaps <= self.tolerance)).any(1).nonzero()[:, 0]  # equal ones are in order already
+        doubtful = ((gaps > 0) & (gaps <= self.tolerance)).any(1).nonzero()[:, 0]  # equal ones are in order
         if len(doubtful):
             order[doubtful] = self.settle(rows[doubtful], distances[doubtful], order[doubtful], self.tolerance)
         return order
 
     def settle(self, rows: Tensor, distances: Tensor, found: Tensor, tolerance: float | Tensor) -> Tensor:
-        """`found` (b, k) with each run of near ties sorted by (distance from the differences, index).
+        """Sort each run of near ties in `found` by (distance from the differences, index). Returns `found`.
 
         Parameters
         ----------
         rows : int64 (b,), of `vectors`.
         distances : (b, k), ascending.
         found : int64 (b, k), places in the gallery, -1 for none; changed in place.
-        tolerance : two distances no farther apart than this, or than a row's own (b, 1), are near ties.
+        tolerance : near ties differ by at most this; a number, or (b, 1) for each row.
         """
         apart = distances.diff(dim=1) > tolerance
         tied = torch.zeros_like(found, dtype=torch.bool)
@@ -104,7 +104,7 @@ class ExactDistances:
         return found
 
     def quick(self, rows: Tensor) -> Tensor:
-        """The same in float32, within `vectors.tolerance` of the true differences."""
+        """The distances of `__call__` in float32. Their differences are true within `vectors.tolerance`."""
         vectors = self.vectors
         if self._working is None:
             everyone = len(self.gallery) == len(vectors)
@@ -114,7 +114,7 @@ class ExactDistances:
         return out.add_(vectors.squares[self.gallery])
 
     def _array(self, name: str, rows: int, kind: torch.dtype) -> Tensor:
-        """Working space (rows, m): fresh pages cost as much as the arithmetic on them."""
+        """Working space (rows, m), used again: fresh memory costs as much as the arithmetic on it."""
         space = self._space.get((name, kind))
         if space is None or len(space) < rows:
             space = torch.empty(rows, len(self.gallery), dtype=kind, device=self.vectors.device)
@@ -122,7 +122,7 @@ class ExactDistances:
         return space[:rows]
 
     def _parts(self) -> Iterator[Tensor]:
-        """The gallery about the origin with its squared norms as a last column, float64 (t, D + 1), piece by piece."""
+        """The gallery minus the origin, with its squared norms as a last column: float64 (t, D + 1), piece by piece."""
         dimension = self.vectors.given.shape[1]
         keep = len(self.gallery) * dimension <= KEPT
         parts = []
@@ -136,7 +136,7 @@ class ExactDistances:
             self._kept = torch.cat(parts)
 
     def _find_copies(self) -> tuple[Tensor, Tensor]:
-        """Places in the gallery that repeat an earlier one, and the earlier ones, int64 (c,) each."""
+        """Places in the gallery that repeat an earlier place, and these earlier places, int64 (c,) each."""
         dimension = self.vectors.given.shape[1]
         weights = torch.cos(torch.arange(1, dimension + 1, dtype=torch.float64, device=self.vectors.device))
         step = max(1, CHUNK // dimension)
@@ -153,7 +153,7 @@ class ExactDistances:
 
 
 def _product(queries: Tensor, gallery: Tensor, out: Tensor) -> None:
-    """`queries @ gallery.T` into `out`. On a CPU by NumPy's BLAS, which not every processor's MKL is a match for."""
+    """`queries @ gallery.T` into `out`. On a CPU by NumPy's BLAS, which is faster than MKL on some processors."""
     if out.device.type == "cpu":
         np.matmul(queries.numpy(), gallery.numpy().T, out=out.numpy())
     else:

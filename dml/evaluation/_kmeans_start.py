@@ -4,7 +4,7 @@ k-means++ (Arthur & Vassilvitskii 2007, https://dl.acm.org/doi/10.5555/1283383.1
 a probability proportional to D², a point's squared distance to the nearest centre so far. The greedy variant draws
 several candidates and keeps the one that lowers the sum of D² most. Two changes make it affordable for 11,316 clusters:
 
-- Centres are chosen in batches of an eighth of those so far, so that distances are matrix products. All candidates of
+- Centres are chosen in batches of a quarter of those so far, so that distances are matrix products. All candidates of
   a batch are drawn with the same probabilities; each choice takes account of the earlier ones.
 - The first centres have one candidate each and the last eight, since late centres are the likely ones to be misplaced.
 
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from dml.evaluation._placement import Placement
 
-SHARE = 8  # a batch adds an eighth of the centres so far
+SHARE = 4  # a batch adds a quarter of the centres so far
 TRIALS = 8  # candidates for each of the last centres,
 FEWEST = 800  # or more for few centres: so many for each, divided by the number of centres
 EXCHANGED = 4  # an exchange draws a candidate for every fourth centre,
@@ -40,18 +40,18 @@ class Start(NamedTuple):
 def plus_plus(points: Tensor, k: int, draw: torch.Generator) -> Start:
     """Choose k of the points, float32 (n, D), to start k-means from. `draw` is a generator on the CPU."""
     first = torch.randint(len(points), (1,), generator=draw).to(points.device)
-    placement = Placement(points, draw, (points - points[first]).square().sum(1))
-    owner = torch.zeros(len(points), dtype=torch.int64, device=points.device)
+    placement = Placement(points, draw, (points - points[first]).square().sum(1).cpu().numpy())
+    owner = np.zeros(len(points), dtype=np.int64)
     rows, last = [int(first)], max(TRIALS, FEWEST // k)
     while len(rows) < k:
         trials = 1 + (last - 1) * (len(rows) / k) ** 3
         batch = min(k - len(rows), 1 + len(rows) // SHARE, max(1, int(placement.most / trials)))
         rows += placement.choose(round(batch * trials), batch, (), owner, len(rows))
-    return Start(torch.tensor(rows, device=points.device), owner)
+    return Start(torch.tensor(rows, device=points.device), torch.from_numpy(owner).to(points.device))
 
 
-def exchange(points: Tensor, centres: Tensor, found: Tensor, distances: Tensor, draw: torch.Generator) -> bool:
-    """Replace centres if that lowers the cost. Returns whether any was replaced.
+def exchange(points: Tensor, centres: Tensor, found: Tensor, distances: Tensor, draw: torch.Generator) -> int:
+    """Replace centres if that lowers the cost. Returns how many were replaced.
 
     The candidates for new centres are points drawn by their distance to the nearest centre, moved towards it.
 
@@ -69,7 +69,7 @@ def exchange(points: Tensor, centres: Tensor, found: Tensor, distances: Tensor, 
         own = before[found[rows, 0]]
         return own + STEP * (points[rows] - own)
 
-    placement = Placement(points, draw, distances[:, 0].clamp(min=0), place)
+    placement = Placement(points, draw, distances[:, 0].clamp(min=0).cpu().numpy(), place)
     wanted = max(FEWEST_EXCHANGED, len(centres) // EXCHANGED)
     size = min(wanted, placement.most)
     new: list[int] = []
@@ -80,7 +80,7 @@ def exchange(points: Tensor, centres: Tensor, found: Tensor, distances: Tensor, 
             break
     if new:
         centres[removable[: len(new)].to(centres.device)] = place(torch.tensor(new, device=points.device))
-    return bool(new)
+    return len(new)
 
 
 def _removable(found: np.ndarray, distances: np.ndarray, k: int) -> tuple[Tensor, list[float]]:
@@ -90,11 +90,13 @@ def _removable(found: np.ndarray, distances: np.ndarray, k: int) -> tuple[Tensor
     """
     own, second = found[:, 0], found[:, 1]
     cost = np.bincount(own, weights=np.maximum(distances[:, 1] - distances[:, 0], 0), minlength=k)
-    members = np.split(np.argsort(own, kind="stable"), np.bincount(own, minlength=k).cumsum()[:-1])
+    second = second[np.argsort(own, kind="stable")]
+    ends = np.bincount(own, minlength=k).cumsum()
+    starts = np.append(0, ends[:-1])
     stays, removed = np.zeros(k, dtype=bool), np.zeros(k, dtype=bool)
     chosen = []
     for centre in np.argsort(cost, kind="stable")[: max(1, k // 2)]:
-        others = second[members[centre]]
+        others = second[starts[centre] : ends[centre]]
         if not stays[centre] and not removed[others].any():
             removed[centre] = stays[others] = True
             chosen.append(centre)

@@ -1,10 +1,15 @@
-"""The greedy choice of centres among candidates drawn by their distance to the centres so far."""
+"""The greedy choice of centres among candidates drawn by their distance to the centres so far.
+
+The distances are one matrix product on the device. The choices are thousands of short steps: NumPy does them with less
+overhead than torch, and on one thread, so that they do not wait for busy cores.
+"""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,7 +30,11 @@ class Placement:
     """
 
     def __init__(
-        self, points: Tensor, draw: torch.Generator, nearest: Tensor, place: Callable[[Tensor], Tensor] | None = None
+        self,
+        points: Tensor,
+        draw: torch.Generator,
+        nearest: np.ndarray,
+        place: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         self.nearest, self._place = nearest, place or points.__getitem__
         self.most = max(32, CHUNK // len(points))  # candidates whose distances are in memory at once
@@ -34,7 +43,7 @@ class Placement:
         self._space = torch.empty(0, len(points), device=points.device)
 
     def choose(
-        self, candidates: int, count: int, costs: Sequence[float], owner: Tensor | None = None, label: int = 0
+        self, candidates: int, count: int, costs: Sequence[float], owner: np.ndarray | None = None, label: int = 0
     ) -> list[int]:
         """Draw candidates, and greedily choose up to `count` of them that lower the sum of D² most.
 
@@ -49,48 +58,44 @@ class Placement:
         """
         rows = self._candidates(candidates)
         lower, sums = self._lowered(rows)
-        total = float(self.nearest.sum())
-        heap = [(value - total, place, 0) for place, value in enumerate(sums.tolist())]
+        total, scratch = float(self.nearest.sum()), np.empty_like(self.nearest)
+        heap = [(value - total, place, 0) for place, value in enumerate(sums)]
         heapq.heapify(heap)
         chosen: list[int] = []
         while heap and len(chosen) < count:
             change, place, seen = heapq.heappop(heap)
             if seen < len(chosen):  # computed before the last choice, since which it can only have shrunk
-                change = float(torch.minimum(lower[place], self.nearest).sum()) - total
+                change = float(np.minimum(lower[place], self.nearest, out=scratch).sum()) - total
                 if heap and change > heap[0][0]:
                     heapq.heappush(heap, (change, place, len(chosen)))
                     continue
             if len(chosen) < len(costs) and -change <= costs[len(chosen)]:
                 break
             if owner is not None:
-                owner.masked_fill_(lower[place] < self.nearest, label + len(chosen))
-            torch.minimum(lower[place], self.nearest, out=self.nearest)
+                owner[lower[place] < self.nearest] = label + len(chosen)
+            np.minimum(lower[place], self.nearest, out=self.nearest)
             total += change
             chosen.append(place)
         return rows[chosen].tolist()
 
     def _candidates(self, count: int) -> Tensor:
         """Rows drawn with probabilities proportional to D², int64 (count,); any rows if every D² is 0."""
-        weights = self.nearest.clamp(min=0).double().cpu()
-        if not weights.any():
-            weights += 1
-        total = weights.cumsum(0)
-        drawn = torch.rand(count, generator=self._draw, dtype=torch.float64) * total[-1]
-        rows = torch.searchsorted(total, drawn, right=True).clamp(max=len(weights) - 1)
-        return rows.to(self.nearest.device)
+        weights = np.maximum(self.nearest, 0)
+        total = (weights if weights.any() else weights + 1).cumsum(dtype=np.float64)
+        drawn = torch.rand(count, generator=self._draw, dtype=torch.float64).numpy() * total[-1]
+        return torch.from_numpy(np.minimum(total.searchsorted(drawn, "right"), len(total) - 1))
 
-    def _lowered(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+    def _lowered(self, rows: Tensor) -> tuple[np.ndarray, list[float]]:
         """D² if each of `rows`, int64 (c,), became a centre: float32 (c, n), and the sums (c,)."""
-        count = len(rows)
-        if len(self._space) < count:
-            self._space = torch.empty(count, len(self.nearest), device=self.nearest.device)
-        points = self._place(rows)
+        if len(self._space) < len(rows):
+            self._space = self._gallery.new_empty(len(rows), len(self.nearest))
+        points = self._place(rows.to(self._gallery.device))
         squares = points.square().sum(1, keepdim=True)
         queries = torch.cat([-2 * points, torch.ones_like(squares), squares], 1)
-        lower = torch.mm(queries, self._gallery.T, out=self._space[:count])
-        sums = torch.empty(count, device=lower.device)
+        product = torch.mm(queries, self._gallery.T, out=self._space[: len(rows)])
+        lower, sums = product.cpu().numpy(), []
         step = max(1, CACHED // len(self.nearest))
-        for start in range(0, count, step):
+        for start in range(0, len(rows), step):
             part = lower[start : start + step]
-            sums[start : start + step] = torch.minimum(part, self.nearest, out=part).sum(1)
+            sums += np.minimum(part, self.nearest, out=part).sum(1).tolist()
         return lower, sums

@@ -1,8 +1,8 @@
-"""Ranks of a few gallery rows among all, without an order of all: by how many distances are below theirs.
+"""Ranks of a few gallery rows among all, without sorting the whole gallery: the number of smaller distances.
 
-In float32 first, where a query has few relevant rows: a rank is certain where no other distance is within the
-tolerance, and else the rows within it are compared by their exact distances. In float64 where that would be more work:
-there only what a product cannot tell apart needs more, an order of the whole row.
+If queries have few relevant rows, float32 comes first: a rank is certain if no other distance is within the tolerance;
+otherwise the rows within it are compared by their exact distances. If that would be more work, the distances are
+float64 products. Then only rows with distances that a product cannot tell apart are sorted as a whole.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dml.evaluation._exact import ExactDistances
 
-CLOSE_MOST = 1000  # rows within the tolerance, a query: comparing more costs more than float64 products
+CLOSE_MOST = 1000  # rows within the tolerance of a query; to compare more costs more than float64 products
 
 
 class Ranks:
@@ -25,7 +25,7 @@ class Ranks:
     ----------
     distances : to the gallery.
     rows : int64 (b,), the queries' rows.
-    quick : try float32.
+    quick : try float32 first.
     """
 
     def __init__(self, distances: ExactDistances, rows: Tensor, quick: bool) -> None:
@@ -37,7 +37,7 @@ class Ranks:
         self._distances = self._source.quick(self._rows) if quick else self._source(self._rows)
 
     def __call__(self, place: Tensor, inside: Tensor) -> Tensor:
-        """Ranks from 0 of places in the gallery, int64 (b, c); those not `inside` are undefined."""
+        """Ranks from 0 of `place`, int64 (b, c) places in the gallery; undefined if not `inside`, bool (b, c)."""
         own = self._distances.gather(1, place)
         if self._quick:
             tolerance = self._source.vectors.tolerance
@@ -61,7 +61,7 @@ class Ranks:
         return rank
 
     def _nearer(self, place: Tensor, doubtful: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        """For each doubtful (row, column), int64 (t, 2): how many of the rows within the tolerance are truly before."""
+        """For each doubtful (row, column), int64 (t, 2), the number of rows within the tolerance that are nearer."""
         row, column = doubtful[:, 0], doubtful[:, 1]
         one, bounds = place[row, column], torch.stack([low[row, column], high[row, column]], 1).cpu().numpy()
         table = self._distances.cpu().numpy()
@@ -80,10 +80,10 @@ class Ranks:
 
 
 def _below(distances: Tensor, low: Tensor, high: Tensor, inside: Tensor) -> tuple[Tensor, Tensor]:
-    """How many of each row's distances (b, m) are below `low` (b, c), and in `low..high`: int64 (b, c) each.
+    """Count each row's distances (b, m) below `low` (b, c), and those in `low..high`: int64 (b, c) each.
 
-    Only what is `inside` is counted. On a CPU only the distances up to the last bound are sorted, and by NumPy, which
-    sorts values alone several times faster than torch does.
+    Counts that are not `inside` are undefined. On a CPU only the distances up to the last bound are sorted, by NumPy,
+    which sorts values without their indices several times faster than torch.
     """
     if distances.device.type != "cpu":
         ordered = distances.sort(dim=1).values

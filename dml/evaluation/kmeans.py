@@ -21,8 +21,9 @@ from dml.seeding import derive, generator
 
 STARTS = ("kmeans++", "random")
 RANDOM_ITERATIONS = 25  # the default of faiss
-ITERATIONS = 20  # after k-means++, these give a lower cost than 25 after a random start
-EXCHANGES = 3  # iterations that may exchange centres
+ITERATIONS = 12  # from k-means++ these give a lower cost than 25 from random points
+EXCHANGES = 3  # iterations that may exchange centres,
+WORTHWHILE = 0.005  # as long as each replaces this share of them
 
 
 def check_start(start: str) -> None:
@@ -78,7 +79,8 @@ def _from_plus_plus(vectors: Vectors, k: int, draw: torch.Generator, backend: st
     for _ in range(ITERATIONS):
         means = _means(points, cluster, k, vectors.normalize)
         if nearest is not None and exchanges:
-            exchanges = exchanges - 1 if exchange(points, means, *nearest, draw) else 0
+            replaced = exchange(points, means, *nearest, draw)
+            exchanges = exchanges - 1 if replaced > WORTHWHILE * k else 0
         moved = (means != centres).any(1)
         if nearest is not None and not moved.any():
             break

@@ -1,13 +1,14 @@
-"""Who is near whom, exactly: each query's nearest gallery rows in the order of (distance, index).
+"""Exact ranking: each query's nearest gallery rows in the order of (distance, index).
 
-Candidates come from a float32 search (`_search.py`), a few more than asked for. Where two neighbours in that order are
-nearer to each other in distance than float32 can tell, both distances are computed again in float64 from the vectors as
-given, and ties are broken by index. Where the doubt reaches past the last candidate, more are asked for, and at last
-the row is ranked as a whole in float64. So the backends agree, and duplicates (whose float64 distances are the same
-bits) stand in index order, however many. What is left to rounding: points that are no duplicates and whose distances
-agree to about 15 digits.
+1. A float32 search (`_search.py`) finds candidates, a few more than needed.
+2. If two neighbouring candidates differ in distance by less than float32 can tell, both distances are computed again in
+   float64 from the vectors as given. Ties are broken by index.
+3. If the last candidate is still in doubt, more are searched, and at last the whole row is ranked in float64.
 
-Approximate search (an inverted file) skips the second and third step for what it did not find.
+So the backends agree, and any number of duplicates, whose float64 distances have the same bits, are in index order.
+Rounding decides only between points that are not duplicates and whose distances agree to about 15 digits.
+
+An approximate search (an inverted file) does not correct what it did not find.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from dml.evaluation._ranks import Ranks
 from dml.evaluation._vectors import CHUNK, Vectors
 from dml.evaluation.relevance import Hits, Relevance
 
-WIDER = 8  # times as many candidates where those do not reach past a tie
-SPARE = 4  # candidates beyond those asked for, so that a tie at the boundary is seen
-QUICK_MOST = 64  # relevant rows a query, on average, that are ranked by float32 first
-SCAN_FROM = 2048  # from this many neighbours on, whole rows are sorted
+WIDER = 8  # times as many candidates are searched if a tie reaches past the last one
+SPARE = 4  # candidates beyond those needed, which show a tie at the boundary
+QUICK_MOST = 64  # relevant rows of a query on average; if there are more, float32 ranks are not tried
+SCAN_FROM = 2048  # neighbours; for as many or more, whole rows are sorted
 
 
 class Neighbours:
@@ -55,7 +56,7 @@ class Neighbours:
         self._exact = ExactDistances(vectors, gallery)
 
     def hits(self, k: int | None, levels: Mapping[str, Relevance]) -> Iterator[tuple[slice, dict[str, Hits]]]:
-        """For each block of queries, at each level, the relevant rows among at least the k nearest (None: all)."""
+        """For each block of queries, the relevant rows at each level among at least the k nearest (None: all)."""
         m = len(self.gallery)
         if not self.approximate and (k is None or k + SPARE >= min(m, SCAN_FROM)):
             quick = m >= SCAN_FROM and all(level.positives.mean() <= QUICK_MOST for level in levels.values())
@@ -68,9 +69,9 @@ class Neighbours:
                 yield block, {name: level.hits(block, order) for name, level in levels.items()}
 
     def blocks(self, k: int) -> Iterator[tuple[slice, Tensor]]:
-        """For each block of queries the places in `gallery` of its k nearest, int64 (b, k).
+        """For each block of queries, the places in `gallery` of the k nearest, int64 (b, k).
 
-        The query itself is among them. Places are -1 where an approximate search found fewer.
+        They include the query itself. Places are -1 if an approximate search found fewer.
         """
         m = len(self.gallery)
         wanted = min(k, m)
@@ -89,7 +90,7 @@ class Neighbours:
             yield block, self._nearest(search, self.queries[block], wanted, asked)
 
     def _nearest(self, search: _search.Search, rows: Tensor, wanted: int, asked: int) -> Tensor:
-        """The places of the `wanted` nearest of each of `rows`, int64 (b, wanted), by a search for `asked`."""
+        """The places of the `wanted` nearest of each of `rows`, int64 (b, wanted), from a search for `asked`."""
         m = len(self.gallery)
         distances, found = search(self.vectors.working[rows], asked)
         tolerance = self.vectors.tolerance_within(rows, distances[:, -1])
@@ -109,6 +110,6 @@ class Neighbours:
 
 
 def _doubtful(distances: Tensor, wanted: int, tolerance: Tensor) -> Tensor:
-    """Rows, int64, whose first `wanted` candidates may lack one that was not found."""
+    """Rows, int64, whose `wanted` nearest may include one that the search did not find."""
     clear = (distances[:, wanted - 1 :].diff(dim=1) > tolerance).any(1)
     return (~clear).nonzero()[:, 0]

@@ -1,7 +1,8 @@
-"""Which of a query's neighbours are right, and at which ranks, with what does not count left out."""
+"""The relevant rows among a query's neighbours and their ranks, without the rows that are ignored."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,26 +13,26 @@ from dml.evaluation._ranks import Ranks
 
 
 class Hits(NamedTuple):
-    """Where a block of b queries finds its own class: one entry for each relevant row among the nearest, in order."""
+    """Relevant rows among the nearest of b queries, one entry each, ordered by query and rank."""
 
-    row: np.ndarray  # int64 (h,), the query's place in the block, ascending
-    rank: np.ndarray  # int64 (h,), from 1, ascending within a query
+    row: np.ndarray  # int64 (h,), the query's place in the block
+    rank: np.ndarray  # int64 (h,), from 1
     nth: np.ndarray  # int64 (h,): 1 for a query's first hit, 2 for its second, ...
-    positives: np.ndarray  # int64 (b,): the relevant rows in the gallery, found or not
+    positives: np.ndarray  # int64 (b,): all relevant rows in the gallery, found or not
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """Values of hits, (h,), summed per query: float64 (b,)."""
+        """Sum values of hits, (h,), for each query: float64 (b,)."""
         return np.bincount(self.row, weights=values, minlength=len(self.positives))
 
 
 class Relevance:
-    """Which gallery rows are right for a query, at one level of labels.
+    """The gallery rows that are relevant to each query, at one level of labels.
 
     Parameters
     ----------
     labels : int64 (n,).
-    cameras : int64 (n,) or None: gallery rows of the query's class AND camera count neither as right nor as wrong.
-    queries, gallery : int64 (q,) and (m,).
+    cameras : int64 (n,) or None. Gallery rows of the query's class and camera are ignored.
+    queries, gallery : int64 (q,) and (m,), rows.
     """
 
     def __init__(
@@ -42,25 +43,25 @@ class Relevance:
             pairs = np.unique(labels * (cameras.max() + 1) + cameras, return_inverse=True)[1].reshape(-1)
             same = _counts(pairs[gallery])(pairs[queries])
         itself = np.isin(queries, gallery).astype(np.int64)
-        self.ignored = np.maximum(same, itself)  # (q,): a query in the gallery is one of its camera's rows
+        self.ignored = np.maximum(same, itself)  # (q,); a query in the gallery is among its camera's rows
         self.positives = _counts(labels[gallery])(labels[queries]) - self.ignored
         self.most = int(self.positives.max(initial=0))
         members = labels[gallery]
         self._members = torch.from_numpy(np.argsort(members, kind="stable"))
         self._sizes = torch.from_numpy(np.bincount(members, minlength=int(labels.max()) + 1))
-        self.largest = max(1, int(self._sizes.max()))  # rows of a class in the gallery, at most
+        self.largest = max(1, int(self._sizes.max()))  # rows of the largest class in the gallery
         self._labels, self._cameras = torch.from_numpy(labels), None if cameras is None else torch.from_numpy(cameras)
         self._queries, self._gallery = torch.from_numpy(queries), torch.from_numpy(gallery)
 
     def to(self, device: torch.device) -> Relevance:
-        """Itself, with what it compares on `device`."""
+        """Move the tensors to `device`. Returns self."""
         for name in ("_labels", "_cameras", "_queries", "_gallery", "_members", "_sizes"):
             tensor = getattr(self, name)
             setattr(self, name, None if tensor is None else tensor.to(device))
         return self
 
     def hits(self, block: slice, order: Tensor) -> Hits:
-        """What a block of `Neighbours.blocks` found, as hits of this level."""
+        """The hits at this level of a block of `Neighbours.blocks`."""
         queries = self._queries[block, None]
         neighbours = self._gallery[order]
         relevant = (self._labels[neighbours] == self._labels[queries]) & (order >= 0)
@@ -69,7 +70,7 @@ class Relevance:
         return self._hits(block, ranks, relevant & ~ignored)
 
     def hits_in_all(self, block: slice, ranks: Ranks) -> Hits:
-        """All hits of a block of queries, wherever they are in the ranking."""
+        """All hits of a block of queries in the whole ranking."""
         queries = self._queries[block, None]
         labels = self._labels[queries]
         column = torch.arange(int(self._sizes[labels].max()), device=queries.device)
@@ -91,7 +92,7 @@ class Relevance:
         return ignored
 
     def _hits(self, block: slice, ranks: Tensor, relevant: Tensor) -> Hits:
-        """From ranks, ascending (b, c), and which of them are hits."""
+        """Hits from ascending ranks (b, c), and bool (b, c) for which of them are relevant."""
         places = relevant.nonzero()
         row = places[:, 0].cpu().numpy()
         rank = ranks[places[:, 0], places[:, 1]].cpu().numpy()
@@ -100,8 +101,8 @@ class Relevance:
         return Hits(row, rank, nth, self.positives[block])
 
 
-def _counts(values: np.ndarray):  # type: ignore[no-untyped-def]
-    """A function from values to how often each is among `values`."""
+def _counts(values: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """A function that counts how often numbers occur among `values`."""
     table = np.bincount(values)
 
     def count(asked: np.ndarray) -> np.ndarray:

@@ -141,15 +141,16 @@ def test_many_small_clusters_are_found(backend):
     x = (1.5 * rng.normal(size=(1600, 512)) + rng.normal(size=(300, 512))[labels]).astype(np.float32)
     vectors = Vectors(x)
     f1 = {start: F1()(contingency(labels, kmeans(vectors, 300, start=start, backend=backend))) for start in STARTS}
-    assert f1["random"] < 0.75
-    assert f1["kmeans++"] > 0.9
+    assert f1["random"] < 0.65
+    assert f1["kmeans++"] > 0.85
 
 
 @pytest.mark.skipif(not _search.has_faiss(), reason="no faiss")
 @pytest.mark.parametrize("normalize", [True, False])
 def test_the_backends_find_the_same_clusters(normalize):
-    x = np.random.default_rng(0).normal(size=(500, 6)).astype(np.float32)
-    first, second = (kmeans(Vectors(x, normalize), 40, seed=3, backend=backend) for backend in ("torch", "faiss"))
+    rng = np.random.default_rng(0)
+    x = (2 * rng.normal(size=(30, 6))[rng.integers(30, size=500)] + 0.2 * rng.normal(size=(500, 6))).astype(np.float32)
+    first, second = (kmeans(Vectors(x, normalize), 30, seed=3, backend=backend) for backend in ("torch", "faiss"))
     np.testing.assert_array_equal(first, second)
 
 

@@ -58,7 +58,7 @@ def _after_a_step(model: nn.Module, images: torch.Tensor) -> list[nn.Parameter]:
 )
 def test_statistics_of_timms_weights(name):
     timm = pytest.importorskip("timm")
-    config = timm.data.resolve_model_data_config(timm.create_model(name, pretrained=False, num_classes=0))
+    config = timm.data.resolve_data_config(pretrained_cfg=timm.get_pretrained_cfg(name).to_dict())
     part = discovery.find("dml.models", "timm")
     assert part.statistics(name=name) == {key: list(config[key]) for key in ("mean", "std")}
     assert (part.statistics(name=name)["mean"] == [0.5] * 3) == name.startswith(("inception", "vit_base_patch16_224"))
