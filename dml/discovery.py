@@ -79,7 +79,7 @@ def find(package: str, name: str) -> type:
                     f"{kind}: {name!r} is not a part: {file} has no class {class_name(name)}"
                     f"{suggestion(name, names(package))}"
                 )
-            if not isinstance(getattr(found, "version", None), int):
+            if package in KINDS and not isinstance(getattr(found, "version", None), int):
                 raise ValueError(
                     f"{kind} {name!r}: expected an integer `version` in the class {found.__name__} in {file} (1 at "
                     f"first), got {getattr(found, 'version', None)!r}"
