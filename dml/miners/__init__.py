@@ -12,7 +12,7 @@ A new policy is one file with one class: see `PositivePolicy` and `NegativePolic
 
 from dml.miners import negatives, positives
 from dml.miners._batch import MinerBatch
-from dml.miners._build import build, defaults, known_settings
+from dml.miners._build import build, known_settings
 from dml.miners._counts import NegativeDistances
 from dml.miners._foreign import ForeignMiner
 from dml.miners.mine import PolicyMiner
@@ -23,7 +23,6 @@ __all__ = [
     "NegativeDistances",
     "PolicyMiner",
     "build",
-    "defaults",
     "known_settings",
     "negatives",
     "positives",

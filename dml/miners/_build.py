@@ -61,18 +61,5 @@ def known_settings(positives: Iterable[str] = (), negatives: Iterable[str] = ())
     return known
 
 
-def defaults(positives: str, negatives: str) -> dict[str, Any]:
-    """The settings that have an effect on a pair of policies, with their defaults: `PolicyMiner`'s and both policies'.
-
-    Raises
-    ------
-    ValueError : an unknown policy; the message lists the choices.
-    """
-    found = _defaults_of_miner()
-    for package, policy in zip(POLICIES.values(), (positives, negatives), strict=True):
-        found |= discovery.defaults_of(discovery.find(package, policy))
-    return found
-
-
 def _defaults_of_miner() -> dict[str, Any]:
     return {name: value for name, value in discovery.defaults_of(PolicyMiner).items() if name not in POLICIES}

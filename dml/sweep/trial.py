@@ -46,14 +46,24 @@ def find_trainer(path: str) -> TrainerFactory:
 
 
 def training(spec: TrialSpec, data_root: Path, folder: Path, device: str) -> Trainer:
-    """The training loop of `dml.training`, in this process or distributed over `training.devices` processes."""
+    """The training loop of `dml.training`, in this process or distributed over `training.devices` processes.
+
+    A checkpoint that cannot be used, such as one of an earlier version of the code, is moved aside, and the trial
+    starts anew.
+    """
     if spec.training.devices > 1:
         from dml.training.distributed import DistributedTraining
 
         return DistributedTraining(spec, data_root, folder, device)
     from dml.training.loop import Training
+    from dml.training.resuming import UnusableCheckpoint
 
-    return Training(spec, data_root, folder, device)
+    try:
+        return Training(spec, data_root, folder, device)
+    except UnusableCheckpoint as error:
+        print(f"{error}; the trial starts anew", file=sys.stderr)
+        error.path.replace(error.path.with_suffix(".unusable"))
+        return Training(spec, data_root, folder, device)
 
 
 @cache
@@ -86,14 +96,15 @@ class TrialWorker(tune.Trainable):
             point, outcome = self._advance(store, key)
         except Exception as error:
             text = traceback.format_exc()
-            self.cleanup()
-            if "CUDA error" in text:
-                raise
-            outcome = self._failed(error, text)
-            point = None
-            if outcome.lasting:
-                store.write(key, outcome)
-                store.push(key)
+            outcome, point = self._failed(error, text), None
+            try:
+                if "CUDA error" in text:
+                    raise
+                if outcome.lasting:  # stored before the trial's lock is released
+                    store.write(key, outcome)
+                    store.push(key)
+            finally:
+                self.cleanup()
         if outcome is not None:
             self.cleanup()
         return {

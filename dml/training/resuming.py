@@ -21,6 +21,14 @@ from dml.training.random_streams import RandomStreams
 from dml.types import EvaluationPoint
 
 
+class UnusableCheckpoint(ValueError):
+    """A checkpoint that this trial cannot resume from: damaged, or written by other code. `path` is the file."""
+
+    def __init__(self, path: Path, reason: Exception):
+        super().__init__(f"{path}: cannot resume from this checkpoint: {type(reason).__name__}: {reason}")
+        self.path = path
+
+
 @dataclass
 class History:
     """How far a trial has come."""
@@ -73,10 +81,17 @@ class TrialState:
         """Resume from a checkpoint. On a CPU the next steps are those of the uninterrupted trial, bit for bit.
 
         The checkpoint is the first process's. The others' augmentation streams start anew.
+
+        Raises
+        ------
+        UnusableCheckpoint : and the state may be partly restored.
         """
-        saved = checkpoint.load(path)
-        for name, part in vars(self).items():
-            part.load_state_dict(saved[name])
+        try:
+            saved = checkpoint.load(path)
+            for name, part in vars(self).items():
+                part.load_state_dict(saved[name])
+        except (ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
+            raise UnusableCheckpoint(path, error) from error
         self.streams.separate(self.history.step)
 
 

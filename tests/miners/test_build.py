@@ -7,7 +7,7 @@ import torch
 
 import dml
 from dml import discovery
-from dml.miners import ForeignMiner, PolicyMiner, build, defaults, known_settings
+from dml.miners import ForeignMiner, PolicyMiner, build, known_settings
 from dml.protocols import NegativePolicy, PositivePolicy
 
 
@@ -48,20 +48,6 @@ def test_known_settings():
         for name in discovery.names(f"dml.miners.{kind}"):
             assert set(discovery.settings_of(discovery.find(f"dml.miners.{kind}", name))) <= known
     assert known_settings(negatives=["dml.miners.negatives.semihard_random.SemihardRandom"]) == known
-
-
-def test_defaults_are_those_that_build_uses():
-    own = {"normalize": True, "distance": "euclidean", "padded": False, "max_per_class": None}
-    assert defaults("easy", "hard") == own
-    assert defaults("easy", "semihard_random") == {**own, "margin": 0.2, "window": False}
-    assert defaults("multi_similarity", "distance_weighted") == {
-        **own,
-        "epsilon": 0.1,
-        "cutoff": 0.5,
-        "max_distance": 1.4,
-    }
-    with pytest.raises(ValueError, match=r"'eazy'.*'easy'"):
-        defaults("eazy", "hard")
 
 
 def test_public_interface():

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from dml.sweep.trial import training as make_trainer
 from dml.training import checkpoint, loop
 from dml.training.loop import Training
 
@@ -103,3 +104,32 @@ def test_a_recorded_trial_keeps_the_checkpoints_that_the_study_names(make_spec, 
     scores = {point.step: point.scores["validation/fine/recall@1"] for point in training.result().curve}
     best = max(scores, key=lambda step: (scores[step], -step))
     assert steps == {name: {"last": 12, "best": best}[name] for name in keep}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda state: state.pop("diagnostics"),
+        lambda state: state["history"].pop("curve"),
+        lambda state: state["model"].popitem(),
+        lambda state: state.update(optimizer={}),
+    ],
+    ids=["no field", "no curve", "a weight less", "no optimizer"],
+)
+def test_a_checkpoint_of_other_code_is_moved_aside_and_the_trial_starts_anew(
+    make_spec, data_root, tmp_path, finish, damage, capsys
+):
+    spec = make_spec(steps=6, evaluation={"every": 3})
+    training = Training(spec, data_root, tmp_path)
+    training.advance()
+    training.close()
+    path = tmp_path / "checkpoint" / "last.pt"
+    state = checkpoint.load(path)
+    damage(state)
+    checkpoint.save(path, state)
+
+    again = make_trainer(spec, data_root, tmp_path, "cpu")
+    assert again.step == 0
+    assert path.with_suffix(".unusable").is_file()
+    assert str(path) in capsys.readouterr().err
+    assert_same(finish(again), finish(Training(spec, data_root, tmp_path / "whole")))
