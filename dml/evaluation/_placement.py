@@ -38,8 +38,7 @@ class Placement:
     ) -> None:
         self.nearest, self._place = nearest, place or points.__getitem__
         self.most = max(32, CHUNK // len(points))  # candidates whose distances are in memory at once
-        squares = points.square().sum(1, keepdim=True)
-        self._draw, self._gallery = draw, torch.cat([points, squares, torch.ones_like(squares)], 1)
+        self._draw, self._points, self._squares = draw, points, points.square().sum(1).cpu().numpy()
         self._space = torch.empty(0, len(points), device=points.device)
 
     def choose(
@@ -88,14 +87,15 @@ class Placement:
     def _lowered(self, rows: Tensor) -> tuple[np.ndarray, list[float]]:
         """D² if each of `rows`, int64 (c,), became a centre: float32 (c, n), and the sums (c,)."""
         if len(self._space) < len(rows):
-            self._space = self._gallery.new_empty(len(rows), len(self.nearest))
-        points = self._place(rows.to(self._gallery.device))
-        squares = points.square().sum(1, keepdim=True)
-        queries = torch.cat([-2 * points, torch.ones_like(squares), squares], 1)
-        product = torch.mm(queries, self._gallery.T, out=self._space[: len(rows)])
+            self._space = self._points.new_empty(len(rows), len(self.nearest))
+        candidates = self._place(rows.to(self._points.device))
+        own = candidates.square().sum(1, keepdim=True).cpu().numpy()
+        product = torch.mm(-2 * candidates, self._points.T, out=self._space[: len(rows)])
         lower, sums = product.cpu().numpy(), []
         step = max(1, CACHED // len(self.nearest))
         for start in range(0, len(rows), step):
             part = lower[start : start + step]
+            part += self._squares
+            part += own[start : start + step]
             sums += np.minimum(part, self.nearest, out=part).sum(1).tolist()
         return lower, sums

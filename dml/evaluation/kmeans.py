@@ -71,9 +71,9 @@ def _from_plus_plus(vectors: Vectors, k: int, draw: torch.Generator, backend: st
     centres, cluster, exchanges = points[start.rows], start.owner, EXCHANGES
     nearest: Nearest | None = None
 
-    def find(points: Tensor, centres: Tensor, count: int) -> Nearest:
+    def find(rows: Tensor, centres: Tensor, count: int) -> Nearest:
         search = _search.search(centres, centres.square().sum(1), backend, unit=vectors.normalize)
-        parts = [search(part, count) for part in points.split(max(1, CHUNK // len(centres)))]
+        parts = [search(points[part], count) for part in rows.split(max(1, CHUNK // len(centres)))]
         return Nearest(torch.cat([found for _, found in parts]), torch.cat([distances for distances, _ in parts]))
 
     for _ in range(ITERATIONS):
@@ -85,7 +85,11 @@ def _from_plus_plus(vectors: Vectors, k: int, draw: torch.Generator, backend: st
         if nearest is not None and not moved.any():
             break
         centres = means
-        nearest = _nearest(points, centres, moved, nearest, 2 if exchanges else 1, find)
+        count = 2 if exchanges else 1
+        if nearest is None or 2 * moved.sum() > k:
+            nearest = find(torch.arange(len(points), device=points.device), centres, count)
+        else:
+            nearest = _update(nearest, centres, moved, count, find)
         cluster = nearest.found[:, 0]
     assert nearest is not None
     return cluster, float(nearest.distances[:, 0].double().sum())
@@ -98,25 +102,22 @@ class Nearest(NamedTuple):
     distances: Tensor  # float32 (n, count), squared
 
 
-Find = Callable[[Tensor, Tensor, int], Nearest]  # points, centres, count -> the nearest among all centres
+Find = Callable[[Tensor, Tensor, int], Nearest]  # rows of the points, centres, count -> the nearest of all centres
 
 
-def _nearest(points: Tensor, centres: Tensor, moved: Tensor, before: Nearest | None, count: int, find: Find) -> Nearest:
-    """The `count` nearest centres of each point, with few comparisons if few centres moved.
+def _update(before: Nearest, centres: Tensor, moved: Tensor, count: int, find: Find) -> Nearest:
+    """The `count` nearest centres of each point after those moved that `moved`, bool (k,), marks.
 
-    `before` is the result before those centres moved that `moved`, bool (k,), marks. A point whose nearest centres did
-    not move is compared only with those that did.
+    A point whose nearest centres did not move is compared only with those that did.
     """
     some = moved.nonzero()[:, 0]
-    if before is None or 2 * len(some) > len(centres):
-        return find(points, centres, count)
     found, distances = before.found[:, :count].clone(), before.distances[:, :count].clone()
     lost = moved[found].any(1)
     again, others = lost.nonzero()[:, 0], (~lost).nonzero()[:, 0]
     if len(again):
-        found[again], distances[again] = find(points[again], centres, count)
+        found[again], distances[again] = find(again, centres, count)
     if len(others):
-        new = find(points[others], centres[some], min(count, len(some)))
+        new = find(others, centres[some], min(count, len(some)))
         reach, order = torch.cat([distances[others], new.distances], 1).sort(dim=1, stable=True)
         found[others] = torch.cat([found[others], some[new.found]], 1).gather(1, order)[:, :count]
         distances[others] = reach[:, :count]

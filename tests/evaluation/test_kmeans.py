@@ -8,7 +8,7 @@ from sklearn.cluster import KMeans
 from dml.evaluation import Vectors, _search
 from dml.evaluation._kmeans_start import exchange, plus_plus
 from dml.evaluation.clustering import contingency
-from dml.evaluation.kmeans import STARTS, Nearest, _means, _nearest, kmeans
+from dml.evaluation.kmeans import STARTS, Nearest, _means, _update, kmeans
 from dml.evaluation.metrics.f1 import F1
 
 BACKENDS = ["torch", pytest.param("faiss", marks=pytest.mark.skipif(not _search.has_faiss(), reason="no faiss"))]
@@ -178,13 +178,13 @@ def test_only_moved_centres_are_compared_again(moving, count):
     draw = torch.Generator().manual_seed(0)
     points, centres = torch.randn(400, 3, generator=draw), torch.randn(20, 3, generator=draw)
 
-    def find(points, centres, count):
-        distances, found = torch.cdist(points, centres).square().sort(dim=1)
+    def find(rows, centres, count):
+        distances, found = torch.cdist(points[rows], centres).square().sort(dim=1)
         return Nearest(found[:, :count], distances[:, :count])
 
-    before = find(points, centres, 2)
+    before = find(torch.arange(400), centres, 2)
     moved = torch.arange(20) < moving
     centres = centres + moved[:, None] * torch.randn(20, 3, generator=draw)
-    nearest = _nearest(points, centres, moved, before, count, find)
-    for value, expected in zip(nearest, find(points, centres, count), strict=True):
+    nearest = _update(before, centres, moved, count, find)
+    for value, expected in zip(nearest, find(torch.arange(400), centres, count), strict=True):
         torch.testing.assert_close(value, expected)
