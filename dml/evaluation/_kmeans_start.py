@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dml.evaluation._placement import Placement
+from dml.evaluation._placement import Placement, squared_norms
 
 SHARE = 4  # a batch adds a quarter of the centres so far
 TRIALS = 8  # candidates for each of the last centres,
@@ -40,7 +40,9 @@ class Start(NamedTuple):
 def plus_plus(points: Tensor, k: int, draw: torch.Generator) -> Start:
     """Choose k of the points, float32 (n, D), to start k-means from. `draw` is a generator on the CPU."""
     first = torch.randint(len(points), (1,), generator=draw).to(points.device)
-    placement = Placement(points, draw, (points - points[first]).square().sum(1).cpu().numpy())
+    squares = squared_norms(points)
+    nearest = squares + squares[first] - 2 * (points @ points[first[0]])
+    placement = Placement(points, draw, nearest.cpu().numpy())
     owner = np.zeros(len(points), dtype=np.int64)
     rows, last = [int(first)], max(TRIALS, FEWEST // k)
     while len(rows) < k:

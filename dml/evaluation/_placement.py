@@ -18,6 +18,11 @@ from dml.evaluation._vectors import CHUNK
 CACHED = 1 << 17  # numbers that stay in a processor's cache
 
 
+def squared_norms(points: Tensor) -> Tensor:
+    """Squared norms (n,) of points (n, D), without a second array of their size."""
+    return torch.linalg.vector_norm(points, dim=1).square()
+
+
 class Placement:
     """Points and their squared distances D² to the nearest of the centres so far.
 
@@ -38,7 +43,7 @@ class Placement:
     ) -> None:
         self.nearest, self._place = nearest, place or points.__getitem__
         self.most = max(32, CHUNK // len(points))  # candidates whose distances are in memory at once
-        self._draw, self._points, self._squares = draw, points, points.square().sum(1).cpu().numpy()
+        self._draw, self._points, self._squares = draw, points, squared_norms(points).cpu().numpy()
         self._space = torch.empty(0, len(points), device=points.device)
 
     def choose(

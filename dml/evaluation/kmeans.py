@@ -73,7 +73,7 @@ def _from_plus_plus(vectors: Vectors, k: int, draw: torch.Generator, backend: st
 
     def find(rows: Tensor, centres: Tensor, count: int) -> Nearest:
         search = _search.search(centres, centres.square().sum(1), backend, unit=vectors.normalize)
-        parts = [search(points[part], count) for part in rows.split(max(1, CHUNK // len(centres)))]
+        parts = [search(points[part], count) for part in rows.split(max(1, CHUNK // max(centres.shape)))]
         return Nearest(torch.cat([found for _, found in parts]), torch.cat([distances for distances, _ in parts]))
 
     for _ in range(ITERATIONS):
