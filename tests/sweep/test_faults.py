@@ -1,6 +1,6 @@
-"""What a sweep survives. Each fault is a real one: a process killed, a server stopped, a disk filled.
+"""Processes that are killed and disks that are full. Each fault is a real one.
 
-After each, the sweep's trials equal those of an uninterrupted one, bit for bit; none is lost, none is there twice.
+After each, the sweep's trials equal those of an uninterrupted one, bit for bit; none is lost, and none is there twice.
 """
 
 from __future__ import annotations
@@ -8,51 +8,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
-import sys
-import time
-from collections import Counter
 from pathlib import Path
 
-import expected
-import mlflow
 import pandas as pd
 import pytest
+from checking import check
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-
-
-def check(workplace, uri=None, **overrides):
-    """The results are those of an uninterrupted sweep; returns them."""
-    found = pd.read_parquet(workplace.folder / "out" / "trials.parquet")
-    whole = workplace.folder / "uninterrupted"
-    whole.mkdir()
-    pd.testing.assert_frame_equal(found[expected.DECIDED], expected.frame(whole, **overrides), check_exact=True)
-    if uri:
-        check_mlflow(uri, found)
-    return found
-
-
-def check_mlflow(uri, frame):
-    """Each trial is there once, finished, with its whole curve once."""
-    client = mlflow.MlflowClient(tracking_uri=uri)
-    experiment = client.get_experiment_by_name("dml")
-    parents = client.search_runs([experiment.experiment_id], "tags.`dml.kind` = 'study'")
-    assert [run.info.status for run in parents] == ["FINISHED"]
-    runs = client.search_runs([experiment.experiment_id], "tags.`dml.kind` = 'trial'", max_results=1000)
-    assert Counter(run.data.tags["dml.trial"] for run in runs) == Counter(
-        f"{row.cell}|{row.phase}|{row.number}" for row in frame.itertuples()
-    )
-    assert {run.info.status for run in runs} == {"FINISHED"}
-    curves = {row.key: json.loads(row.curve) for row in frame.itertuples()}
-    for run in runs[:4]:
-        phase = "validation" if run.data.tags["dml.phase"] == "tune" else "test"
-        history = client.get_metric_history(run.info.run_id, f"{phase}/fine/recall_at_1")
-        curve = curves[run.data.tags["dml.key"]]
-        assert [(m.step, m.value) for m in history] == [
-            (step, scores[f"{phase}/fine/recall@1"]) for step, scores in curve
-        ]
 
 
 def training_worker(workplace):
@@ -209,81 +172,3 @@ def test_the_stores_disk_is_full(workplace):
     finally:
         workplace.end()
         subprocess.run(["umount", "-l", store], check=True)
-
-
-class Server:
-    """A real MLflow server, which can be killed and started again on the same port."""
-
-    def __init__(self, folder):
-        self._folder = folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
-        self.uri = f"http://127.0.0.1:{self._port}"
-        self._process = None
-
-    def start(self):
-        command = ["mlflow", "server", "--port", str(self._port), "--workers", "1"]
-        store = f"sqlite:///{self._folder / 'server.db'}"
-        folder = str(self._folder / "server-artifacts")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", *command, "--backend-store-uri", store, "--default-artifact-root", folder],
-            cwd=self._folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        until = time.monotonic() + 90
-        while time.monotonic() < until:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self._port)) == 0:
-                    return
-            time.sleep(0.2)
-        raise AssertionError("the MLflow server does not start")
-
-    def kill(self):
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-
-
-@pytest.fixture
-def server(tmp_path):
-    server = Server(tmp_path)
-    server.start()
-    yield server
-    server.kill()
-
-
-def test_the_tracking_server_is_away_for_a_while(workplace, server):
-    workplace.orders(seconds=0.1)
-    process = workplace.start({"DML_TRACKING_PATIENCE": "120"}, tracking=server.uri)
-    workplace.wait(lambda: len(workplace.results()) >= 2)
-    server.kill()
-    workplace.wait(lambda: len(workplace.results()) >= 6)
-    server.start()
-    text, _ = process.communicate(timeout=200)
-    assert process.returncode == 0, text
-    check(workplace, server.uri)
-
-
-def test_the_tracking_server_comes_back_after_the_sweep(workplace, server):
-    workplace.orders(seconds=0.1)
-    process = workplace.start({"DML_TRACKING_PATIENCE": "1"}, tracking=server.uri)
-    workplace.wait(lambda: len(workplace.results()) >= 2)
-    server.kill()
-    text, _ = process.communicate(timeout=200)
-    assert process.returncode == 0, text
-    assert f"MLflow at {server.uri} is unreachable" in text
-    server.start()
-    workplace.sweep(tracking=server.uri)
-    check(workplace, server.uri)
-    assert not list(workplace.folder.glob("store/sweeps/*.jsonl"))
-
-
-def test_no_tracking_server_at_the_start(workplace):
-    process = workplace.start(tracking="http://127.0.0.1:9")
-    text, _ = process.communicate(timeout=100)
-    assert process.returncode != 0
-    assert "no MLflow tracking server answers at http://127.0.0.1:9" in text
-    assert "Traceback" not in text
-    assert workplace.log() == []
