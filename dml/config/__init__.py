@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
-from dml.config.loading import ConfigError, files_of, load_study
+from dml.config.loading import ConfigError, content_of, load_study
 from dml.config.parts import LossSection, MinerSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.study import Study
@@ -27,6 +27,6 @@ __all__ = [
     "SearchSection",
     "Study",
     "TrainingSection",
-    "files_of",
+    "content_of",
     "load_study",
 ]
