@@ -53,6 +53,7 @@ class Results:
     summary: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""  # why nothing, or not everything, can be shown
     store: Path | None = None  # contains `trials/<key>/`, which `embeddings` reads
+    origin: str = ""  # whether the results are published ones
 
     @cached_property
     def cells(self) -> dict[str, Cell]:
