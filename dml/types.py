@@ -184,6 +184,7 @@ class EvaluationSpec:
     over_clustering: int = 10
     nmi_average: str = "arithmetic"
     clustering_start: str = "kmeans++"
+    keep_start_embeddings: bool = False
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,9 @@ class EvaluationSection(StudySection):
     )
     sets: list[EvaluationSet] = Field(["test"], min_length=1)
     keep_embeddings: bool = EvaluationSpec.keep_embeddings
+    keep_start_embeddings: bool = Field(
+        EvaluationSpec.keep_start_embeddings, description="those of the network before its first step"
+    )
     over_clustering: int = Field(EvaluationSpec.over_clustering, ge=1, description="clusters per class for nmi+")
     nmi_average: Literal["arithmetic", "geometric"] = "arithmetic"
     clustering_start: Literal["kmeans++", "random"] = Field(
@@ -37,7 +40,7 @@ class EvaluationSection(StudySection):
         given = self.model_dump()
         given |= {"metrics": tuple(self.metrics), "sets": tuple(self.sets)}
         if phase == "tune":
-            given |= {"sets": ("validation",), "keep_embeddings": False}
+            given |= {"sets": ("validation",), "keep_embeddings": False, "keep_start_embeddings": False}
         return EvaluationSpec(**given)
 
 

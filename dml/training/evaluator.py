@@ -79,13 +79,14 @@ class Evaluator:
         )
 
     def save_embeddings(self, path: Path) -> None:
-        """Save the embeddings of all sets with their clean labels as `.npz`."""
+        """Save the embeddings of all sets as `.npz`, with their clean labels and their rows in the packed array."""
         rows = [self._data.evaluation_rows(name) for name in self.sets]
         together = np.concatenate(rows)
         with replacing(path) as temporary, open(temporary, "wb") as file:
             np.savez_compressed(
                 file,
                 embeddings=self.embed(together).cpu().numpy(),
+                index=together.astype(np.int64),
                 labels_fine=self._data.labels("fine", together),
                 labels_coarse=self._data.labels("coarse", together),
                 set=np.repeat(self.sets, [len(part) for part in rows]),

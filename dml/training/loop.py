@@ -119,6 +119,7 @@ class Training:
         assert not self.finished, "a finished trial cannot advance"
         every = self.spec.evaluation.every or self.total_steps
         target = min(self.total_steps, (self.step // every + 1) * every)
+        self._save_start()
         while self.step < target:
             self._train(target)
             if self.step < target and self._rank == 0:
@@ -186,6 +187,13 @@ class Training:
         self._history.step += 1
         mined = {} if self._mine is None else self._mine.stats
         self.diagnostics.add_step(self.step, loss.detach(), self.loss.stats, mined)
+
+    def _save_start(self) -> None:
+        """Save the embeddings of the untrained network before the first step, if the study keeps them."""
+        wanted = self.spec.evaluation.keep_start_embeddings and self.spec.phase == "confirm"
+        path = self._folder / "embeddings_start.npz"
+        if wanted and self.step == 0 and self._rank == 0 and not path.is_file():
+            self._evaluator.save_embeddings(path)
 
     def _save(self) -> None:
         """Save a checkpoint after an evaluation; at the end of a confirmed trial also the model."""

@@ -23,9 +23,10 @@ def test_settings_are_filled_into_their_rooms(toy_study):
 
 
 def test_tuning_sees_validation_classes_only(toy_study):
-    study = toy_study(evaluation={"metrics": ["recall@1"], "sets": ["test", "seen"], "keep_embeddings": True})
+    kept = {"keep_embeddings": True, "keep_start_embeddings": True}
+    study = toy_study(evaluation={"metrics": ["recall@1"], "sets": ["test", "seen"], **kept})
     assert spec(study).evaluation.sets == ("validation",)
-    assert not spec(study).evaluation.keep_embeddings
+    assert not any(getattr(spec(study).evaluation, name) for name in kept)
     assert spec(study, phase="confirm").evaluation.sets == ("test", "seen")
 
 
