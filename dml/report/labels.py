@@ -5,6 +5,7 @@ from __future__ import annotations
 SETS = {
     "test": "test classes",
     "seen": "training classes, held-out images",
+    "train": "training classes, training images",
     "validation": "validation classes",
 }
 _SPELT = {"nmi": "NMI", "nmi+": "NMI+", "f1": "F1", "map@r": "MAP@R", "map": "mAP"}
