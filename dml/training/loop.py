@@ -117,7 +117,7 @@ class Training:
         TrainingError : the loss or an embedding is not finite.
         """
         assert not self.finished, "a finished trial cannot advance"
-        every = self.spec.evaluation.every or self.total_steps
+        every = self.spec.evaluation.every or max(1, self.total_steps)
         target = min(self.total_steps, (self.step // every + 1) * every)
         self._save_start()
         while self.step < target:
