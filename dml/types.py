@@ -185,6 +185,9 @@ class EvaluationSpec:
     nmi_average: str = "arithmetic"
     clustering_start: str = "kmeans++"
     keep_start_embeddings: bool = False
+    clusters: tuple[int, ...] = ()
+    restarts: int = 1
+    keep_per_query: bool = False
 
 
 @dataclass(frozen=True)

@@ -98,9 +98,12 @@ class Results:
         sets, metrics = [*self.study.evaluation.sets, *SETS], list(self.study.evaluation.metrics)
         known = [key for key in self.confirmed if is_score(key) and self.confirmed[key].notna().any()]
 
-        def place(key: str) -> tuple[int, str, int, str]:
+        def place(key: str) -> tuple[int, str, int, int, str]:
             part, level, metric = key.split("/", 2)
-            return (_index(sets, part), "" if level == "fine" else level, _index(metrics, metric), metric)
+            stem, _, k = metric.partition("@")
+            own = metric if metric in metrics else stem  # `nmi@30` follows `nmi`
+            number = int(k) if k.isdecimal() else 0
+            return (_index(sets, part), "" if level == "fine" else level, _index(metrics, own), number, metric)
 
         return sorted(known, key=place)
 
@@ -132,6 +135,14 @@ class Results:
         start : those of the network before its first step.
         """
         path = self._embeddings_file(key, start)
+        if not path.is_file():
+            return {}
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
+
+    def queries(self, key: str) -> dict[str, np.ndarray]:
+        """Each query's scores that a trial saved: `<set>/<level>/<metric>` and `<set>/index`, (q,). Often empty."""
+        path = (self.store or Path()) / "trials" / key / "queries.npz"
         if not path.is_file():
             return {}
         with np.load(path, allow_pickle=False) as file:

@@ -201,6 +201,8 @@ class Training:
             save_model(self._folder / "model", self.model, describe_model(self.spec, self.data))
             if self.spec.evaluation.keep_embeddings:
                 self._evaluator.save_embeddings(self._folder / "embeddings.npz")
+            if self.spec.evaluation.keep_per_query:
+                self._evaluator.save_queries(self._folder / "queries.npz")
         keep, best = self.spec.training.keep_checkpoints, self._evaluator.first_score
         if "best" in keep and self._history.latest_is_best(best):
             self._checkpoints.save("best")
