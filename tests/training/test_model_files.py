@@ -32,7 +32,10 @@ def test_a_confirmed_trial_saves_a_model_that_embeds_as_it_did(make_spec, data_r
     np.testing.assert_allclose(embedder(training.data.packed.images[rows]), own, atol=1e-6)
 
 
-def test_embeddings_of_the_untrained_network_survive_an_interruption(make_spec, data_root, tmp_path, finish):
+@pytest.mark.parametrize("checkpoint", [True, False])
+def test_embeddings_of_the_untrained_network_survive_an_interruption(
+    make_spec, data_root, tmp_path, finish, checkpoint
+):
     spec = make_spec(evaluation={"keep_embeddings": True, "keep_start_embeddings": True})
     plain = finish(Training(make_spec(), data_root, tmp_path / "plain")).result()
     first = Training(spec, data_root, tmp_path / "both")
@@ -41,6 +44,8 @@ def test_embeddings_of_the_untrained_network_survive_an_interruption(make_spec, 
     first.close()
     path = tmp_path / "both" / "embeddings_start.npz"
     written = path.stat().st_mtime_ns
+    if not checkpoint:  # the trial starts anew
+        (tmp_path / "both" / "checkpoint" / "last.pt").unlink()
     again = finish(Training(spec, data_root, tmp_path / "both"))
     assert path.stat().st_mtime_ns == written
     before, after = np.load(path), np.load(tmp_path / "both" / "embeddings.npz")
