@@ -220,4 +220,4 @@ class TrialResult:
     curve: Sequence[EvaluationPoint]
     diagnostics: Mapping[str, float]  # active_share, dropped_anchors, images_per_second, ...
     seconds: float
-    counts: Mapping[str, Sequence[float]] = field(default_factory=dict)  # `eta_drawn`, `eta_uniform`: negatives per bin
+    counts: Mapping[str, Sequence[float]] = field(default_factory=dict)  # `eta_drawn`, ...: pairs per bin of distance

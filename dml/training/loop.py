@@ -140,6 +140,7 @@ class Training:
         curve, seconds = tuple(self._history.curve), self._history.seconds
         images = self.step * self.spec.training.batch.size
         means = {**self.diagnostics.means(self.step), "images_per_second": images / seconds}
+        means["training_classes"] = self.data.classes
         return TrialResult(curve[-1].scores, curve, means, seconds, self.diagnostics.counts())
 
     def discard_checkpoint(self) -> None:

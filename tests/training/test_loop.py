@@ -18,6 +18,7 @@ def test_a_trial_trains_and_evaluates_as_its_spec_says(make_spec, data_root, tmp
     assert set(result.scores) == {f"{s}/fine/{m}" for s in ("test", "seen") for m in ("recall@1", "nmi")}
     assert all(0 <= v <= 1 for v in result.scores.values())
     assert {"loss", "active_share", "tuples", "dropped_anchors", "images_per_second"} <= set(result.diagnostics)
+    assert result.diagnostics["training_classes"] == 2, "even and odd"
 
 
 @pytest.mark.parametrize("settings", [{}, {"loss": "proxy_nca", "positives": None}, {"evaluation": {"every": None}}])
@@ -52,9 +53,9 @@ def test_a_trial_counts_the_distances_of_its_negatives(make_spec, data_root, tmp
     batch = BatchSpec(classes=2, per_class=32)
     spec = make_spec(negatives="random", steps=10, batch=batch, evaluation={"every": 10})
     counts = finish(Training(spec, data_root, tmp_path)).result().counts
-    assert set(counts) == {"eta_drawn", "eta_uniform"}
+    assert set(counts) == {f"eta_{kind}{name}" for kind in ("", "positive_") for name in ("drawn", "uniform")}
     assert len(counts["eta_drawn"]) == len(counts["eta_uniform"]) > 1
-    assert sum(counts["eta_drawn"]) == pytest.approx(sum(counts["eta_uniform"]), abs=0.1) == 2 * batch.size
+    assert all(sum(counted) == pytest.approx(2 * batch.size, abs=0.1) for counted in counts.values())
 
 
 def test_a_trial_without_a_miner_counts_no_distances(make_spec, data_root, tmp_path, finish):
