@@ -39,7 +39,7 @@ def noise_and_topline(results: Results, dataset: str, noise: str, key: str) -> F
         cells.setdefault(results.methods[name], {})[results.cells[name].rate] = name
     if not any(len(kept(results, name, key)) for rates in cells.values() for name in rates.values()):
         return None
-    panels = list(dict.fromkeys((method.loss, method.negatives) for method in cells))
+    panels = list(dict.fromkeys((method.panel, method.negatives) for method in cells))
     columns = min(WIDE, len(panels) + 1)
     rows = -(-(len(panels) + 1) // columns)
     head = 0.5 + 0.17 * -(-(min(len(cells), len(style.LOOKS)) + 2) // columns)
@@ -51,7 +51,7 @@ def noise_and_topline(results: Results, dataset: str, noise: str, key: str) -> F
     for axes in scores[1:]:
         axes.sharey(scores[0])
     for axes, panel in zip(scores, panels, strict=True):
-        for method in [m for m in cells if (m.loss, m.negatives) == panel]:
+        for method in [m for m in cells if (m.panel, m.negatives) == panel]:
             colour, marker = _look(results, list(cells), method)
             noisy, clean = _pairs(results, cells[method], key)
             _line(axes, noisy, colour, marker, "-", SCORE)
