@@ -12,6 +12,8 @@ from dml.report.page.blocks import Block, Command, Download, Facts
 from dml.report.page.numbers import duration
 from dml.report.results import Results
 
+FITTED_HALF = "train, validate, test: the confirmed models are trained on the fitting half of the training classes only"
+
 
 class Provenance:
     """Settings, versions and raw data."""
@@ -43,6 +45,7 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         ("Batches", size),
         ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
         ("Seeds", ", ".join(map(str, study.seeds))),
+        *([("Protocol", FITTED_HALF)] if study.search.protocol == "train_val_test" else []),
     ]
 
 
