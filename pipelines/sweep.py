@@ -1,11 +1,17 @@
 """Stage `sweep`: tune every cell of a study with the same budget, then confirm its best settings on the test split."""
 
-from _stage import RESULTS, STORE, data_root, run
+import itertools
 
-from dml.config import Study
+from _stage import RESULTS, STORE, STUDIES, data_root, run
+
+from dml.config import ConfigError, Study, place_of
 from dml.data import splits
+from dml.sweep import specs
 from dml.sweep.run import run_study
-from dml.training.data import EVALUATION_ROLES, of_fitting_classes, open_packed_of
+from dml.sweep.starts import Starts
+from dml.training.build import build_model
+from dml.training.data import EVALUATION_ROLES, of_fitting_classes, open_data, open_packed_of
+from dml.types import Cell, Choice
 
 
 def check_sets(study: Study) -> None:
@@ -35,8 +41,45 @@ def check_sets(study: Study) -> None:
                     )
 
 
+def check_starts(study: Study) -> None:
+    """Find the weights that networks start from, and reject those that do not fit, before any trial runs.
+
+    Raises
+    ------
+    ConfigError : with file, line and choices.
+    """
+    find, root = Starts(RESULTS, STORE), data_root(study)
+    digests = dict.fromkeys(("packed", "split", "labels"), "")  # the network does not depend on them
+    seen = set()
+    for cell in study.cells():
+        training = study.training_of(cell)
+        if training.start is None:
+            continue
+        sizes = training.search.get("embedding_size", Choice((training.embedding_size,))).options
+        for seed, size in itertools.product(study.seeds, sizes):
+            try:
+                spec = specs.build(study, cell, "confirm", seed, {"training.embedding_size": size}, digests, find)
+                case = (cell.dataset, repr(spec.training))
+                if case not in seen:
+                    build_model(spec, open_data(spec, root))
+                seen.add(case)
+            except ValueError as error:
+                place = place_of(STUDIES / f"{study.name}.yaml", *_location(study, cell))
+                raise ConfigError(f"{place}: {error}") from None
+
+
+def _location(study: Study, cell: Cell) -> tuple[str | int, ...]:
+    """Where a study says what the networks of a cell start from."""
+    for axis, points in study.axes.items():
+        for place, point in enumerate(points):
+            if "training.start" in point and point["training.start"] == cell.varied.get("training.start"):
+                return "vary", axis, place
+    return "training", "start"
+
+
 def sweep(study: Study) -> None:
     check_sets(study)
+    check_starts(study)
     run_study(study, data_root(study), STORE, RESULTS / study.name)
 
 
