@@ -5,12 +5,11 @@ import itertools
 from _stage import RESULTS, STORE, STUDIES, data_root, run
 
 from dml.config import ConfigError, Study, place_of
-from dml.data import splits
 from dml.sweep import specs
 from dml.sweep.run import run_study
 from dml.sweep.starts import Starts
 from dml.training.build import build_model
-from dml.training.data import EVALUATION_ROLES, of_fitting_classes, open_data, open_packed_of
+from dml.training.data import EVALUATION_ROLES, of_fitting_classes, open_data, open_packed_of, seeds_by_split, split_of
 from dml.types import Cell, Choice
 
 
@@ -21,9 +20,10 @@ def check_sets(study: Study) -> None:
     ------
     ValueError : a dataset has no images in a set that `evaluation.sets` names.
     """
+    root = data_root(study)
     for dataset in study.datasets:
-        split = splits.load(data_root(study) / "split" / f"{dataset.label}.parquet")
-        for name in study.evaluation.sets:
+        found = [split_of(root, dataset.label, seeds[0]) for seeds in seeds_by_split(root, dataset.label, study.seeds)]
+        for split, name in itertools.product(found, study.evaluation.sets):
             column, roles = EVALUATION_ROLES[name]
             chosen = split[column].isin(roles)
             if not chosen.any():
@@ -33,7 +33,7 @@ def check_sets(study: Study) -> None:
                     f"{' or '.join(roles)}. Roles of its images: {roles_found}"
                 )
             if study.search.protocol == "train_val_test" and name != "test":
-                fine = open_packed_of(data_root(study), dataset.label).index["fine"].to_numpy()
+                fine = open_packed_of(root, dataset.label).index["fine"].to_numpy()
                 if not len(of_fitting_classes(split.loc[chosen, "index"].to_numpy(), split, fine)):
                     raise ValueError(
                         f"dataset {dataset.label!r}: evaluation.sets names {name!r}, but with search.protocol "
