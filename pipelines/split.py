@@ -11,7 +11,7 @@ def split(study: Study) -> None:
     for dataset in study.datasets:
         source = sources.build(dataset.source, **dataset.options)
         packed = open_packed_of(data_root(study), dataset.label)
-        found = splits.by_seed(packed.index, source, dict.fromkeys([study.search.seed, *study.seeds]))
+        found = splits.by_seed(packed.index, source)
         for table in found.values():
             used = packed.index[(table["final"] != "unused").to_numpy()]
             for level in (dataset.train_on, *dataset.evaluate_on):

@@ -1,13 +1,16 @@
 """Stage `sweep`: tune every cell of a study with the same budget, then confirm its best settings on the test split."""
 
 import itertools
+import os
 
-from _stage import RESULTS, STORE, STUDIES, data_root, run
+from _stage import PUBLISHED, RESULTS, STORE, STUDIES, data_root, run
 
 from dml.config import ConfigError, Study, place_of
+from dml.snapshots import snapshots
 from dml.sweep import specs
 from dml.sweep.run import run_study
 from dml.sweep.starts import Starts
+from dml.sweep.store import FINISHED, Outcome
 from dml.training.build import build_model
 from dml.training.data import EVALUATION_ROLES, of_fitting_classes, open_data, open_packed_of, seeds_by_split, split_of
 from dml.types import Cell, Choice
@@ -77,10 +80,18 @@ def _location(study: Study, cell: Cell) -> tuple[str | int, ...]:
     return "training", "start"
 
 
+def published() -> dict[str, Outcome]:
+    """The trials of all published studies, which count as done; none with `DML_PUBLISHED=off`."""
+    if os.environ.get("DML_PUBLISHED") == "off":
+        return {}
+    found = (pair for snapshot in snapshots(PUBLISHED) for pair in snapshot.outcomes())
+    return {key: Outcome(FINISHED, **content, host="published") for key, content in found}
+
+
 def sweep(study: Study) -> None:
     check_sets(study)
     check_starts(study)
-    run_study(study, data_root(study), STORE, RESULTS / study.name)
+    run_study(study, data_root(study), STORE, RESULTS / study.name, published=published())
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
-from dml.config.loading import ConfigError, files_of, load_study, place_of
+from dml.config.loading import ConfigError, content_of, load_study, place_of
 from dml.config.parts import LossSection, MinerSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.start import StartSection
@@ -29,7 +29,7 @@ __all__ = [
     "StartSection",
     "Study",
     "TrainingSection",
-    "files_of",
+    "content_of",
     "load_study",
     "place_of",
 ]

@@ -16,7 +16,7 @@ A class is a fine class. For a source with `disjoint = "coarse"`, coarse classes
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -59,17 +59,28 @@ def make(index: pd.DataFrame, source: Source) -> pd.DataFrame:
     return pd.DataFrame({"index": index["index"].to_numpy(np.int64), "final": final, "tune": tune})
 
 
-def by_seed(index: pd.DataFrame, source: Source, seeds: Iterable[int]) -> dict[int | None, pd.DataFrame]:
-    """The split of each seed, or one split under None if it is the same for all. Raises as `make` and the source do."""
+def by_seed(index: pd.DataFrame, source: Source) -> dict[int | None, pd.DataFrame]:
+    """The split of each seed that selects one, or one split under None if it is the same for all. Raises as `make`."""
     if not isinstance(source, SplitBySeed) or source.seeds is None:
         return {None: make(index, source)}
-    return {seed: make(index, source.for_seed(seed)) for seed in seeds}
+    return {seed: make(index, source.for_seed(seed)) for seed in source.seeds}
 
 
 def file_of(folder: Path, dataset: str, seed: int | None) -> Path:
-    """Where the split of a dataset is, in the folder of a study's splits: of a seed, if its seeds have their own."""
+    """Where the split of a dataset is, in the folder of a study's splits: that of a seed, where seeds select it.
+
+    Raises
+    ------
+    ValueError : the seed selects none.
+    """
     own = folder / dataset
-    return own / f"{seed}.parquet" if own.is_dir() else folder / f"{dataset}.parquet"
+    if not own.is_dir():
+        return folder / f"{dataset}.parquet"
+    file = own / f"{seed}.parquet"
+    if not file.is_file():
+        choices = ", ".join(map(str, sorted(int(path.stem) for path in own.glob("*.parquet"))))
+        raise ValueError(f"dataset {dataset!r}: seeds select its split, and {seed} selects none. Choices: {choices}")
+    return file
 
 
 def save_all(found: Mapping[int | None, pd.DataFrame], folder: Path, dataset: str) -> None:

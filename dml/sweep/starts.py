@@ -56,7 +56,10 @@ class Starts:
         key = (same if len(same) else rows.sort_values("number"))["key"].iloc[0]
         folder = self._store / "trials" / key / "model"
         if not folder.is_dir():
-            raise ValueError(f"{folder}: the model of {cell!r} is missing. {_advice(section)}")
+            raise ValueError(
+                f"{folder}: the model of {cell!r} is missing; published results have none. To train it, delete "
+                f"{folder.parent} and run DML_PUBLISHED=off dvc repro --force --single-item sweep@{section.study}"
+            )
         return folder
 
     def _trials(self, study: str) -> pd.DataFrame:

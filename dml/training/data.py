@@ -135,6 +135,7 @@ def split_of(data_root: Path, name: str, seed: int | None = None) -> pd.DataFram
     Raises
     ------
     FileNotFoundError : it is missing; the message names the stage to run.
+    ValueError : the seed selects none.
     """
     return _table(splits.file_of(data_root / "split", name, seed), "split")
 

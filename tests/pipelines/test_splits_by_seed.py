@@ -19,8 +19,6 @@ class Turned(Digits):
     turn = 0
 
     def for_seed(self, seed):
-        if seed not in self.seeds:
-            raise ValueError(f"turned: expected seeds from 0 to 2, got {seed}")
         chosen = Turned(**self.options)
         chosen.turn = seed
         return chosen
@@ -35,10 +33,11 @@ def test_each_seed_has_its_own_split_from_the_file_to_the_scores(project, refuse
     text = tiny.replace("source: digits\n    train_on: coarse", "source: turned.Turned\n    name: turned")
     text = text.replace("[random, easy]", "[random]").replace("seeds: [0]", "seeds: [0, 2]")
     project.study("tiny", text.replace("[0, 2]", "[3]"))
-    project.stages("download pack", "tiny")
-    assert "turned: expected seeds from 0 to 2, got 3" in refused(project.stage("split", "tiny"))
+    project.stages("download pack split", "tiny")
+    message = refused(project.stage("corrupt", "tiny"))
+    assert "dataset 'turned': seeds select its split, and 3 selects none. Choices: 0, 1, 2" in message
     project.study("tiny", text)
-    project.stages("split corrupt", "tiny")
+    project.stages("corrupt", "tiny")
 
     root = project.root / "data/tiny"
     pack = json.loads((root / "pack.json").read_text())["turned"]

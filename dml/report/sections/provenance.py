@@ -12,6 +12,7 @@ from dml.report.labels import counted
 from dml.report.page.blocks import Block, Command, Download, Facts
 from dml.report.page.numbers import duration
 from dml.report.results import Results
+from dml.types import value_text
 
 FITTED_HALF = "train, validate, test: the confirmed models are trained on the fitting half of the training classes only"
 
@@ -48,6 +49,7 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
         ("Seeds", ", ".join(map(str, study.seeds))),
         *([("Protocol", FITTED_HALF)] if study.search.protocol == "train_val_test" else []),
+        *((f"Varied: {axis}", ", ".join(map(value_text, values))) for axis, values in study.vary.items()),
     ]
 
 
