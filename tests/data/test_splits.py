@@ -189,7 +189,7 @@ def test_seeds_select_the_split_where_a_source_has_several(tmp_path):
     splits.save_all(found, tmp_path, "mine")
     for seed, split in found.items():
         pd.testing.assert_frame_equal(splits.load(splits.file_of(tmp_path, "mine", seed)), split)
-    with pytest.raises(ValueError, match="'mine': seeds select its split, and 3 selects none. Choices: 1, 2"):
+    with pytest.raises(ValueError, match=r"'mine': seeds select its split, and 3 selects none\. Choices: 1, 2"):
         splits.file_of(tmp_path, "mine", 3)
 
     (alone,) = (same := splits.by_seed(index, FirstClassesTrain(3))).values()
