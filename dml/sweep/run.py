@@ -30,6 +30,7 @@ from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
 from dml.sweep.results import summarize, trials_frame
 from dml.sweep.specs import Describe
+from dml.sweep.starts import Starts
 from dml.sweep.store import FAILED, Outcome, TrialStore, only_sweep
 from dml.sweep.trial import TRAINER, find_trainer
 
@@ -51,7 +52,7 @@ def run_study(
     study : what is compared.
     data_root : the folder with the data stages' outputs (`data/<study>`).
     store : the folder of trials, shared by all studies.
-    out : the folder for the results.
+    out : the folder for the results; those of other studies are beside it.
     tracking : MLflow's backend; None: `MLFLOW_TRACKING_URI`, or SQLite in the working directory; `off`: no tracking.
     trainer : dotted path of a `dml.protocols.TrainerFactory`, which runs the trials.
     describe : returns the digests of a trial's data; None: `dml.training.data.describe`.
@@ -78,7 +79,7 @@ def run_study(
         tracker = open_tracking(study, store, tracking, describe)
         state = "failed"
         try:
-            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)))
+            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), Starts(out.parent, store))
             progress.watch(plan, tracker)
 
             def ended(job: Job, outcome: Outcome, reused: bool) -> None:
