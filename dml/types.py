@@ -71,6 +71,15 @@ class Part:
     search: Mapping[str, Space] = field(default_factory=dict)
 
 
+def value_text(value: Any) -> str:
+    """A setting's value in the name of a cell: `0.2`, `name:resnet18`, `a+b`; safe in a file's name."""
+    if isinstance(value, Mapping):
+        return "+".join(f"{key}:{value_text(inner)}" for key, inner in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "+".join(map(value_text, value))
+    return str(value).replace("/", "_").replace("|", "_")
+
+
 @dataclass(frozen=True)
 class Cell:
     """One admissible combination of a study's axes. It has its own search, with the same budget as every other."""
@@ -82,6 +91,7 @@ class Cell:
     positives: str | None  # None: the loss chooses no tuples
     negatives: str | None
     miner: Part | None = None  # a miner by its dotted path, in place of the two policies
+    varied: Mapping[str, Any] = field(default_factory=dict)  # settings of a study's `vary`, by their dotted names
 
     @property
     def name(self) -> str:
@@ -92,7 +102,8 @@ class Cell:
         loss = self.loss.name.rsplit(".", 1)[-1]
         if self.loss.settings:
             loss += "(" + ",".join(f"{k}={v}" for k, v in sorted(self.loss.settings.items())) + ")"
-        return f"{self.dataset}|{self.noise}-{self.rate:g}|{loss}|{tuples}"
+        varied = ",".join(f"{key}={value_text(value)}" for key, value in self.varied.items())
+        return f"{self.dataset}|{self.noise}-{self.rate:g}|{loss}|{tuples}" + (f"|{varied}" if varied else "")
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
+from dml.config.loading import ConfigError, files_of, load_study
 from dml.config.parts import LossSection, MinerSection
 from dml.config.search import ResourcesSection, SearchSection
-from dml.config.study import ConfigError, Study, load_study
+from dml.config.study import Study
 from dml.config.training import BatchSection, TrainingSection
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "SearchSection",
     "Study",
     "TrainingSection",
+    "files_of",
     "load_study",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,34 @@ from pydantic import BaseModel, ValidationError
 from dml import discovery
 
 
-def explain(path: Path, text: str, model: type[BaseModel], error: ValidationError) -> str:
-    """All problems of a YAML file that `model` rejects, one line each."""
-    root = yaml.compose(text)
-    return "\n".join(dict.fromkeys(_explain(path, root, model, problem) for problem in error.errors()))
+class LocatedError(ValueError):
+    """A problem that a check of a whole section finds in one of its settings.
+
+    Parameters
+    ----------
+    message : what was expected, what came, and the choices.
+    location : keys and positions of lists, from the checked section down to the setting.
+    """
+
+    def __init__(self, message: str, *location: str | int):
+        super().__init__(message)
+        self.location = location
 
 
-def _explain(path: Path, root: yaml.Node, model: type[BaseModel], problem: Any) -> str:
+def explain(files: Sequence[tuple[Path, str]], model: type[BaseModel], error: ValidationError) -> str:
+    """All problems of a study that `model` rejects, one line each.
+
+    Parameters
+    ----------
+    files : (path, text) of the study's file, then of those that it extends. The line is that of the first best match.
+    """
+    roots = [(path, yaml.compose(text)) for path, text in files]
+    return "\n".join(dict.fromkeys(_explain(roots, model, problem) for problem in error.errors()))
+
+
+def _explain(roots: Sequence[tuple[Path, yaml.Node]], model: type[BaseModel], problem: Any) -> str:
     location = [part for part in problem["loc"] if not str(part).startswith("function-")]
+    location += getattr(problem.get("ctx", {}).get("error"), "location", ())
     key = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in location).lstrip(".") or "study"
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
@@ -27,7 +48,9 @@ def _explain(path: Path, root: yaml.Node, model: type[BaseModel], problem: Any) 
         message = "this key is missing"
     elif problem["type"] != "value_error":
         message += f", got {problem['input']!r}"
-    return f"{path}:{_line(root, location)}: {key}: {message}"
+    found = [(*_line(root, location), path) for path, root in roots]
+    _, line, path = max(found, key=lambda place: place[0])  # the first of those that contain the most of the location
+    return f"{path}:{line}: {key}: {message}"
 
 
 def _choices(model: Any, location: list[Any]) -> list[str]:
@@ -47,9 +70,9 @@ def _model_in(annotation: Any) -> Any:
     return next((model for model in inner if model is not None), None)
 
 
-def _line(node: yaml.Node, location: list[Any]) -> int:
-    """The line of the deepest part of a location that the file contains."""
-    line = node.start_mark.line + 1
+def _line(node: yaml.Node, location: list[Any]) -> tuple[int, int]:
+    """How many parts of a location a file contains, and the line of the deepest."""
+    line, depth = node.start_mark.line + 1, 0
     for part in location:
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
@@ -57,8 +80,11 @@ def _line(node: yaml.Node, location: list[Any]) -> int:
                     line, node = key.start_mark.line + 1, value
                     break
             else:
-                return line
+                return depth, line
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             node = node.value[part]
             line = node.start_mark.line + 1
-    return line
+        else:
+            return depth, line
+        depth += 1
+    return depth, line

@@ -12,7 +12,7 @@ A new policy is one file with one class: see `PositivePolicy` and `NegativePolic
 
 from dml.miners import negatives, positives
 from dml.miners._batch import MinerBatch
-from dml.miners._build import build, known_settings
+from dml.miners._build import build, known_settings, settings_of_pair
 from dml.miners._counts import NegativeDistances
 from dml.miners._foreign import ForeignMiner
 from dml.miners.mine import PolicyMiner
@@ -26,4 +26,5 @@ __all__ = [
     "known_settings",
     "negatives",
     "positives",
+    "settings_of_pair",
 ]

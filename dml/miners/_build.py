@@ -61,5 +61,11 @@ def known_settings(positives: Iterable[str] = (), negatives: Iterable[str] = ())
     return known
 
 
+def settings_of_pair(positives: str, negatives: str) -> set[str]:
+    """The settings that have an effect on one pair of policies."""
+    parts = [discovery.find(POLICIES["positives"], positives), discovery.find(POLICIES["negatives"], negatives)]
+    return set(_defaults_of_miner()).union(*map(discovery.settings_of, parts))
+
+
 def _defaults_of_miner() -> dict[str, Any]:
     return {name: value for name, value in discovery.defaults_of(PolicyMiner).items() if name not in POLICIES}

@@ -94,7 +94,7 @@ class Plan:
             return False
         if job_id not in self._pruning:
             earlier = state.earlier_curves(self.objective)
-            every = self.study.evaluation.every or self.study.training.steps
+            every = self.study.evaluation.every or job.spec.training.steps
             self._pruning[job_id] = Pruning(self.study.search.pruner, earlier, every)
         return self._pruning[job_id].should_stop(step, value)
 

@@ -45,6 +45,7 @@ def _row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]
         "loss": job.cell.loss.name,
         "positives": job.cell.positives,
         "negatives": job.cell.negatives,
+        "varied": json.dumps(job.cell.varied),
         "settings": json.dumps(flat_settings(job), sort_keys=True),
         "objective": float(outcome.scores.get(plan.objective(job), float("nan"))),
         "seconds": outcome.seconds,
@@ -56,10 +57,10 @@ def _row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]
 
 
 def flat_settings(job: Job) -> dict[str, Any]:
-    """A trial's loss and miner settings, both fixed and searched, named as in `loss.margin`."""
+    """A trial's settings of loss and miner, and what varies or is searched, named as in `loss.margin`."""
     miner = job.spec.miner.settings if job.spec.miner is not None else {}
     flat = {f"loss.{key}": value for key, value in job.spec.loss.settings.items()}
-    return {**flat, **{f"miner.{key}": value for key, value in miner.items()}, **job.settings}
+    return {**flat, **{f"miner.{key}": value for key, value in miner.items()}, **job.cell.varied, **job.settings}
 
 
 def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seconds: float) -> dict[str, Any]:

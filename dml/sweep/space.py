@@ -27,7 +27,8 @@ def space_of(study: Study, cell: Cell) -> dict[str, Space]:
         return {}
     miner = cell.miner.search if cell.miner is not None else study.miner.search if cell.positives else {}
     rooms = {"loss": cell.loss.search, "miner": miner, "training": study.training.search}
-    return {f"{room}.{key}": space for room, own in rooms.items() for key, space in sorted(own.items())}
+    named = {f"{room}.{key}": space for room, own in rooms.items() for key, space in sorted(own.items())}
+    return {name: space for name, space in named.items() if name not in cell.varied}
 
 
 def grid(spaces: Mapping[str, Space], budget: int) -> list[dict[str, Any]]:

@@ -29,7 +29,8 @@ def build(
 ) -> TrialSpec:
     """What one trial runs: the cell, with `settings` (`loss.margin`, `training.learning_rate`, ...) filled in."""
     chosen: dict[str, dict[str, Any]] = {"loss": {}, "miner": {}, "training": {}}
-    for name, value in settings.items():
+    of_parts = {k: v for k, v in cell.varied.items() if not k.startswith("training.")}  # `training_of` has the others
+    for name, value in {**of_parts, **settings}.items():
         room, _, key = name.partition(".")
         chosen[room][key] = value
     dataset = study.dataset(cell.dataset)
@@ -43,7 +44,9 @@ def build(
         noise=NoiseSpec(cell.noise, cell.rate, dict(noise.settings)),
         loss=LossSpec(cell.loss.name, {**cell.loss.settings, **chosen["loss"]}),
         miner=_miner(study, cell, chosen["miner"]),
-        training=study.training.spec(device="cuda" if study.resources.gpus_per_trial else "cpu", **chosen["training"]),
+        training=study.training_of(cell).spec(
+            device="cuda" if study.resources.gpus_per_trial else "cpu", **chosen["training"]
+        ),
         evaluation=study.evaluation.spec(phase),
     )
 

@@ -1,0 +1,208 @@
+"""The checks between a study's sections. Each raises before anything runs, with the setting that has to change."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from dml import discovery, miners
+from dml.config import combining, vary
+from dml.config.errors import LocatedError
+from dml.config.terms import extremes
+from dml.config.training import TrainingSection
+from dml.data import batches
+from dml.types import Cell
+
+if TYPE_CHECKING:
+    from dml.config.study import Study
+
+
+def check(study: Study) -> None:
+    """Reject settings that cannot work together.
+
+    Raises
+    ------
+    LocatedError : the message says what was expected and what came, the location where.
+    """
+    _check_policies(study)
+    _check_varied(study)
+    cells = list(combining.combinations(study))
+    _check_repetitions(study, cells)
+    _check_taken(study, cells)
+    _check_miner(study, cells)
+    _check_objective(study)
+    for training in _trainings(study, cells):
+        _check_training(study, *training)
+
+
+def _check_policies(study: Study) -> None:
+    for index, loss in enumerate(study.losses):
+        for axis in ("positives", "negatives"):
+            for name in getattr(loss, axis) or []:
+                discovery.find(f"dml.miners.{axis}", name)
+            if bool(loss.positives or study.positives) != bool(loss.negatives or study.negatives):
+                raise LocatedError("positives and negatives go together: give both or neither", "losses", index)
+    if bool(study.positives) != bool(study.negatives):
+        given = "positives" if study.positives else "negatives"
+        raise LocatedError("positives and negatives go together: give both or neither", given)
+    if (study.positives or study.miner.name) and not any(loss.uses_tuples for loss in study.losses):
+        ignoring = ", ".join(loss.name for loss in study.losses)
+        raise LocatedError(
+            f"no loss of this study uses tuples ({ignoring}): remove positives, negatives and miner", "losses"
+        )
+
+
+def _check_varied(study: Study) -> None:
+    """That each combination of varied settings makes a network and each loss's own settings."""
+    fixed = {key for point in itertools.chain.from_iterable(study.axes.values()) for key in vary.of("loss", point)}
+    for index, loss in enumerate(study.losses):
+        both = fixed & set(loss.settings)
+        if both:
+            raise LocatedError(
+                f"loss.{min(both)} varies (`vary`): remove it from the settings of the loss",
+                *("losses", index, "settings", min(both)),
+            )
+    for axis, points in study.axes.items():
+        for place, point in enumerate(points):
+            try:
+                vary.changed(study.training, vary.of("training", point))
+                combining.miner_with(study.miner, point)
+                for loss in study.losses:
+                    if combining.loss_settings(loss, point):
+                        combining.loss_with(loss, point)
+            except ValueError as error:
+                raise LocatedError(_message(error), "vary", axis, place) from error
+    for varied, (index, loss) in itertools.product(vary.combinations(study.axes), enumerate(study.losses)):
+        where: tuple[str | int, ...] = ("vary",) if varied else ("losses", index)
+        try:
+            training = vary.changed(study.training, vary.of("training", varied))
+            own = combining.loss_with(loss, varied) if combining.loss_settings(loss, varied) else loss
+        except ValueError as error:
+            raise LocatedError(_message(error), "vary") from error
+        try:
+            own.check(training.normalize)
+        except ValueError as error:
+            problem = f"{error} (training.normalize is {str(training.normalize).lower()})"
+            raise LocatedError(problem, *where) from error
+
+
+def _check_repetitions(study: Study, cells: list[Cell]) -> None:
+    for axis in ("seeds", "positives", "negatives"):
+        values = getattr(study, axis)
+        if len(set(values)) < len(values):
+            raise LocatedError(f"{values} contains a value twice", axis)
+    pairs = [(noise.model, rate) for noise in study.noise for rate in noise.rates]
+    for model, rate in pairs:
+        if pairs.count((model, rate)) > 1:
+            raise LocatedError(f"{model!r} is listed twice with the rate {rate:g}", "noise")
+    first: dict[str, Cell] = {}
+    for cell in cells:
+        if first.setdefault(cell.name, cell) != cell:
+            raise LocatedError(f"two of them would be the same cell {cell.name!r}: give them other settings", "losses")
+    labels = [dataset.label for dataset in study.datasets]
+    if len(set(labels)) < len(labels):
+        raise LocatedError(f"two have the same name ({', '.join(labels)}): set `name` of each", "datasets")
+
+
+def _check_taken(study: Study, cells: list[Cell]) -> None:
+    """That some cell has each setting that varies."""
+    taken = {key for cell in cells for key in cell.varied}
+    for axis, points in study.axes.items():
+        for key in dict.fromkeys(itertools.chain.from_iterable(points)):
+            if key not in taken:
+                what, names = "loss", sorted({loss.name for loss in study.losses})
+                known = {name for loss in names for name in discovery.settings_of(discovery.find("dml.losses", loss))}
+                if key.startswith("miner."):
+                    pairs = {(c.positives, c.negatives) for c in cells if c.positives and c.negatives}
+                    what, names = "pair of policies", sorted(" + ".join(map(str, pair)) for pair in pairs)
+                    known = set().union(*(miners.settings_of_pair(str(p), str(n)) for p, n in pairs))
+                choices = discovery.suggestion(key.partition(".")[2], sorted(known))
+                listed = ", ".join(names) or "none"
+                raise LocatedError(f"no {what} of this study ({listed}) has the setting {key!r}{choices}", "vary", axis)
+
+
+def _check_miner(study: Study, cells: list[Cell]) -> None:
+    sections = {repr(vary.of("miner", cell.varied)): study.miner_of(cell) for cell in cells}
+    pairs = dict.fromkeys((c.positives, c.negatives) for c in cells if c.positives)
+    for miner in sections.values():
+        searched = [(key, value) for key, space in miner.search.items() for value in extremes(space)]
+        first = {key: extremes(space)[0] for key, space in miner.search.items()}
+        variants = [{**first, **miner.settings, **trial} for trial in ({}, *({k: v} for k, v in searched))]
+        for (positives, negatives), settings in itertools.product(pairs, variants):
+            try:
+                miners.build(positives=positives, negatives=negatives, **settings)
+            except (TypeError, ValueError) as error:
+                pair = f"positives {positives!r} with negatives {negatives!r}"
+                raise LocatedError(f"{pair} and the settings {settings}: {error}", "miner") from error
+
+
+def _check_objective(study: Study) -> None:
+    if study.search.objective not in study.evaluation.metrics:
+        raise LocatedError(
+            f"{study.search.objective!r} is not in evaluation.metrics: {', '.join(study.evaluation.metrics)}",
+            *("search", "objective"),
+        )
+    if study.search.pruner != "none" and study.evaluation.every is None:
+        raise LocatedError(
+            f"{study.search.pruner!r} compares curves, but trials are only evaluated at their end: expected a number "
+            "of steps in evaluation.every",
+            *("search", "pruner"),
+        )
+    for index, dataset in enumerate(study.datasets):
+        if study.search.level is not None and study.search.level not in dataset.evaluate_on:
+            raise LocatedError(
+                f"search.level is {study.search.level!r}, which datasets.{dataset.label}.evaluate_on does not "
+                f"contain: {', '.join(dataset.evaluate_on)}",
+                *("datasets", index),
+            )
+
+
+def _trainings(study: Study, cells: list[Cell]) -> list[tuple[TrainingSection, bool]]:
+    """Each different section `training` of the cells, and whether a cell with it chooses tuples."""
+    found: dict[str, tuple[TrainingSection, bool]] = {}
+    for cell in cells:
+        training = study.training_of(cell)
+        name = repr(vary.of("training", cell.varied))
+        found[name] = (training, found.get(name, (training, False))[1] or bool(cell.positives or cell.miner))
+    return list(found.values())
+
+
+def _check_training(study: Study, training: TrainingSection, chooses_tuples: bool) -> None:
+    if training.batch.per_class == 1 and chooses_tuples:
+        raise LocatedError(
+            "training.batch.per_class is 1: with one sample per class there is no positive to choose", "training"
+        )
+    images, devices = training.spec().batch.size, training.devices
+    if images % devices:
+        raise LocatedError(
+            f"training.devices: a batch of {images} images cannot be shared equally by {devices} devices", "training"
+        )
+    if 0 < study.resources.gpus_per_trial < devices:
+        raise LocatedError(
+            f"training.devices is {devices}, one GPU each: expected resources.gpus_per_trial {devices} (or 0, for "
+            f"processes on CPUs), got {study.resources.gpus_per_trial:g}",
+            *("resources", "gpus_per_trial"),
+        )
+    sampler = training.batch.sampler
+    for index, dataset in enumerate(study.datasets):
+        if batches.find(sampler).needs_coarse and "coarse" not in dataset.levels:
+            names = discovery.names("dml.data.batches")
+            others = [name for name in names if not batches.find(name).needs_coarse]
+            raise LocatedError(
+                f"training.batch.sampler is {sampler!r}, which needs 'coarse' labels; source "
+                f"{dataset.source!r} has only {', '.join(dataset.levels)}. Choices: {', '.join(others)}",
+                *("datasets", index),
+            )
+
+
+def _message(error: ValueError) -> str:
+    """The message of an error; of pydantic's, that of its first problem."""
+    if isinstance(error, ValidationError):
+        problem = error.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        text = problem["msg"].removeprefix("Value error, ")
+        given = "" if problem["type"] == "value_error" else f", got {problem['input']!r}"
+        return f"{where}: {text}{given}" if where else text
+    return str(error)

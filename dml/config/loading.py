@@ -1,0 +1,92 @@
+"""Reading a study's file, and those that it extends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from dml import discovery
+from dml.config.errors import explain
+from dml.config.study import Study
+
+EXTENDS = "extends"
+
+
+class ConfigError(ValueError):
+    """A study that cannot run, with every problem in one message."""
+
+
+def load_study(path: Path | str) -> Study:
+    """Read and check a study.
+
+    `extends: other` takes all settings of `other.yaml` in the same folder, then those of the file itself: mappings are
+    merged, other values replaced, and `null` restores a default.
+
+    Raises
+    ------
+    ConfigError : with one line per problem: `file:line: key: what was expected, what came, what can be chosen`.
+    """
+    path = Path(path)
+    files = _files(path)
+    content: dict[str, Any] = {}
+    for _, _, own in reversed(files):
+        content = _merged(content, own)
+    try:
+        return Study(**{**content, "name": path.stem})
+    except ValidationError as error:
+        raise ConfigError(explain([(file, text) for file, text, _ in files], Study, error)) from None
+
+
+def files_of(path: Path | str) -> list[Path]:
+    """The file of a study, then those that it extends. Raises as `load_study` does."""
+    return [file for file, _, _ in _files(Path(path))]
+
+
+def _files(path: Path) -> list[tuple[Path, str, dict[str, Any]]]:
+    """Each file's path, text and own settings, from the study to the last one that is extended."""
+    found: list[tuple[Path, str, dict[str, Any]]] = []
+    where = str(path)
+    while True:
+        if not path.is_file():
+            studies = sorted(p.stem for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+            raise ConfigError(f"{where}: no such study{discovery.suggestion(path.stem, studies)}")
+        if path in [file for file, _, _ in found]:
+            chain = " -> ".join(file.stem for file, _, _ in found)
+            raise ConfigError(f"{where}: {chain} -> {path.stem}: a study cannot extend itself")
+        text, content = _read(path)
+        base = content.pop(EXTENDS, None)
+        found.append((path, text, content))
+        if base is None:
+            return found
+        if not isinstance(base, str):
+            raise ConfigError(f"{path}: {EXTENDS}: expected the name of a study, got {base!r}")
+        where, path = f"{path}: {EXTENDS}: {base!r}", path.with_name(f"{base}.yaml")
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
+    text = path.read_text(encoding="utf-8")
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not YAML: {error}") from error
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: expected a mapping of settings, got {type(content).__name__}")
+    return text, content
+
+
+def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with the settings of `own`; a setting that is None is removed."""
+    merged = dict(base)
+    for key, value in own.items():
+        before = merged.get(key)
+        if value is None and key in merged:
+            del merged[key]
+        elif isinstance(value, Mapping) and isinstance(before, Mapping):
+            merged[key] = _merged(before, value)
+        else:
+            merged[key] = value
+    return merged

@@ -1,0 +1,113 @@
+"""The section `vary`: settings of `training`, `miner` and `loss` as axes of a study.
+
+    vary:
+      training.batch.per_class: [2, 4, 8]
+      training.batch: [{classes: 80, per_class: 2}, {classes: 40, per_class: 4}]
+      network: [{training.backbone: mlp, training.embedding_size: 8}, {training.backbone: small_conv, ...}]
+
+A key is a setting, or a section whose settings move together, or a name of the user's own for settings of several
+sections that move together. A cell takes one value of each axis. It ignores the values of settings that its loss or its
+policies do not have.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from dml import discovery
+from dml.config.errors import LocatedError
+from dml.config.terms import StudySection
+from dml.config.training import BatchSection, TrainingSection
+
+ROOMS = ("training", "miner", "loss")
+SECTIONS = (*ROOMS, "training.batch")
+MAPPINGS = ("training.backbone_settings", "training.augment_settings")
+FIXED = {"training.devices", "training.compile", "training.keep_checkpoints", "training.search"}
+"""Settings that change no result, or that are not settings of a trial."""
+
+Values = dict[str, Any]  # dotted settings, such as `training.batch.per_class`, and their values
+S = TypeVar("S", bound=StudySection)
+
+
+def axes(vary: Mapping[str, list[Any]]) -> dict[str, list[Values]]:
+    """The values of each axis, as dotted settings.
+
+    Raises
+    ------
+    LocatedError : an unknown setting, one that cannot vary, one in two axes, or an axis without two different values.
+    """
+    found = {key: [_flat(key, value, ("vary", key, i)) for i, value in enumerate(vary[key])] for key in vary}
+    owner: dict[str, str] = {}
+    for axis, points in found.items():
+        if len({json.dumps(point, sort_keys=True, default=str) for point in points}) < max(2, len(points)):
+            raise LocatedError(f"expected at least two values, each once, got {vary[axis]!r}", "vary", axis)
+        for setting in dict.fromkeys(itertools.chain.from_iterable(points)):
+            if setting in owner:
+                raise LocatedError(f"{setting!r} varies in {owner[setting]!r} too: remove one", "vary", axis)
+            owner[setting] = axis
+    return found
+
+
+def combinations(axes: Mapping[str, list[Values]]) -> list[Values]:
+    """Every combination of the axes' values; one empty combination without axes."""
+    return [{k: v for point in points for k, v in point.items()} for points in itertools.product(*axes.values())]
+
+
+def of(room: str, values: Mapping[str, Any]) -> Values:
+    """The settings of one section, without its name: `loss.margin` -> `margin`."""
+    return {key.partition(".")[2]: value for key, value in values.items() if key.partition(".")[0] == room}
+
+
+def changed(section: S, values: Mapping[str, Any]) -> S:
+    """A section with some dotted settings changed, checked again; the section itself without any."""
+    if not values:
+        return section
+    content = {name: getattr(section, name) for name in type(section).model_fields}
+    for key, value in values.items():
+        name, _, rest = key.partition(".")
+        inner = content[name]
+        if rest:
+            value = changed(inner, {rest: value}) if isinstance(inner, StudySection) else {**inner, rest: value}
+        content[name] = value
+    return type(section)(**content)
+
+
+def _flat(key: str, value: Any, location: tuple[str | int, ...]) -> Values:
+    """One value of an axis as dotted settings."""
+    if key.partition(".")[0] not in ROOMS:
+        if not isinstance(value, Mapping):
+            example = "{training.steps: 100, loss.margin: 0.2}"
+            problem = f"{key!r} is not a setting, and not a name for mappings such as {example}"
+            raise LocatedError(f"{problem}; got {value!r}{discovery.suggestion(key, _settings())}", *location)
+        for name in value:
+            if name.partition(".")[0] not in ROOMS:
+                raise LocatedError(f"unknown setting {name!r}{discovery.suggestion(name, _settings())}", *location)
+        parts = [_flat(name, inner, location) for name, inner in value.items()]
+        return {name: inner for part in parts for name, inner in part.items()}
+    _check(key, location)
+    if key not in SECTIONS:
+        return {key: value}
+    if not isinstance(value, Mapping):
+        raise LocatedError(f"{key!r} is a section: expected a mapping of its settings, got {value!r}", *location)
+    parts = [_flat(f"{key}.{name}", inner, location) for name, inner in value.items()]
+    return {name: inner for part in parts for name, inner in part.items()}
+
+
+def _check(key: str, location: tuple[str | int, ...]) -> None:
+    """That a setting exists and can vary. Those of losses and policies are checked with the cells."""
+    if key in FIXED:
+        raise LocatedError(f"{key!r} does not decide a result, so it cannot vary", *location)
+    known = _settings()
+    inside = any(key.startswith(f"{name}.") for name in MAPPINGS)  # `training.backbone_settings.name`
+    if key.startswith("training.") and key not in known and not inside:
+        raise LocatedError(f"unknown setting {key!r}{discovery.suggestion(key, known)}", *location)
+
+
+def _settings() -> list[str]:
+    """The settings that can vary, without those of losses and policies."""
+    names = [f"training.{name}" for name in TrainingSection.model_fields]
+    names += [f"training.batch.{name}" for name in BatchSection.model_fields]
+    return [name for name in names if name not in FIXED]

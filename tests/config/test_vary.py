@@ -1,0 +1,179 @@
+"""`vary`: any setting of training, miner and loss as an axis; and `extends`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dml.config import ConfigError, files_of, load_study
+from dml.sweep import keys, specs
+from dml.sweep.space import space_of
+
+STUDY = """
+title: Two settings
+datasets: [digits]
+losses: [triplet, histogram]
+positives: [easy]
+negatives: [random, multi_similarity]
+seeds: [0]
+search: {sampler: fixed}
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Loads a study that consists of `STUDY` and some more lines."""
+
+    def load(more: str, name: str = "two"):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(STUDY.lstrip() + more)
+        return load_study(path)
+
+    return load
+
+
+def test_cells_are_the_product_of_the_axes(study):
+    plain = study("")
+    varied = study("vary: {training.steps: [10, 20], training.batch.per_class: [2, 4, 8]}")
+    assert len(varied.cells()) == 6 * len(plain.cells())
+    assert len({cell.name for cell in varied.cells()}) == 6 * len(plain.cells())
+    name = varied.cells()[0].name
+    assert name == f"{plain.cells()[0].name}|training.steps=10,training.batch.per_class=2"
+    found = {(t.steps, t.batch.per_class) for t in map(varied.training_of, varied.cells())}
+    assert found == {(steps, size) for steps in (10, 20) for size in (2, 4, 8)}
+
+
+def test_settings_of_a_section_move_together(study):
+    both = study("vary: {training.batch: [{classes: 8, per_class: 2}, {classes: 4, per_class: 4}]}")
+    batches = {(t.batch.classes, t.batch.per_class) for t in map(both.training_of, both.cells())}
+    assert batches == {(8, 2), (4, 4)}
+
+
+def test_settings_of_several_sections_move_together(study):
+    two = study("vary: {size: [{training.steps: 5, loss.margin: 0.1}, {training.steps: 7, loss.margin: 0.3}]}")
+    triplets = [cell for cell in two.cells() if cell.loss.name == "triplet"]
+    assert {(two.training_of(c).steps, c.varied["loss.margin"]) for c in triplets} == {(5, 0.1), (7, 0.3)}
+
+
+def test_only_losses_with_a_setting_have_variants(study):
+    cells = study("vary: {loss.bins: [11, 51]}").cells()
+    assert [dict(cell.varied) for cell in cells if cell.loss.name == "triplet"] == [{}, {}]
+    histograms = [cell for cell in cells if cell.loss.name == "histogram"]
+    assert {cell.varied["loss.bins"] for cell in histograms} == {11, 51}
+
+
+def test_only_policies_with_a_setting_have_variants(study):
+    cells = study("vary: {miner.epsilon: [0.1, 0.2]}").cells()
+    taken = {(cell.negatives, cell.varied.get("miner.epsilon")) for cell in cells if cell.loss.name == "triplet"}
+    assert taken == {("random", None), ("multi_similarity", 0.1), ("multi_similarity", 0.2)}
+
+
+def _keys(study) -> dict[str, str]:
+    digests = {"packed": "a", "split": "b", "labels": "c"}
+    return {cell.name: keys.key(specs.build(study, cell, "confirm", 0, {}, digests)) for cell in study.cells()}
+
+
+@pytest.mark.parametrize(
+    ("vary", "plain"),
+    [
+        ("training.steps: [10, 20]", "training: {steps: 20}"),
+        ("training.batch.per_class: [2, 8]", "training: {batch: {per_class: 8}}"),
+        ("training.backbone_settings.width: [4, 8]", "training: {backbone_settings: {width: 8}}"),
+        ("miner.epsilon: [0.3, 0.2]", "miner: {settings: {epsilon: 0.2}}"),
+    ],
+)
+def test_a_varied_trial_has_the_key_of_the_same_trial_elsewhere(study, vary, plain):
+    assert set(_keys(study(plain)).values()) <= set(_keys(study(f"vary: {{{vary}}}")).values())
+    assert len(set(_keys(study(f"vary: {{{vary}}}")).values())) > len(set(_keys(study(plain)).values()))
+
+
+def test_a_varied_setting_of_a_loss_reaches_its_trials_and_is_not_searched(study):
+    varied = study("vary: {loss.margin: [0.1, 0.4]}")
+    cell = next(c for c in varied.cells() if c.varied.get("loss.margin") == 0.4)
+    assert specs.build(varied, cell, "confirm", 0, {}, {"packed": "", "split": "", "labels": ""}).loss.settings == {
+        "margin": 0.4
+    }
+    searching = varied.model_copy(update={"search": varied.search.model_copy(update={"sampler": "tpe"})})
+    assert "loss.margin" not in space_of(searching, cell)
+    plain = study("")
+    searching = plain.model_copy(update={"search": plain.search.model_copy(update={"sampler": "tpe"})})
+    assert "loss.margin" in space_of(searching, plain.cells()[0])
+
+
+@pytest.mark.parametrize(
+    ("more", "line", "expected"),
+    [
+        ("vary: {training.stepz: [1, 2]}", 8, "did you mean 'training.steps'"),
+        ("vary: {batch.classes: [1, 2]}", 8, "did you mean 'training.batch.classes'"),
+        ("vary: {training.devices: [1, 2]}", 8, "does not decide a result"),
+        ("vary:\n  training.steps: [5]", 9, "at least two values"),
+        ("vary:\n  training.steps: [5, 5]", 9, "at least two values"),
+        ("vary:\n  training.batch: [4, 8]", 9, "expected a mapping of its settings"),
+        ("vary:\n  training.steps: [5, 0.5]", 9, "steps"),
+        ("vary:\n  training.batch: [{classes: 2}, {clases: 4}]", 9, "did you mean 'training.batch.classes'"),
+        ("vary:\n  loss.bin: [5, 6]", 9, "no loss of this study (histogram, triplet)"),
+        ("vary:\n  loss.bins: [51, 1]", 9, "histogram"),
+        ("vary:\n  miner.window: [1, 2]", 9, "no pair of policies"),
+        ("vary:\n  miner.wind: [1, 2]", 9, "unknown setting 'wind'"),
+        ("vary:\n  training.steps: [1, 2]\n  training: [{steps: 3}, {steps: 4}]", 10, "varies in 'training.steps' too"),
+        ("vary:\n  training.batch.per_class: [1, 2]", 1, "no positive to choose"),
+    ],
+)
+def test_what_cannot_vary_is_refused_with_its_line(study, more, line, expected):
+    with pytest.raises(ConfigError) as caught:
+        study(more)
+    assert expected in str(caught.value)
+    assert f"two.yaml:{line}: " in str(caught.value)
+
+
+def test_a_setting_that_a_loss_fixes_cannot_vary(tmp_path):
+    path = tmp_path / "fixed.yaml"
+    path.write_text("title: x\ndatasets: [digits]\nlosses:\n  - {name: triplet, settings: {margin: 0.2}}\n"
+                    "vary: {loss.margin: [0.1, 0.2]}\n")  # fmt: skip
+    with pytest.raises(ConfigError, match=r"fixed.yaml:4: .*loss.margin varies"):
+        load_study(path)
+
+
+class TestExtends:
+    def test_takes_all_settings_and_merges_mappings(self, study, tmp_path):
+        study("training: {steps: 7, batch: {classes: 5}}", "base")
+        path = tmp_path / "more.yaml"
+        path.write_text("extends: base\ntitle: More\nseeds: [0, 1, 2]\ntraining: {batch: {per_class: 9}}\n")
+        found = load_study(path)
+        assert (found.title, found.seeds, found.name) == ("More", [0, 1, 2], "more")
+        batch = found.training.batch
+        assert (found.training.steps, batch.classes, batch.per_class) == (7, 5, 9)
+        assert [file.stem for file in files_of(path)] == ["more", "base"]
+
+    def test_null_restores_a_default(self, study, tmp_path):
+        study("training: {steps: 7}", "base")
+        path = tmp_path / "more.yaml"
+        path.write_text("extends: base\ntraining: {steps: null}\npositives: null\nnegatives: null\n")
+        found = load_study(path)
+        assert (found.training.steps, found.positives) == (500, [])
+
+    def test_an_error_names_the_file_that_has_it(self, tmp_path):
+        (tmp_path / "base.yaml").write_text("title: x\ndatasets: [digits]\nlosses: [triplet]\ntraining:\n  stepz: 5\n")
+        path = tmp_path / "more.yaml"
+        path.write_text("extends: base\ntraining:\n  batch: {clases: 5}\n")
+        with pytest.raises(ConfigError) as caught:
+            load_study(path)
+        first, second = sorted(str(caught.value).splitlines())
+        assert first.startswith(f"{tmp_path / 'base.yaml'}:5: training.stepz: unknown key")
+        assert second.startswith(f"{path}:3: training.batch.clases: unknown key")
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("extends: mor\n", "no such study; did you mean 'more'"),
+            ("extends: more\n", "more -> more: a study cannot extend itself"),
+            ("extends: [a]\n", "expected the name of a study"),
+        ],
+    )
+    def test_what_cannot_be_extended(self, tmp_path, text, expected):
+        path = Path(tmp_path) / "more.yaml"
+        path.write_text(text)
+        with pytest.raises(ConfigError) as caught:
+            load_study(path)
+        assert expected in str(caught.value)
