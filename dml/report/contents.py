@@ -7,6 +7,7 @@ STUDY = (
     "winners",
     "planes",
     "published",
+    "claims",
     "choices",
     "all_results",
     "robustness",

@@ -14,7 +14,7 @@ from dml.config.pairing import Line, Pair, pairs, without_toplines
 from dml.report.analysis.shares import break_point, kept
 from dml.report.analysis.verdicts import Effect, effect
 from dml.report.labels import score_label
-from dml.report.page.numbers import percent
+from dml.report.page.numbers import percent, rate
 from dml.report.results import Results
 
 
@@ -48,7 +48,8 @@ def unmet(results: Results, claim: ClaimSection) -> str | None:
         if lacking > worst:
             worst = lacking
             bound = f"at least {low:g}" if low is not None else f"at most {high:g}"
-            text = f"{score_label(key)} of {results.methods[cell.name].label} is {percent(mean)}, expected {bound}"
+            of = f"{results.methods[cell.name].label} at {rate(cell.rate)} noise"
+            text = f"{score_label(key)} of {of} is {percent(mean)}, expected {bound}"
     return text
 
 
