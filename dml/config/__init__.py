@@ -9,7 +9,7 @@ from __future__ import annotations
 from dml.config.claims import BreakPointSection, ClaimSection, ComparisonSection, ConditionSection, SlopeSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
-from dml.config.loading import ConfigError, files_of, load_study
+from dml.config.loading import ConfigError, content_of, load_study
 from dml.config.parts import LossSection, MinerSection
 from dml.config.report import BaseSection, ReportSection
 from dml.config.search import ResourcesSection, SearchSection
@@ -36,6 +36,6 @@ __all__ = [
     "SlopeSection",
     "Study",
     "TrainingSection",
-    "files_of",
+    "content_of",
     "load_study",
 ]

@@ -32,18 +32,22 @@ def load_study(path: Path | str) -> Study:
     """
     path = Path(path)
     files = _files(path)
-    content: dict[str, Any] = {}
-    for _, _, own in reversed(files):
-        content = _merged(content, own)
     try:
-        return Study(**{**content, "name": path.stem})
+        return Study(**{**_content(files), "name": path.stem})
     except ValidationError as error:
         raise ConfigError(explain([(file, text) for file, text, _ in files], Study, error)) from None
 
 
-def files_of(path: Path | str) -> list[Path]:
-    """The file of a study, then those that it extends. Raises as `load_study` does."""
-    return [file for file, _, _ in _files(Path(path))]
+def content_of(path: Path | str) -> dict[str, Any]:
+    """A study's settings as its file and those that it extends state them. Raises as `load_study` does."""
+    return _content(_files(Path(path)))
+
+
+def _content(files: list[tuple[Path, str, dict[str, Any]]]) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    for _, _, own in reversed(files):
+        content = _merged(content, own)
+    return content
 
 
 def _files(path: Path) -> list[tuple[Path, str, dict[str, Any]]]:

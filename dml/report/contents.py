@@ -5,6 +5,7 @@ A study's page leaves out the sections that do not apply to its results.
 
 STUDY = (
     "winners",
+    "against_setting",
     "planes",
     "published",
     "claims",
@@ -19,7 +20,7 @@ STUDY = (
 )
 """A study's page."""
 
-KEY_FIGURE = ("planes", "winners")
+KEY_FIGURE = ("planes", "against_setting", "winners")
 """The first drawing of the first of these that applies is the study's key figure: `figures/<study>-key.png`."""
 
 INDEX = ("winners",)

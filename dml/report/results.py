@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from dml import discovery
 from dml.config import Study
 from dml.report.analysis.verdicts import Verdict
 from dml.report.labels import SETS, readable
-from dml.types import Cell
+from dml.types import Cell, value_text
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,23 @@ class Method:
     loss: str
     positives: str  # "" if the loss or a foreign miner chooses
     negatives: str
+    variant: str = ""  # the settings that vary: `per class 2, steps 100`
 
     @property
     def label(self) -> str:
-        """`triplet, easy + semihard random`."""
+        """`triplet, easy + semihard random; per class 2`."""
         tuples = " + ".join(filter(None, (self.positives, self.negatives)))
-        return readable(f"{self.loss}, {tuples}")
+        return readable(f"{self.loss}, {tuples}") + (f"; {self.variant}" if self.variant else "")
+
+    @property
+    def panel(self) -> str:
+        """What a panel of a figure shows, if its lines are choices of tuples: `triplet; per class 2`."""
+        return readable(self.loss) + (f"; {self.variant}" if self.variant else "")
+
+    @property
+    def bare(self) -> Method:
+        """The method without the settings that vary."""
+        return replace(self, variant="")
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,8 @@ class Results:
     @cached_property
     def methods(self) -> dict[str, Method]:
         """The method of each cell. A loss shows its settings only if the study has several variants of it."""
-        found = {name: method_of(cell) for name, cell in self.cells.items()}
+        labels = setting_labels(self.varied)
+        found = {name: method_of(cell, labels) for name, cell in self.cells.items()}
         variants: dict[str, set[str]] = {}
         for method in found.values():
             variants.setdefault(method.loss.split("(")[0], set()).add(method.loss)
@@ -61,6 +73,15 @@ class Results:
             name: replace(method, loss=bare) if len(variants[bare := method.loss.split("(")[0]]) == 1 else method
             for name, method in found.items()
         }
+
+    @cached_property
+    def varied(self) -> list[str]:
+        """The settings with several values among the cells that have them, in the study's order."""
+        values: dict[str, set[str]] = {}
+        for cell in self.cells.values():
+            for key, value in cell.varied.items():
+                values.setdefault(key, set()).add(value_text(value))
+        return [key for key, found in values.items() if len(found) > 1]
 
     @cached_property
     def conditions(self) -> list[tuple[str, str]]:
@@ -168,12 +189,23 @@ def noise_axis(noise: str) -> str:
     return f"share of training {'samples left out' if is_topline(noise) else 'labels that are wrong'}"
 
 
-def method_of(cell: Cell) -> Method:
-    """The method of a cell."""
-    _, _, loss, tuples = cell.name.split("|")
+def method_of(cell: Cell, labels: Mapping[str, str]) -> Method:
+    """The method of a cell. `labels` are those of the settings that vary, as `setting_labels` returns them."""
+    _, _, loss, tuples = cell.name.split("|")[:4]
+    variant = ", ".join(f"{labels[key]} {value_text(value)}" for key, value in cell.varied.items() if key in labels)
     if cell.positives is None or cell.negatives is None:
-        return Method(loss, "", tuples)
-    return Method(loss, cell.positives, cell.negatives)
+        return Method(loss, "", tuples, variant)
+    return Method(loss, cell.positives, cell.negatives, variant)
+
+
+def setting_labels(keys: Iterable[str]) -> dict[str, str]:
+    """Short names of dotted settings: `training.batch.per_class` -> `per class`; `batch per class` if two end alike."""
+    keys = list(dict.fromkeys(keys))
+    last = [key.rpartition(".")[2] for key in keys]
+    return {
+        key: readable(name if last.count(name) == 1 else " ".join(key.split(".")[-2:]))
+        for key, name in zip(keys, last, strict=True)
+    }
 
 
 def is_score(column: str) -> bool:

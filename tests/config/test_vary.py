@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dml.config import ConfigError, files_of, load_study
+from dml.config import ConfigError, content_of, load_study
 from dml.sweep import keys, specs
 from dml.sweep.space import space_of
 
@@ -144,7 +144,7 @@ class TestExtends:
         assert (found.title, found.seeds, found.name) == ("More", [0, 1, 2], "more")
         batch = found.training.batch
         assert (found.training.steps, batch.classes, batch.per_class) == (7, 5, 9)
-        assert [file.stem for file in files_of(path)] == ["more", "base"]
+        assert content_of(path)["training"] == {"steps": 7, "batch": {"classes": 5, "per_class": 9}}
 
     def test_null_restores_a_default(self, study, tmp_path):
         study("training: {steps: 7}", "base")

@@ -52,7 +52,7 @@ def summary(work) -> dict:
 
 
 def test_repro_goes_from_download_to_the_report(work):
-    assert repro(work) == {"download", "pack", "split", "corrupt", "sweep", "report"}
+    assert repro(work) == {"resolve", "download", "pack", "split", "corrupt", "sweep", "report"}
     assert (work.root / "report/index.html").is_file()
     frame = pd.read_parquet(work.root / "results/tiny/trials.parquet")
     assert set(frame["cell"]) == {f"digits|uniform-0.2|triplet|{positives}+random" for positives in ("random", "easy")}
@@ -96,10 +96,22 @@ def test_what_metrics_and_plots_show(work):
 
 def test_a_new_seed_trains_alone(work):
     change(work, STUDY, "seeds: [0]", "seeds: [0, 1]")
-    assert repro(work) == {"corrupt", "sweep", "report"}
+    assert repro(work) == {"resolve", "corrupt", "sweep", "report"}
     assert (summary(work)["trials"], summary(work)["already_done"]) == (4, 2)
     changed = json.loads(work.run("dvc", "params", "diff", "--json").text)
     assert changed[STUDY] == {"seeds": {"old": "[0]", "new": "[0, 1]"}}
+
+
+def test_a_change_of_an_extended_study_reaches_those_that_extend_it(work):
+    work.study("more", "extends: tiny\nseeds: [5]\n")
+    assert work.stage("choose", "tiny", "more").code == 0
+    assert "sweep" not in repro(work, "corrupt@tiny", "corrupt@more")
+    change(work, STUDY, "rates: [0.2]", "rates: [0.2, 0.3]")
+    assert repro(work, "download@more", "corrupt@more") == {"resolve", "corrupt"}
+    labels = pd.read_parquet(work.root / "data/more/noise/digits.parquet")
+    assert (set(labels["rate"]), set(labels.loc[labels["phase"] == "confirm", "seed"])) == ({0.2, 0.3}, {5})
+    change(work, STUDY, "rates: [0.2, 0.3]", "rates: [0.2]")
+    assert work.stage("choose", "tiny").code == 0
 
 
 def test_tidying_trains_nothing_and_a_raised_version_trains_what_runs_the_part(work):

@@ -159,7 +159,7 @@ def score(cell: Cell, part: str, metric: str, seed: int) -> float:
     """The formula behind every invented score, in [0, 1]."""
     if part != "validation" and metric in ("recall@5", "recall@10"):
         return 0.9 + 0.01 * np.random.default_rng(_number(cell.name, part, metric, seed)).random()
-    base = {"triplet": 0.86, "margin": 0.84, "contrastive": 0.78}[cell.loss.name]
+    base = {"triplet": 0.86, "margin": 0.84, "contrastive": 0.78}.get(cell.loss.name, 0.8)
     slope = {"random": 0.9, "easy": 0.45}.get(cell.positives, 0.6)
     slope *= {"semihard_random": 1.15, "distance_weighted": 0.85}.get(cell.negatives, 1.0)
     lower = {"recall@1": 0.0, "map@r": 0.22, "nmi": 0.15, "recall@5": -0.08, "recall@10": -0.1}[metric]

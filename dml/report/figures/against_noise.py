@@ -20,7 +20,7 @@ from dml.report.labels import readable, score_label
 from dml.report.results import Method, Results, noise_axis
 
 Points = list[tuple[float, float, float, float]]  # (rate, mean, low, high), by rate
-Panel = tuple[str, str]  # loss, negatives
+Panel = tuple[str, str]  # loss with what varies, negatives
 
 
 def against_noise(
@@ -57,7 +57,7 @@ def against_noise(
     figure, panels = _grid(list(lines))
     rates = results.rates(dataset, noise)
     for panel, axes in panels.items():
-        own = {m: points for m, points in lines.items() if (m.loss, m.negatives) == panel}
+        own = {m: points for m, points in lines.items() if (m.panel, m.negatives) == panel}
         others = [[p[:2] for p in points] for m, points in lines.items() if m not in own and points]
         axes.add_collection(LineCollection(others, colors=style.CONTEXT, linewidths=0.8, zorder=1))
         for method, points in own.items():
@@ -69,7 +69,7 @@ def against_noise(
         axes.yaxis.set_major_formatter(PercentTicks(100))
         axes.grid(visible=False, axis="x")
     for panel, axes in panels.items():  # the panels share the vertical limits, which are known only now
-        own = {m: points for m, points in lines.items() if (m.loss, m.negatives) == panel}
+        own = {m: points for m, points in lines.items() if (m.panel, m.negatives) == panel}
         ends = [(p[-1][1], readable(m.positives or m.negatives), look(results, m)[0]) for m, p in own.items() if p]
         if ends:
             label_ends(axes, ends, max(p[-1][0] for p in own.values() if p))
@@ -84,7 +84,7 @@ def against_noise(
 
 def _grid(methods: list[Method]) -> tuple[Figure, dict[Panel, Axes]]:
     """An empty figure, and the axes of each panel: a row per loss if all losses have the same negatives."""
-    panels = list(dict.fromkeys((method.loss, method.negatives) for method in methods))
+    panels = list(dict.fromkeys((method.panel, method.negatives) for method in methods))
     losses = list(dict.fromkeys(loss for loss, _ in panels))
     negatives = list(dict.fromkeys(n for _, n in panels))
     columns = min(3, len(panels))

@@ -9,7 +9,6 @@ from matplotlib.ticker import MaxNLocator
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import dash, look, negatives_label, positives_label
-from dml.report.labels import readable
 from dml.report.page.numbers import rate as written
 from dml.report.results import Results
 
@@ -24,7 +23,7 @@ def cell_grid(results: Results, names: list[str], below: str, left: str) -> tupl
     names : of the cells.
     below, left : the labels of the two axes.
     """
-    losses = list(dict.fromkeys(results.methods[name].loss for name in names))
+    losses = list(dict.fromkeys(results.methods[name].panel for name in names))
     rates = sorted({results.cells[name].rate for name in names})
     across = len(rates) <= WIDE or len(rates) < len(losses)  # rates are columns
     rows, columns = (len(losses), len(rates)) if across else (len(rates), len(losses))
@@ -35,7 +34,7 @@ def cell_grid(results: Results, names: list[str], below: str, left: str) -> tupl
         for j, rate in enumerate(rates):
             axes = grid[i, j] if across else grid[j, i]
             places[loss, rate] = axes
-            axes.set_title(f"{readable(loss)}, {written(rate)} noise" if len(rates) > 1 else readable(loss))
+            axes.set_title(f"{loss}, {written(rate)} noise" if len(rates) > 1 else loss)
             axes.yaxis.set_major_formatter(PercentTicks(100))
             axes.yaxis.set_major_locator(MaxNLocator(5))
             axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -43,7 +42,7 @@ def cell_grid(results: Results, names: list[str], below: str, left: str) -> tupl
     _legend(figure, results, names)
     figure.supxlabel(below, color=style.MUTED, fontsize=9)
     figure.supylabel(left, color=style.MUTED, fontsize=9)
-    return figure, {name: places[results.methods[name].loss, results.cells[name].rate] for name in names}
+    return figure, {name: places[results.methods[name].panel, results.cells[name].rate] for name in names}
 
 
 def _legend(figure: Figure, results: Results, names: list[str]) -> None:

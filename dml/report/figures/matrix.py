@@ -18,7 +18,7 @@ FAINTEST = 0.06  # the opacity of the lowest score
 
 
 def matrix(results: Results, dataset: str, noise: str, rate: float, key: str) -> Figure | None:
-    """A row per loss, a block per choice of negatives, and in it a column per choice of positives.
+    """A row per loss (and what varies), a block per choice of negatives, and in it a column per choice of positives.
 
     A darker square is a higher mean over seeds, and a frame marks the highest. A cross is a cell without a finished
     seed. None if no cell has a score.
@@ -30,12 +30,13 @@ def matrix(results: Results, dataset: str, noise: str, rate: float, key: str) ->
     known = np.array([value for value in scores.values() if np.isfinite(value)])
     if not len(known):
         return None
-    losses = list(dict.fromkeys(method.loss for method in scores))
+    losses = list(dict.fromkeys(method.panel for method in scores))
+    places = {(method.panel, method.positives, method.negatives): score for method, score in scores.items()}
     blocks: dict[str, list[str]] = {}
     for method in sorted(scores, key=lambda method: not method.positives):  # losses without a choice come last
         if method.positives not in blocks.setdefault(method.negatives, []):
             blocks[method.negatives].append(method.positives)
-    left = 0.3 + 0.062 * max(len(readable(loss)) for loss in losses)  # inches, as all lengths here
+    left = 0.3 + 0.062 * max(map(len, losses))  # inches, as all lengths here
     top, foot, gap = 0.5, 1.3, 0.13
     width = left + SQUARE * sum(map(len, blocks.values())) + gap * len(blocks) + 0.35
     height = top + SQUARE * len(losses) + foot
@@ -47,11 +48,11 @@ def matrix(results: Results, dataset: str, noise: str, rate: float, key: str) ->
         at += SQUARE * len(columns) + gap
         for y, loss in enumerate(losses):
             for x, positives in enumerate(columns):
-                _square(axes, x, y, scores.get(Method(loss, positives, negatives)), known.min(), known.max())
+                _square(axes, x, y, places.get((loss, positives, negatives)), known.min(), known.max())
         axes.set_xlim(-0.5, len(columns) - 0.5)
         axes.set_ylim(len(losses) - 0.5, -0.5)
         axes.set_xticks(range(len(columns)), [readable(c) for c in columns], rotation=90, fontsize=7.5)
-        axes.set_yticks(range(len(losses)), [readable(loss) for loss in losses] if number == 0 else [], fontsize=8)
+        axes.set_yticks(range(len(losses)), losses if number == 0 else [], fontsize=8)
         title = textwrap.wrap(readable(negatives), max(6, 2 * len(columns)))
         axes.set_title("\n".join(title), fontsize=8)
         axes.grid(visible=False)

@@ -38,4 +38,5 @@ def short_label(results: Results, method: Method) -> str:
         for axis in ("loss", "positives", "negatives")
         if getattr(method, axis) and len({getattr(m, axis) for m in results.methods.values()}) > 1
     ]
+    parts += [method.variant] if method.variant else []
     return ", ".join(parts) or method.label

@@ -8,7 +8,8 @@ import pandas as pd
 
 from dml.report.labels import counted, readable
 from dml.report.page.tables import Column
-from dml.report.results import Results
+from dml.report.results import Results, setting_labels
+from dml.types import value_text
 
 P_NOTE = "two-sided p of the paired t-test over seeds, after Holm's correction"
 LABELS = {"dataset": "Dataset", "noise": "Noise", "loss": "Loss", "positives": "Positives", "negatives": "Negatives"}
@@ -24,6 +25,7 @@ def identity(results: Results, name: str) -> dict[str, Any]:
         "loss": readable(method.loss),
         "positives": readable(method.positives),
         "negatives": readable(method.negatives),
+        **{key: value_text(cell.varied[key]) if key in cell.varied else "" for key in results.varied},
     }
 
 
@@ -35,7 +37,8 @@ def identity_columns(results: Results, rate: bool = True) -> tuple[Column, ...]:
     rate : whether rows are about one noise rate.
     """
     rows = pd.DataFrame([identity(results, name) for name in results.cells])
-    columns = [Column(key, label, "name") for key, label in LABELS.items() if rows[key].nunique() > 1]
+    labels = LABELS | {key: label.capitalize() for key, label in setting_labels(results.varied).items()}
+    columns = [Column(key, label, "name") for key, label in labels.items() if rows[key].nunique() > 1]
     if rate and rows["rate"].nunique() > 1:
         columns.insert(len(_about_data(columns)), rate_column())
     return tuple(columns) or (Column("loss", "Loss", "name"),)

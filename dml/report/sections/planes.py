@@ -27,7 +27,7 @@ class Planes:
 
     def applies(self, results: Results) -> bool:
         """Two dimensions, and at least one trial saved its embeddings."""
-        return results.study.training.embedding_size == 2 and any(map(results.embedded, results.cells))
+        return any(_is_plane(results, name) for name in results.cells)
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """One figure: a column per method, a row per evaluated set."""
@@ -38,8 +38,14 @@ class Planes:
         yield Drawing("planes", _figure(results), "Two-dimensional embeddings by method, coloured by class.", caption)
 
 
+def _is_plane(results: Results, name: str) -> bool:
+    """Whether a cell embeds into the plane, and one of its trials saved its embeddings."""
+    two = results.study.training_of(results.cells[name]).embedding_size == 2
+    return two and results.embedded(name) is not None
+
+
 def _figure(results: Results) -> Figure:
-    keys = {name: key for name in results.cells if (key := results.embedded(name)) is not None}
+    keys = {name: str(results.embedded(name)) for name in results.cells if _is_plane(results, name)}
     saved = {name: results.embeddings(key) for name, key in keys.items()}
     order = list(ROWS)
     sets = sorted(

@@ -11,6 +11,7 @@ from dml.report.labels import counted
 from dml.report.page.blocks import Block, Command, Download, Facts
 from dml.report.page.numbers import duration
 from dml.report.results import Results
+from dml.types import value_text
 
 
 class Provenance:
@@ -43,6 +44,7 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         ("Batches", size),
         ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
         ("Seeds", ", ".join(map(str, study.seeds))),
+        *((f"Varied: {axis}", ", ".join(map(value_text, values))) for axis, values in study.vary.items()),
     ]
 
 

@@ -90,6 +90,8 @@ def _searches(results: Results, dataset: str, noise: str) -> Figure | None:
 
 def _is_searched(results: Results, cell: Cell, key: str) -> bool:
     """Whether a key such as `loss.margin` was searched in this cell, not fixed by the study."""
+    if key in cell.varied:
+        return False
     kind, _, name = key.partition(".")
     if kind == "miner":
         return name in results.study.miner.search or (cell.miner is not None and name in cell.miner.search)

@@ -1,0 +1,140 @@
+"""A score against a setting that varies: a line per method, a panel per combination of the other settings that vary."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
+
+from dml.report.analysis.summaries import summary_of
+from dml.report.figures import style
+from dml.report.figures.axes import PercentTicks
+from dml.report.labels import readable, score_label
+from dml.report.results import Method, Results, setting_labels
+from dml.types import value_text
+
+Line = dict[int, str]  # position on the axis -> name of the cell
+EQUAL_STEPS = 1.6  # largest ratio of two steps between logarithms, for values that are called geometric
+
+
+def against_setting(results: Results, dataset: str, noise: str, rate: float, axis: str, key: str) -> Figure | None:
+    """The figure, or None if no cell has a value. Bands are 95% intervals over seeds.
+
+    Parameters
+    ----------
+    axis : of the study's `vary`.
+    key : the score.
+    """
+    panels = _lines(results, dataset, noise, rate, axis, key)
+    if not panels:
+        return None
+    points = results.study.axes[axis]
+    positions, logarithmic = _positions(points)
+    methods = list(dict.fromkeys(method for lines in panels.values() for method in lines))
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(1.4 + 2.9 * columns, 1.2 + 2.2 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_axis_off()
+    for axes, (title, lines) in zip(grid.flat, panels.items(), strict=False):
+        axes.set_title("\n".join(textwrap.wrap(title, 40)))
+        for method, line in lines.items():
+            _draw(axes, results, key, line, positions, *style.look(methods.index(method)))
+        _ticks(axes, points, positions, logarithmic)
+        axes.tick_params(labelbottom=True)
+    if len(methods) > 1:
+        handles = [_handle(grid[0, 0], *style.look(i), _label(results, m)) for i, m in enumerate(methods)]
+        widest = max(len(_label(results, m)) for m in methods)
+        columns = max(1, int(figure.get_size_inches()[0] / (0.5 + 0.065 * widest)))
+        figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)
+    figure.supxlabel(_axis_label(points), color=style.MUTED, fontsize=9)
+    figure.supylabel(score_label(key), color=style.MUTED, fontsize=9)
+    return figure
+
+
+def _lines(
+    results: Results, dataset: str, noise: str, rate: float, axis: str, key: str
+) -> dict[str, dict[Method, Line]]:
+    """The cells of each panel and line that have the setting and a score."""
+    points = results.study.axes[axis]
+    own = {name for point in points for name in point}
+    found: dict[str, dict[Method, Line]] = {}
+    labels = setting_labels(results.varied)
+    for name in results.cells_of(dataset, noise, rate):
+        varied = results.cells[name].varied
+        place = next((i for i, point in enumerate(points) if _agree(varied, point, own)), None)
+        if place is None or not len(results.values(name, key)):
+            continue
+        others = {k: v for k, v in varied.items() if k in labels and k not in own}
+        title = ", ".join(f"{labels[k]} {value_text(v)}" for k, v in others.items())
+        found.setdefault(title, {}).setdefault(results.methods[name].bare, {})[place] = name
+    return found
+
+
+def _agree(varied: Any, point: dict[str, Any], own: set[str]) -> bool:
+    """Whether a cell is at this point of an axis; a cell without any setting of the axis is at none."""
+    shared = own & set(varied)
+    return bool(shared) and all(varied[k] == point.get(k) for k in shared)
+
+
+def _draw(axes: Axes, results: Results, key: str, line: Line, positions: list[float], colour: str, marker: str) -> None:
+    summaries = {positions[i]: summary_of(results.values(name, key), "s") for i, name in sorted(line.items())}
+    order = sorted(summaries)
+    mean, low, high = ([summaries[x][f"s {part}"] for x in order] for part in ("mean", "low", "high"))
+    axes.fill_between(order, low, high, color=colour, alpha=0.17, linewidth=0)
+    axes.plot(order, mean, marker=marker, color=colour)
+
+
+def _positions(points: list[dict[str, Any]]) -> tuple[list[float], bool]:
+    """Where each value of an axis is, and whether the axis is logarithmic; values that are not numbers in turn."""
+    values = [next(iter(point.values())) for point in points]
+    if any(isinstance(v, bool) or not isinstance(v, int | float) for v in values) or len(set(values)) < len(values):
+        return [float(i) for i in range(len(values))], False
+    ordered = np.sort(np.array(values, dtype=float))
+    if len(values) < 3 or ordered[0] <= 0:
+        return [float(v) for v in values], False
+    steps, differences = np.diff(np.log(ordered)), np.diff(ordered)
+    even = differences.max() / differences.min() <= EQUAL_STEPS
+    return [float(v) for v in values], bool(not even and steps.max() / steps.min() <= EQUAL_STEPS)
+
+
+def _ticks(axes: Axes, points: list[dict[str, Any]], positions: list[float], logarithmic: bool) -> None:
+    if logarithmic:
+        axes.set_xscale("log")
+    texts = [value_text(next(iter(point.values()))) for point in points]
+    axes.xaxis.set_major_locator(FixedLocator(positions))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xticks(positions, texts, rotation=0 if max(map(len, texts)) < 8 else 20)
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_formatter(PercentTicks(100))
+    axes.grid(visible=False, axis="x")
+    axes.margins(x=0.06)
+
+
+def _axis_label(points: list[dict[str, Any]]) -> str:
+    """`per class (with classes 80, 40, 20)`."""
+    labels = setting_labels(points[0])
+    first, *others = points[0]
+    others = [k for k in others if len({value_text(p.get(k, "")) for p in points}) > 1]
+    texts = [f"{labels[k]} {', '.join(value_text(p.get(k, '')) for p in points)}" for k in others]
+    return labels[first] + (f"   (with {'; '.join(texts)})" if texts else "")
+
+
+def _handle(axes: Axes, colour: str, marker: str, label: str) -> Any:
+    return axes.plot([], [], marker=marker, color=colour, label=label)[0]
+
+
+def _label(results: Results, method: Method) -> str:
+    """A method without what all methods of the study share."""
+    parts = [
+        readable(getattr(method, part)) + ("" if part == "loss" else f" {part}")
+        for part in ("loss", "positives", "negatives")
+        if getattr(method, part) and len({getattr(m, part) for m in results.methods.values()}) > 1
+    ]
+    return ", ".join(parts) or method.label

@@ -1,0 +1,18 @@
+"""Stage `resolve`: write a study with everything that it takes over from the studies that it extends."""
+
+import yaml
+from _stage import STUDIES, data_root, run
+
+from dml.config import Study, content_of
+from dml.files import write_text
+
+
+def resolve(study: Study) -> None:
+    content = content_of(STUDIES / f"{study.name}.yaml")
+    for name, part in (("study", content), ("datasets", content["datasets"])):
+        text = yaml.safe_dump(part, sort_keys=False, allow_unicode=True)
+        write_text(data_root(study) / f"{name}.yaml", text)
+
+
+if __name__ == "__main__":
+    run(resolve)

@@ -1,0 +1,104 @@
+"""What the report shows of settings that vary: figures, labels, columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dml.config import load_study
+from dml.report.figures import against_setting as drawn
+from dml.report.loading import load
+from dml.report.results import Results, setting_labels
+from dml.report.sections.against_setting import AgainstSetting
+from dml.report.sections.all_results import main_results
+from tests.report import synthetic
+
+STUDY = """
+title: Varied
+datasets: [{source: digits, train_on: coarse}]
+losses: [triplet, histogram]
+positives: [random, easy]
+negatives: [random]
+vary:
+  training.batch: [{per_class: 4, classes: 2}, {per_class: 8, classes: 2}, {per_class: 16, classes: 2}]
+  loss.bins: [11, 51]
+seeds: [0, 1, 2]
+search: {sampler: fixed}
+evaluation: {metrics: [recall@1]}
+"""
+SIZE = "training.batch.per_class"
+
+
+@pytest.fixture
+def results(tmp_path) -> Results:
+    path = tmp_path / "varied.yaml"
+    path.write_text(STUDY)
+    study = load_study(path)
+
+    def by_size(frame):
+        for name, cell in {cell.name: cell for cell in study.cells()}.items():
+            rows = frame["cell"] == name
+            frame.loc[rows, "test/fine/recall@1"] = 0.01 * cell.varied[SIZE] + 0.001 * frame.loc[rows, "seed"]
+        return frame
+
+    synthetic.write(study, tmp_path, by_size)
+    return load(study, tmp_path / "results" / study.name)
+
+
+def test_settings_with_one_value_are_not_named(results):
+    assert results.varied == [SIZE, "loss.bins"]
+    labels = {method.label for method in results.methods.values()}
+    assert "histogram, easy + random; per class 4, bins 51" in labels
+    assert "triplet, easy + random; per class 16" in labels
+    assert len(labels) == len(results.cells)
+
+
+def test_tables_have_a_column_for_each_setting(results):
+    (table,) = main_results(results)
+    labels = [column.label for column in table.columns]
+    assert labels[:4] == ["Loss", "Positives", "Per class", "Bins"]
+    assert set(table.frame["loss.bins"]) == {"", "11", "51"}
+
+
+def test_a_figure_has_a_line_per_method_and_a_panel_per_other_setting(results):
+    figure = drawn.against_setting(results, "digits", "uniform", 0.0, "training.batch", "test/fine/recall@1")
+    assert [axes.get_title() for axes in figure.axes[:3]] == ["", "bins 11", "bins 51"]
+    for axes in figure.axes[:3]:
+        assert axes.get_xscale() == "log"
+        lines = [line for line in axes.lines if len(line.get_xdata())]
+        assert len(lines) == 2
+        for line in lines:
+            np.testing.assert_array_equal(line.get_xdata(), [4, 8, 16])
+            np.testing.assert_allclose(line.get_ydata(), [4.1, 8.1, 16.1])
+    assert drawn.against_setting(results, "digits", "uniform", 0.0, "loss.bins", "test/fine/nmi") is None
+
+
+def test_a_line_of_an_axis_belongs_only_to_the_methods_that_have_the_setting(results):
+    figure = drawn.against_setting(results, "digits", "uniform", 0.0, "loss.bins", "test/fine/recall@1")
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == ["histogram, random positives", "histogram, easy positives"]
+    assert AgainstSetting().applies(results)
+    assert sum(1 for _ in AgainstSetting().content(results)) == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "logarithmic"),
+    [
+        ([8, 16, 32], [8, 16, 32], True),
+        ([11, 21, 51, 101, 201, 401], [11, 21, 51, 101, 201, 401], True),
+        ([0.1, 0.2, 0.3], [0.1, 0.2, 0.3], False),
+        ([10, 20], [10, 20], False),
+        ([0, 1, 10], [0, 1, 10], False),
+        (["a", "b"], [0, 1], False),
+        ([True, False], [0, 1], False),
+        ([64, 16, 32], [64, 16, 32], True),
+    ],
+)
+def test_geometric_values_have_a_logarithmic_axis(values, expected, logarithmic):
+    positions, found = drawn._positions([{"training.x": value} for value in values])
+    assert (positions, found) == (expected, logarithmic)
+
+
+def test_labels_of_settings_that_end_alike():
+    keys = ["training.batch.classes", "training.learning_rate", "loss.margin", "miner.margin"]
+    assert list(setting_labels(keys).values()) == ["classes", "learning rate", "loss margin", "miner margin"]
