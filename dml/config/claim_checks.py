@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from dml.config.study import Study
 
 T = TypeVar("T")
+LOGGED = "diagnostics/"
+QUANTITIES = tuple(LOGGED + name for name in ("active_share", "dropped_anchors", "images_per_second", "eta"))
+"""What trials log besides their scores, and claims may compare."""
 
 
 def check(study: Study) -> None:
@@ -26,7 +29,7 @@ def check(study: Study) -> None:
     ------
     LocatedError : of the first that is wrong, with the choices.
     """
-    cells = study.cells()
+    cells = study.cells() if study.published or study.claims else []
     for number, entry in enumerate(study.published):
         _at(("published", number, "match"), check_attributes, cells, entry.match)
     for number, claim in enumerate(study.claims):
@@ -41,6 +44,10 @@ def score_key(study: Study, dataset: str, score: str = "") -> str:
     ValueError : a score that the study does not evaluate, with the choices.
     """
     levels, evaluation = study.dataset(dataset).evaluate_on, study.evaluation
+    if score.startswith(LOGGED):
+        if score not in QUANTITIES:
+            raise ValueError(f"score {score!r} is not logged{suggestion(score, QUANTITIES)}")
+        return score
     if not score:
         return f"{evaluation.sets[0]}/{study.search.level or levels[0]}/{study.search.objective}"
     key = score if score.count("/") == 2 else f"{evaluation.sets[0]}/{score}"
@@ -85,6 +92,8 @@ def _check_each(claim: ClaimSection, used: Sequence[Cell]) -> None:
 
 def _check_share(claim: ClaimSection, used: Sequence[Cell]) -> None:
     if claim.share or isinstance(claim.test, BreakPointSection):
+        if claim.score.startswith(LOGGED):
+            raise ValueError(f"only scores have a share of their topline, got {claim.score!r}")
         lacking = next((cell for cell in used if not any(c.rate > 0 and c.dataset == cell.dataset for c in used)), None)
         if lacking is not None:
             raise ValueError(f"a share of the topline needs label noise: all cells on {lacking.dataset} have rate 0")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from dml.config import BreakPointSection, ClaimSection, SlopeSection
 from dml.report.analysis.effects import unit
-from dml.report.analysis.verdicts import SIGNS, Effect, Verdict
+from dml.report.analysis.logged import is_logged
+from dml.report.analysis.verdicts import SIGNS, Verdict
 from dml.report.labels import counted, readable
 from dml.report.page.blocks import Evidence
-from dml.report.page.numbers import interval, p_value, percent
+from dml.report.page.numbers import NOTHING, interval, p_value, percent
 
 
 def compared(claim: ClaimSection) -> str:
@@ -42,12 +44,13 @@ def measured(verdict: Verdict) -> str:
     """`+19.0 [+17.2, +20.8] points, p (Holm) < 0.001, 8 seeds`; why, if nothing was measured."""
     if not verdict.effects:
         return verdict.reason
-    effects = "; ".join(f"{e.label} {_effect(e)}".strip() for e in verdict.effects)
+    write = _number if is_logged(verdict.claim.score) else partial(percent, signed=True)
+    effects = "; ".join(f"{e.label} {interval(*map(write, (e.mean, e.low, e.high)))}".strip() for e in verdict.effects)
     seeds = counted(min(e.seeds for e in verdict.effects), "seed")
     p = "" if math.isnan(verdict.p) else f", p (Holm) {_equal(p_value(verdict.p))}"
     reason = f" ({verdict.reason})" if verdict.reason else ""
     published = verdict.claim.published
-    theirs = "" if published is None else f"; published: {percent(published, signed=True)}"
+    theirs = "" if published is None else f"; published: {write(published)}"
     return f"{effects} {unit(verdict.claim)}{p}, {seeds}{reason}{theirs}"
 
 
@@ -60,8 +63,9 @@ def evidence(verdict: Verdict, where: str, href: str) -> Evidence:
     return Evidence(SIGNS[verdict.word], verdict.word, where, href, stand_in + measured(verdict), smaller)
 
 
-def _effect(effect: Effect) -> str:
-    return interval(*(percent(value, signed=True) for value in (effect.mean, effect.low, effect.high)))
+def _number(value: float) -> str:
+    """`+0.0123`, three significant figures; an en dash if it is missing."""
+    return f"{value:+.3g}".replace("-", "\N{MINUS SIGN}") if math.isfinite(value) else NOTHING
 
 
 def _equal(p: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 
 import numpy as np
@@ -17,6 +18,7 @@ from dml.report.analysis.claims import NO_SEED, corrected, head, with_verdicts
 from dml.report.analysis.verdicts import Verdict, combined, decided, effect, worst
 from dml.report.loading import load
 from dml.report.site import build
+from dml.report.wording import measured
 from dml.theory.verdicts import TheoryVerdict
 
 EASY, RANDOM = {"positives": "easy"}, {"positives": "random"}
@@ -94,7 +96,7 @@ def test_the_effect_is_paired_over_seeds(verdicts):
 
 def test_a_condition_that_is_not_met_says_what_was_measured(verdicts):
     (verdict,) = verdicts([claim(condition={"cells": RANDOM, "at_least": 95.0})], UP)
-    assert "random + random at 0% noise is 52.0, expected at least 95" in verdict.reason
+    assert "random + random at 0% noise is 52, expected at least 95" in verdict.reason
 
 
 def test_one_seed_decides_nothing(verdicts):
@@ -194,21 +196,49 @@ def test_shares_of_the_topline(verdicts):
     assert verdict.effects[0].mean == pytest.approx(0.0)
 
 
+def test_what_trials_log_is_compared_too(verdicts):
+    def alter(frame):
+        easy = frame["positives"] == "easy"
+        frame["diagnostics"] = [
+            json.dumps({"active_share": 0.5 + 0.1 * e, "images_per_second": 900 - 100 * e + s, **drawn(e, s)})
+            for e, s in zip(easy, frame["seed"], strict=True)
+        ]
+        return frame
+
+    def drawn(easy, seed):
+        far = 1000 + 10 * seed
+        return {"eta_drawn": [far, 3 * far if easy else far], "eta_uniform": [far, far]}
+
+    share, speed, skew = verdicts(
+        [
+            claim(score="diagnostics/active_share"),
+            claim(score="diagnostics/images_per_second", direction="less", least=50),
+            claim(score="diagnostics/eta"),
+        ],
+        UP,
+        alter,
+    )
+    assert [v.word for v in (share, speed, skew)] == ["undecided", "undecided", "confirmed"]
+    assert measured(share).startswith("+10 [+10, +10] points, p (Holm) = 0.062")  # a sign test
+    assert measured(speed).startswith("\N{MINUS SIGN}100 [\N{MINUS SIGN}100, \N{MINUS SIGN}100] images per second")
+    assert skew.effects[0].mean == pytest.approx(0.5, abs=0.05)  # 1.5 against 1
+
+
 def test_holms_correction_is_over_the_claims_of_one_paper():
     weak = [2.0, 1.0, 3.0, -0.5, 2.5]
     p = stats.ttest_1samp(weak, 0.0, alternative="greater").pvalue
     assert 0.0125 < p < 0.05
 
-    def measured(*claims):
+    def of(*claims):
         return [Verdict(c, "s", "S", "not tested", (effect(weak, c, {}),)) for c in claims]
 
-    (lonely,) = corrected(measured(claim()))
+    (lonely,) = corrected(of(claim()))
     assert (lonely.word, lonely.p) == ("confirmed", pytest.approx(p))
-    crowd = corrected(measured(*[claim()] * 4, claim(paper="another")))
+    crowd = corrected(of(*[claim()] * 4, claim(paper="another")))
     assert [v.word for v in crowd] == ["undecided"] * 4 + ["confirmed"]
     assert crowd[0].p == pytest.approx(4 * p)
     untested = Verdict(claim(), "s", "S", "not tested", reason="not run")
-    assert corrected([*measured(claim()), untested])[0].p == pytest.approx(p)
+    assert corrected([*of(claim()), untested])[0].p == pytest.approx(p)
 
 
 def test_a_true_null_is_rarely_confirmed_or_refuted():

@@ -41,9 +41,12 @@ def frame(results: Results) -> pd.DataFrame:
         row = {"id": claim.claim, "claim": _text(verdict), "verdict": verdict.word, "compared": compared(claim)}
         row |= {"expected": expected(claim), "unit": unit(claim)}
         rest = {"p": verdict.p, "published": claim.published, "reason": verdict.reason, "note": claim.note}
-        effects = [(e.label, e.mean, e.low, e.high, e.seeds) for e in verdict.effects] or [("", *[np.nan] * 4)]
-        for values in effects:
-            rows.append(row | dict(zip(("part", "effect", "low", "high", "seeds"), values, strict=True)) | rest)
+        none = {"part": "", "effect": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
+        for e in verdict.effects:
+            part = {"part": e.label, "effect": e.mean, "low": e.low, "high": e.high, "seeds": e.seeds}
+            rows.append(row | part | rest)
+        if not verdict.effects:
+            rows.append(row | none | rest)
     return pd.DataFrame(rows)
 
 
