@@ -1,10 +1,14 @@
 """Stage `sweep`: tune every cell of a study with the same budget, then confirm its best settings on the test split."""
 
-from _stage import RESULTS, STORE, data_root, run
+import os
+
+from _stage import PUBLISHED, RESULTS, STORE, data_root, run
 
 from dml.config import Study
 from dml.data import splits
+from dml.snapshots import snapshots
 from dml.sweep.run import run_study
+from dml.sweep.store import FINISHED, Outcome
 from dml.training.data import EVALUATION_ROLES
 
 
@@ -27,9 +31,17 @@ def check_sets(study: Study) -> None:
                 )
 
 
+def published() -> dict[str, Outcome]:
+    """The trials of all published studies, which count as done; none with `DML_PUBLISHED=off`."""
+    if os.environ.get("DML_PUBLISHED") == "off":
+        return {}
+    found = (pair for snapshot in snapshots(PUBLISHED) for pair in snapshot.outcomes())
+    return {key: Outcome(FINISHED, **content, host="published") for key, content in found}
+
+
 def sweep(study: Study) -> None:
     check_sets(study)
-    run_study(study, data_root(study), STORE, RESULTS / study.name)
+    run_study(study, data_root(study), STORE, RESULTS / study.name, published=published())
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from dml.report.loading import load
 from dml.report.page.folder import replaced
 from dml.report.page.html import Renderer
 from dml.report.plots import points
+from dml.snapshots import Snapshot
 
 
 def build(
@@ -21,6 +22,7 @@ def build(
     results_root: Path = Path("results"),
     store: Path = Path("store"),
     out: Path = Path("report"),
+    published: Path = Path("docs/results"),
 ) -> Path:
     """Write the report of some studies and return the path of its `index.html`. The same inputs give the same bytes.
 
@@ -28,6 +30,7 @@ def build(
     ----------
     results_root : contains `<study>/trials.parquet` and `<study>/summary.json`; the report says what is missing.
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings.
+    published : contains the snapshots of studies that were not run here.
     out : replaced as a whole by `index.html`, `claims.html`, `theory.html`, `studies/<study>.html`, `figures/`,
         `data/` (CSV) and `plots/` (for DVC). If an error is raised, the old folder is unchanged.
 
@@ -43,7 +46,8 @@ def build(
     with replaced(out) as root, style.applied():
         renderer = Renderer(root)
         pages = []
-        loaded = with_verdicts([load(study, results_root / study.name, store) for study in studies])
+        loaded = [load(s, results_root / s.name, store, Snapshot(published / s.name)) for s in studies]
+        loaded = with_verdicts(loaded)
         for results in loaded:
             pages.append(study_page(results, root))
             renderer.page(pages[-1])

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ def run_study(
     tracking: str | None = None,
     trainer: str = TRAINER,
     describe: Describe | None = None,
+    published: Mapping[str, Outcome] | None = None,
 ) -> pd.DataFrame:
     """Run the missing trials of a study, and write `out/trials.parquet` and `out/summary.json`.
 
@@ -54,6 +55,7 @@ def run_study(
     tracking : MLflow's backend; None: `MLFLOW_TRACKING_URI`, or SQLite in the working directory; `off`: no tracking.
     trainer : dotted path of a `dml.protocols.TrainerFactory`, which runs the trials.
     describe : returns the digests of a trial's data; None: `dml.training.data.describe`.
+    published : outcomes that count as stored, see `TrialStore`.
 
     Returns
     -------
@@ -72,7 +74,7 @@ def run_study(
         describe = _describe(data_root)
     with only_sweep(store, study.name):
         progress = SweepProgress(study.name, store / "sweeps" / f"{study.name}.json")
-        trials = TrialStore(store, study.resources.storage)
+        trials = TrialStore(store, study.resources.storage, published)
         tracker = open_tracking(study, store, tracking, describe)
         state = "failed"
         try:
