@@ -54,8 +54,8 @@ def measured(verdict: Verdict) -> str:
     return f"{effects} {unit(verdict.claim)}{p}, {seeds}{reason}{theirs}"
 
 
-def evidence(verdict: Verdict, where: str, href: str) -> Evidence:
-    """A verdict as a page shows it, with a link to `href`."""
+def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:
+    """A verdict as a page shows it, with a link to `href` if there is one."""
     claim = verdict.claim
     stand_in = f"on {verdict.stand_in}, as a stand-in: " if verdict.stand_in else ""
     test = compared(claim)

@@ -96,7 +96,7 @@ class Evidence:
     sign: str  # of the verdict, so that it is told by more than a colour
     verdict: str
     where: str  # the study, or the theory page
-    href: str  # from the site's root
+    href: str  # from the site's root; "" on the page of the study itself, which shows neither verdict nor link again
     text: str
     smaller: str = ""
 
@@ -113,6 +113,7 @@ class ClaimEntry:
     text: str
     facts: tuple[tuple[str, str], ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    href: str = ""  # of the place, from the site's root
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class Claims:
         """Each claim with its effect, and a CSV file."""
         yield Paragraph(
             "Effects are paired over seeds, with their 95% intervals. Holm's correction is over the claims of the same "
-            "paper in all studies; the page of all claims says how a verdict is made."
+            "paper in all studies. The page of all claims, to which the places link, says how a verdict is made."
         )
         yield ClaimList(tuple(map(_entry, results.verdicts)))
         yield Download("claims", frame(results), "The claims of this study as CSV", ".")
@@ -54,8 +54,9 @@ def _entry(verdict: Verdict) -> ClaimEntry:
     claim, printed = verdict.claim, verdict.claim.printed
     place = f"{printed.paper}, {printed.place}" if printed else ", ".join(filter(None, (claim.paper, claim.place)))
     facts = (("Published", printed.published_effect),) if printed and printed.published_effect else ()
-    where = evidence(verdict, "Among all claims", f"claims.html#{claim.claim or 'own'}")
-    return ClaimEntry("", verdict.study, SIGNS[verdict.word], verdict.word, place, _text(verdict), facts, (where,))
+    href = f"claims.html#{claim.claim or 'own'}"
+    sign, found = SIGNS[verdict.word], (evidence(verdict),)
+    return ClaimEntry("", verdict.study, sign, verdict.word, place, _text(verdict), facts, found, href)
 
 
 def _text(verdict: Verdict) -> str:
