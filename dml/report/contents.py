@@ -8,6 +8,7 @@ STUDY = (
     "against_setting",
     "planes",
     "published",
+    "claims",
     "choices",
     "queries",
     "all_results",
