@@ -34,7 +34,7 @@ class Scene(NamedTuple):
     linear: bool  # the boundary is a hyperplane, on the sphere through the centre
 
 
-def shares(dimension: int = 3, scenes: int = 60, samples: int = 100, seed: int = 0) -> list[Share]:
+def shares(dimension: int = 3, scenes: int = 40, samples: int = 100, seed: int = 0) -> list[Share]:
     """Shares for each kind of laws, in flat space and on the sphere."""
     found = []
     for space, make in (("flat", _flat), ("sphere", _sphere)):

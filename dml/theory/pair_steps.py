@@ -6,6 +6,10 @@ this is exact, because the weights have no first-order effect (the envelope theo
 
 The supplement compares nine choices of (p1, p2): an end or the midpoint of each arc. It prints gradients (equations 27
 to 30) that are those of squared distances, although the loss of equation 26 has plain ones.
+
+At the closest points of the arcs the criteria hold to first order, whichever the form: the KKT conditions say that an
+end which is the closest point is pushed towards the other end of its arc, or at a right angle to the arc, and points
+within an arc are pushed at a right angle to it. For a step of finite size, y1 and y2 may separate by its square.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from dml.theory.random_arcs import Arcs, unit
 
 Form = Literal["plain", "squared"]
 TOUCHING = 1e-7  # a plain distance below this has no slope, and its gradient is 0
+ZERO = 1e-9  # a rate up to this is 0
 ENDS = {"1": (1.0, 0.0), "middle": (1.0, 1.0), "2": (0.0, 1.0)}
 CHOICES = {0: ("middle", "middle"), 1: ("1", "middle"), 2: ("2", "middle"), 3: ("middle", "1"), 4: ("middle", "2")} | {
     5: ("1", "1"),
@@ -83,26 +88,31 @@ def step(arcs: Arcs, points: Points, form: Form, size: float) -> Arcs:
     return Arcs(*(unit(end - size * slope) for end, slope in zip(arcs, gradients(arcs, points, form), strict=True)))
 
 
-class Outcome(NamedTuple):
-    """What a step did, bool (n,) each; the three are the supplement's criteria."""
+class Rates(NamedTuple):
+    """How fast distances change along the gradient, to first order in the size of the step: float64 (n,) each."""
 
-    together: np.ndarray  # x1 and x2 are nearer to each other
-    kept: np.ndarray  # y1 and y2 are not farther from each other
-    apart: np.ndarray  # the arcs are farther from each other
-    separation: np.ndarray  # float (n,), the arcs' distance after the step
+    together: np.ndarray  # of x1 and x2
+    kept: np.ndarray  # of y1 and y2
+    apart: np.ndarray  # of the two arcs
 
     @property
     def good(self) -> np.ndarray:
-        """All three."""
-        return self.together & self.kept & self.apart
+        """The supplement's criteria: x1 and x2 approach, y1 and y2 are not driven apart, the arcs separate. bool."""
+        return (self.together < 0) & (self.kept <= ZERO) & (self.apart > 0)
 
 
-def outcome(before: Arcs, after: Arcs) -> Outcome:
-    """Compare the ends before and after a step."""
-    x, y = (np.linalg.norm(a.x1 - a.x2, axis=1) for a in (before, after))
-    v, w = (np.linalg.norm(a.y1 - a.y2, axis=1) for a in (before, after))
-    old, new = (arc_cases.least(arc_cases.box_of(a)).distance for a in (before, after))
-    return Outcome(y < x, w <= v + 1e-12, new > old, new)
+def rates(arcs: Arcs, points: Points, form: Form) -> Rates:
+    """The rates for steps along the sphere. Arcs that touch have no gradient and must not be among them."""
+    slopes = gradients(arcs, points, form)
+    ways = Arcs(*(-(g - (g * end).sum(1, keepdims=True) * end) for g, end in zip(slopes, arcs, strict=True)))
+    x, y = unit(arcs.x1 - arcs.x2), unit(arcs.y1 - arcs.y2)
+    plain = gradients(arcs, closest(arcs), "plain")  # less the pull of x1 and x2, the gradient of -(arcs' distance)
+    push = (plain.x1 - x, plain.x2 + x, plain.y1, plain.y2)
+    return Rates(
+        (x * (ways.x1 - ways.x2)).sum(1),
+        (y * (ways.y1 - ways.y2)).sum(1),
+        -sum((slope * way).sum(1) for slope, way in zip(push, ways, strict=True)),
+    )
 
 
 def _placed(arcs: Arcs, points: Points) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
