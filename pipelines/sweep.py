@@ -53,13 +53,14 @@ def check_starts(study: Study) -> None:
     """
     find, root = Starts(RESULTS, STORE), data_root(study)
     digests = dict.fromkeys(("packed", "split", "labels"), "")  # the network does not depend on them
+    seeds = dict.fromkeys([*study.seeds, study.search.seed])
     seen = set()
     for cell in study.cells():
         training = study.training_of(cell)
         if training.start is None:
             continue
         sizes = training.search.get("embedding_size", Choice((training.embedding_size,))).options
-        for seed, size in itertools.product(study.seeds, sizes):
+        for seed, size in itertools.product(seeds, sizes):
             try:
                 spec = specs.build(study, cell, "confirm", seed, {"training.embedding_size": size}, digests, find)
                 case = (cell.dataset, repr(spec.training))
