@@ -11,6 +11,8 @@ from dml.config.errors import LocatedError
 from dml.config.matching import attribute, check_attributes, check_matching
 from dml.config.pairing import pairs, without_toplines
 from dml.discovery import suggestion
+from dml.evaluation import metrics
+from dml.protocols import ClusteringMetric
 from dml.types import Cell
 
 if TYPE_CHECKING:
@@ -51,10 +53,20 @@ def score_key(study: Study, dataset: str, score: str = "") -> str:
     if not score:
         return f"{evaluation.sets[0]}/{study.search.level or levels[0]}/{study.search.objective}"
     key = score if score.count("/") == 2 else f"{evaluation.sets[0]}/{score}"
-    choices = ["/".join(parts) for parts in product(evaluation.sets, levels, evaluation.metrics)]
+    choices = ["/".join(parts) for parts in product(evaluation.sets, levels, _metrics(study))]
     if key not in choices:
         raise ValueError(f"score {score!r} is not evaluated on {dataset}{suggestion(key, choices)}")
     return key
+
+
+def _metrics(study: Study) -> list[str]:
+    """The names in score keys: `recall@1`, `nmi`, and with `evaluation.clusters` also `nmi@30`."""
+    found = list(study.evaluation.metrics)
+    for name in study.evaluation.metrics:
+        part = metrics.build(name)
+        if isinstance(part, ClusteringMetric) and not part.own_clusters:
+            found += [f"{name}@{k}" for k in study.evaluation.clusters]
+    return found
 
 
 def _check(study: Study, cells: Sequence[Cell], claim: ClaimSection, at: tuple[str | int, ...]) -> None:

@@ -227,3 +227,10 @@ training: {batch: {per_class: 8}}
     first, second = load(tmp_path, block, base).claims
     assert first.printed is not None
     assert second.slope is not None
+
+
+def test_a_claim_may_be_about_another_number_of_clusters(tmp_path):
+    text = MINE + COMPARE + "    score: fine/nmi@30\nevaluation: {clusters: [30]}\n"
+    assert load(tmp_path, text).claims[0].score == "fine/nmi@30"
+    with pytest.raises(ConfigError, match="did you mean 'test/fine/nmi@30'"):
+        load(tmp_path, text.replace("nmi@30", "nmi@31"))

@@ -62,7 +62,7 @@ def _measured(results: Results, claim: ClaimSection) -> Verdict:
     needs = claim.printed.needs if claim.printed else ()
     stand_in = ", ".join(sources) if needs and not set(needs) & set(sources) else ""
     verdict = Verdict(claim, study.name, study.title, "not tested", sources=sources, stand_in=stand_in)
-    if results.problem:
+    if results.trials.empty:
         return replace(verdict, reason="not run")
     lacking = unmet(results, claim)
     if lacking:
