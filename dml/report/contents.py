@@ -24,5 +24,15 @@ KEY_FIGURE = ("planes", "winners")
 INDEX = ("winners",)
 """A study's card on the index shows what these sections' `card` yields, then the key figure."""
 
-THEORY = ("collapse", "pair_noise", "bounds")
+THEORY = (
+    "collapse",
+    "pair_noise",
+    "bounds",
+    "loop_cases",
+    "loop_gain",
+    "loop_proposition",
+    "loop_steps",
+    "loop_toy",
+    "histogram_estimate",
+)
 """The theory page, which needs no results."""

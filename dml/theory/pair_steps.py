@@ -68,7 +68,7 @@ def gradients(arcs: Arcs, points: Points, form: Form) -> Arcs:
 
     Parameters
     ----------
-    form : `plain`, of `d(x1, x2) - d(p1, p2)`; `squared`, with both distances squared, as equations 27 to 30 print them.
+    form : `plain`, of `d(x1, x2) - d(p1, p2)`; `squared`, with both distances squared, as equations 27 to 30 have it.
     """
     p1, p2, length1, length2 = _placed(arcs, points)
     between = arcs.x1 - arcs.x2
