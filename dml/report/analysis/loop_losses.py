@@ -40,7 +40,7 @@ def _difference(per_class: int, synthesis: str, batches: int) -> Difference:
         for name in ("hphn_triplet", "lifted_hinge"):
             leaf = x[order].requires_grad_()
             value = build(name, margin=0.5, synthesis=synthesis)(leaf, labels[order])
-            found.append(float(value))
+            found.append(float(value.detach()))
             slopes += torch.autograd.grad(value, leaf)
         values.append(abs(found[0] - found[1]))
         gradients.append(float((slopes[0] - slopes[1]).abs().max()))
