@@ -21,13 +21,13 @@ def figure() -> Figure:
     points = [pair_steps.choice(case, 1) for case in range(9)]
     nearest = int(np.argmin([pair_steps.distance(before, p)[0] for p in points]))
     drawn = Figure(figsize=(8.2, 5.4), layout="constrained")
-    names = [", ".join(pair_steps.CHOICES[case]) for case in range(9)] + ["closest points"]
+    names = ["x {}, y {}".format(*pair_steps.CHOICES[case]) for case in range(9)]
     for case, axes in enumerate(drawn.subplots(2, 5).flat):
         chosen = (*points, pair_steps.closest(before))[case]
         after = pair_steps.step(before, chosen, "plain", SIZE)
         framed = case in (nearest, 9)
         _panel(axes, before, after, chosen, framed)
-        axes.set_title(names[case] if case == 9 else f"{case}: {names[case]}", fontsize=8.5)
+        axes.set_title("closest points" if case == 9 else f"{case}: {names[case]}", fontsize=8.5)
         axes.set_xlabel(_changes(before, after), fontsize=8, color=style.INK)
     return drawn
 
