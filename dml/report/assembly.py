@@ -59,7 +59,7 @@ def theory_page(root: Path, theory: Sequence[TheorySection]) -> Page:
     sections = [PageSection(s.anchor, s.title, assets.save(s.content())) for s in theory]
     text = (
         "Expected risks are exact sums over all labellings. Bounds are solved for a finite number of classes. No model "
-        "was trained for this page."
+        "was trained for this page, except the small network of LoOp's toy."
     )
     title = "What the papers prove, computed"
     return Page("theory", "theory.html", eyebrow="Theory", title=title, description=[text], sections=sections)

@@ -38,5 +38,11 @@ THEORY = (
     "pair_noise",
     "tolerance",
     "bounds",
+    "loop_cases",
+    "loop_gain",
+    "loop_proposition",
+    "loop_steps",
+    "loop_toy",
+    "histogram_estimate",
 )
 """The theory page, which needs no results."""

@@ -85,7 +85,12 @@ def least(box: Box) -> Least:
         inside = (alpha >= 0) & (alpha <= box.alpha0) & (beta >= 0) & (beta <= box.beta0)
         value = np.where(inside, box.value(alpha, beta), np.inf)
         better = value < found.value
-        found = Least(*(np.where(better, new, old) for new, old in zip((value, case, alpha, beta), found, strict=True)))
+        found = Least(
+            np.where(better, value, found.value),
+            np.where(better, case, found.case),
+            np.where(better, alpha, found.alpha),
+            np.where(better, beta, found.beta),
+        )
     return found
 
 
@@ -106,7 +111,7 @@ def candidates(box: Box) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         yield 0, turned(left[:, 1, k], left[:, 0, k]), turned(right[:, k, 1], right[:, k, 0])
 
 
-def turned(over: np.ndarray, under: np.ndarray) -> np.ndarray:
+def turned(over: np.ndarray, under: np.ndarray | float) -> np.ndarray:
     """arctan(over / under), moved by pi where it is negative: in [0, pi)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.arctan(over / under)

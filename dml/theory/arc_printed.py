@@ -35,7 +35,8 @@ class Printed(NamedTuple):
 def box_of_coefficients(rng: np.random.Generator, n: int) -> Box:
     """Standard normal a, b, c, d, with the largest box."""
     full = np.full(n, np.pi)
-    return Box(*rng.standard_normal((4, n)), full, full)
+    a, b, c, d = rng.standard_normal((4, n))
+    return Box(a, b, c, d, full, full)
 
 
 def critical(box: Box) -> Critical:

@@ -86,7 +86,7 @@ def sphere_counterexample(tilt: float = 0.5) -> Counterexample:
 
 
 def cap_counterexample() -> Counterexample:
-    """Round Gaussians of one covariance whose means have different lengths: the first law's cap exceeds a half sphere."""
+    """Round Gaussians of one covariance whose means have different lengths: the first cap exceeds a half sphere."""
     first, second = (gaussian(np.array(mean), 0.1 * np.eye(3)) for mean in ([0.3, 0.0, 0.0], [-0.8, 0.0, 0.0]))
     start, end = (np.array([-0.2, side * 0.85, np.sqrt(1 - 0.2**2 - 0.85**2)]) for side in (-1, 1))
     middle = start + end

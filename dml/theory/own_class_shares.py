@@ -72,7 +72,7 @@ def _sphere(rng: np.random.Generator, dimension: int, n: int) -> Iterator[Scene]
     quadratic = np.diag(np.linspace(-8, 8, dimension - 1))
     frames = [_rotation(rng, dimension) for _ in range(2)]
     laws = [Law(q[:, 1:] @ quadratic @ q[:, 1:].T, 10 * q[:, 0]) for q in frames]
-    yield Scene("rotations of one law", *laws, _on_sphere(rng, laws[0], n), False)
+    yield Scene("rotations of one law", laws[0], laws[1], _on_sphere(rng, laws[0], n), False)
     first, second = (Law(np.zeros((dimension, dimension)), 4 * q[:, 0]) for q in frames)
     yield Scene("rotations of one round law", first, second, _on_sphere(rng, first, n), True)
     first, second = (gaussian(r * q[:, 0], 0.25 * np.eye(dimension)) for r, q in zip((0.3, 0.9), frames, strict=True))

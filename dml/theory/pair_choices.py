@@ -42,7 +42,11 @@ def compare(arcs: Arcs, form: Form = "plain") -> list[Row]:
     fastest = np.where(nine.good, nine.apart, -np.inf).max(0)
     found = []
     for rule, rate in zip(RULES, chosen, strict=True):
-        criteria = (rate.together < 0, rate.kept <= ZERO, rate.apart > 0, rate.good)
         better = np.isfinite(fastest) & (~rate.good | (fastest > rate.apart + ZERO))
-        found.append(Row(rule, *(float(c.mean()) for c in criteria), float(better.mean())))
+        together, kept, apart = rate.together < 0, rate.kept <= ZERO, rate.apart > 0
+        found.append(Row(rule, *_shares(together, kept, apart, rate.good, better)))
     return found
+
+
+def _shares(*columns: np.ndarray) -> list[float]:
+    return [float(column.mean()) for column in columns]

@@ -25,8 +25,8 @@ from dml.theory.random_arcs import Arcs, unit
 Form = Literal["plain", "squared"]
 TOUCHING = 1e-7  # a plain distance below this has no slope, and its gradient is 0
 ZERO = 1e-9  # a rate up to this is 0
-ENDS = {"1": (1.0, 0.0), "middle": (1.0, 1.0), "2": (0.0, 1.0)}
-CHOICES = {0: ("middle", "middle"), 1: ("1", "middle"), 2: ("2", "middle"), 3: ("middle", "1"), 4: ("middle", "2")} | {
+ENDS = {"1": (1.0, 0.0), "mid": (1.0, 1.0), "2": (0.0, 1.0)}
+CHOICES = {0: ("mid", "mid"), 1: ("1", "mid"), 2: ("2", "mid"), 3: ("mid", "1"), 4: ("mid", "2")} | {
     5: ("1", "1"),
     6: ("1", "2"),
     7: ("2", "1"),
@@ -68,7 +68,7 @@ def gradients(arcs: Arcs, points: Points, form: Form) -> Arcs:
 
     Parameters
     ----------
-    form : `plain`, of `d(x1, x2) - d(p1, p2)`; `squared`, with both distances squared, as equations 27 to 30 print them.
+    form : `plain`, of `d(x1, x2) - d(p1, p2)`; `squared`, with both distances squared, as equations 27 to 30 have it.
     """
     p1, p2, length1, length2 = _placed(arcs, points)
     between = arcs.x1 - arcs.x2

@@ -56,7 +56,8 @@ def of_classes(rng: np.random.Generator, n: int, dimension: int, spread: float) 
 def nearly_degenerate(rng: np.random.Generator, n: int, dimension: int) -> dict[str, Arcs]:
     """Arcs at which formulas that divide by an angle, or by `ab + cd`, lose their digits or fail."""
     x1, x2, y1, y2 = uniform(rng, n, dimension)
-    tilt = unit(rng.standard_normal(x1.shape))
+    across = rng.standard_normal(x1.shape)
+    tilt = unit(across - (across * x1).sum(1, keepdims=True) * x1)
     found = {"x1 = x2": Arcs(x1, x1, y1, y2), "x1 = x2 and y1 = y2": Arcs(x1, x1, y1, y1)}
     for gap in (1e-3, 1e-6, 1e-9):
         found[f"x1 and x2 {gap:g} apart"] = Arcs(x1, unit(x1 + gap * tilt), y1, y2)

@@ -38,12 +38,12 @@ def shares(s: np.ndarray, bins: int) -> np.ndarray:
     return found
 
 
-def histogram(s: np.ndarray, bins: int) -> np.ndarray:
-    """The estimate h (bins,) of equation 3, its factor before both sums."""
+def histogram(s: np.ndarray, bins: int, printed: bool = False) -> np.ndarray:
+    """The estimate h (bins,) of equation 3; `printed`: its factor 1 / (D |S|) before the first sum only."""
     place = (np.clip(s, -1, 1) + 1) * (bins - 1) / 2
     below = np.minimum(np.floor(place).astype(np.int64), bins - 2)
-    upper = np.bincount(below + 1, place - below, bins)
-    return (np.bincount(below, 1 - (place - below), bins) + upper) / len(s)
+    first, second = np.bincount(below + 1, place - below, bins), np.bincount(below, 1 - (place - below), bins)
+    return first / len(s) + second * (2 / (bins - 1) if printed else 1 / len(s))
 
 
 def loss(s: Similarities, bins: int) -> float:
@@ -85,6 +85,21 @@ def gradient(s: Similarities, bins: int, printed: bool = False) -> Similarities:
         below = np.minimum(np.floor(place).astype(np.int64), bins - 2)
         found.append(np.diff(slope)[below] * (bins - 1) / 2 / len(values))
     return Similarities(*found)
+
+
+def density(s: Similarities, width: float = 0.02) -> float:
+    """The density of s- - s+ at 0, by the share of differences within `width` / 2 of it."""
+    return (with_margin(s, width / 2) - with_margin(s, -width / 2)) / width
+
+
+def one_sided(s: Similarities, bins: int, step: float = 1e-6) -> tuple[float, float]:
+    """dL/ds of the first positive pair from below and from above, by differences of the loss."""
+    values = []
+    for shift in (-step, 0.0, step):
+        positive = s.positive.copy()
+        positive[0] += shift
+        values.append(loss(s._replace(positive=positive), bins))
+    return (values[1] - values[0]) / step, (values[2] - values[1]) / step
 
 
 def differences(s: Similarities, bins: int, step: float = 1e-6) -> Similarities:

@@ -35,13 +35,14 @@ def _difference(per_class: int, synthesis: str, batches: int) -> Difference:
     for _ in range(batches):
         x = torch.randn(len(labels), 8, generator=g, dtype=torch.float64)
         order = torch.randperm(len(labels), generator=g)
-        found = []
+        found: list[float] = []
+        slopes: list[torch.Tensor] = []
         for name in ("hphn_triplet", "lifted_hinge"):
             leaf = x[order].requires_grad_()
             value = build(name, margin=0.5, synthesis=synthesis)(leaf, labels[order])
-            found.append((value.item(), *torch.autograd.grad(value, leaf)))
-        (first, its_gradient), (second, other_gradient) = found
-        values.append(abs(first - second))
-        gradients.append((its_gradient - other_gradient).abs().max().item())
-        sizes.append(second)
+            found.append(float(value.detach()))
+            slopes += torch.autograd.grad(value, leaf)
+        values.append(abs(found[0] - found[1]))
+        gradients.append(float((slopes[0] - slopes[1]).abs().max()))
+        sizes.append(found[1])
     return Difference(per_class, synthesis, max(values), max(gradients), sum(sizes) / batches)

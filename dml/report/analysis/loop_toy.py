@@ -14,8 +14,9 @@ All seeds are trained at once, as one network whose weights have a leading axis:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -58,19 +59,18 @@ def _runs(arm: str, seeds: int) -> list[Run]:
     train, fresh, unseen = (_plane(centres, labels, g) for labels in (trained, trained, others))
     weights = [
         torch.randn(seeds, a, b, generator=g).mul_(2.0 if a == 2 else a**-0.5).requires_grad_()
-        for a, b in zip(WIDTHS, WIDTHS[1:], strict=False)
+        for a, b in pairwise(WIDTHS)
     ]
     biases = [torch.randn(seeds, 1, b, generator=g).requires_grad_() for b in WIDTHS[1:]]
-    optimizer = torch.optim.Adam(weights + biases, lr=RATE)
-    for _ in range(STEPS if arm != "untrained" else 0):
+    moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in weights + biases]
+    for step in range(STEPS if arm != "untrained" else 0):
         first, second = _pairs(g)
         x1, x2 = (_embed(weights, biases, train[:, rows]) for rows in (first, second))
         other = trained[first][:, None] != trained[first]
         gaps = (x1 - x2).norm(dim=2)[:, :, None] - DISTANCES[arm](x1, x2) + MARGIN
         losses = torch.relu(gaps) * other
-        optimizer.zero_grad()
-        (losses.sum((1, 2)) / (losses.detach() > 0).sum((1, 2)).clamp(min=1)).sum().backward()
-        optimizer.step()
+        loss = (losses.sum((1, 2)) / (losses.detach() > 0).sum((1, 2)).clamp(min=1)).sum()
+        _adam(weights + biases, torch.autograd.grad(loss, weights + biases), moments, step + 1)
     with torch.no_grad():
         x, new, far = (_embed(weights, biases, points) for points in (train, fresh, unseen))
         return [
@@ -85,6 +85,16 @@ def _runs(arm: str, seeds: int) -> list[Run]:
             )
             for seed in range(seeds)
         ]
+
+
+@torch.no_grad()
+def _adam(parameters: list[Tensor], slopes: Sequence[Tensor], moments: list[tuple[Tensor, Tensor]], step: int) -> None:
+    """One step of Adam; importing `torch.optim` takes longer than all of the training."""
+    for parameter, slope, (first, second) in zip(parameters, slopes, moments, strict=True):
+        first.lerp_(slope, 0.1)
+        second.lerp_(slope.square(), 0.001)
+        size = (second / (1 - 0.999**step)).sqrt_().add_(1e-8)
+        parameter.sub_(first / size, alpha=RATE / (1 - 0.9**step))
 
 
 def _embed(weights: list[Tensor], biases: list[Tensor], points: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """What the histogram loss costs against the number of pairs, and what one term per quadruplet would.
 
-Cost is the number of elements of all tensors that the forward pass makes, which computes the slopes of all pairs too. It is
-the same in every run, unlike time.
+Cost is the number of elements of all tensors that the forward pass makes, which computes the slopes of all pairs too.
+It is the same in every run, unlike time.
 """
 
 from __future__ import annotations

@@ -21,25 +21,27 @@ def figure() -> Figure:
     points = [pair_steps.choice(case, 1) for case in range(9)]
     nearest = int(np.argmin([pair_steps.distance(before, p)[0] for p in points]))
     drawn = Figure(figsize=(8.2, 5.4), layout="constrained")
-    names = [", ".join(pair_steps.CHOICES[case]) for case in range(9)] + ["closest points"]
+    names = ["x {}, y {}".format(*pair_steps.CHOICES[case]) for case in range(9)]
     for case, axes in enumerate(drawn.subplots(2, 5).flat):
         chosen = (*points, pair_steps.closest(before))[case]
         after = pair_steps.step(before, chosen, "plain", SIZE)
         framed = case in (nearest, 9)
         _panel(axes, before, after, chosen, framed)
-        axes.set_title(names[case] if case == 9 else f"{case}: {names[case]}", fontsize=8.5)
+        axes.set_title("closest points" if case == 9 else f"{case}: {names[case]}", fontsize=8.5)
         axes.set_xlabel(_changes(before, after), fontsize=8, color=style.INK)
     return drawn
 
 
 def _panel(axes: Axes, before: Arcs, after: Arcs, points: pair_steps.Points, framed: bool) -> None:
-    for ends in ((after.x1, after.x2, style.BLUE), (after.y1, after.y2, style.VERMILION)):
-        axes.plot(*_way(ends[0], ends[1])[:, :2].T, color=ends[2], linewidth=1.2)
+    for start, end, colour in ((after.x1, after.x2, style.BLUE), (after.y1, after.y2, style.VERMILION)):
+        axes.plot(*_way(start, end)[:, :2].T, color=colour, linewidth=1.2)
     for old, new, (marker, colour) in zip(before, after, SHAPES, strict=True):
         axes.plot(*old[0, :2], marker, color=colour, fillstyle="none", markersize=6)
         axes.plot(*new[0, :2], marker, color=colour, markersize=6)
     for name, point in zip(("x1", "x2", "y1", "y2"), before, strict=True):
-        axes.annotate(name, point[0, :2], (-4, 7), textcoords="offset points", fontsize=8, color=style.MUTED)
+        axes.annotate(
+            name, (point[0, 0], point[0, 1]), (-4, 7), textcoords="offset points", fontsize=8, color=style.MUTED
+        )
     for weights, ends in ((points[:2], before[:2]), (points[2:], before[2:])):
         place = weights[0][:, None] * ends[0] + weights[1][:, None] * ends[1]
         axes.plot(*(place / np.linalg.norm(place))[0, :2], ".", color=style.INK, markersize=5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,14 +34,14 @@ class LoopGain:
         yield Paragraph(
             "The gain is the distance of the nearest two ends less that of the arcs: what LoOp adds to mining the "
             "hardest of the four distances, which the paper does not compare. On random arcs it falls from "
-            f"{wide[3].mean:.3f} in 3 dimensions to {wide[512].mean:.4f} in 512, in many dimensions about as 1 / sqrt(dimension). In tight "
-            "classes it is smaller still, because the closest points are mostly ends."
+            f"{wide[3].mean:.3f} in 3 dimensions to {wide[512].mean:.4f} in 512, in many dimensions about as 1 / "
+            "sqrt(dimension). In tight classes it is smaller still, because the closest points are mostly ends."
         )
         caption = (
             f"Left: mean gain against the dimension, {PAIRS:,} pairs of arcs for each point; dashed: 0.07 / "
-            f"sqrt(dimension). Within classes: ends around random class means, about {_tight_angle():.0f}° apart in many "
-            "dimensions. Right: mean gain as a share of the distance of the nearest ends against the mean angle between "
-            f"two samples of a class, {CLASS_PAIRS:,} pairs of arcs for each point."
+            f"sqrt(dimension). Within classes: ends around random class means, about {_tight_angle():.0f}° apart in "
+            "many dimensions. Right: mean gain as a share of the distance of the nearest ends against the mean angle "
+            f"between two samples of a class, {CLASS_PAIRS:,} pairs of arcs for each point."
         )
         alt = "LoOp's mean gain over the nearest ends, against the dimension and against the angle within a class."
         yield Drawing("loop-gain", _figure(), alt, caption)
@@ -65,7 +66,13 @@ def _table() -> Table:
     rows = []
     for spread, name in ((None, "random"), (TIGHT, "within classes")):
         for size, found in zip(DIMENSIONS, _dimensions(spread), strict=True):
-            row = {"arcs": name, "D": size, "angle": found.within, "mean": found.mean, "relative": found.relative}
+            row: dict[str, Any] = {
+                "arcs": name,
+                "D": size,
+                "angle": found.within,
+                "mean": found.mean,
+                "relative": found.relative,
+            }
             row |= {"mean low": found.mean - 1.96 * found.error, "mean high": found.mean + 1.96 * found.error}
             rows.append(row | {"median": found.median, "interior": found.interior, "corners": found.corners})
     for row in rows:
@@ -91,7 +98,10 @@ def _figure() -> Figure:
     left, right = figure.subplots(1, 2)
     sizes = np.array(DIMENSIONS)
     left.plot(sizes[1:], 0.07 / np.sqrt(sizes[1:]), "--", color=style.CONTEXT, linewidth=1.2)
-    for spread, name, colour, marker in ((None, "random", style.BLUE, "o"), (TIGHT, "within classes", style.GREEN, "s")):
+    for spread, name, colour, marker in (
+        (None, "random", style.BLUE, "o"),
+        (TIGHT, "within classes", style.GREEN, "s"),
+    ):
         left.plot(sizes, [g.mean for g in _dimensions(spread)], marker=marker, color=colour, label=name)
     left.set_xscale("log", base=2)
     left.set_yscale("log")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from dml.theory.own_class import Counterexample
 from dml.theory.own_class_shares import Share
 from dml.theory.verdicts import TheoryVerdict
 
+Word = Literal["confirmed", "refuted", "undecided"]
 DIMENSION = 3
 
 
@@ -34,13 +36,15 @@ class LoopProposition:
         )
         yield stated(self.verdicts(), ("Proposition 1",))
         caption = (
-            "Shaded: more probable under the blue class. Dots: two samples on its side. Cross: the middle between them, "
-            "on the other side. Left: Gaussians N((0, 0), diag(9, 1)) and N((0, 2), diag(1, 9)) with their contours at "
-            "one and two standard deviations. Middle: two laws on the sphere that are rotations of each other, seen "
-            "from above. Right: equal covariances, but the boundary does not pass through the centre of the sphere, so "
-            "that the blue cap exceeds a half sphere. The last two are seen along an axis; arcs are geodesics."
+            "Shaded: more probable under the blue class. Dots: two samples on its side. Cross: the middle between "
+            "them, on the other side. Left: Gaussians N((0, 0), diag(9, 1)) and N((0, 2), diag(1, 9)) with their "
+            "contours at one and two standard deviations. Middle: two laws on the sphere that are rotations of each "
+            "other, seen from above. Right: equal covariances, but the boundary does not pass through the centre of "
+            "the sphere, so that the blue cap exceeds a half sphere. Arcs are geodesics."
         )
-        alt = "Three pairs of classes for which the way between two samples of one class enters the region of the other."
+        alt = (
+            "Three pairs of classes for which the way between two samples of one class enters the region of the other."
+        )
         yield Drawing("loop-proposition", class_regions.figure(_examples()), alt, caption)
         yield _table()
 
@@ -62,12 +66,14 @@ def _verdict() -> TheoryVerdict:
     flat, sphere, _ = (example.log_ratios() for example in _examples())
     broken = [min(ratios[:2]) > 0 > ratios[2] for ratios in (flat, sphere)]
     promised = [share.leaving for share in _shares() if share.conditions]
-    verdict = "refuted" if any(broken) else "confirmed" if not any(share.leaving for share in _shares()) else "undecided"
+    verdict: Word = (
+        "refuted" if any(broken) else "confirmed" if not any(share.leaving for share in _shares()) else "undecided"
+    )
     found = {(share.laws, share.samples): share.leaving for share in _shares()}
     finding = (
         f"For N((0, 0), diag(9, 1)) and N((0, 2), diag(1, 9)), the log ratio of the densities is {flat[0]:.2f} at (-4, "
-        f"1.5), {flat[1]:.2f} at (4, 1.5) and {flat[2]:.2f} at their middle. For two rotations of one law on the sphere "
-        f"it is {sphere[0]:.2f}, {sphere[1]:.2f} and {sphere[2]:.2f}. Of random pairs of own-side samples, "
+        f"1.5), {flat[1]:.2f} at (4, 1.5) and {flat[2]:.2f} at their middle. For two rotations of one law on the "
+        f"sphere it is {sphere[0]:.2f}, {sphere[1]:.2f} and {sphere[2]:.2f}. Of random pairs of own-side samples, "
         f"{found['equal eigenvalues', 'own side']:.1%} leave their class with equal eigenvalues, and "
         f"{max(promised):.1%} under the corrected conditions."
     )

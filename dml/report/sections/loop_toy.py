@@ -34,8 +34,8 @@ class LoopToy:
             "pairs and initial weights are the same for all. A toy shows what happens, and decides no claim."
         )
         caption = (
-            f"Left three: embeddings of the six training classes after {STEPS} steps, seed 0 (longitude and the sine of "
-            "the latitude: areas are true). Right: R-precision of new points of the training classes, by seed; bar: "
+            f"Left three: embeddings of the six training classes after {STEPS} steps, seed 0 (longitude and the sine "
+            "of the latitude: areas are true). Right: R-precision of new points of the training classes, by seed; bar: "
             "the mean."
         )
         alt = "Embeddings on the sphere for three distances between pairs, and their scores by seed."
