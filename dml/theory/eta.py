@@ -3,7 +3,7 @@
     eta = max over distances of (density of the drawn negatives) / (density under uniform drawing)
 
 Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", section 4.2, who leave eta to
-intuition. The counts are those of `dml.miners.NegativeDistances`: negatives by bin of distance, drawn and expected
+intuition. The counts are those of `dml.miners.PairDistances`: negatives by bin of distance, drawn and expected
 under uniform drawing by the same anchors. Neighbouring bins are joined into groups of at least one percent of the
 uniform draws, so the estimate is about the same quantity for any number of draws, and draws in sparse bins count.
 
