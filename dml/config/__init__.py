@@ -10,11 +10,13 @@ from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.loading import ConfigError, content_of, load_study
 from dml.config.parts import LossSection, MinerSection
+from dml.config.report import BaseSection, ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.study import Study
 from dml.config.training import BatchSection, TrainingSection
 
 __all__ = [
+    "BaseSection",
     "BatchSection",
     "ConfigError",
     "DatasetSection",
@@ -23,6 +25,7 @@ __all__ = [
     "MinerSection",
     "NoiseSection",
     "PublishedSection",
+    "ReportSection",
     "ResourcesSection",
     "SearchSection",
     "Study",
