@@ -18,13 +18,14 @@ COLUMNS = (
 NUMBERS = ("number", "seed", "rate", "objective", "seconds")
 
 
-def load(study: Study, folder: Path, store: Path | None = None) -> Results:
+def load(study: Study, folder: Path, store: Path | None = None, data: Path | None = None) -> Results:
     """Read one study's results. A missing or broken file becomes `Results.problem`, never an error.
 
     Parameters
     ----------
     folder : contains `trials.parquet` and `summary.json`.
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings.
+    data : `data/<study>`, which names the packed images; only figures that show images need it.
     """
     summary, problem = _summary(folder / "summary.json")
     path = folder / "trials.parquet"
@@ -45,7 +46,7 @@ def load(study: Study, folder: Path, store: Path | None = None) -> Results:
         trials[column] = pd.Series([None] * len(trials), dtype=object)
     for column in NUMBERS:
         trials[column] = pd.to_numeric(trials[column], errors="coerce")
-    return Results(study, trials, summary, problem, store)
+    return Results(study, trials, summary, problem, store, data)
 
 
 def _summary(path: Path) -> tuple[dict[str, Any], str]:

@@ -53,6 +53,12 @@ class Results:
     summary: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""  # why nothing, or not everything, can be shown
     store: Path | None = None  # contains `trials/<key>/`, which `embeddings` reads
+    data: Path | None = None  # `data/<study>`, which names the packed images
+
+    @property
+    def kept(self) -> Path | None:
+        """The folder of `dml.report.cache`."""
+        return None if self.store is None else self.store / "report"
 
     @cached_property
     def cells(self) -> dict[str, Cell]:

@@ -19,15 +19,17 @@ def build(
     results_root: Path = Path("results"),
     store: Path = Path("store"),
     out: Path = Path("report"),
+    data: Path = Path("data"),
 ) -> Path:
     """Write the report of some studies and return the path of its `index.html`. The same inputs give the same bytes.
 
     Parameters
     ----------
     results_root : contains `<study>/trials.parquet` and `<study>/summary.json`; the report says what is missing.
-    store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings.
+    store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings. Slow layouts are kept there.
     out : replaced as a whole by `index.html`, `theory.html`, `studies/<study>.html`, `figures/`, `data/` (CSV) and
         `plots/` (for DVC). If an error is raised, the old folder is unchanged.
+    data : contains `<study>/pack.json` of the studies that show images.
 
     Raises
     ------
@@ -42,7 +44,7 @@ def build(
         renderer = Renderer(root)
         pages = []
         for study in studies:
-            results = load(study, results_root / study.name, store)
+            results = load(study, results_root / study.name, store, data / study.name)
             pages.append(study_page(results, root))
             renderer.page(pages[-1])
             plot = root / "plots" / f"{study.name}.csv"
