@@ -160,6 +160,15 @@ class BatchSpec:
 
 
 @dataclass(frozen=True)
+class StartSpec:
+    """The network's initial weights."""
+
+    weights: str  # SHA-256 of the file
+    path: str  # of the file; not part of a trial's key
+    head: str | None = None  # of the embedding layer: "keep" or "new"; None: it is kept if its size fits
+
+
+@dataclass(frozen=True)
 class TrainingSpec:
     """The network and how it is trained. `dml.config` describes each field."""
 
@@ -182,6 +191,7 @@ class TrainingSpec:
     devices: int = 1
     keep_checkpoints: tuple[str, ...] = ()
     device: str = "cpu"  # "cpu" or "cuda"
+    start: StartSpec | None = None  # None: random weights, or the backbone's pretrained ones
 
 
 @dataclass(frozen=True)
@@ -205,7 +215,7 @@ class EvaluationSpec:
 class TrialSpec:
     """Everything that decides one trial's result. `dml.sweep.keys` derives the trial's key from it."""
 
-    phase: str  # "tune" (fit classes -> validation classes) or "confirm" (training classes -> test)
+    phase: str  # "tune" (fitting classes -> validation classes) or "confirm" (training classes -> test)
     seed: int
     dataset: DatasetSpec
     noise: NoiseSpec
@@ -213,6 +223,12 @@ class TrialSpec:
     miner: MinerSpec | None = None  # None: the loss takes every valid tuple, or none
     training: TrainingSpec = TrainingSpec()
     evaluation: EvaluationSpec = EvaluationSpec()
+    protocol: str = "refit"  # or "train_val_test": a confirm trial fits the classes that tuning fits
+
+    @property
+    def data_phase(self) -> str:
+        """The phase whose training images and observed labels the trial takes."""
+        return "tune" if self.protocol == "train_val_test" else self.phase
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,11 @@ def _label(package: str, name: str) -> str:
 def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
     content, training = asdict(spec), spec.training
     del content["dataset"]["name"]
+    if spec.protocol == TrialSpec.protocol:
+        del content["protocol"]
     changed = _changed(content["training"], asdict(TrainingSpec()))
+    if "start" in changed:
+        del changed["start"]["path"]
     if "batch" in changed:
         changed["batch"] = _changed(changed["batch"], asdict(BatchSpec()))
     changed["backbone_settings"] = _of_part("dml.models", training.backbone, training.backbone_settings)
