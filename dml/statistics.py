@@ -136,6 +136,19 @@ def paired_t(differences: np.ndarray) -> float:
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
 
+def one_sided_t(values: ArrayLike, bound: float = 0.0) -> float:
+    """One-sided p of a mean (n,) of at most `bound`, against a higher one, by Student's t; NaN for less than two.
+
+    Of equal values it is the sign test's: 2^-n if they are above the bound, else 1; t would give 0.
+    """
+    x = np.asarray(values, dtype=np.float64) - bound
+    if x.size < 2:
+        return np.nan
+    if np.ptp(x) <= 1e-12 * max(1.0, abs(bound), float(np.abs(x).max())):
+        return 2.0**-x.size if x[0] > 1e-12 * max(1.0, abs(bound)) else 1.0
+    return float(stats.ttest_1samp(x, 0.0, alternative="greater").pvalue)
+
+
 def holm(p_values: Sequence[float] | Mapping[str, float]) -> np.ndarray | dict[str, float]:
     """Adjust p-values for the number of comparisons, by Holm's step-down procedure.
 

@@ -6,16 +6,23 @@ stay at this boundary: parts take plain keyword arguments, and trials take the r
 
 from __future__ import annotations
 
+from dml.config.claims import BreakPointSection, ClaimSection, ComparisonSection, ConditionSection, SlopeSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.loading import ConfigError, content_of, load_study
 from dml.config.parts import LossSection, MinerSection
+from dml.config.report import BaseSection, ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.study import Study
 from dml.config.training import BatchSection, TrainingSection
 
 __all__ = [
+    "BaseSection",
     "BatchSection",
+    "BreakPointSection",
+    "ClaimSection",
+    "ComparisonSection",
+    "ConditionSection",
     "ConfigError",
     "DatasetSection",
     "EvaluationSection",
@@ -23,8 +30,10 @@ __all__ = [
     "MinerSection",
     "NoiseSection",
     "PublishedSection",
+    "ReportSection",
     "ResourcesSection",
     "SearchSection",
+    "SlopeSection",
     "Study",
     "TrainingSection",
     "content_of",

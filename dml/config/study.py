@@ -8,11 +8,14 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from dml import discovery
-from dml.config import checks, combining
+from dml.config import checks, claim_checks, combining
+from dml.config import report as reporting
 from dml.config import vary as varying
+from dml.config.claims import ClaimSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.parts import LossSection, MinerSection
+from dml.config.report import ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.terms import Name, StudySection, as_mapping
 from dml.config.training import TrainingSection
@@ -39,6 +42,8 @@ class Study(StudySection):
     evaluation: EvaluationSection = Field(default_factory=EvaluationSection)
     resources: ResourcesSection = Field(default_factory=ResourcesSection)
     published: list[PublishedSection] = []
+    claims: list[ClaimSection] = []
+    report: ReportSection = Field(default_factory=ReportSection)
     name: str = Field("", exclude=True)  # the file's stem
 
     @field_validator("positives", "negatives")
@@ -51,6 +56,8 @@ class Study(StudySection):
     @model_validator(mode="after")
     def _check(self) -> Study:
         checks.check(self)
+        claim_checks.check(self)
+        reporting.check(self)
         return self
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ import pandas as pd
 
 from dml import discovery
 from dml.config import Study
+from dml.report.analysis.verdicts import Verdict
 from dml.report.labels import SETS, readable
 from dml.types import Cell, value_text
 
@@ -53,6 +54,7 @@ class Results:
     summary: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""  # why nothing, or not everything, can be shown
     store: Path | None = None  # contains `trials/<key>/`, which `embeddings` reads
+    verdicts: Sequence[Verdict] = ()  # on the study's claims; `analysis.claims` makes them for all studies together
 
     @cached_property
     def cells(self) -> dict[str, Cell]:

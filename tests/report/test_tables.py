@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dml.report.analysis.published import matching
+from dml.report.analysis.published import cells_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.page.cells import rows
 from dml.report.page.numbers import duration, number, p_value, percent, rate
@@ -104,7 +104,7 @@ def test_published_rows_match_cells_without_noise_by_default(synthetic, loaded):
     study.published[0].__dict__["dataset"] = "mnist"
     study.datasets[0].__dict__["source"] = "mnist"
     results = loaded(study)
-    found = matching(results, study.published[0])
+    found = cells_of(results, study.published[0])
     assert len(found) == 4
     assert {results.cells[name].rate for name in found} == {0.0}
 

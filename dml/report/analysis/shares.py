@@ -41,18 +41,19 @@ def kept(results: Results, name: str, key: str) -> pd.Series:
     return (100 * mine[seeds] / theirs[seeds].where(theirs[seeds] > 0)).dropna()
 
 
-def break_point(rates: list[float], shares: list[float]) -> float:
-    """The rate at which the share first falls below `LEFT`, interpolated; infinite if it never does.
+def break_point(rates: list[float], shares: list[float], left: float = LEFT) -> float:
+    """The rate at which the share first falls below `left`, interpolated; infinite if it never does.
 
     Parameters
     ----------
     rates : of noise, above 0. At rate 0 the share is 100.
     shares : in percent, one per rate.
+    left : percent of the reference.
     """
     before = (0.0, 100.0)
     for rate, share in sorted(zip(rates, shares, strict=True)):
-        if share < LEFT:
-            slope = (before[1] - LEFT) / (before[1] - share)
+        if share < left:
+            slope = (before[1] - left) / (before[1] - share)
             return before[0] + slope * (rate - before[0])
         before = (rate, share)
     return float("inf")

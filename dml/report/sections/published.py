@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from dml.report.analysis.published import matching
+from dml.report.analysis.published import cells_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import metric_label
 from dml.report.page.blocks import Block, Paragraph
@@ -44,7 +44,7 @@ def published_beside(results: Results) -> Table:
     """
     rows = []
     for spec in results.study.published:
-        cells = matching(results, spec)
+        cells = cells_of(results, spec)
         for metric, value in lookup(spec).items():
             ours = next((m for m in results.study.evaluation.metrics if metric_label(m) == metric), None)
             for name in cells or [""]:

@@ -1,0 +1,125 @@
+"""Checks that a study's cells and scores can decide its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dml.config.claims import BreakPointSection, ClaimSection, SlopeSection
+from dml.config.errors import LocatedError
+from dml.config.matching import attribute, check_attributes, check_matching
+from dml.config.pairing import pairs, without_toplines
+from dml.discovery import suggestion
+from dml.types import Cell
+
+if TYPE_CHECKING:
+    from dml.config.study import Study
+
+T = TypeVar("T")
+
+
+def check(study: Study) -> None:
+    """Check all claims of a study, and the attributes that its published entries name.
+
+    Raises
+    ------
+    LocatedError : of the first that is wrong, with the choices.
+    """
+    cells = study.cells()
+    for number, entry in enumerate(study.published):
+        _at(("published", number, "match"), check_attributes, cells, entry.match)
+    for number, claim in enumerate(study.claims):
+        _check(study, cells, claim, ("claims", number))
+
+
+def score_key(study: Study, dataset: str, score: str = "") -> str:
+    """The score key of a claim's `score` for a dataset; without one, that of the study's objective.
+
+    Raises
+    ------
+    ValueError : a score that the study does not evaluate, with the choices.
+    """
+    levels, evaluation = study.dataset(dataset).evaluate_on, study.evaluation
+    if not score:
+        return f"{evaluation.sets[0]}/{study.search.level or levels[0]}/{study.search.objective}"
+    key = score if score.count("/") == 2 else f"{evaluation.sets[0]}/{score}"
+    choices = ["/".join(parts) for parts in product(evaluation.sets, levels, evaluation.metrics)]
+    if key not in choices:
+        raise ValueError(f"score {score!r} is not evaluated on {dataset}{suggestion(key, choices)}")
+    return key
+
+
+def _check(study: Study, cells: Sequence[Cell], claim: ClaimSection, at: tuple[str | int, ...]) -> None:
+    _at((*at, "where"), check_matching, cells, claim.where)
+    used: list[Cell] = []
+    for key, match in claim.sets():
+        used += _at((*at, claim.kind, key), _cells, cells, match)
+    condition = claim.condition
+    if condition is not None:
+        found = _at((*at, "condition", "cells"), _cells, cells, {**claim.where, **condition.cells})
+        _at((*at, "condition", "score"), _check_score, study, found, condition.score)
+    _at((*at, "score"), _check_score, study, used, claim.score)
+    _at((*at, "each"), _check_each, claim, used)
+    _at((*at, "share"), _check_share, claim, used)
+    if isinstance(claim.test, SlopeSection):
+        _at((*at, "slope", "over"), _check_over, claim.test, used)
+    _at((*at, claim.kind), _check_pairs, claim, cells)
+
+
+def _cells(cells: Sequence[Cell], match: Mapping[str, Any]) -> list[Cell]:
+    return check_matching(without_toplines(cells, match), match)
+
+
+def _check_score(study: Study, used: Sequence[Cell], score: str) -> None:
+    for dataset in dict.fromkeys(cell.dataset for cell in used):
+        score_key(study, dataset, score)
+
+
+def _check_each(claim: ClaimSection, used: Sequence[Cell]) -> None:
+    check_attributes(used, claim.each)
+    both = sorted(claim.varied() & set(claim.each))
+    if both:
+        raise ValueError(f"{', '.join(both)} differs within a comparison. Expected attributes that are equal in it")
+
+
+def _check_share(claim: ClaimSection, used: Sequence[Cell]) -> None:
+    if claim.share or isinstance(claim.test, BreakPointSection):
+        lacking = next((cell for cell in used if not any(c.rate > 0 and c.dataset == cell.dataset for c in used)), None)
+        if lacking is not None:
+            raise ValueError(f"a share of the topline needs label noise: all cells on {lacking.dataset} have rate 0")
+
+
+def _check_over(slope: SlopeSection, used: Sequence[Cell]) -> None:
+    check_attributes(used, [slope.over])
+    values = {repr(value): value for value in (attribute(cell, slope.over) for cell in used)}.values()
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        raise ValueError(f"expected numbers in {slope.over}, got {', '.join(map(repr, values))}")
+    if len(values) < 2:
+        raise ValueError(f"{slope.over} has only one value in these cells: {', '.join(map(repr, values))}")
+    if slope.scale == "log" and min(values) <= 0:
+        raise ValueError(f"scale log: expected values of {slope.over} above 0, got {min(values)!r}")
+
+
+def _check_pairs(claim: ClaimSection, cells: Sequence[Cell]) -> None:
+    found = pairs(claim, cells)
+    if not found:
+        raise ValueError(
+            "no cell of `first` has a partner in `second` that is equal in all other attributes: name every attribute "
+            "in which they differ in both"
+        )
+    if any({cell.name for cell in pair.first} & {cell.name for cell in pair.second} for pair in found):
+        raise ValueError("`first` and `second` share cells: name an attribute in which they differ")
+    lines = [line for pair in found for line in (pair.first, pair.second) if line]
+    if isinstance(claim.test, SlopeSection) and any(len(line) < 2 for line in lines):
+        raise ValueError(f"some of these cells have only one value of {claim.test.over}, all else equal")
+    if isinstance(claim.test, BreakPointSection) and not all(any(c.rate > 0 for c in line) for line in lines):
+        raise ValueError("some of these cells have no label noise")
+
+
+def _at(location: tuple[str | int, ...], check: Callable[..., T], *arguments: Any) -> T:
+    """Call a check; its error names this place of the study."""
+    try:
+        return check(*arguments)
+    except ValueError as error:
+        raise LocatedError(str(error), *location) from error

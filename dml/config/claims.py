@@ -1,0 +1,131 @@
+"""The section `claims`: statements of a paper, or the user's own, and what decides each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from dml.config.printed import PrintedClaim, printed
+from dml.config.terms import Name, StudySection
+from dml.discovery import suggestion
+
+Match = dict[str, Any]
+
+
+class ComparisonSection(StudySection):
+    """Two sets of cells, paired by everything that neither names."""
+
+    first: Match = Field(min_length=1)
+    second: Match = Field(min_length=1)
+
+
+class SlopeSection(StudySection):
+    """How the score of some cells, or the difference of two sets, changes with a setting or with the noise rate."""
+
+    over: Name
+    cells: Match = {}
+    first: Match = {}
+    second: Match = {}
+    scale: Literal["linear", "log"] = Field("linear", description="log: points per doubling")
+
+    @model_validator(mode="after")
+    def _check(self) -> SlopeSection:
+        if bool(self.first) != bool(self.second) or (self.first and self.cells):
+            raise ValueError("expected `cells`, or `first` and `second` for the slope of their difference")
+        return self
+
+
+class BreakPointSection(StudySection):
+    """The noise rates at which two sets of cells lose a share of their topline."""
+
+    first: Match = Field(min_length=1)
+    second: Match = Field(min_length=1)
+    at: float = Field(90.0, gt=0, lt=100, description="percent of the topline")
+
+
+class ConditionSection(StudySection):
+    """What some cells must reach; otherwise the claim was not tested."""
+
+    cells: Match = {}
+    score: str = ""
+    at_least: float | None = None  # percent
+    at_most: float | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> ConditionSection:
+        if (self.at_least is None) == (self.at_most is None):
+            raise ValueError("expected either at_least or at_most, in percent")
+        return self
+
+
+class ClaimSection(StudySection):
+    """One claim: by the id of a paper's, or with its own paper, place and text."""
+
+    claim: str = ""
+    paper: str = ""
+    place: str = ""
+    text: str = ""
+    compare: ComparisonSection | None = None
+    slope: SlopeSection | None = None
+    break_point: BreakPointSection | None = None
+    score: str = Field("", description="<set>/<level>/<metric> or <level>/<metric>; none: the objective")
+    share: bool = Field(False, description="compare shares of the topline's score, in percent")
+    direction: Literal["greater", "less", "equal"] = "greater"
+    least: float = Field(0.0, ge=0, description="least effect in points; with `equal`, the tolerance")
+    each: list[Name] = Field([], description="attributes for each value of which the claim must hold")
+    where: Match = {}
+    condition: ConditionSection | None = None
+    published: float | None = Field(None, description="the published effect, in points")
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _check(self) -> ClaimSection:
+        if self.claim:
+            if self.claim not in printed():
+                raise ValueError(f"claim: unknown id {self.claim!r}{suggestion(self.claim, sorted(printed()))}")
+            given = [name for name in ("paper", "place", "text") if getattr(self, name)]
+            if given:
+                raise ValueError(f"claim {self.claim!r} brings its own {', '.join(given)}: remove {', '.join(given)}")
+        elif not (self.paper and self.text):
+            raise ValueError("expected `claim: <id>`, or `paper` and `text` (and `place`) of your own claim")
+        if sum(part is not None for part in (self.compare, self.slope, self.break_point)) != 1:
+            raise ValueError("expected exactly one of compare, slope and break_point: what decides the claim")
+        if self.direction == "equal" and not self.least:
+            raise ValueError("direction equal: expected the tolerance in `least`, above 0 points")
+        return self
+
+    @property
+    def printed(self) -> PrintedClaim | None:
+        """The paper's claim that this one tests, if it is not the user's own."""
+        return printed()[self.claim] if self.claim else None
+
+    @property
+    def test(self) -> ComparisonSection | SlopeSection | BreakPointSection:
+        """What decides the claim."""
+        found = self.compare or self.slope or self.break_point
+        assert found is not None
+        return found
+
+    @property
+    def kind(self) -> str:
+        """The key of `test`: `compare`, `slope` or `break_point`."""
+        return next(name for name in ("compare", "slope", "break_point") if getattr(self, name) is not None)
+
+    def sets(self) -> Iterator[tuple[str, Match]]:
+        """The one or two sets of cells that decide the claim, by their keys in the study."""
+        test = self.test
+        if isinstance(test, SlopeSection) and not test.first:
+            yield "cells", {**self.where, **test.cells}
+        else:
+            yield "first", {**self.where, **test.first}
+            yield "second", {**self.where, **test.second}
+
+    def varied(self) -> set[str]:
+        """The attributes by which the cells of one comparison differ: all others are equal."""
+        test = self.test
+        keys = {"rate"} if isinstance(test, BreakPointSection) else set()
+        if isinstance(test, SlopeSection):
+            keys.add(test.over)
+        return keys | (set() if isinstance(test, SlopeSection) and not test.first else {*test.first, *test.second})

@@ -1,0 +1,93 @@
+"""Which cells a mapping of attributes names, as in `published.match` and in `claims`.
+
+Attributes are `ATTRIBUTES`, `loss.<setting>` and the dotted settings of `vary`. A list of values means any of them.
+Null means that a cell has no such attribute, or that the study leaves the loss its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dml.discovery import suggestion
+from dml.types import Cell
+
+ATTRIBUTES = ("dataset", "noise", "rate", "loss", "positives", "negatives", "miner")
+
+
+def attribute(cell: Cell, key: str) -> Any:
+    """A cell's value of an attribute; None if it has none."""
+    if key in cell.varied:
+        return cell.varied[key]
+    head, _, setting = key.partition(".")
+    if key == "loss":
+        return cell.loss.name
+    if head == "loss":
+        return cell.loss.settings.get(setting)
+    if key == "miner":
+        return None if cell.miner is None else cell.miner.name
+    return getattr(cell, key) if key in ATTRIBUTES else None
+
+
+def known(cells: Iterable[Cell]) -> list[str]:
+    """The attributes that a study may name for these cells."""
+    found = dict.fromkeys(ATTRIBUTES)
+    for cell in cells:
+        found |= dict.fromkeys([*(f"loss.{name}" for name in cell.loss.settings), *cell.varied])
+    return list(found)
+
+
+def matching(cells: Iterable[Cell], wanted: Mapping[str, Any]) -> list[Cell]:
+    """The cells that have all wanted values, in their order."""
+    return [cell for cell in cells if all(_is(attribute(cell, key), value) for key, value in wanted.items())]
+
+
+def check_attributes(cells: Sequence[Cell], keys: Iterable[str]) -> None:
+    """Raise ValueError, with the choices, for an attribute that no cell has."""
+    choices = known(cells)
+    for key in keys:
+        if key not in choices:
+            raise ValueError(f"unknown attribute {key!r} of a cell{suggestion(key, choices)}")
+
+
+def check_matching(cells: Sequence[Cell], wanted: Mapping[str, Any]) -> list[Cell]:
+    """The cells that have all wanted values.
+
+    Raises
+    ------
+    ValueError : an unknown attribute, a value that no cell has, or no cell with all of them; with the choices.
+    """
+    check_attributes(cells, wanted)
+    for key, value in wanted.items():
+        values = list({repr(found): found for found in (attribute(cell, key) for cell in cells)}.values())
+        for one in [value] if not isinstance(value, list) or value in values else value:
+            if one not in values:
+                choices = ", ".join(map(_text, values))
+                raise ValueError(f"no cell of this study has {key} {_text(one)}. Choices: {choices}")
+    found = matching(cells, wanted)
+    if not found:
+        pairs = ", ".join(f"{key} {_text(value)}" for key, value in wanted.items())
+        raise ValueError(f"no cell of this study has all of: {pairs}")
+    return found
+
+
+def rest(cell: Cell, without: Iterable[str] = ()) -> dict[str, Any]:
+    """All attributes of a cell but some. Without `loss`, its settings are left out too: another loss has others."""
+    left_out = set(without)
+    keys = known([cell])
+    if "loss" in left_out:
+        keys = [key for key in keys if not key.startswith("loss.")]
+    return {key: attribute(cell, key) for key in keys if key not in left_out}
+
+
+def identity(attributes: Mapping[str, Any]) -> str:
+    """Attributes as a text that is equal if they are. A value of None equals none."""
+    return repr(sorted((key, repr(value)) for key, value in attributes.items() if value is not None))
+
+
+def _is(found: Any, wanted: Any) -> bool:
+    return found == wanted or (isinstance(wanted, list) and found in wanted)
+
+
+def _text(value: Any) -> str:
+    return "null" if value is None else repr(value)

@@ -1,0 +1,74 @@
+"""The verdicts of all studies on their claims. They are made together: Holm's correction is over a paper's claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dml import statistics
+from dml.config import ClaimSection
+from dml.config.pairing import pairs
+from dml.config.printed import PrintedClaim
+from dml.report.analysis.effects import effects, unmet
+from dml.report.analysis.verdicts import DECIDED, Verdict, Word, combined, decided, worst
+from dml.report.results import Results
+
+NO_SEED = "no seed finished in all cells that the claim compares"
+ONE_SEED = "one seed: no interval"
+
+
+def with_verdicts(studies: Sequence[Results]) -> list[Results]:
+    """The results of all studies, each with the verdicts on its claims."""
+    verdicts = corrected([_measured(results, claim) for results in studies for claim in results.study.claims])
+    return [replace(r, verdicts=[v for v in verdicts if v.study == r.study.name]) for r in studies]
+
+
+def corrected(measured: Sequence[Verdict]) -> list[Verdict]:
+    """Decide the claims whose effects are known, with Holm's correction over those of the same paper."""
+    p = {i: combined(v.effects) for i, v in enumerate(measured) if v.effects}
+    found = list(measured)
+    for paper in dict.fromkeys(paper_of(v.claim) for v in measured):
+        family = [i for i in p if paper_of(measured[i].claim) == paper and not math.isnan(p[i][0])]
+        confirming, refuting = (statistics.holm([p[i][question] for i in family]) for question in (0, 1))
+        for i, *both in zip(family, confirming, refuting, strict=True):
+            word, value = decided(*both)
+            found[i] = replace(found[i], word=word, p=float(value))
+    return found
+
+
+def paper_of(claim: ClaimSection) -> str:
+    """The paper of a claim: `eps`, or what the user calls it."""
+    return claim.printed.paper if claim.printed else claim.paper
+
+
+def head(claim: PrintedClaim, found: Sequence[Verdict]) -> Word:
+    """A paper's claim in one word: the worst news of the studies with the data that the claim is about.
+
+    A claim about several datasets is refuted by one of them, and confirmed only by all.
+    """
+    own = [verdict for verdict in found if not verdict.stand_in]
+    word = worst([verdict.word for verdict in own])
+    covered = {source for verdict in own if verdict.word in DECIDED for source in verdict.sources}
+    return "needs data" if word in ("confirmed", "not tested") and set(claim.needs) - covered else word
+
+
+def _measured(results: Results, claim: ClaimSection) -> Verdict:
+    """The effects of a claim, before they are judged; without effects, why it was not tested."""
+    study = results.study
+    datasets = {cell.dataset for pair in pairs(claim, study.cells()) for cell in (*pair.first, *pair.second)}
+    sources = tuple(dict.fromkeys(d.source for d in study.datasets if d.label in datasets))
+    needs = claim.printed.needs if claim.printed else ()
+    stand_in = ", ".join(sources) if needs and not set(needs) & set(sources) else ""
+    verdict = Verdict(claim, study.name, study.title, "not tested", sources=sources, stand_in=stand_in)
+    if results.problem:
+        return replace(verdict, reason="not run")
+    lacking = unmet(results, claim)
+    if lacking:
+        return replace(verdict, reason=f"condition not met: {lacking}")
+    found = tuple(effects(results, claim)) if lacking is not None else ()
+    if not found:
+        return replace(verdict, reason=NO_SEED)
+    if any(effect.seeds < 2 for effect in found):
+        return replace(verdict, word="undecided", effects=found, reason=ONE_SEED)
+    return replace(verdict, effects=found)

@@ -1,0 +1,103 @@
+"""The effect of a claim seed by seed, from a study's results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from dml.config import BreakPointSection, ClaimSection, SlopeSection
+from dml.config.claim_checks import score_key
+from dml.config.matching import attribute, identity, matching
+from dml.config.pairing import Line, Pair, pairs, without_toplines
+from dml.report.analysis.shares import break_point, kept
+from dml.report.analysis.verdicts import Effect, effect
+from dml.report.labels import score_label
+from dml.report.page.numbers import percent
+from dml.report.results import Results
+
+
+def effects(results: Results, claim: ClaimSection) -> list[Effect]:
+    """The effect of a claim for each value of its `each`; empty if one has no seed that all of its cells finished."""
+    parts: dict[str, list[Pair]] = {}
+    for pair in pairs(claim, list(results.cells.values())):
+        parts.setdefault(identity(pair.each), []).append(pair)
+    found = [(own[0].each, _by_seed(results, claim, own)) for own in parts.values()]
+    if any(values.empty for _, values in found):
+        return []
+    return [effect(values.to_list(), claim, each) for each, values in found]
+
+
+def unmet(results: Results, claim: ClaimSection) -> str | None:
+    """Which cell misses a claim's condition by most. Empty if the condition holds, None if a cell has no result."""
+    condition = claim.condition
+    if condition is None:
+        return ""
+    match = {**claim.where, **condition.cells}
+    worst = 0.0
+    text = ""
+    for cell in matching(without_toplines(results.cells.values(), match), match):
+        key = score_key(results.study, cell.dataset, condition.score)
+        values = results.values(cell.name, key)
+        if values.empty:
+            return None
+        mean = float(values.mean())
+        low, high = condition.at_least, condition.at_most
+        lacking = (low - mean) if low is not None else mean - float(high or 0)
+        if lacking > worst:
+            worst = lacking
+            bound = f"at least {low:g}" if low is not None else f"at most {high:g}"
+            text = f"{score_label(key)} of {results.methods[cell.name].label} is {percent(mean)}, expected {bound}"
+    return text
+
+
+def unit(claim: ClaimSection) -> str:
+    """In what an effect is measured."""
+    if isinstance(claim.test, SlopeSection):
+        per = "doubling" if claim.test.scale == "log" else "unit"
+        return f"points per {per} of {claim.test.over}"
+    return "points of the noise rate" if isinstance(claim.test, BreakPointSection) else "points"
+
+
+def _by_seed(results: Results, claim: ClaimSection, own: list[Pair]) -> pd.Series:
+    """The mean effect over pairs, on the seeds that all of their cells finished."""
+    columns = []
+    for pair in own:
+        first = _value(results, claim, pair.first)
+        columns.append(first - _value(results, claim, pair.second) if pair.second else first)
+    return pd.concat(columns, axis=1, join="inner").dropna().mean(axis=1)
+
+
+def _value(results: Results, claim: ClaimSection, line: Line) -> pd.Series:
+    """A line's score, slope or break point, indexed by seed."""
+    key = score_key(results.study, line[0].dataset, claim.score)
+    if isinstance(claim.test, BreakPointSection):
+        noisy = [cell for cell in line if cell.rate > 0]
+        frame = _frame(results, tuple(noisy), key, kept)
+        return _rowwise(frame, lambda shares: 100 * _breaks([c.rate for c in noisy], list(shares), claim.test.at))
+    frame = _frame(results, line, key, kept if claim.share else _score)
+    if not isinstance(claim.test, SlopeSection):
+        return frame[0]
+    x = np.array([float(attribute(cell, claim.test.over)) for cell in line])
+    x = np.log2(x) if claim.test.scale == "log" else x
+    return _rowwise(frame, lambda scores: float(np.polyfit(x, scores, 1)[0]))
+
+
+def _frame(results: Results, line: Line, key: str, values: Callable[[Results, str, str], pd.Series]) -> pd.DataFrame:
+    """The values of a line's cells as columns, on the seeds that all of them finished."""
+    columns = {place: values(results, cell.name, key) for place, cell in enumerate(line)}
+    return pd.DataFrame(columns).dropna()
+
+
+def _rowwise(frame: pd.DataFrame, of: Callable[[np.ndarray], float]) -> pd.Series:
+    return pd.Series({seed: of(row.to_numpy(float)) for seed, row in frame.iterrows()}, dtype=float)
+
+
+def _breaks(rates: list[float], shares: list[float], at: float) -> float:
+    """The break point; the highest rate if the method never breaks, so differences are at least what is shown."""
+    return min(break_point(rates, shares, at), max(rates))
+
+
+def _score(results: Results, name: str, key: str) -> pd.Series:
+    return results.values(name, key)

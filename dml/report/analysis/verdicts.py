@@ -1,0 +1,107 @@
+"""When a claim is confirmed, refuted or undecided: the rule, and the correction for several claims.
+
+An effect has one value per seed, in points. A claim says that the mean effect is above `least` in a direction, or, with
+`equal`, that it is closer to 0 than `least`.
+
+- Confirmed: the effect is significantly above `least`. With `equal`, two one-sided tests must both reject (Schuirmann
+  1987).
+- Refuted: the effect is significantly below `least`; with the default of 0 it goes the other way. With `equal`, it is
+  significantly farther from 0 than `least`.
+- Undecided: neither, or less than two seeds.
+
+Each is a one-sided t-test over seeds. A claim for each value of an attribute is confirmed if all of its parts are (the
+largest p), and refuted if any is (the smallest p times their number). Holm's correction is over the claims of one paper
+that were tested, in all studies, separately for both questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from dml import statistics
+from dml.config import ClaimSection
+
+Word = Literal["refuted", "undecided", "confirmed", "needs data", "not tested"]
+WORDS: tuple[Word, ...] = ("confirmed", "refuted", "undecided", "not tested", "needs data")
+SIGNS: Mapping[str, str] = {
+    "confirmed": "\N{CHECK MARK}",
+    "refuted": "\N{MULTIPLICATION X}",
+    "undecided": "?",
+    "not tested": "\N{EN DASH}",
+    "needs data": "\N{WHITE CIRCLE}",
+}
+DECIDED: tuple[Word, ...] = ("refuted", "undecided", "confirmed")  # worst news first
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The effect behind a claim, or behind one part of a claim for each value of an attribute."""
+
+    part: Mapping[str, Any]  # the attributes of `each` with their values
+    mean: float  # points
+    low: float  # 95% interval, Student's t; NaN for less than two seeds
+    high: float
+    seeds: int
+    confirming: float  # p; NaN for less than two seeds
+    refuting: float
+
+    @property
+    def label(self) -> str:
+        """`triplet`, `triplet, 0.2`; empty for a claim without parts."""
+        return ", ".join(map(str, self.part.values()))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one study says about one of its claims."""
+
+    claim: ClaimSection
+    study: str
+    title: str  # of the study
+    word: Word
+    effects: tuple[Effect, ...] = ()
+    p: float = float("nan")  # of the question that the word answers, after Holm's correction
+    reason: str = ""  # why it was not tested, or why it is undecided
+    sources: tuple[str, ...] = ()  # of the cells that it compares
+    stand_in: str = ""  # these sources, if the claim is about others
+
+
+def effect(values: Sequence[float], claim: ClaimSection, part: Mapping[str, Any]) -> Effect:
+    """The effect with its interval and both p, from one value per seed in points."""
+    x = np.asarray(values, dtype=float)
+    s = statistics.summary(x)
+    above = statistics.one_sided_t
+    least, y = claim.least, -x if claim.direction == "less" else x
+    if claim.direction == "equal":
+        confirming = max(above(x, -least), above(-x, -least)) if x.size > 1 else np.nan
+        refuting = min(1.0, 2 * min(above(x, least), above(-x, least))) if x.size > 1 else np.nan
+    else:
+        confirming, refuting = above(y, least), above(-y, -least)
+    return Effect(part, s.mean, s.low, s.high, s.n, confirming, refuting)
+
+
+def combined(effects: Sequence[Effect]) -> tuple[float, float]:
+    """(confirming, refuting): the p of a claim from those of its parts; NaN if a part has less than two seeds."""
+    found = np.array([(e.confirming, e.refuting) for e in effects])
+    if np.isnan(found).any():
+        return float("nan"), float("nan")
+    return float(found[:, 0].max()), float(min(1.0, len(effects) * found[:, 1].min()))
+
+
+def decided(confirming: float, refuting: float) -> tuple[Word, float]:
+    """The word, and the p behind it; for an undecided claim the smaller p."""
+    if confirming < LEVEL:
+        return "confirmed", confirming
+    if refuting < LEVEL:
+        return "refuted", refuting
+    return "undecided", min(confirming, refuting)
+
+
+def worst(words: Sequence[Word]) -> Word:
+    """The head verdict of a claim with several: the worst news among those that were tested, else `not tested`."""
+    return next((word for word in DECIDED if word in words), "not tested")
