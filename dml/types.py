@@ -195,6 +195,10 @@ class EvaluationSpec:
     over_clustering: int = 10
     nmi_average: str = "arithmetic"
     clustering_start: str = "kmeans++"
+    keep_start_embeddings: bool = False
+    clusters: tuple[int, ...] = ()
+    restarts: int = 1
+    keep_per_query: bool = False
 
 
 @dataclass(frozen=True)
@@ -227,4 +231,4 @@ class TrialResult:
     curve: Sequence[EvaluationPoint]
     diagnostics: Mapping[str, float]  # active_share, dropped_anchors, images_per_second, ...
     seconds: float
-    counts: Mapping[str, Sequence[float]] = field(default_factory=dict)  # `eta_drawn`, `eta_uniform`: negatives per bin
+    counts: Mapping[str, Sequence[float]] = field(default_factory=dict)  # `eta_drawn`, ...: pairs per bin of distance

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from dml import evaluation
 from dml.config.terms import EvaluationSet, Level, Name, StudySection
+from dml.protocols import ClusteringMetric, RetrievalMetric
 from dml.types import EvaluationSpec
 
 
@@ -20,6 +21,16 @@ class EvaluationSection(StudySection):
     )
     sets: list[EvaluationSet] = Field(["test"], min_length=1)
     keep_embeddings: bool = EvaluationSpec.keep_embeddings
+    keep_start_embeddings: bool = Field(
+        EvaluationSpec.keep_start_embeddings, description="those of the network before its first step"
+    )
+    clusters: list[Annotated[int, Field(ge=1)]] = Field(
+        [], description="further numbers of clusters for nmi, ami and f1, beside the number of classes"
+    )
+    restarts: int = Field(EvaluationSpec.restarts, ge=1, description="runs of k-means; the cheapest one is scored")
+    keep_per_query: bool = Field(
+        EvaluationSpec.keep_per_query, description="each query's scores, which comparisons over queries need"
+    )
     over_clustering: int = Field(EvaluationSpec.over_clustering, ge=1, description="clusters per class for nmi+")
     nmi_average: Literal["arithmetic", "geometric"] = "arithmetic"
     clustering_start: Literal["kmeans++", "random"] = Field(
@@ -30,14 +41,22 @@ class EvaluationSection(StudySection):
     def _check(self) -> EvaluationSection:
         for name in self.metrics:
             evaluation.check_metric(name)
+        parts, given = [evaluation.metrics.build(name) for name in self.metrics], ", ".join(self.metrics)
+        if len(set(self.clusters)) < len(self.clusters):
+            raise ValueError(f"clusters: {self.clusters} contains a number twice")
+        if self.clusters and not any(isinstance(part, ClusteringMetric) and not part.own_clusters for part in parts):
+            raise ValueError(f"clusters: expected a score of a clustering in metrics, such as nmi, got {given}")
+        if self.keep_per_query and not any(isinstance(part, RetrievalMetric) for part in parts):
+            raise ValueError(f"keep_per_query: expected a score per query in metrics, got {given}")
         return self
 
     def spec(self, phase: str) -> EvaluationSpec:
         """The record that a trial takes: a tuning trial is measured on validation classes only."""
         given = self.model_dump()
-        given |= {"metrics": tuple(self.metrics), "sets": tuple(self.sets)}
+        given |= {"metrics": tuple(self.metrics), "sets": tuple(self.sets), "clusters": tuple(self.clusters)}
         if phase == "tune":
-            given |= {"sets": ("validation",), "keep_embeddings": False}
+            given |= {"sets": ("validation",), "clusters": ()}
+            given |= dict.fromkeys(("keep_embeddings", "keep_start_embeddings", "keep_per_query"), False)
         return EvaluationSpec(**given)
 
 

@@ -40,7 +40,7 @@ SpaceTerm = Annotated[Any, BeforeValidator(_space)]
 
 Name = Annotated[str, Field(min_length=1)]
 Level = Literal["fine", "coarse"]
-EvaluationSet = Literal["test", "seen"]
+EvaluationSet = Literal["test", "seen", "train"]
 
 
 def as_mapping(key: str) -> BeforeValidator:

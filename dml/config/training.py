@@ -31,7 +31,7 @@ class TrainingSection(StudySection):
     backbone_settings: dict[str, Any] = {}
     embedding_size: int = Field(TrainingSpec.embedding_size, ge=1)
     normalize: bool = Field(TrainingSpec.normalize, description="L2-normalise embeddings in loss, miner and evaluation")
-    steps: int = Field(TrainingSpec.steps, ge=1)
+    steps: int = Field(TrainingSpec.steps, ge=0, description="0: the untrained network is evaluated")
     batch: BatchSection = Field(default_factory=BatchSection)
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
     learning_rate: float = Field(TrainingSpec.learning_rate, gt=0)

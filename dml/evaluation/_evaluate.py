@@ -34,7 +34,7 @@ def evaluate(
     approximate: bool = False,
     nmi_average: str = "arithmetic",
     over_clustering: int = 10,
-    clusters: Sequence[int] | None = None,
+    clusters: Sequence[int | None] | None = None,
     clustering_start: str = "kmeans++",
     restarts: int = 1,
     seed: int = 0,
@@ -58,7 +58,8 @@ def evaluate(
         on up to 1000 queries.
     nmi_average : `arithmetic` or `geometric`, for `nmi`, `nmi+` and `ami`.
     over_clustering : clusters for each class, for `nmi+`.
-    clusters : numbers of clusters for `nmi`, `ami` and `f1` instead of the number of classes; keys are `nmi@100`.
+    clusters : numbers of clusters for `nmi`, `ami` and `f1` instead of the number of classes, which None in the list
+        denotes; keys are `nmi@100`, and `nmi` for None.
     clustering_start : `kmeans++`, which finds separate clusters; or `random`, as in the papers' scripts, which misses
         some of them and gives lower scores.
     restarts : runs of k-means; the one with the lowest cost is scored.
@@ -110,14 +111,15 @@ def evaluate(
     partitions: dict[int, np.ndarray] = {}
     for name, part in clustered.items():
         for level, classes in coded.items():
-            listed = clusters is not None and not part.own_clusters
-            for k in clusters if clusters is not None and listed else [part.clusters(int(classes.max()) + 1)]:
+            for listed in [None] if clusters is None or part.own_clusters else clusters:
+                k = part.clusters(int(classes.max()) + 1) if listed is None else listed
                 if k > n:
                     warnings.warn(f"{name}: {k} clusters of {n} samples: each is its own cluster", stacklevel=2)
                 if k not in partitions:
                     options: dict[str, Any] = {"restarts": restarts, "seed": seed, "backend": backend}
                     partitions[k] = kmeans(vectors, k, start=clustering_start, **options)
-                scores[key(level, f"{name}@{k}" if listed else name)] = part(contingency(classes, partitions[k]))
+                spelt = name if listed is None else f"{name}@{k}"
+                scores[key(level, spelt)] = part(contingency(classes, partitions[k]))
     return scores
 
 
@@ -128,7 +130,8 @@ def _check_options(
     if isinstance(metrics, str):
         raise ValueError(f"metrics: expected a list of names, got {metrics!r}")
     listed = isinstance(clusters, Sequence) and len(clusters) > 0
-    if clusters is not None and not (listed and all(isinstance(k, int | np.integer) and k >= 1 for k in clusters)):
+    numbers = [k for k in clusters if k is not None] if listed and clusters is not None else []
+    if clusters is not None and not (listed and all(isinstance(k, int | np.integer) and k >= 1 for k in numbers)):
         raise ValueError(f"clusters: expected a list of whole numbers of at least 1, got {clusters!r}")
     check_start(clustering_start)
     if restarts < 1:

@@ -13,14 +13,14 @@ A new policy is one file with one class: see `PositivePolicy` and `NegativePolic
 from dml.miners import negatives, positives
 from dml.miners._batch import MinerBatch
 from dml.miners._build import build, known_settings, settings_of_pair
-from dml.miners._counts import NegativeDistances
+from dml.miners._distances import PairDistances
 from dml.miners._foreign import ForeignMiner
 from dml.miners.mine import PolicyMiner
 
 __all__ = [
     "ForeignMiner",
     "MinerBatch",
-    "NegativeDistances",
+    "PairDistances",
     "PolicyMiner",
     "build",
     "known_settings",

@@ -5,16 +5,19 @@ from __future__ import annotations
 SETS = {
     "test": "test classes",
     "seen": "training classes, held-out images",
+    "train": "training classes, training images",
     "validation": "validation classes",
 }
 _SPELT = {"nmi": "NMI", "nmi+": "NMI+", "f1": "F1", "map@r": "MAP@R", "map": "mAP"}
 
 
 def metric_label(metric: str) -> str:
-    """A metric as the papers write it: `recall@1` -> `R@1`, `nmi+` -> `NMI+`."""
+    """A metric as the papers write it: `recall@1` -> `R@1`, `nmi+` -> `NMI+`, `nmi@30` -> `NMI, 30 clusters`."""
     stem, at, k = metric.partition("@")
     if at and stem in ("recall", "precision"):
         return f"{stem[0].upper()}@{k}"
+    if k.isdecimal():
+        return f"{metric_label(stem)}, {k} clusters"
     return _SPELT.get(metric, metric)
 
 

@@ -121,9 +121,12 @@ class Results:
         sets, metrics = [*self.study.evaluation.sets, *SETS], list(self.study.evaluation.metrics)
         known = [key for key in self.confirmed if is_score(key) and self.confirmed[key].notna().any()]
 
-        def place(key: str) -> tuple[int, str, int, str]:
+        def place(key: str) -> tuple[int, str, int, int, str]:
             part, level, metric = key.split("/", 2)
-            return (_index(sets, part), "" if level == "fine" else level, _index(metrics, metric), metric)
+            stem, _, k = metric.partition("@")
+            own = metric if metric in metrics else stem  # `nmi@30` follows `nmi`
+            number = int(k) if k.isdecimal() else 0
+            return (_index(sets, part), "" if level == "fine" else level, _index(metrics, own), number, metric)
 
         return sorted(known, key=place)
 
@@ -144,10 +147,29 @@ class Results:
         keys = self.confirmed.loc[self.confirmed["cell"] == cell, "key"].astype(str)
         return next((key for key in keys if self.store is not None and self._embeddings_file(key).is_file()), None)
 
-    def embeddings(self, key: str) -> dict[str, np.ndarray]:
-        """What a trial saved: `embeddings` (n, D), `labels_fine` (n,) and `set` (n,), which names each row's set."""
-        with np.load(self._embeddings_file(key), allow_pickle=False) as file:
-            return {name: file[name] for name in ("embeddings", "labels_fine", "set")}
+    def embeddings(self, key: str, start: bool = False) -> dict[str, np.ndarray]:
+        """What a trial saved, and nothing if it saved none.
+
+        `embeddings` (n, D), `labels_fine` and `labels_coarse` (n,), `set` (n,), which names each row's set, and `index`
+        (n,), the image's row in the packed array, which older files lack.
+
+        Parameters
+        ----------
+        start : those of the network before its first step.
+        """
+        path = self._embeddings_file(key, start)
+        if not path.is_file():
+            return {}
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
+
+    def queries(self, key: str) -> dict[str, np.ndarray]:
+        """Each query's scores that a trial saved: `<set>/<level>/<metric>` and `<set>/index`, (q,). Often empty."""
+        path = (self.store or Path()) / "trials" / key / "queries.npz"
+        if not path.is_file():
+            return {}
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
 
     def missing(self) -> dict[str, int]:
         """For each incomplete cell, how many of its confirm seeds have not finished."""
@@ -165,8 +187,8 @@ class Results:
         frame["headline"] = [error.strip().rpartition("\n")[2].strip() for error in frame["error"]]
         return frame
 
-    def _embeddings_file(self, key: str) -> Path:
-        return (self.store or Path()) / "trials" / key / "embeddings.npz"
+    def _embeddings_file(self, key: str, start: bool = False) -> Path:
+        return (self.store or Path()) / "trials" / key / f"embeddings{'_start' if start else ''}.npz"
 
     @cached_property
     def _by_cell(self) -> dict[str, pd.DataFrame]:

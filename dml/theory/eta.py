@@ -3,7 +3,7 @@
     eta = max over distances of (density of the drawn negatives) / (density under uniform drawing)
 
 Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", section 4.2, who leave eta to
-intuition. The counts are those of `dml.miners.NegativeDistances`: negatives by bin of distance, drawn and expected
+intuition. The counts are those of `dml.miners.PairDistances`: negatives by bin of distance, drawn and expected
 under uniform drawing by the same anchors. Neighbouring bins are joined into groups of at least one percent of the
 uniform draws, so the estimate is about the same quantity for any number of draws, and draws in sparse bins count.
 
@@ -59,6 +59,23 @@ def estimate(drawn: np.ndarray, uniform: np.ndarray) -> Skew:
     ------
     ValueError : shapes differ, counts are negative or not finite, or fewer than 100 negatives were drawn.
     """
+    g = grouped(drawn, uniform)
+    low, high = _limits(g.counts, g.means)
+    low, high = max(low, 1.0), max(high, 1.0)
+    point = split_estimate(g.counts, g.means)
+    return Skew(min(max(point, low), high), low, high, (g.counts / g.means)[g.group])
+
+
+class Grouped(NamedTuple):
+    """Counts of all trials together, in groups of neighbouring bins, divided by the dispersion between trials."""
+
+    counts: np.ndarray  # float (groups,), drawn
+    means: np.ndarray  # float (groups,), expected under uniform drawing
+    group: np.ndarray  # int64 (bins,), the group of each bin
+
+
+def grouped(drawn: np.ndarray, uniform: np.ndarray) -> Grouped:
+    """The counts of `estimate` in groups. Raises as `estimate` does."""
     if np.shape(drawn) != np.shape(uniform):
         raise ValueError(f"eta: expected counts of the same shape, got {np.shape(drawn)} and {np.shape(uniform)}")
     drawn, uniform = _checked(drawn), _checked(uniform)
@@ -73,12 +90,8 @@ def estimate(drawn: np.ndarray, uniform: np.ndarray) -> Skew:
     counts, means = (np.zeros((len(drawn), size)) for _ in range(2))
     np.add.at(counts.T, group, drawn.T)
     np.add.at(means.T, group, expected.T)
-    observed, mean = counts.sum(axis=0), means.sum(axis=0)
     dispersion = _dispersion(counts, means)
-    low, high = _limits(observed / dispersion, mean / dispersion)
-    low, high = max(low, 1.0), max(high, 1.0)
-    point = _split_estimate(observed / dispersion, mean / dispersion)
-    return Skew(min(max(point, low), high), low, high, (observed / mean)[group])
+    return Grouped(counts.sum(axis=0) / dispersion, means.sum(axis=0) / dispersion, group)
 
 
 def _checked(counts: np.ndarray) -> np.ndarray:
@@ -115,19 +128,29 @@ def _dispersion(counts: np.ndarray, means: np.ndarray) -> float:
 
 
 def _limits(counts: np.ndarray, means: np.ndarray) -> tuple[float, float]:
-    """The interval of the largest ratio, by Byar's approximation of the exact limits of a Poisson mean."""
-    below = NormalDist().inv_cdf(1 - ERROR / 2 / len(counts))
-    above = NormalDist().inv_cdf(1 - ERROR / 2)
+    """The interval of the largest ratio."""
+    lower, _ = ratio_limits(counts, means, ERROR / 2 / len(counts))
+    _, upper = ratio_limits(counts, means, ERROR / 2)
+    return float(lower.max()), float(upper.max())
+
+
+def ratio_limits(counts: np.ndarray, means: np.ndarray, error: float) -> tuple[np.ndarray, np.ndarray]:
+    """The lower and the upper limit of each group's ratio, each wrong with probability `error`.
+
+    By Byar's approximation of the exact limits of a Poisson mean.
+    """
+    z = NormalDist().inv_cdf(1 - error)
     some = np.maximum(counts, 1e-12)
-    lower = some * np.maximum(1 - 1 / (9 * some) - below / (3 * np.sqrt(some)), 0) ** 3
-    upper = (counts + 1) * (1 - 1 / (9 * (counts + 1)) + above / (3 * np.sqrt(counts + 1))) ** 3
-    return float((lower / means).max()), float((upper / means).max())
+    lower = some * np.maximum(1 - 1 / (9 * some) - z / (3 * np.sqrt(some)), 0) ** 3
+    upper = (counts + 1) * (1 - 1 / (9 * (counts + 1)) + z / (3 * np.sqrt(counts + 1))) ** 3
+    return lower / means, upper / means
 
 
-def _split_estimate(counts: np.ndarray, means: np.ndarray) -> float:
-    """The mean ratio, in one half of the draws, of the group with the largest ratio in the other half."""
+def split_estimate(counts: np.ndarray, means: np.ndarray, smallest: bool = False) -> float:
+    """The mean ratio, in one half of the draws, of the group with the largest (smallest) ratio in the other half."""
     whole = np.rint(counts).astype(np.int64)
     chosen_by = np.random.default_rng(0).binomial(whole, 0.5, size=(SPLITS, len(whole)))
-    best = (chosen_by / means).argmax(axis=1)
+    seen = chosen_by / means
+    best = seen.argmin(axis=1) if smallest else seen.argmax(axis=1)
     ratios = (whole - chosen_by) / (means / 2)
     return float(ratios[np.arange(SPLITS), best].mean())

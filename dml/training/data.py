@@ -18,12 +18,14 @@ import numpy as np
 import pandas as pd
 
 from dml.data.packing import Packed, open_packed
+from dml.training.train_sample import sample
 from dml.types import TrialSpec
 
 EVALUATION_ROLES = {
     "validation": ("tune", ("validation",)),
     "test": ("final", ("test", "query", "gallery")),
     "seen": ("final", ("seen",)),
+    "train": ("final", ("train",)),
 }
 """For each evaluation set, the column of the split and the roles there that its images have."""
 
@@ -40,7 +42,9 @@ class TrialData:
     split: pd.DataFrame
 
     def evaluation_rows(self, name: str) -> np.ndarray:
-        """Rows (m,) of an evaluation set (`validation`, `test` or `seen`) in the packed array.
+        """Rows (m,) of an evaluation set (`validation`, `test`, `seen` or `train`) in the packed array.
+
+        Of the training images at most 10,000 are evaluated (`train_sample.sample`).
 
         Raises
         ------
@@ -50,7 +54,7 @@ class TrialData:
         rows = self.split.loc[self.split[column].isin(roles), "index"].to_numpy()
         if not len(rows):
             raise ValueError(f"evaluation set {name!r}: the split of this dataset has no images in it")
-        return rows
+        return sample(rows, self.labels("fine", rows)) if name == "train" else rows
 
     def labels(self, level: str, rows: np.ndarray) -> np.ndarray:
         """The clean labels (m,) of some rows. Only evaluation uses them."""

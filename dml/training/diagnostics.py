@@ -8,18 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dml.miners import NegativeDistances
+from dml.miners import PairDistances
 
-DISTANCES_EVERY = 5  # steps between two batches whose negative distances are counted
+DISTANCES_EVERY = 5  # steps between two batches whose distances are counted
 
 
 class Diagnostics:
-    """Means over the steps, and counts of negative distances. Updates do not synchronise with the device.
+    """Means over the steps, and counts of the distances of pairs. Updates do not synchronise with the device.
 
     Parameters
     ----------
     device : of the training.
-    count_distances : count the distances of drawn negatives, from which the report estimates the eta of the bounds.
+    count_distances : count the distances of drawn pairs, from which the report estimates eta and gamma of the bounds.
 
     Attributes
     ----------
@@ -29,11 +29,11 @@ class Diagnostics:
     def __init__(self, device: torch.device, count_distances: bool):
         self._device = device
         self.sums: dict[str, Tensor] = {}
-        self._distances = NegativeDistances() if count_distances else None
+        self._distances = PairDistances() if count_distances else None
         self._not_finite = torch.full((), -1, dtype=torch.int64, device=device)  # the first such step; -1: none
 
     def add_tuples(self, step: int, embeddings: Tensor, labels: Tensor, tuples: Any) -> None:
-        """Count the negatives of one batch: embeddings (B, D), labels (B,) and a miner's tuples. Skips most steps."""
+        """Count the pairs of one batch: embeddings (B, D), labels (B,) and a miner's tuples. Skips most steps."""
         if self._distances is not None and step % DISTANCES_EVERY == 0:
             self._distances.update(embeddings, labels, tuples)
 
@@ -60,7 +60,10 @@ class Diagnostics:
         return {name: float(total) / steps for name, total in self.sums.items()}
 
     def counts(self) -> dict[str, list[float]]:
-        """Negatives per bin of distance: `eta_drawn` as drawn, `eta_uniform` under uniform drawing. Or none."""
+        """Negatives per bin of distance: `eta_drawn` as drawn, `eta_uniform` under uniform drawing. Or none.
+
+        `eta_positive_drawn` and `eta_positive_uniform` are those of the positives.
+        """
         counted = {} if self._distances is None else self._distances.counts()
         return {f"eta_{name}": values for name, values in counted.items()}
 

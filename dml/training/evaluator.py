@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -34,6 +35,7 @@ class Evaluator:
         self._spec, self._data = spec, data
         self._model, self._augment, self._device = model, augment, device
         self.sets = ("validation",) if spec.phase == "tune" else spec.evaluation.sets
+        self._queries: dict[str, np.ndarray] = {}  # of the latest evaluation
 
     @property
     def first_score(self) -> str:
@@ -49,6 +51,7 @@ class Evaluator:
         """
         wanted = self._spec.evaluation
         scores: dict[str, float] = {}
+        self._queries = {}
         for name in self.sets:
             rows = self._data.evaluation_rows(name)
             embeddings = self.embed(rows)
@@ -62,9 +65,14 @@ class Evaluator:
                 over_clustering=wanted.over_clustering,
                 nmi_average=wanted.nmi_average,
                 clustering_start=wanted.clustering_start,
+                clusters=[None, *wanted.clusters],
+                restarts=wanted.restarts,
+                keep="return" if wanted.keep_per_query else None,
                 **self._roles(rows),
             )
             scores |= {f"{name}/{key}": float(value) for key, value in found.items()}
+            if found.per_query is not None:
+                self._queries |= _by_key(name, found.per_query, rows)
         return scores
 
     def embed(self, rows: np.ndarray) -> Tensor:
@@ -79,17 +87,27 @@ class Evaluator:
         )
 
     def save_embeddings(self, path: Path) -> None:
-        """Save the embeddings of all sets with their clean labels as `.npz`."""
+        """Save the embeddings of all sets as `.npz`, with their clean labels and their rows in the packed array."""
         rows = [self._data.evaluation_rows(name) for name in self.sets]
         together = np.concatenate(rows)
         with replacing(path) as temporary, open(temporary, "wb") as file:
             np.savez_compressed(
                 file,
                 embeddings=self.embed(together).cpu().numpy(),
+                index=together.astype(np.int64),
                 labels_fine=self._data.labels("fine", together),
                 labels_coarse=self._data.labels("coarse", together),
                 set=np.repeat(self.sets, [len(part) for part in rows]),
             )
+
+    def save_queries(self, path: Path) -> None:
+        """Save each query's scores of the latest evaluation as `.npz`.
+
+        Arrays `<set>/<level>/<metric>` float32 (q,), NaN if the gallery has no relevant image for the query, and
+        `<set>/index` int64 (q,), the queries' rows in the packed array.
+        """
+        with replacing(path) as temporary, open(temporary, "wb") as file:
+            np.savez_compressed(file, **self._queries)  # type: ignore[arg-type]
 
     def _roles(self, rows: np.ndarray) -> dict[str, Any]:
         """Query and gallery masks (m,) and cameras (m,), if the split has queries.
@@ -104,3 +122,13 @@ class Evaluator:
         if not (roles == "query").any():
             return cameras
         return {"queries": roles == "query", "gallery": roles == "gallery", **cameras}
+
+
+def _by_key(name: str, table: pd.DataFrame, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """The table `Scores.per_query` of one set as arrays by score key, with the queries' rows in the packed array."""
+    found = {}
+    for level, part in table.groupby("level"):
+        found[f"{name}/index"] = rows[part["index"].to_numpy()].astype(np.int64)
+        for metric in part.columns.drop(["level", "index", "label"]):
+            found[f"{name}/{level}/{metric}"] = part[metric].to_numpy(dtype=np.float32)
+    return found

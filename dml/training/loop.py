@@ -117,8 +117,9 @@ class Training:
         TrainingError : the loss or an embedding is not finite.
         """
         assert not self.finished, "a finished trial cannot advance"
-        every = self.spec.evaluation.every or self.total_steps
+        every = self.spec.evaluation.every or max(1, self.total_steps)
         target = min(self.total_steps, (self.step // every + 1) * every)
+        self._save_start()
         while self.step < target:
             self._train(target)
             if self.step < target and self._rank == 0:
@@ -139,6 +140,7 @@ class Training:
         curve, seconds = tuple(self._history.curve), self._history.seconds
         images = self.step * self.spec.training.batch.size
         means = {**self.diagnostics.means(self.step), "images_per_second": images / seconds}
+        means["training_classes"] = self.data.classes
         return TrialResult(curve[-1].scores, curve, means, seconds, self.diagnostics.counts())
 
     def discard_checkpoint(self) -> None:
@@ -187,12 +189,21 @@ class Training:
         mined = {} if self._mine is None else self._mine.stats
         self.diagnostics.add_step(self.step, loss.detach(), self.loss.stats, mined)
 
+    def _save_start(self) -> None:
+        """Save the embeddings of the untrained network before the first step, if the study keeps them."""
+        wanted = self.spec.evaluation.keep_start_embeddings and self.spec.phase == "confirm"
+        path = self._folder / "embeddings_start.npz"
+        if wanted and self.step == 0 and self._rank == 0 and not path.is_file():
+            self._evaluator.save_embeddings(path)
+
     def _save(self) -> None:
         """Save a checkpoint after an evaluation; at the end of a confirmed trial also the model."""
         if self.finished and self.spec.phase == "confirm":
             save_model(self._folder / "model", self.model, describe_model(self.spec, self.data))
             if self.spec.evaluation.keep_embeddings:
                 self._evaluator.save_embeddings(self._folder / "embeddings.npz")
+            if self.spec.evaluation.keep_per_query:
+                self._evaluator.save_queries(self._folder / "queries.npz")
         keep, best = self.spec.training.keep_checkpoints, self._evaluator.first_score
         if "best" in keep and self._history.latest_is_best(best):
             self._checkpoints.save("best")

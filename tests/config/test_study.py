@@ -62,6 +62,13 @@ def test_a_study_without_settings_trains_by_the_records_defaults(tmp_path):
     assert study.training.spec(steps=3).steps == 3
 
 
+def test_a_study_may_evaluate_the_untrained_network_and_the_training_images(tmp_path):
+    study = load(tmp_path, GOOD + "training: {steps: 0}\nevaluation: {sets: [train, test]}\n")
+    assert study.training.spec().steps == 0
+    assert study.evaluation.spec("confirm").sets == ("train", "test")
+    assert study.evaluation.spec("tune").sets == ("validation",)
+
+
 def test_a_loss_may_leave_embeddings_unnormalised_while_the_rest_normalises(tmp_path):
     text = GOOD.replace("[triplet,", "[{name: triplet, settings: {normalize: false}},")
     assert load(tmp_path, text).losses[0].settings == {"normalize": False}
@@ -139,9 +146,25 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "training: {augment_settings: {size: 3}}", ["'none'", "'size'"]),
         (SEEDS, "training: {batch: {sampler: even}}", ["'even'", "Choices: balanced"]),
         (SEEDS, "training: {search: {steps: {uniform: [1, 9]}}}", ["steps", "choice"]),
+        (SEEDS, "training: {search: {steps: {choice: [9, -1]}}}", ["steps", "greater than or equal to 0", "-1"]),
+        (SEEDS, "training: {steps: -1}", ["training.steps", "greater than or equal to 0", "-1"]),
         (SEEDS, "training: {search: {learning_rate: {uniform: [-1, 1]}}}", ["learning_rate", "greater than 0", "-1"]),
         (SEEDS, "training: {devices: 7}", ["training.devices", "64", "7"]),
         (SEEDS, "training: {devices: 2}\nresources: {gpus_per_trial: 1}", ["gpus_per_trial 2", "got 1"]),
+        (SEEDS, "evaluation: {clusters: [0]}", ["evaluation.clusters[0]", "greater than or equal to 1", "0"]),
+        (SEEDS, "evaluation: {clusters: [3, 3]}", ["evaluation", "clusters: [3, 3]", "twice"]),
+        (
+            SEEDS,
+            "evaluation: {metrics: [recall@1, nmi+], clusters: [3]}",
+            ["clusters", "such as nmi", "recall@1, nmi+"],
+        ),
+        (
+            SEEDS,
+            "search: {objective: nmi}\nevaluation: {metrics: [nmi], keep_per_query: true}",
+            ["keep_per_query", "per query", "got nmi"],
+        ),
+        (SEEDS, "evaluation: {restarts: 0}", ["evaluation.restarts", "greater than or equal to 1", "0"]),
+        (SEEDS, "evaluation: {sets: [training]}", ["evaluation.sets[0]", "'test', 'seen' or 'train'", "'training'"]),
         (SEEDS, "evaluation: {metrics: []}", ["evaluation.metrics", "at least 1 item"]),
         ("[0.0, 0.3]", "[0.3, 0.3]", ["noise", "'uniform'", "0.3"]),
         ("[digits]", "[{source: digits, name: a/b}]", ["name", "'a/b'"]),

@@ -89,6 +89,10 @@ def test_several_numbers_of_clusters(case):
     x, labels = case(0)
     scores = evaluate(x, labels, ["nmi", "f1"], clusters=[3, 7])
     assert list(scores) == ["nmi@3", "nmi@7", "f1@3", "f1@7"]
+    both = evaluate(x, labels, ["nmi", "f1", "nmi+"], clusters=[None, 3])
+    assert list(both) == ["nmi", "nmi@3", "f1", "f1@3", "nmi+"]
+    assert {"nmi": both["nmi"], "f1": both["f1"], "nmi+": both["nmi+"]} == evaluate(x, labels, ["nmi", "f1", "nmi+"])
+    assert both["nmi@3"] == scores["nmi@3"]
 
 
 @pytest.mark.parametrize("names", [["recall@1"], ["map"]])

@@ -9,7 +9,7 @@ from dml.report.analysis.skew import skew_of
 from dml.report.page.blocks import Folded, Table
 from dml.report.page.cells import rows
 from dml.report.sections.negative_skew import NegativeSkew, table
-from dml.theory import eta
+from dml.theory import bounds, eta
 
 BINS = 40
 
@@ -26,11 +26,11 @@ def _counts(drawn, uniform):
 def logged(synthetic, loaded):
     """(diagnostics of the three seeds) -> results in which each cell logged them."""
 
-    def make(*diagnostics, **changes):
+    def make(*diagnostics, also=lambda frame: frame, **changes):
         def alter(frame):
             confirmed = frame["phase"] == "confirm"
             frame.loc[confirmed, "diagnostics"] = [json.dumps(diagnostics[s]) for s in frame.loc[confirmed, "seed"]]
-            return frame
+            return also(frame)
 
         return loaded(synthetic.small(**changes), alter)
 
@@ -103,3 +103,56 @@ def test_the_section_needs_trials_that_choose_negatives(logged, synthetic):
     results.trials.drop(results.trials.index, inplace=True)
     del results.__dict__["confirmed"]
     assert not NegativeSkew().applies(results)
+
+
+def _both(negatives, positives, **more):
+    """Counts of negatives and positives in the first bins of 40, which are 0.05 wide."""
+    (drawn, uniform), (own, expected) = negatives, positives
+    found = _counts(drawn, uniform)
+    padded = _counts(own, expected)
+    return {**found, **{key.replace("eta", "eta_positive"): values for key, values in padded.items()}, **more}
+
+
+def test_the_bound_is_that_of_the_study_s_number_of_classes(logged):
+    counts = _counts([400, 200, 200], [1000, 1000, 2000])
+    results = logged(*[counts | {"training_classes": 5.0}] * 3)
+    found = skew_of(results, next(iter(results.cells)))
+    assert found["classes"] == 5
+    for end, other in (("", ""), (" low", " high"), (" high", " low")):
+        assert found[f"bound{end}"] == bounds.hinge(found[f"eta{other}"], 5)
+    assert found["bound"] < 1 - np.sqrt(1 - 1 / found["eta"])
+    assert _cells(table(results))["classes"] == "5"
+    assert skew_of(logged(*[counts] * 3), next(iter(results.cells)))["bound"] > found["bound"]
+
+
+def test_gamma_and_the_bound_of_the_marginal_loss(logged):
+    """With beta 0.15 and margin 0.05, positives have a loss from 0.1, in the third bin; negatives below 0.2."""
+    uniform = [1000, 1000, 2000, 4000, 2000]
+    counts = _both(
+        ([300, 300, 600, 600, 999], uniform), ([0, 0, 2000, 1000, 500], uniform), beta=0.15, training_classes=10.0
+    )
+
+    def settings(frame):
+        frame["settings"] = json.dumps({"loss.margin": 0.05})
+        return frame
+
+    results = logged(*[counts] * 3, losses=["margin"], also=settings)
+    found = skew_of(results, next(iter(results.cells)))
+    negative = (600 / 1800) / (4000 / 10_000)  # the smallest weight is that of the fourth bin
+    positive = (2000 / 3500) / (2000 / 10_000)
+    assert found["gamma"] == pytest.approx(negative / positive, rel=0.03)
+    assert found["gamma low"] < found["gamma"] < found["gamma high"] < 1
+    for end in ("", " low", " high"):
+        assert found[f"bound{end}"] == bounds.marginal(found[f"gamma{end}"], 10)
+    texts = _cells(table(results))
+    assert texts["gamma"].startswith(f"{found['gamma']:.2f} [")
+    assert texts["bound"].startswith(f"{found['bound']:.0%} [")
+
+
+@pytest.mark.parametrize("more", [{}, {"beta": 5.0}])
+def test_gamma_needs_the_boundary_of_the_loss_and_pairs_that_have_one(logged, more):
+    counts = _both(([300, 600], [1000, 1000]), ([300, 600], [1000, 1000]), **more)
+    results = logged(*[counts] * 3, losses=["margin"])
+    found = skew_of(results, next(iter(results.cells)))
+    assert np.isnan([found["gamma"], found["bound"]]).all()
+    assert found["eta"] > 1

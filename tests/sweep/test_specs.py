@@ -23,17 +23,22 @@ def test_settings_are_filled_into_their_rooms(toy_study):
 
 
 def test_tuning_sees_validation_classes_only(toy_study):
-    study = toy_study(evaluation={"metrics": ["recall@1"], "sets": ["test", "seen"], "keep_embeddings": True})
+    kept = dict.fromkeys(("keep_embeddings", "keep_start_embeddings", "keep_per_query"), True)
+    wanted = {"metrics": ["recall@1", "nmi"], "sets": ["test", "seen"], "clusters": [3, 9], "restarts": 2}
+    study = toy_study(evaluation={**wanted, **kept})
     assert spec(study).evaluation.sets == ("validation",)
-    assert not spec(study).evaluation.keep_embeddings
-    assert spec(study, phase="confirm").evaluation.sets == ("test", "seen")
+    assert not any(getattr(spec(study).evaluation, name) for name in kept)
+    assert (spec(study).evaluation.clusters, spec(study).evaluation.restarts) == ((), 2)
+    confirmed = spec(study, phase="confirm").evaluation
+    assert (confirmed.sets, confirmed.clusters) == (("test", "seen"), (3, 9))
+    assert all(getattr(confirmed, name) for name in kept)
 
 
 def test_a_spec_survives_json(toy_study):
     study = toy_study(
         losses=["triplet", {"name": "softmax"}],
         training={"steps": 7, "keep_checkpoints": ["last"], "backbone_settings": {"width": 4}},
-        evaluation={"metrics": ["recall@1", "nmi"], "sets": ["seen", "test"]},
+        evaluation={"metrics": ["recall@1", "nmi"], "sets": ["seen", "test"], "clusters": [4]},
     )
     for cell in study.cells():
         built = specs.build(study, cell, "confirm", 3, {"loss.margin": 0.5}, DIGESTS)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
+from dml import evaluation
 from dml.evaluation import evaluate
 from dml.training import data as trial_data
 from dml.training.data import open_data
@@ -47,6 +48,48 @@ def test_queries_search_the_gallery_without_images_of_their_own_camera(make_spec
     assert found != {f"{name}/fine/{k}": v for k, v in evaluate(x, y, ["recall@1", "map"], **masks).items()}
 
 
+def test_training_images_are_scored_by_their_clean_labels(make_spec, data_root, tmp_path):
+    """Also those that a trial does not see as they are: the labels of 30% are wrong."""
+    spec = make_spec(steps=8, evaluation={"metrics": ("recall@1",), "sets": ("train", "test")})
+    spec = replace(spec, dataset=replace(spec.dataset, evaluate_on=("fine", "coarse")))
+    training = Training(spec, data_root, tmp_path)
+    for _ in range(2):
+        scores = training.advance().scores
+    data = training.data
+    rows = data.evaluation_rows("train")
+    assert sorted(rows) == sorted(data.rows)
+    x = training._evaluator.embed(rows)
+    for level in ("fine", "coarse"):
+        assert scores[f"train/{level}/recall@1"] == evaluate(x, data.labels(level, rows), ["recall@1"])["recall@1"]
+    observed = evaluate(training._evaluator.embed(data.rows), data.observed, ["recall@1"])["recall@1"]
+    assert scores["train/coarse/recall@1"] != observed
+
+
+def test_of_very_many_training_images_a_sample_is_evaluated(make_spec, data_root, monkeypatch):
+    monkeypatch.setattr(trial_data, "sample", lambda rows, classes: rows[classes == classes[0]])
+    data = open_data(make_spec(), data_root)
+    rows = data.evaluation_rows("train")
+    assert 0 < len(rows) < len(data.rows)
+    assert len(np.unique(data.labels("fine", rows))) == 1
+    assert len(data.evaluation_rows("test")) > 1
+
+
+def test_with_queries_every_training_image_is_a_query(make_spec, data_root, tmp_path):
+    spec = make_spec(evaluation={"metrics": ("recall@1",), "sets": ("train",)})
+    training = Training(spec, data_root, tmp_path)
+    cameras = np.arange(len(training.data.packed.index)) % 3
+    split = training.data.split.copy()
+    split["final"] = split["final"].replace("test", "query")
+    index = training.data.packed.index.assign(camera=cameras)
+    data = replace(training.data, packed=replace(training.data.packed, index=index), split=split)
+    evaluator = Evaluator(spec, data, training.model, training._augment, torch.device("cpu"))
+    rows = data.evaluation_rows("train")
+    x, y = evaluator.embed(rows), data.labels("fine", rows)
+    found = evaluator.scores(step=0)["train/fine/recall@1"]
+    assert found == evaluate(x, y, ["recall@1"], cameras=cameras[rows])["recall@1"]
+    assert found != evaluate(x, y, ["recall@1"])["recall@1"]
+
+
 def test_settings_of_the_evaluation_reach_it(make_spec, data_root, tmp_path):
     def score(metric, **settings):
         evaluation = {"metrics": (metric,), "sets": ("seen",), **settings}
@@ -56,6 +99,49 @@ def test_settings_of_the_evaluation_reach_it(make_spec, data_root, tmp_path):
     assert score("nmi") != score("nmi", nmi_average="geometric")
     assert score("nmi+") != score("nmi+", over_clustering=2)
     assert score("nmi") != score("nmi", clustering_start="random")
+
+
+def test_several_numbers_of_clusters_and_restarts(make_spec, data_root, tmp_path, monkeypatch):
+    wanted = {"metrics": ("recall@1", "nmi", "f1"), "sets": ("seen",), "clusters": (3, 20), "restarts": 4}
+    training = Training(make_spec(evaluation=wanted), data_root, tmp_path)
+    rows = training.data.evaluation_rows("seen")
+    x, y = training._evaluator.embed(rows), training.data.labels("fine", rows)
+    expected = evaluate(x, y, ["recall@1", "nmi", "f1"], restarts=4)
+    expected |= evaluate(x, y, ["nmi", "f1"], clusters=[3, 20], restarts=4)
+    assert training.evaluate() == {f"seen/fine/{name}": value for name, value in expected.items()}
+    asked = []
+    measure = evaluation.evaluate
+    monkeypatch.setattr(evaluation, "evaluate", lambda *a, **o: asked.append(o["restarts"]) or measure(*a, **o))
+    training.evaluate()
+    assert asked == [4]
+
+
+def test_the_scores_of_each_query_are_kept(make_spec, data_root, tmp_path, finish):
+    """Their mean over the queries that have a relevant image is the score."""
+    wanted = {"metrics": ("recall@1", "nmi", "map@r"), "sets": ("test", "seen"), "keep_per_query": True}
+    spec = make_spec(evaluation=wanted)
+    training = Training(
+        replace(spec, dataset=replace(spec.dataset, evaluate_on=("fine", "coarse"))), data_root, tmp_path
+    )
+    result = finish(training).result()
+    kept = np.load(tmp_path / "queries.npz")
+    levels = [f"{part}/{level}" for part in ("test", "seen") for level in ("fine", "coarse")]
+    keys = {f"{group}/{metric}" for group in levels for metric in ("recall@1", "map@r")}
+    assert set(kept) == {"test/index", "seen/index"} | keys
+    for key in keys:
+        assert np.nanmean(kept[key]) == pytest.approx(result.scores[key], abs=1e-6)
+    for part in ("test", "seen"):
+        np.testing.assert_array_equal(kept[f"{part}/index"], training.data.evaluation_rows(part))
+        rows = kept[f"{part}/index"]
+        x, y = training._evaluator.embed(rows), training.data.labels("fine", rows)
+        table = evaluate(x, y, ["map@r"], keep="return").per_query
+        np.testing.assert_allclose(kept[f"{part}/fine/map@r"], table["map@r"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{"phase": "tune", "evaluation": {"keep_per_query": True}}, {}])
+def test_single_queries_are_only_kept_if_asked_for_and_confirmed(make_spec, data_root, tmp_path, finish, settings):
+    finish(Training(make_spec(steps=1, **settings), data_root, tmp_path))
+    assert not (tmp_path / "queries.npz").exists()
 
 
 def test_embeddings_that_are_not_finite_are_an_error(make_spec, data_root, tmp_path):

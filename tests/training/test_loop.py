@@ -1,5 +1,6 @@
 """A trial: it learns, reports, and raises when it cannot continue."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 from dml.training.errors import TrainingError
 from dml.training.loop import Training
+from dml.training.model_files import load_model
 from dml.types import BatchSpec, NoiseSpec
 
 
@@ -16,6 +18,27 @@ def test_a_trial_trains_and_evaluates_as_its_spec_says(make_spec, data_root, tmp
     assert set(result.scores) == {f"{s}/fine/{m}" for s in ("test", "seen") for m in ("recall@1", "nmi")}
     assert all(0 <= v <= 1 for v in result.scores.values())
     assert {"loss", "active_share", "tuples", "dropped_anchors", "images_per_second"} <= set(result.diagnostics)
+    assert result.diagnostics["training_classes"] == 2, "even and odd"
+
+
+@pytest.mark.parametrize("settings", [{}, {"loss": "proxy_nca", "positives": None}, {"evaluation": {"every": None}}])
+def test_no_steps_are_the_untrained_network(make_spec, data_root, tmp_path, finish, settings):
+    training = Training(make_spec(steps=0, **settings), data_root, tmp_path)
+    assert not training.finished
+    untrained = {name: value.clone() for name, value in training.model.state_dict().items()}
+    expected = training.evaluate()
+    result = finish(training).result()
+    assert [(p.step, p.scores) for p in result.curve] == [(0, expected)]
+    assert result.scores == expected
+    assert result.diagnostics["images_per_second"] == 0
+    assert all(math.isfinite(value) for value in result.diagnostics.values())
+    assert sum(sum(counts) for counts in result.counts.values()) == 0
+    weights, _ = load_model(tmp_path / "model")
+    assert all(torch.equal(weights[name], value) for name, value in untrained.items())
+    again = Training(make_spec(steps=0, **settings), data_root, tmp_path)
+    assert again.finished
+    assert again.result().scores == expected
+    again.close()
 
 
 def test_training_helps(make_spec, data_root, tmp_path, finish):
@@ -30,9 +53,9 @@ def test_a_trial_counts_the_distances_of_its_negatives(make_spec, data_root, tmp
     batch = BatchSpec(classes=2, per_class=32)
     spec = make_spec(negatives="random", steps=10, batch=batch, evaluation={"every": 10})
     counts = finish(Training(spec, data_root, tmp_path)).result().counts
-    assert set(counts) == {"eta_drawn", "eta_uniform"}
+    assert set(counts) == {f"eta_{kind}{name}" for kind in ("", "positive_") for name in ("drawn", "uniform")}
     assert len(counts["eta_drawn"]) == len(counts["eta_uniform"]) > 1
-    assert sum(counts["eta_drawn"]) == pytest.approx(sum(counts["eta_uniform"]), abs=0.1) == 2 * batch.size
+    assert all(sum(counted) == pytest.approx(2 * batch.size, abs=0.1) for counted in counts.values())
 
 
 def test_a_trial_without_a_miner_counts_no_distances(make_spec, data_root, tmp_path, finish):

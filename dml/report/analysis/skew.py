@@ -1,8 +1,9 @@
-"""How skewed the drawn negatives are (eta), pooled over seeds, and the noise rate that this skew tolerates.
+"""How skewed the drawn pairs are (eta, gamma), pooled over seeds, and the noise rate that this skew tolerates.
 
 Trials store counts of the negatives' distances per bin: as drawn (`eta_drawn`), and as under uniform drawing
-(`eta_uniform`). A maximum per trial would be biased upwards, more so with few pairs, so the seeds of a cell are pooled
-first. `dml.theory.eta` says how.
+(`eta_uniform`); and those of the positives (`eta_positive_drawn`, `eta_positive_uniform`). A maximum per trial would be
+biased upwards, more so with few pairs, so the seeds of a cell are pooled first. `dml.theory.eta` and `dml.theory.gamma`
+say how.
 """
 
 from __future__ import annotations
@@ -12,38 +13,79 @@ from typing import Any
 
 import numpy as np
 
+from dml import discovery
 from dml.report.results import Results, parsed
-from dml.theory import bounds, eta
+from dml.theory import bounds, eta, gamma
 
-LOSS = "triplet"  # the bound is that of the triplet loss with hinge and mining
+HINGE, MARGINAL = "triplet", "margin"  # the losses that have a bound: of eta, and of gamma
+REACH = 2.0  # the end of the last bin: the largest distance between normalised embeddings
+NAMES = ("eta", "gamma", "bound")
+Histograms = tuple[np.ndarray, np.ndarray]  # drawn and uniform, (seeds, bins) each
 
 
-def counts(results: Results, name: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """A cell's two histograms, one row per seed that stored them, (seeds, bins) each; None if no seed did."""
-    texts = results.confirmed.loc[results.confirmed["cell"] == name, "diagnostics"]
-    logged = [parsed(text) or {} for text in texts]
-    stored = [(d.get("eta_drawn", ()), d.get("eta_uniform", ())) for d in logged]
+def counts(results: Results, name: str, prefix: str = "eta") -> Histograms | None:
+    """A cell's two histograms `<prefix>_drawn` and `<prefix>_uniform`, one row per seed that stored them, or None."""
+    stored = [(d.get(f"{prefix}_drawn", ()), d.get(f"{prefix}_uniform", ())) for d in _logged(results, name)]
     stored = [(drawn, uniform) for drawn, uniform in stored if sum(drawn) > 0 and sum(uniform) > 0]
     if not stored:
         return None
     return np.array([drawn for drawn, _ in stored], float), np.array([uniform for _, uniform in stored], float)
 
 
-def skew_of(results: Results, name: str) -> dict[str, Any]:
-    """`eta`, `bound` and their 95% intervals (`eta low`, ...) of one cell; NaN if unknown.
+def classes_of(results: Results, name: str) -> int | None:
+    """The number of a cell's training classes, K; None for trials that did not record it."""
+    found = [d["training_classes"] for d in _logged(results, name) if d.get("training_classes", 0) > 1]
+    return int(min(found)) if found else None
 
-    The bound holds for infinitely many classes. It falls as eta rises, so the ends of the intervals are exchanged.
+
+def skew_of(results: Results, name: str) -> dict[str, Any]:
+    """`eta`, `gamma`, `bound` and their 95% intervals (`eta low`, ...) of one cell, and `classes`; NaN if unknown.
+
+    The bound is that of the cell's loss for its number of training classes, or for infinitely many if `classes` is
+    unknown. It falls as eta rises, so the ends of the intervals are exchanged.
     """
-    found = dict.fromkeys(("eta", "eta low", "eta high", "bound", "bound low", "bound high"), math.nan)
-    stored = counts(results, name)
-    if stored is None:
+    found: dict[str, Any] = dict.fromkeys((f"{n}{end}" for n in NAMES for end in ("", " low", " high")), math.nan)
+    classes = classes_of(results, name)
+    found["classes"] = math.nan if classes is None else classes
+    negatives, positives = counts(results, name), counts(results, name, "eta_positive")
+    if negatives is None:
         return found
     try:
-        skew = eta.estimate(*stored)
+        skew = eta.estimate(*negatives)
     except ValueError:  # too few pairs
         return found
     found |= {"eta": skew.eta, "eta low": skew.low, "eta high": skew.high}
-    if results.cells[name].loss.name == LOSS:
-        ends = {"bound": skew.eta, "bound low": skew.high, "bound high": skew.low}
-        found |= {key: bounds.hinge(value) for key, value in ends.items()}
+    loss = results.cells[name].loss.name
+    if loss == HINGE:
+        found |= dict(zip(("bound", "bound low", "bound high"), bounds.interval(skew, classes), strict=True))
+    if loss == MARGINAL and positives is not None:
+        found |= _gamma(results, name, negatives, positives, classes)
     return found
+
+
+def _gamma(
+    results: Results, name: str, negatives: Histograms, positives: Histograms, classes: int | None
+) -> dict[str, Any]:
+    """`gamma` and `bound` with their intervals; nothing if the loss's boundary is unknown or there are too few pairs."""
+    rows = results.confirmed[results.confirmed["cell"] == name]
+    margins = [(parsed(text) or {}).get("loss.margin", _default_margin()) for text in rows["settings"]]
+    betas = [d["beta"] for d in _logged(results, name) if "beta" in d]
+    if not betas:
+        return {}
+    beta, margin = float(np.mean(betas)), float(np.mean(margins))
+    edges = np.linspace(0, REACH, negatives[0].shape[1] + 1)
+    try:
+        g = gamma.estimate(negatives, positives, edges[:-1] < beta + margin, edges[1:] > beta - margin)
+    except ValueError:
+        return {}
+    found = {"gamma": g.gamma, "gamma low": g.low, "gamma high": g.high}
+    return found | {f"bound{end}": bounds.marginal(found[f"gamma{end}"], classes) for end in ("", " low", " high")}
+
+
+def _default_margin() -> float:
+    return discovery.defaults_of(discovery.find("dml.losses", MARGINAL))["margin"]
+
+
+def _logged(results: Results, name: str) -> list[dict[str, Any]]:
+    texts = results.confirmed.loc[results.confirmed["cell"] == name, "diagnostics"]
+    return [parsed(text) or {} for text in texts]

@@ -30,8 +30,11 @@ class NegativeSkew:
         """What eta is, and a table, folded if nothing was measured."""
         yield Paragraph(
             "Eta is the largest ratio, over bins of distance, of the share of negatives that training draws to the "
-            "share that uniform drawing would give. The bound is the rate of label noise that the triplet loss "
-            "provably tolerates with this eta: 1 - sqrt(1 - 1 / eta), for infinitely many classes."
+            "share that uniform drawing would give. The bound is the rate of label noise that the loss provably "
+            "tolerates: for the triplet loss 1 - sqrt(1 - 1 / eta) - eps(K), for the marginal loss "
+            "1 - sqrt(1 - gamma) - eps(K), both solved for the number K of training classes. Gamma is the smallest "
+            "weight of a negative pair over the largest of a positive pair, among pairs that are drawn and have a "
+            "loss, each relative to uniform drawing over bins of distance."
         )
         made = table(results)
         yield made if made.frame["eta"].notna().any() else folded(made)
@@ -50,6 +53,10 @@ def table(results: Results) -> Table:
         *identity_columns(results),
         Column("eta", "Eta", "number_interval", "with its 95% interval", missing=MISSING),
     ]
+    if frame["gamma"].notna().any():
+        columns.append(Column("gamma", "Gamma", "number_interval", "of the marginal loss, with its 95% interval"))
+    if frame["classes"].notna().any() and frame["bound"].notna().any():
+        columns.append(Column("classes", "K", "count", "training classes; unknown: the bound is for infinitely many"))
     if frame["bound"].notna().any():
         columns.append(Column("bound", "Bound", "rate_interval", "the tolerated noise rate, with its 95% interval"))
     measured = int(frame["eta"].notna().sum())

@@ -17,7 +17,7 @@ from dml.report.page.numbers import percent
 from dml.report.results import Results
 
 POINTS = 2500  # per panel, at most
-ROWS = {"seen": "training classes", "test": "new classes"}  # other sets follow
+ROWS = {"train": "training images", "seen": "training classes", "test": "new classes"}  # other sets follow
 
 
 class Planes:

@@ -1,11 +1,11 @@
-"""Counts of negative distances, and the skew that `dml.theory.eta` estimates from them."""
+"""Counts of the distances of drawn pairs, and the skew that `dml.theory.eta` estimates from them."""
 
 import json
 
 import pytest
 import torch
 
-from dml.miners import NegativeDistances, build
+from dml.miners import PairDistances, build
 from dml.theory import eta
 from dml.types import Tuples
 
@@ -20,34 +20,36 @@ def test_counts_by_hand(positives, negatives, padded, tools):
     """Loops over the tuples, and over what each tuple's anchor could have drawn."""
     embeddings, labels = tools.random_batch(0)
     tuples = build(positives=positives, negatives=negatives, padded=padded)(embeddings, labels)
-    seen = NegativeDistances(bins=10, high=2.0)
+    seen = PairDistances(bins=10, high=2.0)
     for _ in range(2):
         seen.update(embeddings, labels, tuples)
     d, naive = tools.distances(embeddings), tools.Naive(embeddings, labels)
-    drawn, uniform = [0.0] * 10, [0.0] * 10
-    for a, _, n in tools.triples(tuples):
-        drawn[min(int(d[a, n] / 0.2), 9)] += 2
-        for other in naive.others(a):
-            uniform[min(int(d[a, other] / 0.2), 9)] += 2 / len(naive.others(a))
-    assert seen.drawn.tolist() == pytest.approx(drawn)
-    assert seen.uniform.tolist() == pytest.approx(uniform)
-    assert seen.drawn.sum() == pytest.approx(2 * len(tools.triples(tuples)))
-    assert seen.uniform.sum() == pytest.approx(2 * len(tools.triples(tuples)))
+    for counts, own in ((seen.negatives, naive.others), (seen.positives, naive.mates)):
+        drawn, uniform = [0.0] * 10, [0.0] * 10
+        for a, p, n in tools.triples(tuples):
+            drawn[min(int(d[a, n if own == naive.others else p] / 0.2), 9)] += 2
+            for other in own(a):
+                uniform[min(int(d[a, other] / 0.2), 9)] += 2 / len(own(a))
+        assert counts.drawn.tolist() == pytest.approx(drawn)
+        assert counts.uniform.tolist() == pytest.approx(uniform)
+        assert counts.drawn.sum() == pytest.approx(2 * len(tools.triples(tuples)))
+        assert counts.uniform.sum() == pytest.approx(2 * len(tools.triples(tuples)))
 
 
 def test_four_tensors(tools):
     embeddings, labels = tools.random_batch(1)
     a, p, n = build(positives="easy", negatives="hard")(embeddings, labels)
-    three, four = NegativeDistances(), NegativeDistances()
+    three, four = PairDistances(), PairDistances()
     three.update(embeddings, labels, (a, p, n))
     four.update(embeddings, labels, (a[:2], p[:2], a, n))
-    assert torch.equal(three.drawn, four.drawn)
+    assert torch.equal(three.negatives.drawn, four.negatives.drawn)
+    assert four.positives.drawn.sum() == four.positives.uniform.sum() == 2
 
 
 def test_counts_are_plain_numbers_and_the_state_continues(tools):
     embeddings, labels = tools.random_batch(1)
     tuples = build(positives="all", negatives="all")(embeddings, labels)
-    whole, half, rest = NegativeDistances(), NegativeDistances(), NegativeDistances()
+    whole, half, rest = PairDistances(), PairDistances(), PairDistances()
     half.update(embeddings, labels, tuples)
     rest.load_state_dict(half.state_dict())
     rest.update(embeddings, labels, tuples)
@@ -55,22 +57,25 @@ def test_counts_are_plain_numbers_and_the_state_continues(tools):
         whole.update(embeddings, labels, tuples)
     assert rest.counts() == whole.counts()
     text = json.dumps(whole.counts())
-    assert len(text) < 2000
+    assert len(text) < 4000
     stored = json.loads(text)
-    assert stored["drawn"] == whole.drawn.tolist()
-    assert stored["uniform"] == pytest.approx(whole.uniform.tolist(), abs=1e-3)
+    for prefix, counts in (("", whole.negatives), ("positive_", whole.positives)):
+        assert stored[f"{prefix}drawn"] == counts.drawn.tolist()
+        assert stored[f"{prefix}uniform"] == pytest.approx(counts.uniform.tolist(), abs=1e-3)
+    with pytest.raises(ValueError, match=r"expected 200 bins, got 100"):
+        whole.load_state_dict({"drawn": torch.zeros(100), "uniform": torch.zeros(100)})
 
 
 def test_the_paper_s_conjecture(tools):
     """Uniform drawing has eta 1; random semi-hard less than fixed semi-hard (eta_rand < eta_fixed)."""
     skew = {}
     for negatives in ("random", "semihard_random", "semihard_fixed"):
-        mine, seen = build(positives="all", negatives=negatives), NegativeDistances()
+        mine, seen = build(positives="all", negatives=negatives), PairDistances()
         draws = generator()
         for seed in range(40):
             embeddings, labels = tools.random_batch(seed, sizes=(5,) * 12, dimension=16, spread=0.8)
             seen.update(embeddings, labels, mine(embeddings, labels, generator=draws))
-        skew[negatives] = eta.estimate(**seen.counts())
+        skew[negatives] = eta.estimate(*seen.negatives)
     assert skew["random"].low == 1
     assert skew["random"].eta < 1.05
     assert skew["random"].high < skew["semihard_random"].low
@@ -78,20 +83,21 @@ def test_the_paper_s_conjecture(tools):
 
 
 def test_distances_beyond_the_last_bin_and_settings():
-    seen = NegativeDistances(bins=4, high=1.0, normalize=False)
+    seen = PairDistances(bins=4, high=1.0, normalize=False)
     embeddings, labels = torch.tensor([[0.0], [0.1], [9.0]]), torch.tensor([0, 0, 1])
     seen.update(embeddings, labels, build(positives="all", negatives="all", normalize=False)(embeddings, labels))
-    assert seen.drawn.tolist() == [0, 0, 0, 2]
+    assert seen.negatives.drawn.tolist() == [0, 0, 0, 2]
+    assert seen.positives.drawn.tolist() == [2, 0, 0, 0]
     assert seen.edges.tolist() == [0, 0.25, 0.5, 0.75, 1]
     with pytest.raises(ValueError, match=r"bins: .*got 0"):
-        NegativeDistances(bins=0)
+        PairDistances(bins=0)
     with pytest.raises(ValueError, match=r"high: .*got 0"):
-        NegativeDistances(high=0)
+        PairDistances(high=0)
 
 
 def test_embeddings_that_are_not_finite_are_counted_in_some_bin():
-    distances = NegativeDistances(bins=4)
+    distances = PairDistances(bins=4)
     x = torch.full((4, 2), float("nan"))
     labels = torch.tensor([0, 0, 1, 1])
     distances.update(x, labels, Tuples(torch.tensor([0]), torch.tensor([1]), torch.tensor([2])))
-    assert float(distances.drawn.sum()) == 1
+    assert float(distances.negatives.drawn.sum()) == float(distances.positives.drawn.sum()) == 1

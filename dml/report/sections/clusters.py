@@ -1,0 +1,48 @@
+"""NMI against the number of clusters (section 5.2.6 of Levi et al. 2021: easy positive sampling)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dml.report.figures.against_clusters import against_clusters
+from dml.report.labels import metric_label, metric_of
+from dml.report.page.blocks import Block, Drawing
+from dml.report.page.numbers import rate
+from dml.report.results import Results
+
+
+class Clusters:
+    """How scores of a clustering depend on the number of clusters."""
+
+    anchor, title = "clusters", "How many clusters"
+
+    def applies(self, results: Results) -> bool:
+        """At least two numbers of clusters were measured."""
+        return len(results.study.evaluation.clusters) > 1 and bool(_panels(results))
+
+    def content(self, results: Results) -> Iterator[Block | None]:
+        """A figure for each dataset, noise model and metric, at the lowest noise rate."""
+        for dataset, noise in results.conditions:
+            lowest = min(results.rates(dataset, noise))
+            names = results.cells_of(dataset, noise, lowest)
+            for stem, panels in _panels(results).items():
+                label = metric_label(stem)
+                where = f"{results.where(dataset, noise)}, with {rate(lowest)} label noise"
+                caption = (
+                    f"{label} against the number of clusters of k-means{where}. Mean over seeds and 95% confidence "
+                    "band. A class in several separate clusters scores low with as many clusters as classes, and "
+                    "higher with as many clusters as it has."
+                )
+                drawn = against_clusters(results, names, panels)
+                yield Drawing(f"clusters-{dataset}-{noise}-{stem}", drawn, f"{label} by number of clusters.", caption)
+
+
+def _panels(results: Results) -> dict[str, dict[str, dict[int, str]]]:
+    """For each metric and `<set>/<level>`, the score key by the number of clusters."""
+    found: dict[str, dict[str, dict[int, str]]] = {}
+    for key in results.score_keys:
+        metric, measured = metric_of(key), results.study.evaluation
+        stem, _, k = metric.partition("@")
+        if metric not in measured.metrics and k.isdecimal() and int(k) in measured.clusters:
+            found.setdefault(stem, {}).setdefault(key.rsplit("/", 1)[0], {})[int(k)] = key
+    return found
