@@ -205,7 +205,7 @@ class EvaluationSpec:
 class TrialSpec:
     """Everything that decides one trial's result. `dml.sweep.keys` derives the trial's key from it."""
 
-    phase: str  # "tune" (fit classes -> validation classes) or "confirm" (training classes -> test)
+    phase: str  # "tune" (fitting classes -> validation classes) or "confirm" (training classes -> test)
     seed: int
     dataset: DatasetSpec
     noise: NoiseSpec
@@ -213,6 +213,12 @@ class TrialSpec:
     miner: MinerSpec | None = None  # None: the loss takes every valid tuple, or none
     training: TrainingSpec = TrainingSpec()
     evaluation: EvaluationSpec = EvaluationSpec()
+    protocol: str = "refit"  # or "train_val_test": a confirm trial fits the classes that tuning fits
+
+    @property
+    def data_phase(self) -> str:
+        """The phase whose training images and observed labels the trial takes."""
+        return "tune" if self.protocol == "train_val_test" else self.phase
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,13 @@ from dml.training.data import open_packed_of, training_rows
 
 def corrupt(study: Study) -> None:
     models = [(spec.model, rate, spec.settings) for spec in study.noise for rate in spec.rates]
+    tuning = [study.search.seed]
+    if study.search.protocol == "train_val_test":  # then the confirmed models are trained on the images of tuning
+        tuning += [seed for seed in study.seeds if seed not in tuning]
     for dataset in study.datasets:
         packed = open_packed_of(data_root(study), dataset.label)
         tables = []
-        for phase, seeds in (("tune", [study.search.seed]), ("confirm", study.seeds)):
+        for phase, seeds in (("tune", tuning), ("confirm", study.seeds)):
             rows = training_rows(data_root(study), dataset.label, phase)
             labels = packed.index[dataset.train_on].to_numpy()[rows]
             tables.append(noise.table(rows, labels, models, seeds, phase, images=packed.images))

@@ -19,6 +19,10 @@ class SearchSection(StudySection):
     level: Level | None = Field(None, description="label level of the objective; none: the first evaluated one")
     pruner: Literal["none", "median", "halving"] = "none"
     seed: int = 0
+    protocol: Literal["refit", "train_val_test"] = Field(
+        "refit",
+        description="what the confirmed model is trained on: all training classes, or the half that tuning fits",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> SearchSection:

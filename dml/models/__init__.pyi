@@ -3,6 +3,7 @@ from dml.models._build import build as build
 from dml.models._build import find as find
 from dml.models._network import EmbeddingNetwork as EmbeddingNetwork
 from dml.models.eps_mnist import EpsMnist as EpsMnist
+from dml.models.inception_bn import InceptionBn as InceptionBn
 from dml.models.mlp import Mlp as Mlp
 from dml.models.small_conv import SmallConv as SmallConv
 from dml.models.timm import Timm as Timm

@@ -121,6 +121,8 @@ def _label(package: str, name: str) -> str:
 def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
     content, training = asdict(spec), spec.training
     del content["dataset"]["name"]
+    if spec.protocol == TrialSpec.protocol:
+        del content["protocol"]
     changed = _changed(content["training"], asdict(TrainingSpec()))
     if "batch" in changed:
         changed["batch"] = _changed(changed["batch"], asdict(BatchSpec()))

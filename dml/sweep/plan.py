@@ -127,7 +127,7 @@ class Plan:
         spaces = space_of(self.study, cell)
         if not spaces:
             return CellState(index, cell, None, [])
-        search = self.study.search.model_dump(mode="json", exclude={"trials"})
+        search = self.study.search.model_dump(mode="json", exclude={"trials", "protocol"})
         spec = specs.build(self.study, cell, "tune", self.study.search.seed, {}, self._data(cell, "tune"))
         # The budget determines the rounds, so another budget is another search. Equal trials still reuse the store.
         terms = {name: repr(space) for name, space in spaces.items()}
@@ -138,7 +138,8 @@ class Plan:
 
     def _data(self, cell: Cell, phase: str, seed: int | None = None) -> Mapping[str, str]:
         seed = self.study.search.seed if seed is None else seed
-        asked = (cell.dataset, cell.noise, cell.rate, seed, phase)
+        protocol = specs.protocol_of(self.study, phase)
+        asked = (cell.dataset, cell.noise, cell.rate, seed, "tune" if protocol == "train_val_test" else phase)
         if asked not in self._digests:
             self._digests[asked] = self._describe(*asked)
         return self._digests[asked]

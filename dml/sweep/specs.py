@@ -48,7 +48,13 @@ def build(
             device="cuda" if study.resources.gpus_per_trial else "cpu", **chosen["training"]
         ),
         evaluation=study.evaluation.spec(phase),
+        protocol=protocol_of(study, phase),
     )
+
+
+def protocol_of(study: Study, phase: str) -> str:
+    """The protocol of a phase's trials. Tuning is the same under every protocol, so its trials are shared."""
+    return study.search.protocol if phase == "confirm" else TrialSpec.protocol
 
 
 def _miner(study: Study, cell: Cell, chosen: Mapping[str, Any]) -> MinerSpec | None:
@@ -77,6 +83,7 @@ def load(text: str) -> TrialSpec:
         miner=None if content["miner"] is None else MinerSpec(**content["miner"]),
         training=TrainingSpec(**{**training, "batch": BatchSpec(**training["batch"])}),
         evaluation=EvaluationSpec(**_tupled(content["evaluation"])),
+        protocol=content["protocol"],
     )
 
 

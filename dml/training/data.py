@@ -40,11 +40,14 @@ class TrialData:
     coarse: np.ndarray  # int64 (n,): their coarse classes, for hierarchical batches
     classes: int  # K
     split: pd.DataFrame
+    protocol: str = "refit"
 
     def evaluation_rows(self, name: str) -> np.ndarray:
         """Rows (m,) of an evaluation set (`validation`, `test`, `seen` or `train`) in the packed array.
 
         Of the training images at most 10,000 are evaluated (`train_sample.sample`).
+
+        Under the protocol `train_val_test`, the sets of training classes contain images of the fitting half only.
 
         Raises
         ------
@@ -52,6 +55,8 @@ class TrialData:
         """
         column, roles = EVALUATION_ROLES[name]
         rows = self.split.loc[self.split[column].isin(roles), "index"].to_numpy()
+        if self.protocol == "train_val_test" and name != "test":
+            rows = of_fitting_classes(rows, self.split, self.packed.index["fine"].to_numpy())
         if not len(rows):
             raise ValueError(f"evaluation set {name!r}: the split of this dataset has no images in it")
         return sample(rows, self.labels("fine", rows)) if name == "train" else rows
@@ -71,12 +76,23 @@ def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
     name = spec.dataset.name
     opened = open_packed_of(data_root, name)
     split = _table(data_root / "split" / f"{name}.parquet", "split")
-    noise = _noise(data_root, name, spec.noise.model, spec.noise.rate, spec.seed, spec.phase)
+    noise = _noise(data_root, name, spec.noise.model, spec.noise.rate, spec.seed, spec.data_phase)
     rows, observed = noise["index"].to_numpy(), noise["observed"].to_numpy()
     classes = np.unique(observed[observed >= 0])
     contiguous = np.where(observed >= 0, np.searchsorted(classes, observed), -1).astype(np.int64)
     coarse = opened.index["coarse"].to_numpy(dtype=np.int64)[rows]
-    return TrialData(opened, rows, contiguous, coarse, len(classes), split)
+    return TrialData(opened, rows, contiguous, coarse, len(classes), split, spec.protocol)
+
+
+def of_fitting_classes(rows: np.ndarray, split: pd.DataFrame, fine: np.ndarray) -> np.ndarray:
+    """Those of the rows (m,) whose fine class is in the half of the training classes that fits.
+
+    Parameters
+    ----------
+    fine : int64 (n,), the fine class of each row of the packed array.
+    """
+    fitting = np.unique(fine[split.loc[split["tune"] == "train", "index"].to_numpy()])
+    return rows[np.isin(fine[rows], fitting)]
 
 
 def describe(data_root: Path, name: str, noise: str, rate: float, seed: int, phase: str) -> dict[str, str]:

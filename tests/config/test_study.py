@@ -74,6 +74,15 @@ def test_a_loss_may_leave_embeddings_unnormalised_while_the_rest_normalises(tmp_
     assert load(tmp_path, text).losses[0].settings == {"normalize": False}
 
 
+def test_multi_similarity_mining_takes_a_negative_epsilon(tmp_path):
+    text = GOOD.replace("[random, easy]", "[multi_similarity]").replace("[random, hard]", "[multi_similarity]")
+    assert load(tmp_path, text + "miner: {settings: {epsilon: -0.02}}\n").miner.settings == {"epsilon": -0.02}
+    searched = load(tmp_path, text + "miner: {search: {epsilon: {uniform: [-0.1, 0.2]}}}\n").miner.search
+    assert searched == {"epsilon": Uniform(-0.1, 0.2)}
+    with pytest.raises(ConfigError, match=r"mine\.yaml:1: study: miner.*epsilon: expected a number, got nan"):
+        load(tmp_path, text + "miner: {settings: {epsilon: .nan}}\n")
+
+
 SEEDS = "seeds: [0, 1]"
 
 

@@ -73,6 +73,13 @@ def test_a_key_does_not_contain_the_rest(toy_study):
     assert {keys.key(spec(study)) for study in same} == {keys.key(spec(toy_study()))}
 
 
+def test_the_protocol_is_part_of_the_keys_of_confirmed_trials_that_do_not_refit(toy_study):
+    half, refit = toy_study(search={"protocol": "train_val_test"}), toy_study(search={"protocol": "refit"})
+    assert keys.key(spec(half)) == keys.key(spec(toy_study()))
+    assert keys.key(spec(half, phase="confirm")) != keys.key(spec(toy_study(), phase="confirm"))
+    assert "protocol" not in keys.record(spec(refit, phase="confirm"))["spec"]
+
+
 def test_a_default_written_out_is_the_same_as_left_out(toy_study):
     written = toy_study(
         losses=[{"name": "triplet", "settings": {"swap": False, "reduction": "nonzero"}, "search": {}}, "contrastive"],

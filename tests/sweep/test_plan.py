@@ -61,6 +61,17 @@ def test_the_best_settings_on_validation_classes_are_confirmed(toy_study, tmp_pa
         assert [job.seed for job, _ in state.confirmed.values()] == [0, 1]
 
 
+def test_without_refitting_the_confirmed_trials_take_the_images_of_tuning(toy_study, tmp_path):
+    store, storage = TrialStore(tmp_path), optuna.storages.InMemoryStorage()
+    refit, _ = start(toy_study(), store, storage)
+    finish(refit)
+    plan, _ = start(toy_study(search={"sampler": "tpe", "trials": 3, "protocol": "train_val_test"}), store, storage)
+    ran = finish(plan)
+    assert [(job.phase, job.seed) for job in ran] == [("confirm", 0), ("confirm", 1)] * 2, "the search is shared"
+    assert {job.spec.dataset.labels for job in ran} == {"uniform-0.0-0-tune", "uniform-0.0-1-tune"}
+    assert {job.settings["loss.margin"] for job in ran} <= {job.settings["loss.margin"] for job, _ in refit.ended()}
+
+
 def test_a_finished_trial_is_never_run_again(toy_study, tmp_path):
     plan, _ = start(toy_study(), TrialStore(tmp_path))
     ran = finish(plan)

@@ -34,6 +34,15 @@ def test_tuning_sees_validation_classes_only(toy_study):
     assert all(getattr(confirmed, name) for name in kept)
 
 
+def test_the_protocol_is_that_of_confirmed_trials(toy_study):
+    study = toy_study(search={"protocol": "train_val_test"})
+    confirmed = spec(study, phase="confirm")
+    assert (confirmed.protocol, confirmed.data_phase) == ("train_val_test", "tune")
+    assert specs.load(specs.dump(confirmed)) == confirmed
+    assert spec(study) == spec(toy_study()), "tuning is the same under both protocols"
+    assert spec(toy_study(), phase="confirm").data_phase == "confirm"
+
+
 def test_a_spec_survives_json(toy_study):
     study = toy_study(
         losses=["triplet", {"name": "softmax"}],

@@ -26,6 +26,35 @@ def test_the_tuning_phase_sees_only_validation_classes(make_spec, data_root, tmp
     assert not (fitted | validated) & tested
 
 
+def test_without_refitting_the_tuned_network_is_tested(make_spec, data_root, tmp_path, finish):
+    """Train, validate, test: the same images, labels and weights as a tuning trial of that seed, on the test split."""
+    tuned = finish(Training(make_spec(phase="tune", seed=1, steps=4), data_root, tmp_path / "tune"))
+    digests = trial_data.describe(data_root, "digits", "uniform", 0.3, 1, "tune")
+    spec = make_spec(seed=1, steps=4)
+    spec = replace(spec, protocol="train_val_test", dataset=replace(spec.dataset, **digests))
+    tested = finish(Training(spec, data_root, tmp_path / "test"))
+    assert torch.equal(tested.model.head.weight, tuned.model.head.weight)
+    assert (tmp_path / "test/model/model.safetensors").is_file()
+    assert {name.split("/")[0] for name in tested.result().scores} == {"test", "seen"}
+
+    data, refit = tested.data, open_data(make_spec(seed=1), data_root)
+    np.testing.assert_array_equal(data.evaluation_rows("test"), refit.evaluation_rows("test"))
+    fine = data.packed.index["fine"].to_numpy()
+    fitted = set(fine[data.rows])
+    assert set(fine[data.evaluation_rows("seen")]) == fitted < set(fine[refit.evaluation_rows("seen")])
+    held_out = refit.evaluation_rows("seen")
+    np.testing.assert_array_equal(data.evaluation_rows("seen"), held_out[[fine[row] in fitted for row in held_out]])
+
+
+def test_without_refitting_seen_images_must_be_of_fitted_classes(make_spec, data_root):
+    data = open_data(replace(make_spec(), protocol="train_val_test"), data_root)
+    fine = data.packed.index["fine"].to_numpy()[data.split["index"]]
+    validated = data.split["tune"].eq("validation").groupby(fine).transform("any")
+    split = data.split[data.split["final"].ne("seen") | validated]
+    with pytest.raises(ValueError, match="evaluation set 'seen': the split of this dataset has no images in it"):
+        replace(data, split=split).evaluation_rows("seen")
+
+
 @pytest.mark.parametrize(("phase", "name"), [("confirm", "test"), ("tune", "validation")])
 def test_queries_search_the_gallery_without_images_of_their_own_camera(make_spec, data_root, tmp_path, phase, name):
     spec = make_spec(phase=phase, evaluation={"metrics": ("recall@1", "map"), "sets": ("test",)})

@@ -13,6 +13,8 @@ from dml.report.page.numbers import duration
 from dml.report.results import Results
 from dml.types import value_text
 
+FITTED_HALF = "train, validate, test: the confirmed models are trained on the fitting half of the training classes only"
+
 
 class Provenance:
     """Settings, versions and raw data."""
@@ -45,6 +47,7 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
         ("Seeds", ", ".join(map(str, study.seeds))),
         *((f"Varied: {axis}", ", ".join(map(value_text, values))) for axis, values in study.vary.items()),
+        *([("Protocol", FITTED_HALF)] if study.search.protocol == "train_val_test" else []),
     ]
 
 

@@ -11,7 +11,7 @@ def reference(naive, a, settings):
     return [t for t in naive.mates(a) if naive.s[a, t] < hardest + settings["epsilon"]]
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("epsilon", [-0.1, -0.02, 0.0, 0.1, 0.5])
 @pytest.mark.parametrize("seed", range(4))
 def test_as_in_pytorch_metric_learning(seed, epsilon, tools):
     """Both rules, as pairs; each anchor here keeps a positive and a negative, else it would yield no tuple."""
@@ -29,7 +29,21 @@ def test_as_in_pytorch_metric_learning(seed, epsilon, tools):
     assert epsilon > 0.1 or pairs.positives.sum() < 32 * 3
 
 
-def test_an_epsilon_below_zero():
+@pytest.mark.parametrize(
+    ("positives", "negatives"), [("multi_similarity", "multi_similarity"), ("easy", "multi_similarity")]
+)
+def test_an_epsilon_below_zero_keeps_fewer_pairs(positives, negatives, tools):
+    """LoOp mines with epsilon = -0.02 (its section 4.1)."""
+    embeddings, labels = tools.random_batch(3, sizes=(4,) * 8)
+    kept = {}
+    for epsilon in (0.0, -0.02, -0.3):
+        tuples = build(positives=positives, negatives=negatives, epsilon=epsilon)(embeddings, labels)
+        tools.check(tuples, tools.Naive(embeddings, labels, epsilon=epsilon), positives, negatives)
+        kept[epsilon] = tools.triples(tuples)
+    assert kept[-0.3] < kept[-0.02] < kept[0.0]
+
+
+def test_an_epsilon_that_is_not_a_number():
     for axes in (("multi_similarity", "hard"), ("hard", "multi_similarity")):
-        with pytest.raises(ValueError, match=r"epsilon: expected .* not below 0, got -0\.1"):
-            build(positives=axes[0], negatives=axes[1], epsilon=-0.1)
+        with pytest.raises(ValueError, match=r"epsilon: expected a number, got nan"):
+            build(positives=axes[0], negatives=axes[1], epsilon=float("nan"))

@@ -1,0 +1,164 @@
+"""`inception_bn`, layer by layer, against the architecture as it is published."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from dml import models
+
+FIGURE_5 = """\
+convolution 7x7/2         112x112x64
+max pool 3x3/2            56x56x64
+convolution 3x3/1         56x56x192     -    64  192
+max pool 3x3/2            28x28x192
+inception (3a)            28x28x256     64   64   64   64   96  avg + 32
+inception (3b)            28x28x320     64   64   96   64   96  avg + 64
+inception (3c) stride 2   28x28x576      0  128  160   64   96  max + pass through
+inception (4a)            14x14x576    224   64   96   96  128  avg + 128
+inception (4b)            14x14x576    192   96  128   96  128  avg + 128
+inception (4c)            14x14x576    160  128  160  128  160  avg + 128
+inception (4d)            14x14x576     96  128  192  160  192  avg + 128
+inception (4e) stride 2   14x14x1024     0  128  192  192  256  max + pass through
+inception (5a)            7x7x1024     352  192  320  160  224  avg + 128
+inception (5b)            7x7x1024     352  192  320  192  224  max + 128
+avg pool 7x7/1            1x1x1024
+"""
+"""Ioffe and Szegedy 2015, figure 5, as printed, without its column `depth`: type, output size, #1x1, #3x3 reduce, #3x3,
+double #3x3 reduce, double #3x3, pool + projection. For a block of stride 2 it prints the side before the stride.
+"""
+
+WIDTHS = {"4c": 608, "4d": 608, "4e": 1056}
+"""What the filters add up to where figure 5 prints another number of channels."""
+
+
+def rows():
+    """The blocks of figure 5: (name, side and channels of the result, the five filters, pooling, projection)."""
+    for line in FIGURE_5.splitlines():
+        if line.startswith("inception"):
+            place = line[11:13]
+            words = line[26:].split()
+            side, _, width = map(int, words[0].split("x"))
+            side //= 2 if "stride 2" in line else 1
+            projection = 0 if words[-1] == "through" else int(words[-1])
+            yield place, side, WIDTHS.get(place, width), [int(word) for word in words[1:6]], words[6], projection
+
+
+def expected_convolutions():
+    """(input channels, filters, kernel, stride, side of the result) of each convolution, for images of 224 pixels."""
+    layers = [(3, 64, 7, 2, 112), (64, 64, 1, 1, 56), (64, 192, 3, 1, 56)]
+    before, channels = 28, 192
+    for _, side, width, (single, reduce, three, double_reduce, double), _, projection in rows():
+        stride = before // side
+        layers += [(channels, single, 1, 1, before)] if single else []
+        layers += [(channels, reduce, 1, 1, before), (reduce, three, 3, stride, side)]
+        layers += [(channels, double_reduce, 1, 1, before)]
+        layers += [(double_reduce, double, 3, 1, before), (double, double, 3, stride, side)]
+        layers += [(channels, projection, 1, 1, before)] if projection else []
+        before, channels = side, width
+    return layers
+
+
+def test_each_convolution_is_as_published():
+    network = models.InceptionBn().eval()
+    found = []
+
+    def note(layer, inputs, output):
+        assert layer.kernel_size[0] == layer.kernel_size[1]
+        assert layer.padding == (layer.kernel_size[0] // 2,) * 2
+        assert layer.bias is None, "batch norm follows"
+        side = output.shape[2]
+        found.append((inputs[0].shape[1], output.shape[1], layer.kernel_size[0], layer.stride[0], side))
+
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d):
+            module.register_forward_hook(note)
+    network(torch.zeros(1, 3, 224, 224))
+    assert found == expected_convolutions()
+    assert len(found) == 69
+
+
+def test_each_stage_has_the_published_output():
+    network = models.InceptionBn().eval()
+    shapes = {}
+    for name, module in [("stem", network.stem), *network.blocks.items()]:
+        module.register_forward_hook(lambda *call, name=name: shapes.update({name: tuple(call[2].shape[1:])}))
+    assert network(torch.zeros(1, 3, 224, 224)).shape == (1, 1024)
+    assert network.features == 1024
+    assert shapes == {"stem": (192, 28, 28), **{name: (width, side, side) for name, side, width, *_ in rows()}}
+
+
+def test_the_network_has_the_weights_of_its_kind():
+    """11,295,240 is what other packages publish: those also have a classifier of 1000 classes, and biases."""
+    parameters = sum(p.numel() for p in models.InceptionBn().parameters())
+    biases = sum(filters for _, filters, *_ in expected_convolutions())
+    assert parameters + biases + (1024 + 1) * 1000 == 11_295_240
+
+
+def reference(network, images):
+    """The features in plain functions, from the weights in the order of the table."""
+    state = [value for name, value in network.state_dict().items() if "num_batches" not in name]
+    layers = iter([state[i : i + 5] for i in range(0, len(state), 5)])
+
+    def layer(x, stride=1):
+        weight, scale, shift, mean, variance = next(layers)
+        x = F.conv2d(x, weight, stride=stride, padding=weight.shape[2] // 2)
+        x = (x - mean[:, None, None]) / (variance[:, None, None] + 1e-5).sqrt()
+        return (x * scale[:, None, None] + shift[:, None, None]).clamp_min(0)
+
+    x = F.max_pool2d(layer(images, 2), 3, 2, ceil_mode=True)
+    x = F.max_pool2d(layer(layer(x)), 3, 2, ceil_mode=True)
+    for _, _, _, (single, *_), pool, projection in rows():
+        stride = 1 if single else 2
+        branches = [layer(x)] if single else []
+        branches += [layer(layer(x), stride), layer(layer(layer(x)), stride)]
+        if pool == "avg":
+            kernel = torch.full((x.shape[1], 1, 3, 3), 1 / 9, dtype=x.dtype)
+            pooled = F.conv2d(x, kernel, padding=1, groups=x.shape[1])
+        elif single:
+            pooled = F.max_pool2d(x, 3, 1, padding=1)
+        else:
+            pooled = F.max_pool2d(x, 3, 2, ceil_mode=True)
+        branches.append(layer(pooled) if projection else pooled)
+        x = torch.cat(branches, 1)
+    return x.mean((2, 3))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_features_are_those_of_the_reference(channels):
+    torch.manual_seed(0)
+    network = models.InceptionBn(channels=channels).double()
+    network(torch.randn(8, channels, 64, 64, dtype=torch.float64))  # moves the statistics from 0 and 1
+    images = torch.randn(2, channels, 64, 64, dtype=torch.float64)
+    with torch.no_grad():
+        torch.testing.assert_close(network.eval()(images), reference(network, images))
+
+
+@pytest.mark.parametrize("size", [7, 8, 28, 33, 80])
+def test_images_of_any_size(size):
+    network = models.InceptionBn(channels=1, image_size=size).eval()
+    assert network(torch.randn(2, 1, size, size)).shape == (2, 1024)
+
+
+def test_odd_maps_are_pooled_from_their_first_pixel():
+    """Of 5 pixels a side, the windows begin at 0, 2 and 4; the last one has a single row."""
+    block = models.InceptionBn().eval().blocks["3c"]
+    maps = torch.randn(1, 320, 5, 5)
+    expected = torch.stack([maps[..., i : i + 3, :].amax(2) for i in (0, 2, 4)], 2)
+    expected = torch.stack([expected[..., i : i + 3].amax(3) for i in (0, 2, 4)], 3)
+    assert torch.equal(block(maps)[:, -320:], expected)
+
+
+def test_frozen_batch_norm_keeps_its_statistics():
+    network = models.build("inception_bn", embedding_size=2, frozen_batch_norm=True)
+    before = {name: value.clone() for name, value in network.state_dict().items() if "running" in name}
+    network.train()(torch.randn(2, 3, 32, 32))
+    assert all(torch.equal(network.state_dict()[name], value) for name, value in before.items())
+    norms = [module for module in network.modules() if isinstance(module, nn.BatchNorm2d)]
+    assert len(norms) == 69
+    assert not any(norm.weight.requires_grad for norm in norms)
+
+
+def test_images_that_are_too_small():
+    with pytest.raises(ValueError, match="'inception_bn': image_size: expected at least 7 pixels, got 6"):
+        models.build("inception_bn", embedding_size=2, image_size=6)
