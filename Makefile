@@ -9,7 +9,7 @@ export PATH := $(VENV)/bin:$(PATH)
 # Two test files at a time, each on one thread, so that numbers do not depend on the number of cores.
 PYTEST := OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile
 
-.PHONY: help setup repro test test-fast lint bench ui why stubs status clean
+.PHONY: help setup repro report publish test test-fast lint bench ui why stubs status clean
 
 help:  ## list all commands
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,12 @@ repro: setup  ## run the studies of params.yaml and write report/index.html; STU
 	@$(if $(STUDY),python pipelines/choose.py $(STUDY))
 	@dvc repro
 	@python pipelines/choose.py --done
+
+report: setup  ## write report/index.html from the results here and the published ones, without training
+	@python pipelines/report.py
+
+publish: setup  ## publish the results of STUDY in docs/results, for clones to show without training
+	@python pipelines/publish.py $(or $(STUDY),$(error name a study: make publish STUDY=eps-table1))
 
 test: setup  ## run all tests, including slow ones
 	@$(PYTEST) $(ARGS)

@@ -15,8 +15,20 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-ROOMS = ("config", "data", "evaluation", "losses", "miners", "models", "noise", "report", "sweep", "theory", "tracking")
-ROOMS += ("training", "discovery", "files", "protocols", "seeding", "statistics", "types")
+ROOMS = (
+    "config",
+    "data",
+    "evaluation",
+    "losses",
+    "miners",
+    "models",
+    "noise",
+    "report",
+    "snapshots",
+    "sweep",
+    "theory",
+)
+ROOMS += ("tracking", "training", "discovery", "files", "protocols", "seeding", "statistics", "types")
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ from dml import noise as noise
 from dml import protocols as protocols
 from dml import report as report
 from dml import seeding as seeding
+from dml import snapshots as snapshots
 from dml import statistics as statistics
 from dml import sweep as sweep
 from dml import theory as theory

@@ -250,6 +250,20 @@ class Source(Protocol):
         ...
 
 
+@runtime_checkable
+class SplitBySeed(Protocol):
+    """A source with several splits, of which a trial's seed selects one. Sources of `dml` have both members."""
+
+    @property
+    def seeds(self) -> Sequence[int] | None:
+        """The seeds that select a split; None: the split is the same for all seeds."""
+        ...
+
+    def for_seed(self, seed: int) -> Source:
+        """The source whose `roles` are those of a seed's split. Raises ValueError if there is none."""
+        ...
+
+
 class Sampler(Protocol):
     """An endless iterator of batches: int64 (B,) positions into the training labels.
 

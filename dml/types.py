@@ -160,6 +160,15 @@ class BatchSpec:
 
 
 @dataclass(frozen=True)
+class StartSpec:
+    """The network's initial weights."""
+
+    weights: str  # SHA-256 of the file
+    path: str  # of the file; not part of a trial's key
+    head: str | None = None  # of the embedding layer: "keep" or "new"; None: it is kept if its size fits
+
+
+@dataclass(frozen=True)
 class TrainingSpec:
     """The network and how it is trained. `dml.config` describes each field."""
 
@@ -182,6 +191,7 @@ class TrainingSpec:
     devices: int = 1
     keep_checkpoints: tuple[str, ...] = ()
     device: str = "cpu"  # "cpu" or "cuda"
+    start: StartSpec | None = None  # None: random weights, or the backbone's pretrained ones
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ STUDIES = Path("pipelines/studies")
 STORE = Path("store")
 RESULTS = Path("results")
 REPORT = Path("report")
+PUBLISHED = Path("docs/results")
 
 
 def data_root(study: Study) -> Path:

@@ -6,7 +6,7 @@ from _stage import data_root, run
 from dml import noise
 from dml.config import Study
 from dml.files import replacing
-from dml.training.data import open_packed_of, training_rows
+from dml.training.data import open_packed_of, seeds_by_split, training_rows
 
 
 def corrupt(study: Study) -> None:
@@ -18,9 +18,10 @@ def corrupt(study: Study) -> None:
         packed = open_packed_of(data_root(study), dataset.label)
         tables = []
         for phase, seeds in (("tune", tuning), ("confirm", study.seeds)):
-            rows = training_rows(data_root(study), dataset.label, phase)
-            labels = packed.index[dataset.train_on].to_numpy()[rows]
-            tables.append(noise.table(rows, labels, models, seeds, phase, images=packed.images))
+            for group in seeds_by_split(data_root(study), dataset.label, seeds):
+                rows = training_rows(data_root(study), dataset.label, phase, group[0])
+                labels = packed.index[dataset.train_on].to_numpy()[rows]
+                tables.append(noise.table(rows, labels, models, group, phase, images=packed.images))
         path = data_root(study) / "noise" / f"{dataset.label}.parquet"
         with replacing(path) as temporary:
             pd.concat(tables, ignore_index=True).to_parquet(temporary, index=False)

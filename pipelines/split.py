@@ -11,12 +11,15 @@ def split(study: Study) -> None:
     for dataset in study.datasets:
         source = sources.build(dataset.source, **dataset.options)
         packed = open_packed_of(data_root(study), dataset.label)
-        table = splits.make(packed.index, source)
-        used = packed.index[(table["final"] != "unused").to_numpy()]
-        for level in (dataset.train_on, *dataset.evaluate_on):
-            if (used[level] < 0).any():
-                raise ValueError(f"dataset {dataset.label!r}: the study names {level!r} labels, which its images lack")
-        splits.save(table, data_root(study) / "split" / f"{dataset.label}.parquet")
+        found = splits.by_seed(packed.index, source)
+        for table in found.values():
+            used = packed.index[(table["final"] != "unused").to_numpy()]
+            for level in (dataset.train_on, *dataset.evaluate_on):
+                if (used[level] < 0).any():
+                    raise ValueError(
+                        f"dataset {dataset.label!r}: the study names {level!r} labels, which its images lack"
+                    )
+        splits.save_all(found, data_root(study) / "split", dataset.label)
 
 
 if __name__ == "__main__":

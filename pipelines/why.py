@@ -1,8 +1,9 @@
 """Why does this study's sweep run trials (again)? Prints what differs from the most similar trials in the store."""
 
-from _stage import STORE, data_root, run
+from _stage import RESULTS, STORE, data_root, run
 
 from dml.config import Study
+from dml.sweep.starts import Starts
 from dml.sweep.store import TrialStore
 from dml.sweep.why import explain
 from dml.training.data import describe
@@ -10,7 +11,7 @@ from dml.training.data import describe
 
 def why(study: Study) -> None:
     root = data_root(study)
-    print("\n".join(explain(study, TrialStore(STORE), lambda *asked: describe(root, *asked))))
+    print("\n".join(explain(study, TrialStore(STORE), lambda *asked: describe(root, *asked), Starts(RESULTS, STORE))))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dml.config.claims import BreakPointSection, ClaimSection, ComparisonSection, ConditionSection, SlopeSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
-from dml.config.loading import ConfigError, content_of, load_study
+from dml.config.loading import ConfigError, content_of, load_study, place_of
 from dml.config.parts import LossSection, MinerSection
 from dml.config.report import BaseSection, ReportSection
 from dml.config.search import ResourcesSection, SearchSection
+from dml.config.start import StartSection
 from dml.config.study import Study
 from dml.config.training import BatchSection, TrainingSection
 
@@ -34,8 +35,10 @@ __all__ = [
     "ResourcesSection",
     "SearchSection",
     "SlopeSection",
+    "StartSection",
     "Study",
     "TrainingSection",
     "content_of",
     "load_study",
+    "place_of",
 ]

@@ -174,6 +174,8 @@ def _check_training(study: Study, training: TrainingSection, chooses_tuples: boo
         raise LocatedError(
             "training.batch.per_class is 1: with one sample per class there is no positive to choose", "training"
         )
+    if training.start is not None and study.name and training.start.study == study.name:
+        raise LocatedError("a study cannot start from its own models", "training", "start")
     images, devices = training.spec().batch.size, training.devices
     if images % devices:
         raise LocatedError(

@@ -48,9 +48,20 @@ def _explain(roots: Sequence[tuple[Path, yaml.Node]], model: type[BaseModel], pr
         message = "this key is missing"
     elif problem["type"] != "value_error":
         message += f", got {problem['input']!r}"
+    return f"{_place(roots, location)}: {key}: {message}"
+
+
+def place(files: Sequence[tuple[Path, str]], *location: str | int) -> str:
+    """`file:line: key` of a setting, for a problem that is found after reading; `files` as in `explain`."""
+    key = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in location).lstrip(".")
+    return f"{_place([(path, yaml.compose(text)) for path, text in files], list(location))}: {key}"
+
+
+def _place(roots: Sequence[tuple[Path, yaml.Node]], location: list[Any]) -> str:
+    """`file:line` in the first of the files that contain the most of a location."""
     found = [(*_line(root, location), path) for path, root in roots]
-    _, line, path = max(found, key=lambda place: place[0])  # the first of those that contain the most of the location
-    return f"{path}:{line}: {key}: {message}"
+    _, line, path = max(found, key=lambda place: place[0])
+    return f"{path}:{line}"
 
 
 def _choices(model: Any, location: list[Any]) -> list[str]:

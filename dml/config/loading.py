@@ -10,7 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from dml import discovery
-from dml.config.errors import explain
+from dml.config.errors import explain, place
 from dml.config.study import Study
 
 EXTENDS = "extends"
@@ -36,6 +36,11 @@ def load_study(path: Path | str) -> Study:
         return Study(**{**_content(files), "name": path.stem})
     except ValidationError as error:
         raise ConfigError(explain([(file, text) for file, text, _ in files], Study, error)) from None
+
+
+def place_of(path: Path | str, *location: str | int) -> str:
+    """`file:line: key` of a setting of a study, for a problem that is found only when the study runs."""
+    return place([(file, text) for file, text, _ in _files(Path(path))], *location)
 
 
 def content_of(path: Path | str) -> dict[str, Any]:

@@ -8,12 +8,14 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from dml import discovery, models
+from dml.config.start import StartSection
 from dml.config.terms import Name, SpaceTerm, StudySection, extremes
 from dml.data import augment, batches
 from dml.types import BatchSpec, Choice, TrainingSpec
 
 SEARCHABLE = ("learning_rate", "weight_decay", "loss_learning_rate", "steps", "embedding_size")
 WHOLE = ("steps", "embedding_size")
+OTHERWISE = ("batch", "search", "start")  # `spec` does not copy them: the sweep finds the weights of `start`
 
 
 class BatchSection(StudySection):
@@ -50,6 +52,7 @@ class TrainingSection(StudySection):
         [], description="of trials that ended; best: only of tuning trials"
     )
     search: dict[str, SpaceTerm] = {}
+    start: StartSection | None = Field(None, description="initial weights; none: the backbone's own")
 
     @model_validator(mode="after")
     def _check(self) -> TrainingSection:
@@ -71,6 +74,6 @@ class TrainingSection(StudySection):
 
     def spec(self, **changes: Any) -> TrainingSpec:
         """The record that a trial takes, with some fields changed."""
-        given = {name: getattr(self, name) for name in type(self).model_fields if name not in ("batch", "search")}
+        given = {name: getattr(self, name) for name in type(self).model_fields if name not in OTHERWISE}
         given["keep_checkpoints"] = tuple(self.keep_checkpoints)
         return replace(TrainingSpec(**given, batch=BatchSpec(**self.batch.model_dump())), **changes)

@@ -15,13 +15,15 @@ A class is a fine class. For a source with `disjoint = "coarse"`, coarse classes
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from dml import files
-from dml.protocols import Source
+from dml.protocols import Source, SplitBySeed
 
 ROLES = ("train", "seen", "test", "query", "gallery", "unused")
 COLUMNS = ("index", "final", "tune")
@@ -55,6 +57,38 @@ def make(index: pd.DataFrame, source: Source) -> pd.DataFrame:
     tune = np.full(len(index), "unused", dtype=object)
     tune[train] = np.where(np.isin(classes[train], _fitting_half(units)), "train", "validation")
     return pd.DataFrame({"index": index["index"].to_numpy(np.int64), "final": final, "tune": tune})
+
+
+def by_seed(index: pd.DataFrame, source: Source) -> dict[int | None, pd.DataFrame]:
+    """The split of each seed that selects one, or one split under None if it is the same for all. Raises as `make`."""
+    if not isinstance(source, SplitBySeed) or source.seeds is None:
+        return {None: make(index, source)}
+    return {seed: make(index, source.for_seed(seed)) for seed in source.seeds}
+
+
+def file_of(folder: Path, dataset: str, seed: int | None) -> Path:
+    """Where the split of a dataset is, in the folder of a study's splits: that of a seed, where seeds select it.
+
+    Raises
+    ------
+    ValueError : the seed selects none.
+    """
+    own = folder / dataset
+    if not own.is_dir():
+        return folder / f"{dataset}.parquet"
+    file = own / f"{seed}.parquet"
+    if not file.is_file():
+        choices = ", ".join(map(str, sorted(int(path.stem) for path in own.glob("*.parquet"))))
+        raise ValueError(f"dataset {dataset!r}: seeds select its split, and {seed} selects none. Choices: {choices}")
+    return file
+
+
+def save_all(found: Mapping[int | None, pd.DataFrame], folder: Path, dataset: str) -> None:
+    """Save what `by_seed` returned. Splits of the dataset that an earlier study left are deleted."""
+    shutil.rmtree(folder / dataset, ignore_errors=True)
+    (folder / f"{dataset}.parquet").unlink(missing_ok=True)
+    for seed, split in found.items():
+        save(split, folder / (f"{dataset}.parquet" if seed is None else f"{dataset}/{seed}.parquet"))
 
 
 def save(split: pd.DataFrame, path: Path | str) -> None:

@@ -93,7 +93,8 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
 
 
 def _notices(results: Results) -> list[Notice]:
-    found = [Notice(results.problem, bad=True)] if results.problem else []
+    found = [Notice(results.origin)] if results.origin else []
+    found += [Notice(results.problem, bad=True)] if results.problem else []
     failed, missing = len(results.failures), results.missing()
     if failed:
         found.append(Notice(f"{counted(failed, 'trial')} failed; see the tracebacks at the end of the page.", bad=True))

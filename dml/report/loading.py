@@ -1,8 +1,9 @@
-"""Read what a sweep wrote: `trials.parquet` and `summary.json` of one study."""
+"""Read a study's results: what a sweep wrote here, else the published snapshot."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 
 from dml.config import Study
 from dml.report.results import Results
+from dml.snapshots import Snapshot
 
 COLUMNS = (
     *("key", "study", "cell", "phase", "number", "seed", "status", "error", "dataset", "noise", "rate", "loss"),
@@ -18,16 +20,23 @@ COLUMNS = (
 NUMBERS = ("number", "seed", "rate", "objective", "seconds")
 
 
-def load(study: Study, folder: Path, store: Path | None = None) -> Results:
+def load(study: Study, folder: Path, store: Path | None = None, snapshot: Snapshot | None = None) -> Results:
     """Read one study's results. A missing or broken file becomes `Results.problem`, never an error.
 
     Parameters
     ----------
     folder : contains `trials.parquet` and `summary.json`.
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings.
+    snapshot : the published results, which are read if the folder has no trials.
     """
-    summary, problem = _summary(folder / "summary.json")
     path = folder / "trials.parquet"
+    if snapshot is not None and snapshot.exists:
+        commit = str(snapshot.summary().get("git_commit", ""))[:12]
+        if not path.is_file():
+            origin = f"Published results, of commit {commit}. To run the study here: make repro STUDY={study.name}"
+            return Results(study, _complete(snapshot.trials(study)), snapshot.summary(), "", store, origin)
+        return replace(load(study, folder, store), origin=f"Run here; it takes the place of the results of {commit}.")
+    summary, problem = _summary(folder / "summary.json")
     trials = pd.DataFrame()
     if not path.is_file():
         problem = "No trial has run yet: this study has no trials.parquet."
@@ -41,11 +50,14 @@ def load(study: Study, folder: Path, store: Path | None = None) -> Results:
     lacking = [column for column in COLUMNS if column not in trials]
     if lacking and not trials.empty:
         problem = f"trials.parquet lacks the columns {', '.join(lacking)}."
-    for column in lacking:
-        trials[column] = pd.Series([None] * len(trials), dtype=object)
-    for column in NUMBERS:
-        trials[column] = pd.to_numeric(trials[column], errors="coerce")
-    return Results(study, trials, summary, problem, store)
+    return Results(study, _complete(trials), summary, problem, store)
+
+
+def _complete(trials: pd.DataFrame) -> pd.DataFrame:
+    """The trials with all columns that the report reads, and numbers as numbers."""
+    lacking = {column: None for column in COLUMNS if column not in trials}
+    trials = trials.assign(**lacking)
+    return trials.assign(**{column: pd.to_numeric(trials[column], errors="coerce") for column in NUMBERS})
 
 
 def _summary(path: Path) -> tuple[dict[str, Any], str]:

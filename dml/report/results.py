@@ -55,6 +55,7 @@ class Results:
     problem: str = ""  # why nothing, or not everything, can be shown
     store: Path | None = None  # contains `trials/<key>/`, which `embeddings` reads
     verdicts: Sequence[Verdict] = ()  # on the study's claims; `analysis.claims` makes them for all studies together
+    origin: str = ""  # whether the results are published ones
 
     @cached_property
     def cells(self) -> dict[str, Cell]:

@@ -12,6 +12,7 @@ from dml.report.loading import load
 from dml.report.page.folder import replaced
 from dml.report.page.html import Renderer
 from dml.report.plots import points
+from dml.snapshots import Snapshot
 
 
 def build(
@@ -19,6 +20,7 @@ def build(
     results_root: Path = Path("results"),
     store: Path = Path("store"),
     out: Path = Path("report"),
+    published: Path = Path("docs/results"),
 ) -> Path:
     """Write the report of some studies and return the path of its `index.html`. The same inputs give the same bytes.
 
@@ -26,6 +28,7 @@ def build(
     ----------
     results_root : contains `<study>/trials.parquet` and `<study>/summary.json`; the report says what is missing.
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings.
+    published : contains the snapshots of studies that were not run here.
     out : replaced as a whole by `index.html`, `theory.html`, `studies/<study>.html`, `figures/`, `data/` (CSV) and
         `plots/` (for DVC). If an error is raised, the old folder is unchanged.
 
@@ -42,7 +45,7 @@ def build(
         renderer = Renderer(root)
         pages = []
         for study in studies:
-            results = load(study, results_root / study.name, store)
+            results = load(study, results_root / study.name, store, Snapshot(published / study.name))
             pages.append(study_page(results, root))
             renderer.page(pages[-1])
             plot = root / "plots" / f"{study.name}.csv"

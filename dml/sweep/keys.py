@@ -124,6 +124,8 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
     if spec.protocol == TrialSpec.protocol:
         del content["protocol"]
     changed = _changed(content["training"], asdict(TrainingSpec()))
+    if "start" in changed:
+        del changed["start"]["path"]
     if "batch" in changed:
         changed["batch"] = _changed(changed["batch"], asdict(BatchSpec()))
     changed["backbone_settings"] = _of_part("dml.models", training.backbone, training.backbone_settings)

@@ -31,6 +31,7 @@ class Plan:
     store : outcomes of earlier trials.
     describe : returns the digests of a trial's data.
     storage : Optuna's storage, shared by all cells.
+    find_start : finds the weights of `training.start`; needed if the study sets it.
     """
 
     def __init__(
@@ -39,9 +40,10 @@ class Plan:
         store: TrialStore,
         describe: specs.Describe,
         storage: optuna.storages.BaseStorage,
+        find_start: specs.FindStart | None = None,
     ):
         self.study, self.store = study, store
-        self._describe = describe
+        self._describe, self._find_start = describe, find_start
         self._on_end: Callable[[Job, Outcome, bool], None] = lambda job, outcome, reused: None
         self._digests: dict[tuple[Any, ...], Mapping[str, str]] = {}
         self._ready: list[tuple[int, int, Job]] = []
@@ -128,7 +130,9 @@ class Plan:
         if not spaces:
             return CellState(index, cell, None, [])
         search = self.study.search.model_dump(mode="json", exclude={"trials", "protocol"})
-        spec = specs.build(self.study, cell, "tune", self.study.search.seed, {}, self._data(cell, "tune"))
+        spec = specs.build(
+            self.study, cell, "tune", self.study.search.seed, {}, self._data(cell, "tune"), self._find_start
+        )
         # The budget determines the rounds, so another budget is another search. Equal trials still reuse the store.
         terms = {name: repr(space) for name, space in spaces.items()}
         identity = keys.digest([keys.key(spec), search, self.study.search.trials, terms])
@@ -161,7 +165,7 @@ class Plan:
 
     def _job(self, index: int, phase: str, number: int, seed: int, settings: Mapping[str, Any]) -> Job:
         cell = self.cells[index].cell
-        spec = specs.build(self.study, cell, phase, seed, settings, self._data(cell, phase, seed))
+        spec = specs.build(self.study, cell, phase, seed, settings, self._data(cell, phase, seed), self._find_start)
         return Job(f"{index}-{phase}-{number}", index, cell, phase, number, seed, settings, spec, keys.key(spec))
 
     def _offer(self, state: CellState, jobs: list[Job]) -> None:

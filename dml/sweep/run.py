@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
 from dml.sweep.results import summarize, trials_frame
 from dml.sweep.specs import Describe
+from dml.sweep.starts import Starts
 from dml.sweep.store import FAILED, Outcome, TrialStore, only_sweep
 from dml.sweep.trial import TRAINER, find_trainer
 
@@ -42,6 +43,7 @@ def run_study(
     tracking: str | None = None,
     trainer: str = TRAINER,
     describe: Describe | None = None,
+    published: Mapping[str, Outcome] | None = None,
 ) -> pd.DataFrame:
     """Run the missing trials of a study, and write `out/trials.parquet` and `out/summary.json`.
 
@@ -50,10 +52,11 @@ def run_study(
     study : what is compared.
     data_root : the folder with the data stages' outputs (`data/<study>`).
     store : the folder of trials, shared by all studies.
-    out : the folder for the results.
+    out : the folder for the results; those of other studies are beside it.
     tracking : MLflow's backend; None: `MLFLOW_TRACKING_URI`, or SQLite in the working directory; `off`: no tracking.
     trainer : dotted path of a `dml.protocols.TrainerFactory`, which runs the trials.
     describe : returns the digests of a trial's data; None: `dml.training.data.describe`.
+    published : outcomes that count as stored, see `TrialStore`.
 
     Returns
     -------
@@ -72,11 +75,11 @@ def run_study(
         describe = _describe(data_root)
     with only_sweep(store, study.name):
         progress = SweepProgress(study.name, store / "sweeps" / f"{study.name}.json")
-        trials = TrialStore(store, study.resources.storage)
+        trials = TrialStore(store, study.resources.storage, published)
         tracker = open_tracking(study, store, tracking, describe)
         state = "failed"
         try:
-            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)))
+            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), Starts(out.parent, store))
             progress.watch(plan, tracker)
 
             def ended(job: Job, outcome: Outcome, reused: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from dml.config import Study
+from dml.config import StartSection, Study
 from dml.types import (
     BatchSpec,
     Cell,
@@ -16,6 +16,7 @@ from dml.types import (
     LossSpec,
     MinerSpec,
     NoiseSpec,
+    StartSpec,
     TrainingSpec,
     TrialSpec,
 )
@@ -23,11 +24,25 @@ from dml.types import (
 Describe = Callable[[str, str, float, int, str], Mapping[str, str]]
 """(dataset, noise, rate, seed, phase) -> the digests `packed`, `split` and `labels` of the data of such a trial."""
 
+FindStart = Callable[[StartSection, str, int], StartSpec]
+"""(section, dataset, seed) -> the weights that such a trial starts from; `dml.sweep.starts.Starts` is one."""
+
 
 def build(
-    study: Study, cell: Cell, phase: str, seed: int, settings: Mapping[str, Any], digests: Mapping[str, str]
+    study: Study,
+    cell: Cell,
+    phase: str,
+    seed: int,
+    settings: Mapping[str, Any],
+    digests: Mapping[str, str],
+    find_start: FindStart | None = None,
 ) -> TrialSpec:
-    """What one trial runs: the cell, with `settings` (`loss.margin`, `training.learning_rate`, ...) filled in."""
+    """What one trial runs: the cell, with `settings` (`loss.margin`, `training.learning_rate`, ...) filled in.
+
+    Parameters
+    ----------
+    find_start : finds the weights of `training.start`; needed if the study sets it.
+    """
     chosen: dict[str, dict[str, Any]] = {"loss": {}, "miner": {}, "training": {}}
     of_parts = {k: v for k, v in cell.varied.items() if not k.startswith("training.")}  # `training_of` has the others
     for name, value in {**of_parts, **settings}.items():
@@ -35,6 +50,10 @@ def build(
         chosen[room][key] = value
     dataset = study.dataset(cell.dataset)
     noise = next(n for n in study.noise if n.model == cell.noise and cell.rate in n.rates)
+    training, start = study.training_of(cell), None
+    if training.start is not None:
+        assert find_start is not None, "training.start needs the results of earlier studies"
+        start = find_start(training.start, cell.dataset, seed)
     return TrialSpec(
         phase=phase,
         seed=seed,
@@ -44,8 +63,8 @@ def build(
         noise=NoiseSpec(cell.noise, cell.rate, dict(noise.settings)),
         loss=LossSpec(cell.loss.name, {**cell.loss.settings, **chosen["loss"]}),
         miner=_miner(study, cell, chosen["miner"]),
-        training=study.training_of(cell).spec(
-            device="cuda" if study.resources.gpus_per_trial else "cpu", **chosen["training"]
+        training=training.spec(
+            device="cuda" if study.resources.gpus_per_trial else "cpu", start=start, **chosen["training"]
         ),
         evaluation=study.evaluation.spec(phase),
         protocol=protocol_of(study, phase),
@@ -74,6 +93,7 @@ def load(text: str) -> TrialSpec:
     """The spec that `dump` wrote."""
     content = json.loads(text)
     training = _tupled(content["training"])
+    training["start"] = None if training["start"] is None else StartSpec(**training["start"])
     return TrialSpec(
         phase=content["phase"],
         seed=content["seed"],

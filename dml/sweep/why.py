@@ -20,7 +20,7 @@ from dml.config import Study
 from dml.sweep import keys
 from dml.sweep.optuna_storage import journal_of, open_storage
 from dml.sweep.plan import Job, Plan
-from dml.sweep.specs import Describe
+from dml.sweep.specs import Describe, FindStart
 from dml.sweep.store import TrialStore
 
 DEFAULT = "default"
@@ -47,13 +47,13 @@ class Reason(NamedTuple):
     differences: tuple[Difference, ...]
 
 
-def reasons(study: Study, store: TrialStore, describe: Describe) -> list[Reason]:
+def reasons(study: Study, store: TrialStore, describe: Describe, find_start: FindStart | None = None) -> list[Reason]:
     """The trials of a study that would run next, and why.
 
     Later rounds of a search, and confirmations, depend on results that do not exist yet; they are not included.
     """
     with _search_storage(study, store) as storage:
-        plan = Plan(study, store, describe, storage)
+        plan = Plan(study, store, describe, storage, find_start)
         plan.start(lambda job, outcome, reused: None)
     records = {key: (_flat(content), ended) for key, content, ended in store.records()}
     ended = {key: frozenset(flat.items()) for key, (flat, is_ended) in records.items() if is_ended}
@@ -78,10 +78,10 @@ def _search_storage(study: Study, store: TrialStore) -> Iterator[optuna.storages
         yield open_storage(copy)
 
 
-def explain(study: Study, store: TrialStore, describe: Describe) -> list[str]:
+def explain(study: Study, store: TrialStore, describe: Describe, find_start: FindStart | None = None) -> list[str]:
     """The reasons as lines of text, trials with the same reason together."""
     groups: dict[tuple[str, ...], list[Reason]] = defaultdict(list)
-    for reason in reasons(study, store, describe):
+    for reason in reasons(study, store, describe, find_start):
         groups[_lines(reason)].append(reason)
     if not groups:
         return [f"{study.name}: every trial that can be planned now is in the store; nothing runs again"]

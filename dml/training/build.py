@@ -11,6 +11,7 @@ from dml.models import EmbeddingNetwork
 from dml.protocols import Augmentation, Loss, Miner, Sampler
 from dml.seeding import derive
 from dml.training.data import TrialData
+from dml.training.start import load_start
 from dml.types import TrialSpec
 
 
@@ -34,8 +35,14 @@ def _describe_augment(spec: TrialSpec, data: TrialData) -> dict[str, Any]:
 
 
 def build_model(spec: TrialSpec, data: TrialData) -> EmbeddingNetwork:
-    """The network."""
-    return models.build(**describe_model(spec, data)["network"])
+    """The network, with the weights that it starts from."""
+    network = describe_model(spec, data)["network"]
+    if spec.training.start is None:
+        return models.build(**network)
+    offline = models.find(spec.training.backbone).without_weights(network)
+    model = models.build(**{**network, **offline})
+    load_start(model, spec.training.start)
+    return model
 
 
 def describe_model(spec: TrialSpec, data: TrialData) -> dict[str, Any]:

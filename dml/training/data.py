@@ -1,14 +1,15 @@
 """A trial's images and labels, opened from the outputs of the data stages.
 
-In `data/<study>`, `pack.json` says where the packed images are, and `split/<dataset>.parquet` and
-`noise/<dataset>.parquet` say which images a phase uses and with which labels. This module only reads them.
+In `data/<study>`, `pack.json` says where the packed images are, and `split/<dataset>.parquet` (or
+`split/<dataset>/<seed>.parquet`, where seeds select the split) and `noise/<dataset>.parquet` say which images a phase
+uses and with which labels. This module only reads them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dml.data import splits
 from dml.data.packing import Packed, open_packed
 from dml.training.train_sample import sample
 from dml.types import TrialSpec
@@ -75,7 +77,7 @@ def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
     """
     name = spec.dataset.name
     opened = open_packed_of(data_root, name)
-    split = _table(data_root / "split" / f"{name}.parquet", "split")
+    split = split_of(data_root, name, spec.seed)
     noise = _noise(data_root, name, spec.noise.model, spec.noise.rate, spec.seed, spec.data_phase)
     rows, observed = noise["index"].to_numpy(), noise["observed"].to_numpy()
     classes = np.unique(observed[observed >= 0])
@@ -102,7 +104,7 @@ def describe(data_root: Path, name: str, noise: str, rate: float, seed: int, pha
     of its other trials.
     """
     noisy = _noise(data_root, name, noise, rate, seed, phase)
-    split = _table(data_root / "split" / f"{name}.parquet", "split")
+    split = split_of(data_root, name, seed)
     roles = [split["index"].to_numpy(), *(split[c].to_numpy(dtype="U10") for c in ("final", "tune"))]
     if has_queries(split):  # then cameras decide the scores; the digest of the packed images does not contain them
         roles.append(open_packed_of(data_root, name).index["camera"].to_numpy(dtype=np.int64))
@@ -131,9 +133,31 @@ def open_packed_of(data_root: Path, name: str) -> Packed:
     return open_packed(folder)
 
 
-def training_rows(data_root: Path, name: str, phase: str) -> np.ndarray:
-    """Rows (n,) of a phase's training images: all training classes to `confirm`, half of them to `tune`."""
-    split = _table(data_root / "split" / f"{name}.parquet", "split")
+def split_of(data_root: Path, name: str, seed: int | None = None) -> pd.DataFrame:
+    """The split of a dataset: that of a seed, where seeds select it (see `dml.protocols.SplitBySeed`).
+
+    Raises
+    ------
+    FileNotFoundError : it is missing; the message names the stage to run.
+    ValueError : the seed selects none.
+    """
+    return _table(splits.file_of(data_root / "split", name, seed), "split")
+
+
+def seeds_by_split(data_root: Path, name: str, seeds: Sequence[int]) -> list[list[int]]:
+    """Seeds in groups that share a split: each seed alone where seeds select it."""
+    files = {seed: splits.file_of(data_root / "split", name, seed) for seed in seeds}
+    return [[seed for seed in seeds if files[seed] == file] for file in dict.fromkeys(files.values())]
+
+
+def training_rows(data_root: Path, name: str, phase: str, seed: int | None = None) -> np.ndarray:
+    """Rows (n,) of a phase's training images: all training classes to `confirm`, half of them to `tune`.
+
+    Parameters
+    ----------
+    seed : of the trial; needed where seeds select the split.
+    """
+    split = split_of(data_root, name, seed)
     column = {"tune": "tune", "confirm": "final"}[phase]
     return split.loc[split[column] == "train", "index"].to_numpy(dtype=np.int64)
 

@@ -16,11 +16,13 @@ from dml.data import augment as augmentations
 from dml.evaluation import embed_images
 from dml.files import replacing, write_text
 
+WEIGHTS = "model.safetensors"
+
 
 def save_model(folder: Path, model: nn.Module, description: Mapping[str, Any]) -> None:
     """Save weights as `model.safetensors` and the description as `model.json`."""
     tensors: dict[str, Tensor] = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-    with replacing(folder / "model.safetensors") as temporary:
+    with replacing(folder / WEIGHTS) as temporary:
         save_file(tensors, temporary)
     write_text(folder / "model.json", json.dumps(dict(description), indent=2, sort_keys=True))
 
@@ -28,7 +30,7 @@ def save_model(folder: Path, model: nn.Module, description: Mapping[str, Any]) -
 def load_model(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The weights and the description that `save_model` wrote."""
     description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-    return load_file(folder / "model.safetensors"), description
+    return load_file(folder / WEIGHTS), description
 
 
 class TrainedEmbedder:

@@ -79,7 +79,7 @@ def test_multi_similarity_mining_takes_a_negative_epsilon(tmp_path):
     assert load(tmp_path, text + "miner: {settings: {epsilon: -0.02}}\n").miner.settings == {"epsilon": -0.02}
     searched = load(tmp_path, text + "miner: {search: {epsilon: {uniform: [-0.1, 0.2]}}}\n").miner.search
     assert searched == {"epsilon": Uniform(-0.1, 0.2)}
-    with pytest.raises(ConfigError, match=r"mine\.yaml:1: study: miner.*epsilon: expected a number, got nan"):
+    with pytest.raises(ConfigError, match=r"mine\.yaml:9: miner: .*epsilon: expected a number, got nan"):
         load(tmp_path, text + "miner: {settings: {epsilon: .nan}}\n")
 
 

@@ -171,6 +171,36 @@ def real_labels(name):
     return np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=8).astype(np.int64)
 
 
+class ShiftedBySeed(FirstClassesTrain):
+    """A source whose seeds 1 and 2 select how many classes train."""
+
+    seeds = (1, 2)
+
+    def for_seed(self, seed):
+        return FirstClassesTrain(self.limit + seed)
+
+
+def test_seeds_select_the_split_where_a_source_has_several(tmp_path):
+    index = make_index(np.repeat(np.arange(8), 5))
+    found = splits.by_seed(index, ShiftedBySeed(3))
+    assert list(found) == [1, 2]
+    for seed, split in found.items():
+        pd.testing.assert_frame_equal(split, splits.make(index, FirstClassesTrain(3 + seed)))
+    splits.save_all(found, tmp_path, "mine")
+    for seed, split in found.items():
+        pd.testing.assert_frame_equal(splits.load(splits.file_of(tmp_path, "mine", seed)), split)
+    with pytest.raises(ValueError, match=r"'mine': seeds select its split, and 3 selects none\. Choices: 1, 2"):
+        splits.file_of(tmp_path, "mine", 3)
+
+    (alone,) = (same := splits.by_seed(index, FirstClassesTrain(3))).values()
+    splits.save_all(same, tmp_path, "mine")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.parquet"], "splits of other options are deleted"
+    assert splits.file_of(tmp_path, "mine", 0) == splits.file_of(tmp_path, "mine", None) == tmp_path / "mine.parquet"
+    pd.testing.assert_frame_equal(splits.load(tmp_path / "mine.parquet"), alone)
+    splits.save_all(found, tmp_path, "mine")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
 def test_mnist_even_odd():
     train, test = real_labels("train"), real_labels("t10k")
     fine = np.concatenate([train, test])

@@ -37,6 +37,7 @@ class Project:
         shutil.copytree(ROOT / "pipelines", root / "pipelines", ignore=ignore)
         for name in ("params.yaml", "dvc.yaml", ".dvcignore", ".gitignore", "pyproject.toml"):
             shutil.copy(ROOT / name, root / name)
+        (root / "docs/results").mkdir(parents=True)  # nothing is published
         (root / ".dvc").mkdir()
         for name in ("config", ".gitignore"):
             shutil.copy(ROOT / ".dvc" / name, root / ".dvc" / name)

@@ -11,7 +11,6 @@ from dml.report.loading import load
 from dml.report.results import Results, setting_labels
 from dml.report.sections.against_setting import AgainstSetting
 from dml.report.sections.all_results import main_results
-from tests.report import synthetic
 
 STUDY = """
 title: Varied
@@ -30,7 +29,7 @@ SIZE = "training.batch.per_class"
 
 
 @pytest.fixture
-def results(tmp_path) -> Results:
+def results(tmp_path, synthetic) -> Results:
     path = tmp_path / "varied.yaml"
     path.write_text(STUDY)
     study = load_study(path)

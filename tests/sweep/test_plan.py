@@ -67,7 +67,8 @@ def test_without_refitting_the_confirmed_trials_take_the_images_of_tuning(toy_st
     finish(refit)
     plan, _ = start(toy_study(search={"sampler": "tpe", "trials": 3, "protocol": "train_val_test"}), store, storage)
     ran = finish(plan)
-    assert [(job.phase, job.seed) for job in ran] == [("confirm", 0), ("confirm", 1)] * 2, "the search is shared"
+    assert [(job.phase, job.seed) for job in ran] == [("confirm", 0), ("confirm", 1)] * 2
+    assert len(optuna.get_all_study_summaries(storage)) == 2, "the searches of the two cells are shared"
     assert {job.spec.dataset.labels for job in ran} == {"uniform-0.0-0-tune", "uniform-0.0-1-tune"}
     assert {job.settings["loss.margin"] for job in ran} <= {job.settings["loss.margin"] for job, _ in refit.ended()}
 

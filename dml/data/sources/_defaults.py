@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from dml.data.raw import Archive
 
@@ -19,7 +19,12 @@ class SourceDefaults:
     counts: Mapping[str, Mapping[str, int]] = {}
     content: str | None = None
     root: str | Path | None = None
+    seeds: Sequence[int] | None = None
 
     def fingerprint(self, raw: Path) -> str | None:
         """None: all files are in the raw folder."""
         return None
+
+    def for_seed(self, seed: int) -> Self:
+        """Itself: every seed has the same split."""
+        return self

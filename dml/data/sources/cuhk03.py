@@ -1,9 +1,10 @@
 """CUHK03: 1,467 persons seen by five pairs of cameras, boxes drawn by hand or detected (Li et al. 2014).
 
 All images are in one MATLAB 7.3 file, which `h5py` reads. The release has 20 test sets of 100 persons: the set `split`
-is held out, all other persons train. Queries are the test persons' images of the first view. The gallery is one image
-per person of the second view, chosen by a hash of its name and `split` (single-shot), or the whole second view with
-`shots="all"`. All other images are unused. `camera` counts from 0: pair p, view v is 2 (p - 1) + v - 1.
+is held out, all other persons train. With `split="seed"`, a trial's seed (0 to 19) selects the set. Queries are the
+test persons' images of the first view. The gallery is one image per person of the second view, chosen by a hash of its
+name and the split (single-shot), or the whole second view with `shots="all"`. All other images are unused. `camera`
+counts from 0: pair p, view v is 2 (p - 1) + v - 1.
 
 The authors give out the archive on request (https://www.ee.cuhk.edu.hk/~xgwang/CUHK_identification.html). MD5: public
 loaders. The numbers of images (14,096 drawn, 14,097 detected) are those of the 767/700 protocol's lists.
@@ -28,6 +29,7 @@ from dml.data.sources._files import missing
 
 TOTALS = {"labeled": 14096, "detected": 14097}
 FIRST_VIEW = 5  # columns 0-4 of a person's ten are the first view
+SPLITS = 20
 
 
 class Cuhk03(SourceDefaults):
@@ -36,7 +38,7 @@ class Cuhk03(SourceDefaults):
     Parameters
     ----------
     boxes : `labeled` (drawn by hand) or `detected`.
-    split : which of the 20 test sets, from 0.
+    split : which of the 20 test sets, from 0; or `seed`: a trial's seed selects it, and all share the packed images.
     shots : `single`, one gallery image per person, or `all`.
     complete : False accepts a part of the dataset.
     """
@@ -51,16 +53,34 @@ class Cuhk03(SourceDefaults):
         ),
     )
 
-    def __init__(self, boxes: str = "labeled", split: int = 0, shots: str = "single", complete: bool = True) -> None:
+    def __init__(
+        self, boxes: str = "labeled", split: int | str = 0, shots: str = "single", complete: bool = True
+    ) -> None:
         if boxes not in TOTALS:
             raise ValueError(f"boxes: {boxes!r}. Choices: {', '.join(TOTALS)}")
         if shots not in ("single", "all"):
             raise ValueError(f"shots: {shots!r}. Choices: single, all")
-        if not 0 <= split < 20:
-            raise ValueError(f"split: expected 0 to 19, got {split!r}")
+        if split not in ("seed", *range(SPLITS)):
+            raise ValueError(f"split: expected 0 to {SPLITS - 1}, or 'seed', got {split!r}")
         self.boxes, self.split, self.shots, self.complete = boxes, split, shots, complete
-        self.options = {"boxes": boxes, "split": split, "shots": shots, "complete": complete}
+        self.options: Mapping[str, Any] = {"boxes": boxes, "split": split, "shots": shots, "complete": complete}
+        self.seeds = range(SPLITS) if split == "seed" else None
+        self._held_out = 0 if split == "seed" else int(split)  # the test set by which `roles` are given
         self.counts = {"train": {"fine": 1367}, "all": {"fine": 1467, "images": TOTALS[boxes]}}
+
+    def for_seed(self, seed: int) -> Cuhk03:
+        """The source whose `roles` are those of the test set that a seed selects, if `split` is `seed`.
+
+        Raises
+        ------
+        ValueError : there is no such test set.
+        """
+        chosen = Cuhk03(**self.options)
+        if self.seeds is not None:
+            if seed not in self.seeds:
+                raise ValueError(f"cuhk03: split is 'seed': expected seeds from 0 to {SPLITS - 1}, got {seed}")
+            chosen._held_out = seed
+        return chosen
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Take the archive from `raw` or a mirror, verify and unpack it."""
@@ -78,9 +98,9 @@ class Cuhk03(SourceDefaults):
             raise DataError(f"{path}: truncated, or not a MATLAB 7.3 file ({error})") from error
         with file:
             sets = file["testsets"][0]
-            if self.split >= len(sets):
+            if self._held_out >= len(sets):
                 raise DataError(f"{path}: split is {self.split}, the file has {len(sets)} test sets")
-            test = {(int(pair), int(person)) for pair, person in file[sets[self.split]][()].T}
+            tests = [{(int(pair), int(person)) for pair, person in file[one][()].T} for one in sets]
             fine = -1
             for pair, persons in enumerate(file[self.boxes][0], start=1):
                 cells = file[persons][()].T  # references (persons, 10); MATLAB stores them transposed
@@ -96,22 +116,31 @@ class Cuhk03(SourceDefaults):
                             "fine": fine,
                             "fine_name": f"{pair}_{person:03d}",
                             "path": f"{self.boxes}/{pair}_{person:03d}_{view}_{place + 1:02d}.png",
-                            "part": "test" if (pair, person) in test else "train",
+                            "part": self._part([(pair, person) in test for test in tests]),
                             "camera": 2 * (pair - 1) + view - 1,
                         }
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
         """train, query (first view), gallery (second view) and unused (see the module)."""
-        test = index["part"].to_numpy() == "test"
+        if self.seeds is None:
+            test = index["part"].to_numpy() == "test"
+        else:
+            test = np.array([str(self._held_out) in part.split() for part in index["part"]], dtype=bool)
         first = index["camera"].to_numpy() % 2 == 0
         roles = np.select([~test, first], ["train", "query"], "gallery")
         if self.shots == "single":
             gallery = index[roles == "gallery"]
-            keys = [hashlib.sha256(f"{self.split}/{path}".encode()).hexdigest() for path in gallery["path"]]
+            keys = [hashlib.sha256(f"{self._held_out}/{path}".encode()).hexdigest() for path in gallery["path"]]
             chosen = pd.Series(keys, gallery.index).groupby(gallery["fine"]).idxmin()
             kept = np.isin(index.index.to_numpy(), chosen.to_numpy())
             roles = np.where((roles == "gallery") & ~kept, "unused", roles)
         return roles
+
+    def _part(self, held_out: Sequence[bool]) -> str:
+        """`test` or `train`; for a split by seed the numbers of all test sets that contain the person, or `train`."""
+        if self.seeds is None:
+            return "test" if held_out[self._held_out] else "train"
+        return " ".join(str(number) for number, held in enumerate(held_out) if held) or "train"
 
 
 def _h5py() -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from dml.config import StartSection
 from dml.report.labels import counted
 from dml.report.page.blocks import Block, Command, Download, Facts
 from dml.report.page.numbers import duration
@@ -43,12 +44,21 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         ("Trained on", ", ".join(f"{d.label}: {d.train_on} labels" for d in study.datasets)),
         ("Evaluated on", ", ".join(evaluated)),
         ("Network", f"{training.backbone}, {training.embedding_size} dimensions"),
+        *([("Starts from", _start(training.start))] if training.start is not None else []),
         ("Batches", size),
         ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
         ("Seeds", ", ".join(map(str, study.seeds))),
-        *((f"Varied: {axis}", ", ".join(map(value_text, values))) for axis, values in study.vary.items()),
         *([("Protocol", FITTED_HALF)] if study.search.protocol == "train_val_test" else []),
+        *((f"Varied: {axis}", ", ".join(map(value_text, values))) for axis, values in study.vary.items()),
     ]
+
+
+def _start(start: StartSection) -> str:
+    """`the model of triplet, rate 0.0, in pretraining`."""
+    if start.path is not None:
+        return start.path
+    which = ", ".join(f"{key} {value}" for key, value in start.cell.items())
+    return f"study {start.study}, {which or 'its best cell on validation classes'}"
 
 
 def _of_summary(results: Results) -> list[tuple[str, str]]:

@@ -60,8 +60,33 @@ def test_single_shot_has_one_gallery_image_per_person(tmp_path, monkeypatch):
     assert np.sum(roles == "unused") == sum(row.role == "gallery" for row in held) - len(gallery)
 
 
+@pytest.mark.parametrize("shots", ["single", "all"])
+def test_a_seed_selects_the_split_of_images_that_are_packed_once(tmp_path, monkeypatch, shots):
+    _, raw, _ = mirrored("cuhk03", make, tmp_path, monkeypatch)
+    options = {"shots": shots, "complete": False}
+    by_seed = sources.build("cuhk03", split="seed", **options)
+    by_seed.download(raw, quiet)
+    pack(by_seed, raw, tmp_path / "packed", 16, report=quiet)
+    index = open_packed(tmp_path / "packed").index
+    assert index.groupby("fine")["part"].first().tolist() == ["1", "0", "0"]
+    for split in (0, 1):
+        one = sources.build("cuhk03", split=split, **options)
+        pack(one, raw, tmp_path / f"packed{split}", 16, report=quiet)
+        chosen = by_seed.for_seed(split)
+        expected = one.roles(open_packed(tmp_path / f"packed{split}").index)
+        assert chosen.roles(index).tolist() == expected.tolist()
+        assert chosen.options == by_seed.options
+        assert one.for_seed(7).roles(open_packed(tmp_path / f"packed{split}").index).tolist() == expected.tolist()
+    assert by_seed.roles(index).tolist() == by_seed.for_seed(0).roles(index).tolist() != expected.tolist()
+    assert list(by_seed.seeds) == list(range(20))
+    assert one.seeds is None
+    with pytest.raises(ValueError, match="split is 'seed': expected seeds from 0 to 19, got 20"):
+        by_seed.for_seed(20)
+
+
 def test_options():
     with pytest.raises(ValueError, match=r"boxes: 'drawn'. Choices: labeled, detected"):
         sources.build("cuhk03", boxes="drawn")
-    with pytest.raises(ValueError, match="0 to 19"):
-        sources.build("cuhk03", split=20)
+    for split in (20, -1, "seeds"):
+        with pytest.raises(ValueError, match=f"split: expected 0 to 19, or 'seed', got {split!r}"):
+            sources.build("cuhk03", split=split)

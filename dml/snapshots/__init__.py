@@ -1,0 +1,12 @@
+"""The published results of studies, as files of the repository: `docs/results/<study>/`.
+
+A clone shows them without training, and a sweep takes over their trials where the keys are the same.
+
+- `trials.csv`: one row per trial, as text that can be compared line by line (`dml.snapshots.table`).
+- `summary.json`: what ran where: commit, versions, machine, durations, command.
+"""
+
+from dml.snapshots.folder import LARGEST, Snapshot, snapshots
+from dml.snapshots.publishing import publish
+
+__all__ = ["LARGEST", "Snapshot", "publish", "snapshots"]

@@ -1,0 +1,63 @@
+"""Reading snapshots."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dml.config import Study
+from dml.snapshots import table
+
+LARGEST = 1_000_000  # bytes of one snapshot
+TRIALS, SUMMARY = "trials.csv", "summary.json"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The published results of one study.
+
+    Parameters
+    ----------
+    path : its folder, named as the study.
+    """
+
+    path: Path
+
+    @property
+    def exists(self) -> bool:
+        """Whether the study has been published."""
+        return (self.path / TRIALS).is_file()
+
+    def summary(self) -> dict[str, Any]:
+        """What ran where: `git_commit`, `versions`, `machine`, `command`, `training_seconds`, ..."""
+        return json.loads((self.path / SUMMARY).read_text(encoding="utf-8"))
+
+    def trials(self, study: Study) -> pd.DataFrame:
+        """The trials of the cells that the study still has, as in `trials.parquet`."""
+        return table.from_text(study, (self.path / TRIALS).read_text(encoding="utf-8"))
+
+    def outcomes(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(first digits of the key, `scores`, `curve`, `diagnostics`, `counts`, `seconds`, `started`) of each trial."""
+        for row in table.rows((self.path / TRIALS).read_text(encoding="utf-8")):
+            logged = json.loads(row["diagnostics"])
+            yield (
+                row["key"],
+                {
+                    "scores": {key: float(value) for key, value in row.items() if key.count("/") >= 2 and value},
+                    "curve": json.loads(row["curve"]),
+                    "diagnostics": {key: value for key, value in logged.items() if not isinstance(value, list)},
+                    "counts": {key: value for key, value in logged.items() if isinstance(value, list)},
+                    "seconds": float(row["seconds"]),
+                    "started": row["started"],
+                },
+            )
+
+
+def snapshots(root: Path) -> list[Snapshot]:
+    """All snapshots in a folder, by name."""
+    return [Snapshot(path.parent) for path in sorted(root.glob(f"*/{TRIALS}"))]

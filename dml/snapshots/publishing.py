@@ -1,0 +1,89 @@
+"""Publishing a finished study, and what changed since it was published before."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dml import statistics
+from dml.config import Study
+from dml.files import write_text
+from dml.snapshots import table
+from dml.snapshots.folder import LARGEST, SUMMARY, TRIALS, Snapshot
+
+PROVENANCE = ("git_commit", "command", "versions", "seconds", "training_seconds", "trials", "cells", "score")
+
+
+def publish(study: Study, results: Path, root: Path) -> list[str]:
+    """Write a study's snapshot. Returns what changed against the one before, in sentences.
+
+    Parameters
+    ----------
+    results : contains `trials.parquet` and `summary.json`.
+    root : contains the snapshots of all studies.
+
+    Raises
+    ------
+    ValueError : a trial failed or is missing, the code was not committed when the study ran, or the snapshot would be
+        larger than `LARGEST`.
+    """
+    if not (results / "trials.parquet").is_file():
+        raise ValueError(f"{study.name}: there are no results to publish; run it first: make repro STUDY={study.name}")
+    trials = pd.read_parquet(results / "trials.parquet")
+    summary = json.loads((results / "summary.json").read_text(encoding="utf-8"))
+    _check(study, trials, summary)
+    text = table.to_text(study, trials)
+    if len(text) > LARGEST:
+        raise ValueError(f"{study.name}: its snapshot would have {len(text):,} bytes; at most {LARGEST:,} are allowed")
+    snapshot = Snapshot(root / study.name)
+    before = snapshot.trials(study) if snapshot.exists else None
+    write_text(snapshot.path / TRIALS, text)
+    content = {**{name: summary[name] for name in PROVENANCE if name in summary}, "machine": _machine()}
+    write_text(snapshot.path / SUMMARY, json.dumps(content, indent=2) + "\n")
+    return [] if before is None else changes(before, snapshot.trials(study))
+
+
+def changes(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
+    """One sentence per cell that is new or gone, or whose mean objective left its earlier 95% interval."""
+    old, new = _objectives(before), _objectives(after)
+    found = [f"new: {name}" for name in new if name not in old] + [f"gone: {name}" for name in old if name not in new]
+    for name in old.keys() & new.keys():
+        s, now = statistics.summary(old[name]), float(np.mean(new[name]))
+        inside = s.low <= now <= s.high if np.isfinite(s.low) else now == s.mean
+        if not inside:
+            interval = f", beyond the interval {s.low:.4f} to {s.high:.4f}" if np.isfinite(s.low) else ""
+            found.append(f"moved: {name}: {s.mean:.4f} -> {now:.4f}{interval}")
+    return sorted(found)
+
+
+def _check(study: Study, trials: pd.DataFrame, summary: Mapping[str, Any]) -> None:
+    commit = str(summary.get("git_commit", ""))
+    if not commit or commit.endswith("-dirty"):
+        raise ValueError(
+            f"{study.name}: it ran with code that is not committed ({commit or 'no repository'}); commit it and run "
+            f"make repro STUDY={study.name} again: trials whose parts did not change are not repeated"
+        )
+    failed = int((trials["status"] == "failed").sum())
+    if failed:
+        raise ValueError(f"{study.name}: {failed} trials failed: a study is published whole")
+    done = trials[(trials["phase"] == "confirm") & (trials["status"] == "finished")].groupby("cell")["seed"].nunique()
+    missing = [cell.name for cell in study.cells() if done.get(cell.name, 0) < len(study.seeds)]
+    if missing:
+        listed = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+        raise ValueError(f"{study.name}: {len(missing)} of {len(study.cells())} cells lack seeds: {listed}")
+
+
+def _objectives(trials: pd.DataFrame) -> dict[str, list[float]]:
+    done = trials[(trials["phase"] == "confirm") & (trials["status"] == "finished")]
+    return {str(name): list(rows["objective"]) for name, rows in done.groupby("cell", sort=False)}
+
+
+def _machine() -> str:
+    return f"{os.cpu_count()} CPU cores, {platform.system()} {platform.machine()}"

@@ -1,0 +1,63 @@
+"""`training.start`: which weights a study may name."""
+
+from __future__ import annotations
+
+import pytest
+
+from dml.config import ConfigError, StartSection, load_study
+
+STUDY = """\
+title: From other weights
+datasets: [digits]
+losses: [triplet]
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Loads a study that consists of `STUDY` and some more lines."""
+
+    def load(more: str):
+        (tmp_path / "mine.yaml").write_text(STUDY + more)
+        return load_study(tmp_path / "mine.yaml")
+
+    return load
+
+
+def test_the_ways_to_name_weights(study):
+    for text, expected in (
+        ("{path: store/model}", StartSection(path="store/model")),
+        ("{study: other, best: true, head: new}", StartSection(study="other", best=True, head="new")),
+        (
+            "{study: other, cell: {loss: triplet, rate: 0.3, loss.margin: 0.1}}",
+            StartSection(study="other", cell={"loss": "triplet", "rate": 0.3, "loss.margin": 0.1}),
+        ),
+    ):
+        assert study(f"training: {{start: {text}}}").training.start == expected
+    assert study("").training.start is None
+
+
+def test_starts_vary(study):
+    found = study("vary: {training.start: [null, {study: other, best: true}]}")
+    starts = [found.training_of(cell).start for cell in found.cells()]
+    assert starts == [None, StartSection(study="other", best=True)]
+    assert len({cell.name for cell in found.cells()}) == 2
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        ("{}", "expected either `path` or `study`"),
+        ("{path: a, study: b, best: true}", "expected either `path` or `study`"),
+        ("{path: a, best: true}", "`cell` and `best` choose a model of a study"),
+        ("{study: other}", "expected either `cell`, .* or `best: true`"),
+        ("{study: other, best: true, cell: {loss: triplet}}", "expected either `cell`, .* or `best: true`"),
+        ("{study: other, cell: {los: triplet}}", "unknown attribute 'los'; did you mean 'loss'.*Choices: dataset"),
+        ("{study: other, best: true, head: old}", "'keep' or 'new', got 'old'"),
+        ("{studdy: other, best: true}", "studdy: unknown key; did you mean 'study'"),
+        ("{study: mine, best: true}", "a study cannot start from its own models"),
+    ],
+)
+def test_what_names_no_weights_is_refused_with_its_line(study, start, expected):
+    with pytest.raises(ConfigError, match=rf"mine\.yaml:5: training\.start.*{expected}"):
+        study(f"training:\n  start: {start}\n")

@@ -1,0 +1,56 @@
+"""A study whose networks start from the models of another one."""
+
+import json
+
+import pandas as pd
+import pytest
+
+pytestmark = pytest.mark.slow
+
+FIRST = "positives: [random, easy]"
+START = """\
+vary:
+  training.start:
+    - null
+    - {study: first, cell: {positives: random}}
+"""
+
+
+def test_pretrained_against_from_scratch(project, refused, tiny):
+    project.study("first", tiny.replace(FIRST, "positives: [random]"))
+    second = tiny.replace(FIRST, "positives: [easy]") + START
+    project.study("second", second)
+    project.stages("download pack split corrupt", "second")
+    message = refused(project.stage("sweep", "second"))
+    assert "second.yaml:17: vary.training.start[1]: study 'first' has no results: run it first" in message
+    assert "make repro STUDY=first" in message
+
+    project.stages("download pack split corrupt sweep", "first")
+    for wrong, expected in (
+        (
+            second.replace("{positives: random}", "{loss: margin}"),
+            "second.yaml:17: vary.training.start[1]: cell: no cell",
+        ),
+        (second.replace("backbone: mlp", "backbone: small_conv"), "the weights are of another backbone: it has no "),
+        (
+            second.replace("embedding_size: 4", "embedding_size: 5").replace("random}}", "random}, head: keep}"),
+            "second.yaml:17: vary.training.start[1]: head: 'keep', but the weights have 4 dimensions",
+        ),
+    ):
+        project.study("second", wrong)
+        assert expected in refused(project.stage("sweep", "second"))
+    assert len(list(project.root.glob("store/trials/*/spec.json"))) == 1, "nothing ran"
+
+    project.study("second", second)
+    project.stages("sweep", "second")
+    trials = pd.read_parquet(project.root / "results/second/trials.parquet")
+    assert list(trials["status"]) == ["finished"] * 2
+    first = pd.read_parquet(project.root / "results/first/trials.parquet")["key"][0]
+    records = [
+        json.loads((project.root / f"store/trials/{key}/spec.json").read_text())["spec"] for key in trials["key"]
+    ]
+    starts = [record["training"].get("start") for record in records]
+    assert starts[0] is None
+    assert set(starts[1]) == {"weights", "head"}
+    assert (project.root / f"store/trials/{first}/model/model.safetensors").is_file()
+    assert project.run("python", "pipelines/why.py", "second").text.count("nothing runs again") == 1

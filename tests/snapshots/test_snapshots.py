@@ -1,0 +1,171 @@
+"""Snapshots: what is published is what was measured, whole and small; and what has changed is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml.config import load_study
+from dml.report.loading import load
+from dml.snapshots import LARGEST, Snapshot, publish, snapshots, table
+from dml.sweep.store import FINISHED, Outcome, TrialStore
+
+ROOT = Path(__file__).parents[2]
+STUDY = """
+title: Toys
+datasets: [{source: digits, train_on: coarse}]
+noise: [{model: uniform, rates: [0.0, 0.4]}]
+losses: [triplet]
+positives: [random, easy]
+negatives: [random]
+vary: {training.steps: [10, 20]}
+seeds: [0, 1, 2]
+search: {sampler: random, trials: 2}
+evaluation: {metrics: [recall@1, nmi]}
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    path = tmp_path / "toys.yaml"
+    path.write_text(STUDY)
+    return load_study(path)
+
+
+def frame_of(study) -> pd.DataFrame:
+    """Invented trials: two of tuning and three of confirmation for each cell."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for place, cell in enumerate(study.cells()):
+        for phase, numbers in (("tune", range(2)), ("confirm", range(3))):
+            for number in numbers:
+                part = "validation" if phase == "tune" else "test"
+                score, steps = float(rng.random()), range(1, 101)
+                key = f"{part}/fine/recall@1"
+                row = {"key": f"{place:02x}{number}{phase[0] == 'c':b}".ljust(64, "0"), "cell": cell.name}
+                row |= {"phase": phase, "number": number, "seed": number, "status": "finished", "error": ""}
+                row |= {"study": study.name, "dataset": cell.dataset, "noise": cell.noise, "rate": cell.rate}
+                row |= {"loss": "triplet", "positives": cell.positives, "negatives": cell.negatives}
+                row |= {"varied": json.dumps(cell.varied), "settings": json.dumps({"loss.margin": float(rng.random())})}
+                row |= {"seconds": 1.23456, "started": "2026-01-01T00:00:00+00:00", "objective": score, key: score}
+                row |= {"test/fine/nmi": float(rng.random()) if phase == "confirm" else np.nan}
+                row |= {"curve": json.dumps([[s, {key: score * s / 100, "other": 1.0}] for s in steps])}
+                rows.append(row | {"diagnostics": json.dumps({"loss": 0.123456789, "eta_drawn": [1.0, 2.0]})})
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def folder(tmp_path, study):
+    return written(tmp_path, frame_of(study))
+
+
+def written(tmp_path, frame, commit="0" * 40) -> Path:
+    folder = tmp_path / "results"
+    folder.mkdir(exist_ok=True)
+    frame.to_parquet(folder / "trials.parquet")
+    (folder / "summary.json").write_text(json.dumps({"git_commit": commit, "seconds": 5.0, "host": "mine"}))
+    return folder
+
+
+def test_a_snapshot_gives_back_the_trials(tmp_path, study, folder):
+    assert publish(study, folder, tmp_path / "out") == []
+    (snapshot,) = snapshots(tmp_path / "out")
+    found, before = snapshot.trials(study), frame_of(study)
+    assert list(found["key"]) == [key[:20] for key in before["key"]]
+    same = ["cell", "phase", "number", "seed", "status", "dataset", "noise", "rate", "loss", "positives", "varied"]
+    pd.testing.assert_frame_equal(found[same], before[same], check_dtype=False)
+    assert found["settings"].tolist() == before["settings"].tolist()
+    for column in ("objective", "test/fine/recall@1", "test/fine/nmi"):
+        np.testing.assert_allclose(found[column], before[column], rtol=1e-6)
+    tuned = before["phase"] == "tune"
+    assert found["validation/fine/recall@1"][tuned].tolist() == before["validation/fine/recall@1"][tuned].tolist()
+    assert "host" not in snapshot.summary()
+
+
+def test_curves_are_thinned_to_the_objective_and_end_with_the_last_point(tmp_path, study, folder):
+    publish(study, folder, tmp_path / "out")
+    found = Snapshot(tmp_path / "out/toys").trials(study)
+    curves = [json.loads(text) for text in found["curve"]]
+    for phase, curve in zip(found["phase"], curves, strict=True):
+        assert len(curve) == (0 if phase == "tune" else 20)
+        assert all(list(scores) == ["test/fine/recall@1"] for _, scores in curve)
+        assert not curve or curve[-1][0] == 100
+
+
+def test_the_report_reads_it_where_the_study_has_not_run(tmp_path, study, folder):
+    publish(study, folder, tmp_path / "out")
+    snapshot = Snapshot(tmp_path / "out/toys")
+    here, elsewhere = load(study, folder, None, snapshot), load(study, tmp_path / "none", None, snapshot)
+    assert "takes the place" in here.origin
+    assert elsewhere.origin.startswith("Published results, of commit 000000000000")
+    assert not elsewhere.missing()
+    for cell in study.cells():
+        key = "test/fine/recall@1"
+        np.testing.assert_allclose(elsewhere.values(cell.name, key), here.values(cell.name, key), rtol=1e-6)
+    assert load(study, tmp_path / "none", None, Snapshot(tmp_path / "out/other")).problem
+
+
+def test_its_trials_count_as_stored(tmp_path, study, folder):
+    publish(study, folder, tmp_path / "out")
+    published = {key: Outcome(FINISHED, **content) for key, content in Snapshot(tmp_path / "out/toys").outcomes()}
+    store = TrialStore(tmp_path / "store", published=published)
+    row = frame_of(study).iloc[-1]
+    found = store.read(row["key"])
+    assert found.scores["test/fine/nmi"] == pytest.approx(row["test/fine/nmi"], rel=1e-6)
+    assert found.counts == {"eta_drawn": [1.0, 2.0]}
+    assert found.diagnostics == {"loss": 0.12346}
+    assert store.read("f" * 64) is None
+    store.write(row["key"], Outcome(FINISHED, scores={"mine": 1.0}))
+    assert store.read(row["key"]).scores == {"mine": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("change", "commit", "expected"),
+    [
+        (lambda f: f.assign(status=["failed", *f["status"][1:]]), "0" * 40, "1 trials failed"),
+        (lambda f: f[:-1], "0" * 40, "1 of 8 cells lack seeds"),
+        (lambda f: f, "abc-dirty", "not committed"),
+        (lambda f: f, "", "no repository"),
+        (lambda f: f.assign(settings="x" * 40_000), "0" * 40, "at most 1,000,000"),
+    ],
+)
+def test_what_is_not_whole_is_refused(tmp_path, study, change, commit, expected):
+    folder = written(tmp_path, change(frame_of(study)), commit)
+    with pytest.raises(ValueError, match=expected):
+        publish(study, folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_study_that_has_not_run_is_refused(tmp_path, study):
+    with pytest.raises(ValueError, match="make repro STUDY=toys"):
+        publish(study, tmp_path / "none", tmp_path / "out")
+
+
+def test_publishing_again_says_which_cells_moved(tmp_path, study, folder):
+    publish(study, folder, tmp_path / "out")
+    assert publish(study, folder, tmp_path / "out") == []
+    frame, first = frame_of(study), study.cells()[0].name
+    confirmed = (frame["cell"] == first) & (frame["phase"] == "confirm")
+    frame.loc[confirmed, "test/fine/recall@1"] += 5
+    (sentence,) = publish(study, written(tmp_path, frame), tmp_path / "out")
+    assert sentence.startswith(f"moved: {first}: ")
+    assert "beyond the interval" in sentence
+
+
+def test_every_snapshot_of_the_repository_is_small_and_of_a_study_that_exists():
+    found = snapshots(ROOT / "docs/results")
+    sizes = {s.path.name: sum(f.stat().st_size for f in s.path.rglob("*") if f.is_file()) for s in found}
+    assert all(size <= LARGEST for size in sizes.values()), sizes
+    assert sum(sizes.values()) <= 15 * LARGEST
+    for snapshot in found:
+        study = load_study(ROOT / "pipelines/studies" / f"{snapshot.path.name}.yaml")
+        assert not load(study, ROOT / "nowhere", None, snapshot).missing(), snapshot.path.name
+
+
+def test_rows_need_their_columns(study):
+    with pytest.raises(ValueError, match="lack the columns phase"):
+        table.from_text(study, "key,cell\n")

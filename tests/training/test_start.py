@@ -1,0 +1,137 @@
+"""A network that starts from the weights of another one."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from dml.training import checkpoint
+from dml.training.loop import Training
+from dml.training.start import digest, fit, load_start, read_weights, weights_file
+from dml.types import StartSpec
+
+WIDTH = {"width": 4}
+
+
+@pytest.fixture
+def trained(make_spec, data_root, tmp_path, finish):
+    """A finished trial's folder."""
+    folder = tmp_path / "trained"
+    finish(Training(make_spec(steps=4, keep_checkpoints=("last",)), data_root, folder)).discard_checkpoint()
+    return folder
+
+
+def start_from(path, head=None):
+    file = weights_file(path)
+    return StartSpec(digest(file), str(file), head)
+
+
+@pytest.mark.parametrize("name", ["model", "model/model.safetensors", "checkpoint/last.pt"])
+def test_a_network_starts_from_the_weights_of_a_trial(make_spec, data_root, trained, tmp_path, name):
+    """Its batch-norm statistics too."""
+    training = Training(make_spec(start=start_from(trained / name), seed=1), data_root, tmp_path / "next")
+    own, expected = training.model.state_dict(), load_file(trained / "model/model.safetensors")
+    assert own.keys() == expected.keys()
+    assert all(torch.equal(own[key], expected[key]) for key in own)
+    assert any("running_mean" in key for key in own)
+
+
+@pytest.mark.parametrize(("head", "size", "kept"), [(None, 8, True), (None, 6, False), ("new", 8, False)])
+def test_the_head_is_kept_if_its_size_fits_unless_it_should_be_new(
+    make_spec, data_root, trained, tmp_path, head, size, kept
+):
+    start, seed = start_from(trained / "model", head), 1
+    training = Training(make_spec(start=start, embedding_size=size, seed=seed), data_root, tmp_path / "next")
+    scratch = Training(make_spec(embedding_size=size, seed=seed), data_root, tmp_path / "scratch")
+    weights = load_file(trained / "model/model.safetensors")
+    assert torch.equal(training.model.backbone.layers[0].weight, weights["backbone.layers.0.weight"])
+    expected = weights["head.weight"] if kept else scratch.model.head.weight
+    assert torch.equal(training.model.head.weight, expected)
+
+
+def test_training_changes_the_weights_and_resumes_from_its_own(make_spec, data_root, trained, tmp_path, finish):
+    spec = make_spec(start=start_from(trained / "model"), seed=1)
+    whole = finish(Training(spec, data_root, tmp_path / "whole"))
+    broken = Training(spec, data_root, tmp_path / "broken")
+    broken.advance()
+    broken.close()
+    broken = finish(Training(spec, data_root, tmp_path / "broken"))
+    assert broken.result().scores == whole.result().scores
+    assert torch.equal(broken.model.head.weight, whole.model.head.weight)
+    assert not torch.equal(whole.model.head.weight, load_file(trained / "model/model.safetensors")["head.weight"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {"backbone_settings": {"width": 2}},
+            r"another backbone: 'backbone.layers.0.weight' has the shape \(4, 1, 3, 3",
+        ),
+        ({"backbone": "mlp", "backbone_settings": {}}, r"another backbone: it has no 'backbone\..*' and \d+ more"),
+        ({"embedding_size": 6}, "head: 'keep', but the weights have 8 dimensions and training.embedding_size is 6"),
+    ],
+)
+def test_what_does_not_fit_is_refused(make_spec, data_root, trained, tmp_path, changes, expected):
+    spec = make_spec(start=start_from(trained / "model", "keep"), **changes)
+    with pytest.raises(ValueError, match=expected):
+        Training(spec, data_root, tmp_path / "next")
+
+
+def test_extra_weights_are_of_another_backbone():
+    own = {"backbone.a": torch.zeros(2)}
+    with pytest.raises(ValueError, match=r"the network has no 'backbone\.b'"):
+        fit(own, {**own, "backbone.b": torch.zeros(1)})
+    assert fit(own, {**own, "head.weight": torch.zeros(3, 2)}) == own, "a network without a head takes none"
+
+
+def test_weights_that_changed_since_are_refused(trained, make_spec, data_root, tmp_path):
+    start = start_from(trained / "model")
+    weights = load_file(trained / "model/model.safetensors")
+    save_file({**weights, "head.bias": weights["head.bias"] + 1}, trained / "model/model.safetensors")
+    assert digest(weights_file(trained / "model")) != start.weights
+    with pytest.raises(ValueError, match="not the weights that the trial was planned with"):
+        load_start(torch.nn.Linear(1, 1), start)
+
+
+def test_files_without_a_network_are_refused(tmp_path):
+    for name, expected in (
+        ("a", r"expected a trial's `model` folder"),
+        ("a.pt", "no such file"),
+        (".", "no such file"),
+    ):
+        with pytest.raises(ValueError, match=expected):
+            weights_file(tmp_path / name)
+    (tmp_path / "a.safetensors").write_bytes(b"{}")
+    with pytest.raises(ValueError, match=r"a\.safetensors: not a safetensors file"):
+        read_weights(tmp_path / "a.safetensors")
+    checkpoint.save(tmp_path / "a.pt", {"step": 1})
+    with pytest.raises(ValueError, match=r"a\.pt: not a trial's checkpoint: it has no part 'model'"):
+        read_weights(tmp_path / "a.pt")
+
+
+def test_no_pretrained_weights_are_fetched(make_spec, data_root, tmp_path, monkeypatch):
+    """The start replaces them; pixels are still normalised as they expect."""
+    from torchvision import models
+
+    made, asked = models.get_model, []
+
+    def get_model(name, weights):
+        asked.append(weights)
+        return made(name, weights=None)
+
+    monkeypatch.setattr(models, "get_model", get_model)
+    own = {"backbone": "torchvision", "backbone_settings": {"name": "resnet18"}}
+    first = Training(
+        make_spec(**{**own, "backbone_settings": {"name": "resnet18", "pretrained": False}}), data_root, tmp_path
+    )
+    save_file(first.model.state_dict(), tmp_path / "own.safetensors")
+    spec = make_spec(**own, start=start_from(tmp_path / "own.safetensors"))
+    asked.clear()
+    training = Training(spec, data_root, tmp_path / "next")
+    assert asked == [None]
+    assert training._augment(torch.zeros(1, 1, 8, 8, dtype=torch.uint8), False)[0, 0, 0, 0].item() == pytest.approx(
+        -0.485 / 0.229
+    )
+    assert replace(spec.training, start=None) != spec.training
