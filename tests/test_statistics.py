@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.statistics import compare, holm, summary
+from dml.statistics import compare, holm, one_sided_t, summary
 
 
 def test_summary_against_scipy():
@@ -125,3 +125,18 @@ def test_holm():
     assert len(holm([])) == 0
     with pytest.raises(ValueError, match=r"0\.\.1"):
         holm([1.2])
+
+
+def test_one_sided_t():
+    x = [1.0, 3.0, 2.5, 0.5]
+    for bound in (0.0, 1.0, 5.0):
+        expected = stats.ttest_1samp(x, bound, alternative="greater").pvalue
+        assert one_sided_t(x, bound) == pytest.approx(expected)
+        assert one_sided_t([-v for v in x], -bound) == pytest.approx(1 - expected)
+    assert np.isnan(one_sided_t([1.0]))
+
+
+def test_equal_values_are_a_sign_test():
+    assert one_sided_t([2.0] * 5) == 1 / 32
+    assert one_sided_t([2.0] * 5, 2.0) == one_sided_t([2.0] * 5, 3.0) == 1.0
+    assert one_sided_t([50.2 - 50.1, 60.2 - 60.1, 40.2 - 40.1]) == 1 / 8  # equal but for rounding

@@ -11,12 +11,17 @@ from dml.config.errors import LocatedError
 from dml.config.matching import attribute, check_attributes, check_matching
 from dml.config.pairing import pairs, without_toplines
 from dml.discovery import suggestion
+from dml.evaluation import metrics
+from dml.protocols import ClusteringMetric
 from dml.types import Cell
 
 if TYPE_CHECKING:
     from dml.config.study import Study
 
 T = TypeVar("T")
+LOGGED = "diagnostics/"
+QUANTITIES = tuple(LOGGED + name for name in ("active_share", "dropped_anchors", "images_per_second", "eta"))
+"""What trials log besides their scores, and claims may compare."""
 
 
 def check(study: Study) -> None:
@@ -26,7 +31,7 @@ def check(study: Study) -> None:
     ------
     LocatedError : of the first that is wrong, with the choices.
     """
-    cells = study.cells()
+    cells = study.cells() if study.published or study.claims else []
     for number, entry in enumerate(study.published):
         _at(("published", number, "match"), check_attributes, cells, entry.match)
     for number, claim in enumerate(study.claims):
@@ -41,13 +46,27 @@ def score_key(study: Study, dataset: str, score: str = "") -> str:
     ValueError : a score that the study does not evaluate, with the choices.
     """
     levels, evaluation = study.dataset(dataset).evaluate_on, study.evaluation
+    if score.startswith(LOGGED):
+        if score not in QUANTITIES:
+            raise ValueError(f"score {score!r} is not logged{suggestion(score, QUANTITIES)}")
+        return score
     if not score:
         return f"{evaluation.sets[0]}/{study.search.level or levels[0]}/{study.search.objective}"
     key = score if score.count("/") == 2 else f"{evaluation.sets[0]}/{score}"
-    choices = ["/".join(parts) for parts in product(evaluation.sets, levels, evaluation.metrics)]
+    choices = ["/".join(parts) for parts in product(evaluation.sets, levels, _metrics(study))]
     if key not in choices:
         raise ValueError(f"score {score!r} is not evaluated on {dataset}{suggestion(key, choices)}")
     return key
+
+
+def _metrics(study: Study) -> list[str]:
+    """The names in score keys: `recall@1`, `nmi`, and with `evaluation.clusters` also `nmi@30`."""
+    found = list(study.evaluation.metrics)
+    for name in study.evaluation.metrics:
+        part = metrics.build(name)
+        if isinstance(part, ClusteringMetric) and not part.own_clusters:
+            found += [f"{name}@{k}" for k in study.evaluation.clusters]
+    return found
 
 
 def _check(study: Study, cells: Sequence[Cell], claim: ClaimSection, at: tuple[str | int, ...]) -> None:
@@ -85,6 +104,8 @@ def _check_each(claim: ClaimSection, used: Sequence[Cell]) -> None:
 
 def _check_share(claim: ClaimSection, used: Sequence[Cell]) -> None:
     if claim.share or isinstance(claim.test, BreakPointSection):
+        if claim.score.startswith(LOGGED):
+            raise ValueError(f"only scores have a share of their topline, got {claim.score!r}")
         lacking = next((cell for cell in used if not any(c.rate > 0 and c.dataset == cell.dataset for c in used)), None)
         if lacking is not None:
             raise ValueError(f"a share of the topline needs label noise: all cells on {lacking.dataset} have rate 0")

@@ -40,8 +40,8 @@ def check(study: Study) -> None:
     LocatedError : a policy that no cell of the study uses.
     """
     for axis in ("positives", "negatives"):
-        choices = list(dict.fromkeys(name for cell in study.cells() if (name := getattr(cell, axis))))
         for name in getattr(study.report.base, axis) or []:
+            choices = dict.fromkeys(getattr(cell, axis) for cell in study.cells())
             if name not in choices:
-                message = f"no cell of this study has the {axis} {name!r}{suggestion(name, choices)}"
+                message = f"no cell of this study has the {axis} {name!r}{suggestion(name, filter(None, choices))}"
                 raise LocatedError(message, "report", "base", axis)

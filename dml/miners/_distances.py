@@ -81,9 +81,7 @@ class PairDistances:
         times = torch.zeros(where.shape, dtype=torch.float64, device=where.device)  # how often each pair was drawn
         if isinstance(tuples, Pairs):
             positives, negatives = tuples.positives.sum(dim=1), tuples.negatives.sum(dim=1)
-            times += torch.where(
-                batch.same, tuples.positives * negatives[:, None], tuples.negatives * positives[:, None]
-            )
+            times += tuples.positives * negatives[:, None] + tuples.negatives * positives[:, None]
             of_positive = of_negative = (positives * negatives).double()
         else:
             of_positive = _count(times, tuples[0], tuples[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,13 +48,15 @@ def study_page(results: Results, root: Path) -> Page:
     )
 
 
-def theory_page(root: Path) -> Page:
+def theory_sections() -> list[TheorySection]:
+    """The sections of the theory page."""
+    return [discovery.build(PACKAGE, name) for name in contents.THEORY]
+
+
+def theory_page(root: Path, theory: Sequence[TheorySection]) -> Page:
     """Save the figures and CSV files of the theory page below `root`, and return the page."""
     assets = Assets(root, "_theory")  # no study has this name
-    sections = []
-    for name in contents.THEORY:
-        section: TheorySection = discovery.build(PACKAGE, name)
-        sections.append(PageSection(section.anchor, section.title, assets.save(section.content())))
+    sections = [PageSection(s.anchor, s.title, assets.save(s.content())) for s in theory]
     text = (
         "Expected risks are exact sums over all labellings. Bounds are solved for a finite number of classes. No model "
         "was trained for this page."

@@ -8,6 +8,7 @@ STUDY = (
     "against_setting",
     "planes",
     "published",
+    "claims",
     "choices",
     "queries",
     "all_results",
@@ -27,5 +28,15 @@ KEY_FIGURE = ("planes", "against_setting", "winners")
 INDEX = ("winners",)
 """A study's card on the index shows what these sections' `card` yields, then the key figure."""
 
-THEORY = ("collapse", "pair_noise", "bounds")
+THEORY = (
+    "zero_loss",
+    "minimisers",
+    "collapse",
+    "modes",
+    "neighbour_order",
+    "stability",
+    "pair_noise",
+    "tolerance",
+    "bounds",
+)
 """The theory page, which needs no results."""

@@ -54,8 +54,8 @@ class Results:
     summary: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""  # why nothing, or not everything, can be shown
     store: Path | None = None  # contains `trials/<key>/`, which `embeddings` reads
-    verdicts: Sequence[Verdict] = ()  # on the study's claims; `analysis.claims` makes them for all studies together
     origin: str = ""  # whether the results are published ones
+    verdicts: Sequence[Verdict] = ()  # on the study's claims; `analysis.claims` makes them for all studies together
 
     @cached_property
     def cells(self) -> dict[str, Cell]:

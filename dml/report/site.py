@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dml.config import Study
-from dml.report.assembly import study_page, theory_page
+from dml.report.analysis.claims import with_verdicts
+from dml.report.assembly import study_page, theory_page, theory_sections
+from dml.report.claims_page import claims_page
 from dml.report.figures import style
 from dml.report.loading import load
 from dml.report.page.folder import replaced
@@ -29,8 +31,8 @@ def build(
     results_root : contains `<study>/trials.parquet` and `<study>/summary.json`; the report says what is missing.
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings.
     published : contains the snapshots of studies that were not run here.
-    out : replaced as a whole by `index.html`, `theory.html`, `studies/<study>.html`, `figures/`, `data/` (CSV) and
-        `plots/` (for DVC). If an error is raised, the old folder is unchanged.
+    out : replaced as a whole by `index.html`, `claims.html`, `theory.html`, `studies/<study>.html`, `figures/`,
+        `data/` (CSV) and `plots/` (for DVC). If an error is raised, the old folder is unchanged.
 
     Raises
     ------
@@ -44,14 +46,17 @@ def build(
     with replaced(out) as root, style.applied():
         renderer = Renderer(root)
         pages = []
-        for study in studies:
-            results = load(study, results_root / study.name, store, Snapshot(published / study.name))
+        loaded = [load(s, results_root / s.name, store, Snapshot(published / s.name)) for s in studies]
+        loaded = with_verdicts(loaded)
+        for results in loaded:
             pages.append(study_page(results, root))
             renderer.page(pages[-1])
-            plot = root / "plots" / f"{study.name}.csv"
+            plot = root / "plots" / f"{results.study.name}.csv"
             plot.parent.mkdir(exist_ok=True)
             points(results).to_csv(plot, index=False, float_format="%.6g")
-        theory = theory_page(root)
+        sections = theory_sections()
+        theory, claims = theory_page(root, sections), claims_page(root, loaded, sections)
         renderer.page(theory)
-        renderer.index(pages, theory)
+        renderer.page(claims)
+        renderer.index(pages, claims, theory)
     return out.resolve() / "index.html"

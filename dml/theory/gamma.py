@@ -77,9 +77,10 @@ def _weight(drawn: np.ndarray, uniform: np.ndarray, cost: np.ndarray | None, sma
     counts, means = counts[counts > 0], means[counts > 0]
     error = eta.ERROR / 4  # four limits: two of each weight
     one, all_groups = (eta.ratio_limits(counts, means, e) for e in (error, error / len(counts)))
+    mean = counts.sum() / means.sum()  # the smallest weight is at most the mean, the largest at least
     if smallest:
-        low, high = one[0].min(), all_groups[1].min()
+        low, high = min(mean, one[0].min()), min(mean, all_groups[1].min())
     else:
-        low, high = all_groups[0].max(), one[1].max()
+        low, high = max(mean, all_groups[0].max()), max(mean, one[1].max())
     point = eta.split_estimate(counts, means, smallest)
     return _Weight(*(float(value) / share for value in (min(max(point, low), high), low, high)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,8 @@ COMPARE = "    compare: {first: {positives: easy}, second: {positives: random}}\
         ),
         (MINE + COMPARE + "    where: {loss: proxy_nca}\n", ["claims[0].compare.first", "all of: loss 'proxy_nca'"]),
         (MINE + COMPARE + "    score: fine/nmi+\n", ["mine.yaml:14: claims[0].score", "did you mean 'test/fine/nmi'"]),
+        (MINE + COMPARE + "    score: diagnostics/active\n", ["claims[0].score", "mean 'diagnostics/active_share'"]),
+        (MINE + COMPARE + "    score: diagnostics/eta\n    share: true\n", ["claims[0].share", "only scores"]),
         (MINE + COMPARE + "    score: seen/fine/nmi\n", ["Choices: test/fine/recall@1"]),
         (MINE + COMPARE + "    each: [positives]\n", ["claims[0].each", "differs within a comparison"]),
         (MINE + COMPARE + "    each: [los]\n", ["claims[0].each", "did you mean 'loss'"]),
@@ -206,3 +209,28 @@ def test_a_base_is_a_name_or_several(tmp_path):
     base = load(tmp_path, "  []\nreport: {base: {positives: semihard, negatives: [random, hard]}}\n").report.base
     assert base.positives == ["semihard"]
     assert base.negatives == ["random", "hard"]
+
+
+def test_the_example_of_the_documentation_is_valid(tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+    (block,) = (b for b in re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL) if b.startswith("claims:"))
+    base = """\
+title: A study
+datasets: [{source: digits, train_on: coarse, evaluate_on: [fine, coarse]}]
+losses:
+  - {name: triplet, positives: [semihard, easy], negatives: [semihard_random]}
+  - {name: margin, positives: [random, easy], negatives: [distance_weighted]}
+  - {name: multi_similarity, positives: [multi_similarity, easy], negatives: [multi_similarity]}
+vary: {training.batch.classes: [2, 4]}
+training: {batch: {per_class: 8}}
+"""
+    first, second = load(tmp_path, block, base).claims
+    assert first.printed is not None
+    assert second.slope is not None
+
+
+def test_a_claim_may_be_about_another_number_of_clusters(tmp_path):
+    text = MINE + COMPARE + "    score: fine/nmi@30\nevaluation: {clusters: [30]}\n"
+    assert load(tmp_path, text).claims[0].score == "fine/nmi@30"
+    with pytest.raises(ConfigError, match="did you mean 'test/fine/nmi@30'"):
+        load(tmp_path, text.replace("nmi@30", "nmi@31"))

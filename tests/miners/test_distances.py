@@ -4,10 +4,11 @@ import json
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from dml.miners import PairDistances, build
 from dml.theory import eta
-from dml.types import Tuples
+from dml.types import Pairs, Tuples
 
 
 def generator(seed=0):
@@ -101,3 +102,32 @@ def test_embeddings_that_are_not_finite_are_counted_in_some_bin():
     labels = torch.tensor([0, 0, 1, 1])
     distances.update(x, labels, Tuples(torch.tensor([0]), torch.tensor([1]), torch.tensor([2])))
     assert float(distances.negatives.drawn.sum()) == float(distances.positives.drawn.sum()) == 1
+
+
+@pytest.mark.parametrize("form", ["padded", "pairs", "four"])
+def test_nothing_waits_for_the_device(form, tools):
+    """Fake tensors have no values, so an operation that needs one on the host raises."""
+    embeddings, labels = tools.random_batch(0)
+    n = len(labels)
+    with FakeTensorMode():
+        fake, classes = torch.empty(embeddings.shape), torch.empty(n, dtype=torch.int64)
+        triple = Tuples(*(torch.empty(3 * n, dtype=torch.int64) for _ in range(3)))
+        tuples = {
+            "padded": triple,
+            "pairs": Pairs(torch.empty(n, n, dtype=torch.bool), torch.empty(n, n, dtype=torch.bool)),
+            "four": (*triple[:2], *triple[:2]),
+        }
+        seen = PairDistances()
+        seen.update(fake, classes, tuples[form])
+        assert seen.negatives.drawn.shape == (100,)
+        with pytest.raises(RuntimeError):
+            bool(classes.sum())
+
+
+def test_all_pairs_count_as_their_triples(tools):
+    embeddings, labels = tools.random_batch(2)
+    as_pairs, as_triples = PairDistances(), PairDistances()
+    as_pairs.update(embeddings, labels, build(positives="all", negatives="all", padded=True)(embeddings, labels))
+    as_triples.update(embeddings, labels, build(positives="all", negatives="all", padded=False)(embeddings, labels))
+    assert as_pairs.counts() == as_triples.counts()
+    assert as_pairs.positives.drawn.sum() > 0

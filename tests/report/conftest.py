@@ -6,6 +6,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from dml.config import ClaimSection
 from dml.report import contents
 from dml.report.loading import load
 from dml.report.site import build
@@ -27,7 +28,9 @@ def synthetic() -> ModuleType:
 def site(tmp_path_factory) -> SimpleNamespace:
     """A site of a study over noise rates, one with embeddings in the plane, and one that has not run."""
     root = tmp_path_factory.mktemp("site")
-    studies = [_synthetic.study(), _synthetic.plane_study(), _synthetic.study("empty")]
+    easy = {"first": {"positives": "easy"}, "second": {"positives": "random"}}
+    claims = [ClaimSection(claim="eps-table-1-test", compare=easy, each=["loss"], published=7.1)]
+    studies = [_synthetic.study(claims=claims), _synthetic.plane_study(), _synthetic.study("empty")]
     for study in studies[:2]:
         _synthetic.write(study, root)
     index = build(studies, root / "results", root / "store", root / "report")

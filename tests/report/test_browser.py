@@ -59,6 +59,19 @@ async function run() {
     input.dispatchEvent(new page.defaultView.Event("input"));
     return rows(page).filter((row) => !row.hidden).length;
   });
+  await open("claims", "claims.html", 1280, (page) => {
+    const form = page.querySelector("form.claim-filter"), counts = [];
+    const shown = () => page.querySelectorAll(".claim:not([hidden])").length;
+    const headings = () => Array.from(page.querySelectorAll("main section")).filter((s) => !s.hidden).length;
+    const set = (name, value) => {
+      form.elements[name].value = value;
+      form.dispatchEvent(new page.defaultView.Event("input"));
+      counts.push([shown(), headings(), form.querySelector("output").value]);
+    };
+    counts.push([shown(), headings(), ""]);
+    set("group", "histogram"); set("verdict", "needs data"); set("words", "CUB second");
+    return counts;
+  });
   document.body.innerHTML = "";
   document.body.append(JSON.stringify(seen));
 }
@@ -101,10 +114,17 @@ def test_a_filter_hides_rows(seen):
     assert seen["filtered"] == 2
 
 
+def test_claims_are_filtered_by_paper_verdict_and_words(seen):
+    """A heading without claims disappears; that of the filter stays."""
+    shown = [[90, 5], [11, 2], [4, 2], [1, 2]]
+    assert [found[:2] for found in seen["claims"]] == shown
+    assert seen["claims"][-1][2] == "1 of 90 shown"
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_page_is_wider_than_the_window(seen, width):
     measured = {key: found for key, found in seen.items() if key.endswith(f" {width}")}
-    assert len(measured) == 5
+    assert len(measured) == 6
     for name, found in measured.items():
         assert found["page"] <= width
         assert found["content"] <= found["page"], name

@@ -1,12 +1,15 @@
 """Shares of the reference and break points, against values computed by hand."""
 
+import json
 import math
 
 import pytest
 
-from dml.report.analysis.shares import break_point, kept
+from dml.report.analysis.shares import break_point, compared_scores, kept
+from dml.report.analysis.skew import skew_of
 from dml.report.page.blocks import Drawing
 from dml.report.page.cells import rows
+from dml.report.page.tables import Table
 from dml.report.sections.robustness import Robustness, table
 
 KEY = "test/fine/recall@1"
@@ -77,3 +80,73 @@ def test_without_a_topline_the_clean_cell_is_the_reference(scored):
 def test_a_method_that_does_not_break_shows_the_largest_measured_rate(scored):
     made = table(scored(["uniform"], {("uniform", rate): [0.8] * 3 for rate in (0.0, 0.2, 0.4)}))
     assert _break_point(made) == "above 40%"
+
+
+@pytest.fixture
+def with_nmi(synthetic, loaded):
+    """Results of three methods under noise and with toplines, whose NMI keeps more of its topline than R@1."""
+
+    def alter(frame):
+        for i, noise in enumerate(("uniform", "subset")):
+            chosen = (frame["noise"] == noise) & (frame["phase"] == "confirm")
+            rate = frame.loc[chosen, "rate"]
+            frame.loc[chosen, KEY] = 0.8 * (1 - rate * (0.1 if i else 0.5))
+            frame.loc[chosen, "test/fine/nmi"] = 0.6 * (1 - rate * (0.1 if i else 0.2))
+        frame["diagnostics"] = json.dumps(
+            {"eta_drawn": [400, 400], "eta_uniform": [200, 600], "training_classes": 10.0}
+        )
+        return frame
+
+    study = synthetic.small(
+        noise=synthetic.noise([0.0, 0.2, 0.4], "uniform", "subset"),
+        evaluation=synthetic.evaluation(["recall@1", "map@r", "nmi"], ["test"]),
+        losses=["triplet", "margin"],
+        positives=["easy"],
+    )
+    return loaded(study, alter)
+
+
+def test_the_score_of_a_clustering_stands_beside_the_objective(with_nmi):
+    assert compared_scores(with_nmi, "digits") == [KEY, "test/fine/nmi"]
+    tables = [block for block in Robustness().content(with_nmi) if isinstance(block, Table)]
+    assert [made.title for made in tables] == ["What noise costs", "What noise costs: NMI"]
+    for made, slope in zip(tables, (0.5, 0.2), strict=True):
+        assert made.frame["0.4 mean"].tolist() == pytest.approx([100 * (1 - 0.4 * slope) / 0.96] * 2)
+    assert _break_point(tables[0]) == "24%", "0.2 + 0.2 (91.8 - 90) / (91.8 - 83.3)"
+    assert _break_point(tables[1]) == "above 40%"
+
+
+def test_the_bound_stands_beside_the_break_point(with_nmi):
+    made = table(with_nmi)
+    columns = [c.key for c in made.columns]
+    assert columns.index("bound") == columns.index("break point") + 1
+    frame = made.frame.set_index("loss")
+    name = next(n for n, c in with_nmi.cells.items() if c.loss.name == "triplet" and c.rate == 0)
+    assert frame.loc["triplet", "bound"] == skew_of(with_nmi, name)["bound"]
+    assert math.isnan(frame.loc["margin", "bound"]), "its gamma was not measured"
+
+
+def test_noise_and_topline_are_in_one_figure(with_nmi):
+    drawings = [block for block in Robustness().content(with_nmi) if isinstance(block, Drawing)]
+    assert [block.name for block in drawings] == ["topline-digits-uniform", "topline-digits-uniform-nmi"]
+    first, second, share = drawings[0].figure.axes
+    assert [axes.get_title()[:3] for axes in (first, second, share)] == ["(a)", "(b)", "(c)"]
+    noisy, clean = first.lines
+    assert noisy.get_xdata().tolist() == clean.get_xdata().tolist() == [0, 0.2, 0.4]
+    assert noisy.get_ydata() == pytest.approx([80.0, 72.0, 64.0])
+    assert clean.get_ydata() == pytest.approx([80.0, 78.4, 76.8])
+    assert clean.get_linestyle() == "--"
+    lines = [line for line in share.lines if len(line.get_xdata()) == 3]
+    assert len(lines) == 2
+    assert lines[0].get_ydata() == pytest.approx([100, 100 * 72 / 78.4, 100 * 64 / 76.8])
+
+
+def test_many_methods_share_the_colours_of_their_positives(synthetic, loaded):
+    study = synthetic.study(
+        noise=synthetic.noise([0.0, 0.2], "uniform", "subset"),
+        losses=["triplet", "margin", "contrastive"],
+    )
+    drawing = next(block for block in Robustness().content(loaded(study)) if isinstance(block, Drawing))
+    labels = [text.get_text() for text in drawing.figure.legends[0].get_texts()]
+    assert labels == ["random positives", "easy positives", "wrong labels", "topline: correct labels only"]
+    assert len(drawing.figure.axes) >= 7

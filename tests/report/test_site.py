@@ -32,12 +32,17 @@ class _Links(html.parser.HTMLParser):
 
 
 def _pages(report: Path) -> list[Path]:
-    return [report / "index.html", report / "theory.html", *sorted((report / "studies").glob("*.html"))]
+    return [
+        report / "index.html",
+        report / "claims.html",
+        report / "theory.html",
+        *sorted((report / "studies").glob("*.html")),
+    ]
 
 
 def test_every_link_and_image_resolves(site):
     pages = _pages(site.report)
-    assert len(pages) == 5
+    assert len(pages) == 6
     for page in pages:
         found = _Links(page.read_text(encoding="utf-8"))
         assert len(set(found.ids)) == len(found.ids)

@@ -56,12 +56,13 @@ def head(claim: PrintedClaim, found: Sequence[Verdict]) -> Word:
 def _measured(results: Results, claim: ClaimSection) -> Verdict:
     """The effects of a claim, before they are judged; without effects, why it was not tested."""
     study = results.study
-    datasets = {cell.dataset for pair in pairs(claim, study.cells()) for cell in (*pair.first, *pair.second)}
+    compared = pairs(claim, list(results.cells.values()))
+    datasets = {cell.dataset for pair in compared for cell in (*pair.first, *pair.second)}
     sources = tuple(dict.fromkeys(d.source for d in study.datasets if d.label in datasets))
     needs = claim.printed.needs if claim.printed else ()
     stand_in = ", ".join(sources) if needs and not set(needs) & set(sources) else ""
     verdict = Verdict(claim, study.name, study.title, "not tested", sources=sources, stand_in=stand_in)
-    if results.problem:
+    if results.trials.empty:
         return replace(verdict, reason="not run")
     lacking = unmet(results, claim)
     if lacking:

@@ -11,10 +11,12 @@ from dml.config import BreakPointSection, ClaimSection, SlopeSection
 from dml.config.claim_checks import score_key
 from dml.config.matching import attribute, identity, matching
 from dml.config.pairing import Line, Pair, pairs, without_toplines
+from dml.report.analysis.logged import is_logged, logged
+from dml.report.analysis.logged import unit as logged_unit
 from dml.report.analysis.shares import break_point, kept
 from dml.report.analysis.verdicts import Effect, effect
 from dml.report.labels import score_label
-from dml.report.page.numbers import percent
+from dml.report.page.numbers import rate
 from dml.report.results import Results
 
 
@@ -39,7 +41,7 @@ def unmet(results: Results, claim: ClaimSection) -> str | None:
     text = ""
     for cell in matching(without_toplines(results.cells.values(), match), match):
         key = score_key(results.study, cell.dataset, condition.score)
-        values = results.values(cell.name, key)
+        values = _score(results, cell.name, key)
         if values.empty:
             return None
         mean = float(values.mean())
@@ -48,16 +50,17 @@ def unmet(results: Results, claim: ClaimSection) -> str | None:
         if lacking > worst:
             worst = lacking
             bound = f"at least {low:g}" if low is not None else f"at most {high:g}"
-            text = f"{score_label(key)} of {results.methods[cell.name].label} is {percent(mean)}, expected {bound}"
+            of = f"{results.methods[cell.name].label} at {rate(cell.rate)} noise"
+            text = f"{key if is_logged(key) else score_label(key)} of {of} is {mean:.4g}, expected {bound}"
     return text
 
 
 def unit(claim: ClaimSection) -> str:
     """In what an effect is measured."""
+    of = logged_unit(claim.score) if is_logged(claim.score) else "points"
     if isinstance(claim.test, SlopeSection):
-        per = "doubling" if claim.test.scale == "log" else "unit"
-        return f"points per {per} of {claim.test.over}"
-    return "points of the noise rate" if isinstance(claim.test, BreakPointSection) else "points"
+        return f"{of} per {'doubling' if claim.test.scale == 'log' else 'unit'} of {claim.test.over}"
+    return "points of the noise rate" if isinstance(claim.test, BreakPointSection) else of
 
 
 def _by_seed(results: Results, claim: ClaimSection, own: list[Pair]) -> pd.Series:
@@ -73,9 +76,10 @@ def _value(results: Results, claim: ClaimSection, line: Line) -> pd.Series:
     """A line's score, slope or break point, indexed by seed."""
     key = score_key(results.study, line[0].dataset, claim.score)
     if isinstance(claim.test, BreakPointSection):
+        at = claim.test.at
         noisy = [cell for cell in line if cell.rate > 0]
         frame = _frame(results, tuple(noisy), key, kept)
-        return _rowwise(frame, lambda shares: 100 * _breaks([c.rate for c in noisy], list(shares), claim.test.at))
+        return _rowwise(frame, lambda shares: 100 * _breaks([c.rate for c in noisy], list(shares), at))
     frame = _frame(results, line, key, kept if claim.share else _score)
     if not isinstance(claim.test, SlopeSection):
         return frame[0]
@@ -100,4 +104,4 @@ def _breaks(rates: list[float], shares: list[float], at: float) -> float:
 
 
 def _score(results: Results, name: str, key: str) -> pd.Series:
-    return results.values(name, key)
+    return logged(results, name, key) if is_logged(key) else results.values(name, key)

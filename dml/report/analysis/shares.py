@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from dml.evaluation import metrics
+from dml.protocols import ClusteringMetric
 from dml.report.results import Results, is_topline
 
 LEFT = 90.0  # percent of the reference; a method breaks where its share falls below
@@ -57,3 +59,14 @@ def break_point(rates: list[float], shares: list[float], left: float = LEFT) -> 
             return before[0] + slope * (rate - before[0])
         before = (rate, share)
     return float("inf")
+
+
+def compared_scores(results: Results, dataset: str) -> list[str]:
+    """The score keys whose shares are shown: the objective, and the first score of a clustering on the same images."""
+    first = results.objective(dataset)
+    group = first.rsplit("/", 1)[0]
+    for metric in results.study.evaluation.metrics:
+        key = f"{group}/{metric}"
+        if key != first and key in results.score_keys and isinstance(metrics.build(metric), ClusteringMetric):
+            return [first, key]
+    return [first]

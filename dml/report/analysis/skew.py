@@ -66,7 +66,7 @@ def skew_of(results: Results, name: str) -> dict[str, Any]:
 def _gamma(
     results: Results, name: str, negatives: Histograms, positives: Histograms, classes: int | None
 ) -> dict[str, Any]:
-    """`gamma` and `bound` with their intervals; nothing if the loss's boundary is unknown or there are too few pairs."""
+    """`gamma` and `bound` with their intervals; nothing if the boundary is unknown or there are too few pairs."""
     rows = results.confirmed[results.confirmed["cell"] == name]
     margins = [(parsed(text) or {}).get("loss.margin", _default_margin()) for text in rows["settings"]]
     betas = [d["beta"] for d in _logged(results, name) if "beta" in d]

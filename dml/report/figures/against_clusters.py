@@ -33,7 +33,7 @@ def against_clusters(results: Results, names: Sequence[str], panels: Mapping[str
         return None
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(1.2 + 2.9 * columns, 0.9 + 2.3 * rows + 0.17 * len(names)), layout="constrained")
+    figure = Figure(figsize=(max(5.0, 1.2 + 2.9 * columns), 0.9 + 2.3 * rows + 0.17 * len(names)), layout="constrained")
     grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
     for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from dml.report.analysis.summaries import SHARE, summary_of
+from dml.report.analysis.summaries import summary_of
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, label_ends
 from dml.report.figures.methods import look
@@ -23,14 +21,7 @@ Points = list[tuple[float, float, float, float]]  # (rate, mean, low, high), by 
 Panel = tuple[str, str]  # loss with what varies, negatives
 
 
-def against_noise(
-    results: Results,
-    dataset: str,
-    noise: str,
-    key: str,
-    values: Callable[[Results, str, str], pd.Series] | None = None,
-    label: str = "",
-) -> Figure | None:
+def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figure | None:
     """The figure, or None if no cell has a value.
 
     Bands are 95% intervals over seeds. Each panel shows the lines of the other panels in grey, for comparison. A cross
@@ -39,8 +30,6 @@ def against_noise(
     Parameters
     ----------
     key : the score.
-    values : (results, cell, key) -> percent by seed, in place of the score itself.
-    label : of the vertical axis, in place of the score's.
     """
     lines: dict[Method, Points] = {}
     asked: dict[Method, list[float]] = {}
@@ -48,7 +37,7 @@ def against_noise(
         rate, method = results.cells[name].rate, results.methods[name]
         asked.setdefault(method, []).append(rate)
         points = lines.setdefault(method, [])
-        s = summary_of(values(results, name, key), "s", SHARE) if values else summary_of(results.values(name, key), "s")
+        s = summary_of(results.values(name, key), "s")
         if s["s n"]:
             points.append((rate, s["s mean"], s["s low"], s["s high"]))
     lines = {method: sorted(points) for method, points in lines.items()}
@@ -78,7 +67,7 @@ def against_noise(
             empty = sorted(set(asked[method]) - {p[0] for p in points})
             if empty:
                 axes.plot(empty, [foot] * len(empty), "x", color=look(results, method)[0], clip_on=False, zorder=5)
-    _axis_labels(figure, noise, label or score_label(key))
+    _axis_labels(figure, noise, score_label(key))
     return figure
 
 

@@ -10,6 +10,8 @@ from typing import ClassVar
 from dml.report.figures.saving import save
 from dml.report.page.blocks import (
     Block,
+    ClaimFilter,
+    ClaimList,
     Command,
     Download,
     Drawing,
@@ -70,7 +72,17 @@ class SavedFold:
 
 
 SavedBlock = (
-    Paragraph | Findings | Facts | Command | FailedTrial | SavedDrawing | SavedTable | SavedDownload | SavedFold
+    Paragraph
+    | Findings
+    | Facts
+    | Command
+    | FailedTrial
+    | ClaimList
+    | ClaimFilter
+    | SavedDrawing
+    | SavedTable
+    | SavedDownload
+    | SavedFold
 )
 
 
@@ -97,7 +109,7 @@ class Assets:
             case Folded():
                 inside = self.save(block.blocks)
                 return SavedFold(block.title, inside) if inside else None
-            case Findings() | Facts():
+            case Findings() | Facts() | ClaimList():
                 return block if block.items else None
         return block
 

@@ -90,6 +90,50 @@ class FailedTrial:
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """What one study, or one section of the theory page, says about a claim."""
+
+    sign: str  # of the verdict, so that it is told by more than a colour
+    verdict: str
+    where: str  # the study, or the theory page
+    href: str  # from the site's root; "" on the page of the study itself, which shows neither verdict nor link again
+    text: str
+    smaller: str = ""
+
+
+@dataclass(frozen=True)
+class ClaimEntry:
+    """A claim with its verdict."""
+
+    anchor: str  # "": none
+    group: str  # for the filter: the paper's short name, or the study
+    sign: str
+    verdict: str
+    place: str
+    text: str
+    facts: tuple[tuple[str, str], ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    href: str = ""  # of the place, from the site's root
+
+
+@dataclass(frozen=True)
+class ClaimList:
+    """Claims, one below the other."""
+
+    kind: ClassVar[str] = "claims"
+    items: tuple[ClaimEntry, ...]
+
+
+@dataclass(frozen=True)
+class ClaimFilter:
+    """Fields that filter all claims of the page by group, by verdict and by words."""
+
+    kind: ClassVar[str] = "claim_filter"
+    groups: tuple[tuple[str, str], ...]  # value, label
+    verdicts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Folded:
     """Blocks that are hidden until the reader unfolds them. Left out if it has no block."""
 
@@ -97,7 +141,9 @@ class Folded:
     blocks: tuple[Block | None, ...]
 
 
-Block = Paragraph | Drawing | Table | Findings | Facts | Command | Download | FailedTrial | Folded
+Block = (
+    Paragraph | Drawing | Table | Findings | Facts | Command | Download | FailedTrial | Folded | ClaimList | ClaimFilter
+)
 
 
 def folded(table: Table | None) -> Folded | None:

@@ -32,9 +32,9 @@ class Renderer:
         """Write one page at its `href`."""
         self._write(page.href, "page.html", page=page, root="../" * page.href.count("/"))
 
-    def index(self, studies: Sequence[Page], theory: Page) -> None:
+    def index(self, studies: Sequence[Page], claims: Page, theory: Page) -> None:
         """Write `index.html`, with a card for each page."""
-        self._write("index.html", "index.html", pages=studies, theory=theory, root="")
+        self._write("index.html", "index.html", pages=studies, claims=claims, theory=theory, root="")
 
     def _write(self, href: str, template: str, **values: object) -> None:
         path = self._root / href

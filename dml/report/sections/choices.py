@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
+from dml.config import matching
 from dml.report.analysis.paired import corrected, paired
 from dml.report.labels import readable, score_label
 from dml.report.page.blocks import Block, folded
@@ -18,7 +20,7 @@ AXES = ("positives", "negatives")
 
 
 class Choices:
-    """Each choice of positives and negatives against the first of the study."""
+    """Each choice of positives and negatives against the study's base, which is its first choice by default."""
 
     anchor, title = "choices", "What the choice of tuples changes"
 
@@ -33,7 +35,7 @@ class Choices:
 
 
 def choice(results: Results, axis: str) -> Table | None:
-    """One row per cell with another choice than the study's first: the paired difference from the cell with the first.
+    """One row per base and cell with another choice: the paired difference from the cell with that base.
 
     Parameters
     ----------
@@ -42,28 +44,31 @@ def choice(results: Results, axis: str) -> Table | None:
     choices = _choices(results, axis)
     if len(choices) < 2:
         return None
-    base = choices[0]
-    twins = {_without(results, name, axis): name for name in results.cells if _chosen(results, name, axis) == base}
+    bases = getattr(results.study.report.base, axis) or choices[:1]
+    twins = {(_without(results, name, axis), _chosen(results, name, axis)): name for name in results.cells}
     rows = []
-    for name, cell in results.cells.items():
-        twin = twins.get(_without(results, name, axis))
-        if twin is None or _chosen(results, name, axis) in (base, ""):
+    for (name, cell), base in itertools.product(results.cells.items(), bases):
+        twin = twins.get((_without(results, name, axis), base))
+        if twin is None or _chosen(results, name, axis) in (*bases, ""):
             continue
         key = results.objective(cell.dataset)
         mine, theirs = results.values(name, key), results.values(twin, key)
         row = identity(results, name) | {"score": _mean(mine), "base": _mean(theirs)} | paired(mine, theirs)
-        rows.append(row | {"cell": name, "compared with": twin})
+        rows.append(row | {"cell": name, "compared with": twin, "base choice": readable(base)})
     if not rows:
         return None
+    several = len(bases) > 1
     columns = (
         *identity_columns(results),
-        Column("base", f"With {readable(base)}", "percent"),
+        *([Column("base choice", "Base", "name")] if several else []),
+        Column("base", "With the base" if several else f"With {readable(bases[0])}", "percent"),
         Column("score", "With this", "percent"),
         *difference_columns(),
     )
     key = score_label(results.objective(next(iter(results.cells.values())).dataset))
+    named = "the base's" if several else readable(bases[0])
     caption = (
-        f"{key}, in percent. Difference: this choice of {axis} minus {readable(base)} {axis}, in points, paired over "
+        f"{key}, in percent. Difference: this choice of {axis} minus {named} {axis}, in points, paired over "
         "seeds, all else equal. Holm's correction is over the whole table."
     )
     return Table(
@@ -79,9 +84,9 @@ def _chosen(results: Results, name: str, axis: str) -> str:
     return getattr(results.methods[name], axis)
 
 
-def _without(results: Results, name: str, axis: str) -> tuple:
+def _without(results: Results, name: str, axis: str) -> str:
     """What identifies a cell but for one axis."""
-    return tuple(value for key, value in identity(results, name).items() if key != axis)
+    return matching.identity(matching.rest(results.cells[name], [axis]))
 
 
 def _mean(values: pd.Series) -> float:

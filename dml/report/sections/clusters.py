@@ -8,7 +8,7 @@ from dml.report.figures.against_clusters import against_clusters
 from dml.report.labels import metric_label, metric_of
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate
-from dml.report.results import Results
+from dml.report.results import Results, is_topline
 
 
 class Clusters:
@@ -22,7 +22,7 @@ class Clusters:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """A figure for each dataset, noise model and metric, at the lowest noise rate."""
-        for dataset, noise in results.conditions:
+        for dataset, noise in [pair for pair in results.conditions if not is_topline(pair[1])]:
             lowest = min(results.rates(dataset, noise))
             names = results.cells_of(dataset, noise, lowest)
             for stem, panels in _panels(results).items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -13,10 +14,14 @@ from dml.report.figures import style
 from dml.report.figures.axes import label_ends
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.theory import collapse
+from dml.report.sections._verdicts import stated
+from dml.theory import collapse, crossing
+from dml.theory.verdicts import TheoryVerdict
 
 CHANCES = (0.6, 0.75, 0.9)  # that a label is right
 SAMPLES = tuple(range(4, 41, 4))
+GROUPS, MOST = ((2, 1000), (3, 1000)), ((10, 2000),)  # groups, and the largest number of samples; MOST: one p only
+BETAS = (-0.5, 0.0, 1.0, 2.0)  # in alphas
 LOSSES: tuple[Literal["triplet", "margin"], ...] = ("triplet", "margin")  # those that `dml.theory.collapse` computes
 
 
@@ -33,6 +38,7 @@ class Collapse:
             "nearest positive, an embedding with two modes in the first group has a lower risk if n is large enough "
             "(Levi et al. 2021, theorems 1 and 2, claims 1 and 2)."
         )
+        yield stated(self.verdicts(), ("Claim 1, triplet", "Claim 2, margin"))
         caption = (
             "Expected risk of the collapsed embedding (dashed) and of the one with two modes (solid) against the "
             "number of samples, for three probabilities p of a right label. Dots: from here on, two modes are better."
@@ -40,6 +46,79 @@ class Collapse:
         alt = "Expected risk of a collapsed embedding and one with two modes against the number of samples."
         yield Drawing("collapse", _figure(), alt, caption, png=True)
         yield _table()
+        yield _proofs()
+
+    def verdicts(self) -> list[TheoryVerdict]:
+        """For claims 1 and 2, by exact sums up to a thousand samples and more."""
+        return [_claim_1(), _claim_2()]
+
+
+@cache
+def _crossings() -> pd.DataFrame:
+    """The n from which two modes are better, by loss, groups and p, and the M of the proof."""
+    settings = [(t, p, most) for t, most in GROUPS for p in CHANCES] + [(t, CHANCES[0], most) for t, most in MOST]
+    proven = {"triplet": crossing.proven_for_triplet, "margin": crossing.proven_for_margin}
+    rows = [
+        {"loss": loss, "t": t, "p": p, "n": crossing.crossing(t, p, loss, most), "M": proven[loss](t, p), "most": most}
+        for loss in LOSSES
+        for t, p, most in settings
+    ]
+    return pd.DataFrame(rows).astype({"n": float})
+
+
+@cache
+def _claim_1() -> TheoryVerdict:
+    found = _crossings().query("loss == 'triplet'")
+    two, many = found[found["t"] == 2], found.iloc[-1]
+    holds = bool(found["n"].notna().all() and (two["n"] <= two["M"]).all())
+    finding = (
+        f"Two modes have the lower risk for every n from {_texts(two['n'])} to {GROUPS[0][1]} (two labels, p = "
+        f"{_texts(two['p'])}; the proof's M, its slips corrected: {_texts(two['M'])}), from "
+        f"{_texts(found[found['t'] == 3]['n'])} with three labels, and from {many['n']:g} with {many['t']} labels and "
+        f"p = {many['p']:g}."
+    )
+    if many["n"] > many["M"]:
+        finding += (
+            f" There the proof's M, {many['M']:g}, is too small: its bound 2 p^(j - 1) on the chance that all nearer "
+            "samples have other labels is for two labels."
+        )
+    return TheoryVerdict("eps-claim-1", "confirmed" if holds else "undecided", finding)
+
+
+@cache
+def _claim_2() -> TheoryVerdict:
+    found = _crossings().query("loss == 'margin'")
+    two = found[found["t"] == 2]
+    by_beta = [crossing.crossing(2, CHANCES[1], "margin", beta=beta) for beta in BETAS]
+    holds = bool(found["n"].notna().all() and (found["n"] <= found["M"]).all()) and None not in by_beta
+    finding = (
+        f"With beta = alpha two modes have the lower risk for every n from {_texts(two['n'])} to {GROUPS[0][1]} (two "
+        f"labels, p = {_texts(two['p'])}; the proof's M: {_texts(two['M'])}), and for p = {CHANCES[1]:g} with beta = "
+        f"{_texts(BETAS)} alpha from {_texts(by_beta)}."
+    )
+    if crossing.crossing(2, CHANCES[1], "margin", beta=-1.0) is None:
+        finding += (
+            " At beta = -alpha, which the paper does not exclude, no negative of the class has loss and one mode is "
+            "the better one, by an amount that vanishes with n."
+        )
+    return TheoryVerdict("eps-claim-2", "confirmed" if holds else "undecided", finding)
+
+
+def _texts(values: object) -> str:
+    return ", ".join(f"{value:g}" for value in values)  # type: ignore[attr-defined]
+
+
+def _proofs() -> Table:
+    columns = (
+        Column("loss", "Loss", "name"),
+        Column("t", "Labels", "count"),
+        Column("p", "p", "number", "probability of a right label"),
+        Column("n", "Two modes are better from n", "number"),
+        Column("M", "M of the proof", "number", "with its slips corrected; derived for two labels"),
+        Column("most", "Computed up to n", "count"),
+    )
+    note = "Easy positives. Points alpha apart, margin loss with beta = alpha, as the paper's f1 and f2."
+    return Table("claims-1-2", "Claims 1 and 2", note, columns, _crossings())
 
 
 def _table() -> Table:

@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from dml.report.page.blocks import Block
 from dml.report.results import Results
+from dml.theory.verdicts import TheoryVerdict
 
 
 class Section(Protocol):
@@ -41,4 +42,13 @@ class TheorySection(Protocol):
 
     def content(self) -> Iterator[Block | None]:
         """The blocks in order."""
+        ...
+
+
+@runtime_checkable
+class VerdictSection(Protocol):
+    """A section of the theory page that also decides claims of the papers."""
+
+    def verdicts(self) -> list[TheoryVerdict]:
+        """The verdicts, made from computed numbers."""
         ...

@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dml.report.analysis.shares import break_point, has_topline, kept
+from dml.report.analysis.shares import break_point, compared_scores, has_topline, kept
+from dml.report.analysis.skew import skew_of
 from dml.report.analysis.summaries import SHARE, summary_of
-from dml.report.figures.against_noise import against_noise
+from dml.report.figures.noise_and_topline import noise_and_topline
 from dml.report.labels import metric_label, metric_of, score_label
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results, is_topline
 from dml.report.sections._rows import identity, identity_columns
+
+BOUND_NOTE = "the rate that the loss provably tolerates, from its sampling at the lowest noise rate"
 
 
 class Robustness:
@@ -29,32 +32,39 @@ class Robustness:
         return bool(_rates(results)) and not results.confirmed.empty
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """A figure for each noise model with a topline, and a table."""
-        for dataset, noise in results.conditions:
-            if not is_topline(noise) and has_topline(results, dataset):
-                yield _drawing(results, dataset, noise)
-        yield table(results)
+        """For the objective and the first score of a clustering: a figure for each noise model, and a table."""
+        for place in range(2):
+            for dataset, noise in results.conditions:
+                keys = compared_scores(results, dataset)
+                if place < len(keys) and not is_topline(noise) and has_topline(results, dataset):
+                    yield _drawing(results, dataset, noise, keys[place], first=place == 0)
+            yield table(results, place)
 
 
-def table(results: Results) -> Table | None:
-    """One row per dataset, noise model and method: its share at each rate, and its break point."""
+def table(results: Results, place: int = 0) -> Table | None:
+    """One row per dataset, noise model and method: its share at each rate, and its break point.
+
+    Parameters
+    ----------
+    place : 0 for the objective, 1 for the first score of a clustering.
+    """
+    keys = {dataset.label: compared_scores(results, dataset.label)[place:] for dataset in results.study.datasets}
     methods: dict[tuple[Any, ...], dict[float, str]] = {}
     for name, cell in results.cells.items():
-        if not is_topline(cell.noise):
+        if not is_topline(cell.noise) and keys[cell.dataset]:
             methods.setdefault((cell.dataset, cell.noise, results.methods[name]), {})[cell.rate] = name
-    rates = _rates(results)
-    rows = []
+    rates, rows = _rates(results), []
     for (dataset, _, _), cells in methods.items():
         row = identity(results, next(iter(cells.values())))
-        key = results.objective(dataset)
-        shares = {rate: kept(results, cells[rate], key) for rate in rates if rate in cells}
+        shares = {rate: kept(results, cells[rate], keys[dataset][0]) for rate in rates if rate in cells}
         for rate in rates:
             row |= summary_of(shares.get(rate, ()), f"{rate:g}", SHARE)
         known = {rate: float(values.mean()) for rate, values in shares.items() if len(values)}
         row["break point"] = break_point(list(known), list(known.values())) if known else np.nan
+        row |= {key: value for key, value in skew_of(results, cells[min(cells)]).items() if key.startswith("bound")}
         rows.append(row | {"reach": max(known, default=np.nan)})
     frame = pd.DataFrame(rows)
-    if not rates or frame["break point"].isna().all():
+    if not rates or frame.empty or frame["break point"].isna().all():
         return None
     several = frame["noise"].nunique() > 1
     columns = [column for column in identity_columns(results, rate=False) if several or column.key != "noise"]
@@ -62,24 +72,33 @@ def table(results: Results) -> Table | None:
     columns.append(
         Column("break point", "Break point", "break", "the noise rate at which a tenth of the score is lost")
     )
+    if frame["bound"].notna().any():
+        columns.append(Column("bound", "Bound", "rate_interval", BOUND_NOTE))
+    key = next(iter(keys.values()))[0]
     reference = "its topline, trained on the correctly labelled samples only" if has_topline(results) else "rate 0"
     caption = (
-        f"{score_label(results.objective(results.study.datasets[0].label))}, in percent of the score of {reference}, "
-        "seed by seed. Break point: the noise rate at which a tenth is lost, interpolated between the rates."
+        f"{score_label(key)}, in percent of the score of {reference}, seed by seed. Break point: the noise rate at "
+        "which a tenth is lost, interpolated between the rates."
     )
-    return Table("robustness", "What noise costs", caption, tuple(columns), frame)
+    if "bound" in [column.key for column in columns]:
+        caption += " Bound: the noise rate that the loss provably tolerates, from eta or gamma as it was measured."
+    name, title = "robustness", "What noise costs"
+    if place:
+        name, title = f"{name}-{place}", f"{title}: {metric_label(metric_of(key))}"
+    return Table(name, title, caption, tuple(columns), frame)
 
 
-def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
-    key = results.objective(dataset)
-    label = f"{metric_label(metric_of(key))}, share of the topline"
-    figure = against_noise(results, dataset, noise, key, values=kept, label=label)
+def _drawing(results: Results, dataset: str, noise: str, key: str, first: bool) -> Drawing:
+    figure = noise_and_topline(results, dataset, noise, key)
     caption = (
-        f"{score_label(key)}, in percent of the topline: training on the correctly labelled samples only"
-        f"{results.where(dataset, noise)}. The gap to 100% is due to wrong labels, not to fewer correct ones."
+        f"{score_label(key)}, against the noise rate: training on wrong labels, and the topline, training on the "
+        f"correctly labelled samples only{results.where(dataset, noise)}. Last panel: the first in percent of the "
+        "second; the gap to 100% is due to wrong labels, not to fewer correct ones. Dotted: where a tenth is lost. "
+        "Mean over seeds with its 95% confidence band."
     )
-    alt = f"{score_label(key)} in percent of the topline, against the label-noise rate."
-    return Drawing(f"topline-{dataset}-{noise}", figure, alt, caption)
+    alt = f"{score_label(key)} under label noise, its topline, and their ratio, against the label-noise rate."
+    name = f"topline-{dataset}-{noise}" + ("" if first else "-" + metric_of(key).replace("@", "").replace("+", "plus"))
+    return Drawing(name, figure, alt, caption)
 
 
 def _rates(results: Results) -> list[float]:

@@ -1,4 +1,4 @@
-// A click on a heading sorts, the search field filters. Without scripts the tables are complete but fixed.
+// A click on a heading sorts, the search fields filter. Without scripts the pages are complete but fixed.
 "use strict";
 function sortBy(table, column, direction) {
   const heads = table.tHead.rows[0].cells, body = table.tBodies[0];
@@ -28,13 +28,33 @@ document.querySelectorAll("table.sortable").forEach((table) => {
     });
   });
 });
-document.querySelectorAll("input.filter").forEach((input) => {
+document.querySelectorAll("input.filter[data-table]").forEach((input) => {
   const rows = document.getElementById(input.dataset.table).tBodies[0].rows;
   input.hidden = false;
   input.addEventListener("input", () => {
     const words = input.value.toLowerCase().split(/\s+/);
     for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
   });
+});
+// The fields above the claims hide those that do not match, and headings without claims.
+document.querySelectorAll("form.claim-filter").forEach((form) => {
+  const claims = Array.from(document.querySelectorAll(".claim"));
+  const apply = () => {
+    const words = form.elements.words.value.toLowerCase().split(/\s+/);
+    const fits = (claim, key) => ["", claim.dataset[key]].includes(form.elements[key].value);
+    for (const claim of claims) {
+      const text = claim.textContent.toLowerCase();
+      claim.hidden = !(fits(claim, "group") && fits(claim, "verdict") && words.every((word) => text.includes(word)));
+    }
+    for (const section of document.querySelectorAll("section:has(.claim)")) {
+      section.hidden = !section.querySelector(".claim:not([hidden])");
+    }
+    form.querySelector("output").value = `${claims.filter((claim) => !claim.hidden).length} of ${claims.length} shown`;
+  };
+  form.hidden = false;
+  form.addEventListener("input", apply);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  apply();
 });
 // A link with `#sort=<table>:<column>:<ascending|descending>` opens the page with that table sorted.
 const asked = /^#sort=([\w-]+):(\d+):(ascending|descending)$/.exec(location.hash);

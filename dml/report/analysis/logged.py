@@ -1,0 +1,47 @@
+"""What trials log besides their scores, seed by seed, as claims compare it: `diagnostics/<name>`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dml.config.claim_checks import LOGGED
+from dml.report.results import Results, parsed
+from dml.theory import eta
+
+
+def is_logged(key: str) -> bool:
+    """Whether a key names a number that trials log, not a score."""
+    return key.startswith(LOGGED)
+
+
+def logged(results: Results, name: str, key: str) -> pd.Series:
+    """A cell's logged numbers, indexed by seed: shares in percent, all others as they are."""
+    quantity = key.removeprefix(LOGGED)
+    rows = results.confirmed[results.confirmed["cell"] == name]
+    values = {row.seed: _number(parsed(row.diagnostics) or {}, quantity) for row in rows.itertuples()}
+    return pd.Series(values, dtype=float).dropna()
+
+
+def unit(key: str) -> str:
+    """In what a logged number is measured."""
+    quantity = key.removeprefix(LOGGED)
+    return "points" if quantity.endswith("_share") else quantity.replace("_", " ")
+
+
+def _number(diagnostics: dict[str, Any], quantity: str) -> float:
+    if quantity == "eta":
+        return _eta(diagnostics.get("eta_drawn", ()), diagnostics.get("eta_uniform", ()))
+    value = float(diagnostics.get(quantity, math.nan))
+    return 100 * value if quantity.endswith("_share") else value
+
+
+def _eta(drawn: list[float], uniform: list[float]) -> float:
+    """The skew of one trial's negatives; NaN if it counted too few."""
+    try:
+        return eta.estimate(np.array(drawn, float), np.array(uniform, float)).eta
+    except ValueError:
+        return math.nan

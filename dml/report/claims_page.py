@@ -1,0 +1,138 @@
+"""The page of all claims of the papers, with what the studies and the theory page say about each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from dml.config.printed import PrintedClaim, printed
+from dml.report.analysis.claims import head
+from dml.report.analysis.verdicts import DECIDED, SIGNS, WORDS, Verdict, Word, worst
+from dml.report.page.assets import Assets
+from dml.report.page.blocks import Block, ClaimEntry, ClaimFilter, ClaimList, Download, Evidence, Paragraph
+from dml.report.page.pages import Page, PageSection
+from dml.report.results import Results
+from dml.report.sections.protocols import TheorySection, VerdictSection
+from dml.report.wording import evidence
+from dml.theory.verdicts import TheoryVerdict
+
+PAPERS = {
+    "eps": "Easy positives (Levi et al.)",
+    "loop": "LoOp (Vasudeva et al.)",
+    "noise": "Label noise (Le, Odobez)",
+    "histogram": "Histogram loss (Ustinova, Lempitsky)",
+}
+OWN = "Claims of the studies' own"
+RULE = (
+    "A claim is confirmed if its effect over seeds is significantly on the claimed side, refuted if it is on "
+    "the other, and undecided otherwise (one-sided t-tests at 5%, Holm's correction over a paper's claims). A claim "
+    "about several datasets is refuted by one of them, and confirmed only by all. A study on other data is a stand-in: "
+    "it is listed, but decides nothing. Theory is decided by the computations of the theory page."
+)
+Proof = tuple[TheorySection, TheoryVerdict]
+
+
+def claims_page(root: Path, studies: Sequence[Results], theory: Sequence[TheorySection]) -> Page:
+    """Save the CSV file of the page of claims below `root`, and return the page.
+
+    Raises
+    ------
+    ValueError : a section of the theory page decides a claim that no paper makes.
+    """
+    proofs = _proofs(theory)
+    verdicts = [verdict for results in studies for verdict in results.verdicts]
+    entries = [_printed(claim, verdicts, proofs.get(claim.id, ())) for claim in printed().values()]
+    own = [_own(verdict) for verdict in verdicts if verdict.claim.printed is None]
+    groups = {**PAPERS, **{entry.group: entry.group for entry in own}}
+    blocks: list[Block] = [
+        Paragraph(RULE),
+        ClaimFilter(tuple(groups.items()), WORDS),
+        Download("claims", _frame(entries + own), "All claims as CSV", ", one row for each source of a verdict."),
+    ]
+    assets = Assets(root, "_claims")  # no study has this name
+    sections = [PageSection("filter", "Find a claim", assets.save(blocks))]
+    for anchor, title in PAPERS.items():
+        items = tuple(entry for entry in entries if entry.group == anchor)
+        sections.append(PageSection(anchor, title, assets.save([ClaimList(items)])))
+    if own:
+        sections.append(PageSection("own", OWN, assets.save([ClaimList(tuple(own))])))
+    counts = {word: sum(entry.verdict == word for entry in entries) for word in WORDS}
+    return Page(
+        "claims",
+        "claims.html",
+        eyebrow="Claims",
+        title="What the four papers claim, and what holds",
+        description=["Every claim of the papers in our own words, with its verdict and where it comes from."],
+        sections=sections,
+        facts=[
+            ("Claims", f"{len(entries)}", ""),
+            *((f"{SIGNS[w]} {w.capitalize()}", str(n), "") for w, n in counts.items()),
+        ],
+    )
+
+
+def _proofs(theory: Sequence[TheorySection]) -> Mapping[str, Sequence[Proof]]:
+    """What the sections of the theory page decide, by claim."""
+    found: dict[str, list[Proof]] = {}
+    for section in theory:
+        for verdict in section.verdicts() if isinstance(section, VerdictSection) else []:
+            if verdict.claim not in printed():
+                raise ValueError(f"theory section {section.anchor!r}: claims.csv has no claim {verdict.claim!r}")
+            found.setdefault(verdict.claim, []).append((section, verdict))
+    return found
+
+
+def _printed(claim: PrintedClaim, verdicts: Sequence[Verdict], proofs: Sequence[Proof]) -> ClaimEntry:
+    tested = [verdict for verdict in verdicts if verdict.claim.claim == claim.id]
+    words: list[Word] = [proof.verdict for _, proof in proofs]
+    word = worst(words) if words else head(claim, tested)
+    found = [_proof(section, proof) for section, proof in proofs] + [_tested(verdict) for verdict in tested]
+    found.sort(key=lambda e: DECIDED.index(e.verdict) if e.verdict in DECIDED else len(DECIDED))
+    facts = [("Published", claim.published_effect)]
+    facts += [("Corrected", proof.corrected) for _, proof in proofs]
+    if word == "needs data":
+        facts.append(("Needs data", ", ".join(claim.needs)))
+    if word in ("not tested", "needs data"):
+        facts.append(("What would decide it", claim.comparison))
+    return ClaimEntry(
+        claim.id,
+        claim.paper,
+        SIGNS[word],
+        word,
+        claim.place,
+        claim.claim,
+        tuple((label, value) for label, value in facts if value),
+        tuple(found),
+    )
+
+
+def _own(verdict: Verdict) -> ClaimEntry:
+    claim = verdict.claim
+    place = f"{claim.paper}, {claim.place}" if claim.place else claim.paper
+    return ClaimEntry(
+        "", f"Study {verdict.study}", SIGNS[verdict.word], verdict.word, place, claim.text, (), (_tested(verdict),)
+    )
+
+
+def _tested(verdict: Verdict) -> Evidence:
+    return evidence(verdict, verdict.title, f"studies/{verdict.study}.html#claims")
+
+
+def _proof(section: TheorySection, proof: TheoryVerdict) -> Evidence:
+    where = f"Theory, {section.title}"
+    return Evidence(SIGNS[proof.verdict], proof.verdict, where, f"theory.html#{section.anchor}", proof.finding)
+
+
+def _frame(entries: Sequence[ClaimEntry]) -> pd.DataFrame:
+    """One row per claim and source; a claim without sources has one row."""
+    rows = []
+    for entry in entries:
+        facts = dict(entry.facts)
+        row = {"id": entry.anchor, "group": entry.group, "place": entry.place, "claim": entry.text}
+        row |= {"verdict": entry.verdict, "published": facts.get("Published", "")}
+        row |= {"corrected": facts.get("Corrected", ""), "needs": facts.get("Needs data", "")}
+        for e in entry.evidence or (Evidence("", "", "", "", ""),):
+            rows.append(row | {"source": e.where, "source verdict": e.verdict, "finding": e.text, "test": e.smaller})
+    return pd.DataFrame(rows)

@@ -1,0 +1,126 @@
+"""A score under label noise beside its topline, and their ratio (Le and Odobez, figures 1 to 4).
+
+A panel for each loss and choice of negatives shows the score of training on wrong labels (solid) and of training on the
+correctly labelled samples only (dashed). The last panel shows the first as a share of the second, for all methods.
+"""
+
+from __future__ import annotations
+
+import string
+import textwrap
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from dml.report.analysis.shares import LEFT, kept, reference
+from dml.report.analysis.summaries import SCORE, SHARE, summary_of
+from dml.report.figures import style
+from dml.report.figures.axes import PercentTicks
+from dml.report.figures.methods import look, positives_label, short_label
+from dml.report.labels import metric_label, metric_of, readable
+from dml.report.results import Method, Results, is_topline, noise_axis
+
+WIDE = 4  # panels in a row, at most
+
+
+def noise_and_topline(results: Results, dataset: str, noise: str, key: str) -> Figure | None:
+    """The figure, or None if no cell has a share. Bands are 95% intervals over seeds.
+
+    Parameters
+    ----------
+    key : the score.
+    """
+    cells: dict[Method, dict[float, str]] = {}
+    for name in results.cells_of(dataset, noise):
+        cells.setdefault(results.methods[name], {})[results.cells[name].rate] = name
+    if not any(len(kept(results, name, key)) for rates in cells.values() for name in rates.values()):
+        return None
+    panels = list(dict.fromkeys((method.panel, method.negatives) for method in cells))
+    columns = min(WIDE, len(panels) + 1)
+    rows = -(-(len(panels) + 1) // columns)
+    head = 0.5 + 0.17 * -(-(min(len(cells), len(style.LOOKS)) + 2) // columns)
+    figure = Figure(figsize=(0.6 + 2.65 * columns, head + 2.1 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, squeeze=False).flat
+    scores, share = grid[: len(panels)], grid[len(panels)]
+    for axes in grid[len(panels) + 1 :]:
+        axes.set_axis_off()
+    for axes in scores[1:]:
+        axes.sharey(scores[0])
+    for axes, panel in zip(scores, panels, strict=True):
+        for method in [m for m in cells if (m.panel, m.negatives) == panel]:
+            colour, marker = _look(results, list(cells), method)
+            noisy, clean = _pairs(results, cells[method], key)
+            _line(axes, noisy, colour, marker, "-", SCORE)
+            _line(axes, clean, colour, "", "--", SCORE)
+        _panel(axes, readable(", ".join(filter(None, panel))), panels.index(panel))
+    for method, of_rate in cells.items():
+        shares = {rate: kept(results, name, key) for rate, name in of_rate.items()}
+        _line(share, shares, *_look(results, list(cells), method), "-", SHARE, band=len(cells) <= len(style.LOOKS))
+    share.axhline(LEFT, color=style.MUTED, linewidth=0.8, linestyle=":")
+    _panel(share, f"{metric_label(metric_of(key))}, share of the topline", len(panels))
+    _legend(figure, results, list(cells))
+    figure.supxlabel(noise_axis(noise), color=style.MUTED, fontsize=9)
+    figure.supylabel(metric_label(metric_of(key)), color=style.MUTED, fontsize=9)
+    return figure
+
+
+def _pairs(results: Results, of_rate: dict[float, str], key: str) -> tuple[dict[float, pd.Series], ...]:
+    """The scores of a method by rate, and those of its toplines. At rate 0 both are the same."""
+    clean = {rate: reference(results, name) if rate > 0 else name for rate, name in of_rate.items()}
+    toplines = {
+        rate: name for rate, name in clean.items() if name and (not rate or is_topline(results.cells[name].noise))
+    }
+    noisy = {rate: results.values(name, key) for rate, name in of_rate.items()}
+    return noisy, {rate: results.values(name, key) for rate, name in toplines.items()}
+
+
+def _look(results: Results, methods: list[Method], method: Method) -> tuple[str, str]:
+    """Colour and marker: those of the method if there are enough of them, else those of its positives."""
+    if len(methods) <= len(style.LOOKS):
+        return style.look(methods.index(method))
+    return look(results, method)
+
+
+def _line(
+    axes: Axes,
+    of_rate: dict[float, pd.Series],
+    colour: str,
+    marker: str,
+    dashes: str,
+    bounds: tuple[float, float],
+    band: bool = True,
+) -> None:
+    found = {rate: summary_of(values, "s", bounds) for rate, values in sorted(of_rate.items()) if len(values)}
+    if not found:
+        return
+    mean, low, high = (np.array([s[f"s {part}"] for s in found.values()], float) for part in ("mean", "low", "high"))
+    if band:
+        axes.fill_between(list(found), low, high, color=colour, alpha=0.15, linewidth=0, zorder=2)
+    axes.plot(list(found), mean, dashes, marker=marker, color=colour, zorder=3)
+
+
+def _panel(axes: Axes, title: str, place: int) -> None:
+    letter = f"({string.ascii_lowercase[place]}) " if place < len(string.ascii_lowercase) else ""
+    axes.set_title("\n".join(textwrap.wrap(letter + title, 29)))
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(PercentTicks(1))
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_formatter(PercentTicks(100))
+    axes.tick_params(labelbottom=True)
+    axes.grid(visible=False, axis="x")
+
+
+def _legend(figure: Figure, results: Results, methods: list[Method]) -> None:
+    """Above the panels: the methods, or their positives if there are too many, and the two kinds of lines."""
+    few = len(methods) <= len(style.LOOKS)
+    names = {short_label(results, m) if few else positives_label(m): _look(results, methods, m) for m in methods}
+    handles = [Line2D([], [], color=colour, marker=marker, label=name) for name, (colour, marker) in names.items()]
+    for dashes, label in (("-", "wrong labels"), ("--", "topline: correct labels only")):
+        handles.append(Line2D([], [], color=style.MUTED, ls=dashes, label=label))
+    wide = 0.5 + 0.075 * max(len(str(handle.get_label())) for handle in handles)  # inches
+    columns = max(1, int(figure.get_size_inches()[0] / wide))
+    figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)

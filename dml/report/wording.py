@@ -1,0 +1,85 @@
+"""Claims, effects and what is expected of them in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from dml.config import BreakPointSection, ClaimSection, SlopeSection
+from dml.report.analysis.effects import unit
+from dml.report.analysis.logged import is_logged
+from dml.report.analysis.verdicts import SIGNS, Verdict
+from dml.report.labels import counted, readable
+from dml.report.page.blocks import Evidence
+from dml.report.page.numbers import NOTHING, interval, p_value, percent
+
+
+def compared(claim: ClaimSection) -> str:
+    """`positives easy minus positives random, of test/fine/recall@1`."""
+    test = claim.test
+    if isinstance(test, SlopeSection) and not test.first:
+        what = f"slope over {test.over}"
+    else:
+        what = f"{_match(test.first)} minus {_match(test.second)}"  # type: ignore[union-attr]
+        if isinstance(test, SlopeSection):
+            what = f"slope over {test.over} of {what}"
+    if isinstance(test, BreakPointSection):
+        what = f"noise rate at which the score falls below {test.at:g}% of its topline, {what}"
+    where = f", where {_match(claim.where)}" if claim.where else ""
+    share = ", in percent of the topline" if claim.share else ""
+    return what + where + (f", of {claim.score}" if claim.score else ", of the objective") + share
+
+
+def expected(claim: ClaimSection) -> str:
+    """`above 0`, `below \N{MINUS SIGN}2`, `within 0.5 of 0`."""
+    if claim.direction == "equal":
+        return f"within {claim.least:g} of 0"
+    least = f"{claim.least:g}" if claim.direction == "greater" or not claim.least else f"\N{MINUS SIGN}{claim.least:g}"
+    return f"{'above' if claim.direction == 'greater' else 'below'} {least}"
+
+
+def measured(verdict: Verdict) -> str:
+    """`+19.0 [+17.2, +20.8] points, p (Holm) < 0.001, 8 seeds`; why, if nothing was measured."""
+    if not verdict.effects:
+        return verdict.reason
+    write = _number if is_logged(verdict.claim.score) else partial(percent, signed=True)
+    effects = "; ".join(f"{e.label} {interval(*map(write, (e.mean, e.low, e.high)))}".strip() for e in verdict.effects)
+    seeds = counted(min(e.seeds for e in verdict.effects), "seed")
+    p = "" if math.isnan(verdict.p) else f", p (Holm) {_equal(p_value(verdict.p))}"
+    reason = f" ({verdict.reason})" if verdict.reason else ""
+    published = verdict.claim.published
+    theirs = "" if published is None else f"; published: {write(published)}"
+    return f"{effects} {unit(verdict.claim)}{p}, {seeds}{reason}{theirs}"
+
+
+def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:
+    """A verdict as a page shows it, with a link to `href` if there is one."""
+    claim = verdict.claim
+    stand_in = f"on {verdict.stand_in}, as a stand-in: " if verdict.stand_in else ""
+    test = compared(claim)
+    smaller = f"{test[:1].upper()}{test[1:]}; expected {expected(claim)}. {claim.note}".strip()
+    return Evidence(SIGNS[verdict.word], verdict.word, where, href, stand_in + measured(verdict), smaller)
+
+
+def _number(value: float) -> str:
+    """`+0.0123`, three significant figures; an en dash if it is missing."""
+    return f"{value:+.3g}".replace("-", "\N{MINUS SIGN}") if math.isfinite(value) else NOTHING
+
+
+def _equal(p: str) -> str:
+    return p if p.startswith("<") else f"= {p}"
+
+
+def _match(match: Mapping[str, Any]) -> str:
+    """`positives easy, loss triplet or margin`."""
+    return ", ".join(f"{key} {_value(value)}" for key, value in match.items()) or "all cells"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return " or ".join(map(_value, value))
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "none" if value is None else readable(str(value))
