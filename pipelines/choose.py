@@ -30,7 +30,9 @@ def studies_of(name: str) -> list[str]:
         return [name]
     if name not in groups:
         raise ConfigError(f"{STUDIES / name}.yaml: no such study or group{suggestion(name, [*groups, *studies])}")
-    own = [load_study(STUDIES / f"{study}.yaml") for study in studies if study.startswith(name.removeprefix(GROUP) + "-")]
+    own = [
+        load_study(STUDIES / f"{study}.yaml") for study in studies if study.startswith(name.removeprefix(GROUP) + "-")
+    ]
     return [study.name for study in own if not study.resources.gpus_per_trial]
 
 

@@ -16,7 +16,7 @@ from dml.report.page.pages import Notice, Page, PageSection
 from dml.report.results import Results
 from dml.report.sections.protocols import CardSection, Section, TheorySection
 
-PACKAGE = "dml.report.sections"
+PACKAGE, THEORY = "dml.report.sections", "dml.report.theory"
 
 
 def study_page(results: Results, root: Path) -> Page:
@@ -50,7 +50,7 @@ def study_page(results: Results, root: Path) -> Page:
 
 def theory_sections() -> list[TheorySection]:
     """The sections of the theory page."""
-    return [discovery.build(PACKAGE, name) for name in contents.THEORY]
+    return [discovery.build(THEORY, name) for name in contents.THEORY]
 
 
 def theory_page(root: Path, theory: Sequence[TheorySection]) -> Page:

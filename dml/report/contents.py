@@ -1,4 +1,5 @@
-"""What is on each page, in the order of reading. A name is a file in `dml/report/sections/`.
+"""What is on each page, in the order of reading. A name is a file in `dml/report/sections/`, or for the
+theory page in `dml/report/theory/`.
 
 A study's page leaves out the sections that do not apply to its results.
 """
