@@ -42,9 +42,8 @@ def load(
         if not path.is_file():
             origin = f"Published results, of commit {commit}. To run the study here: make repro STUDY={study.name}"
             return Results(study, _complete(snapshot.trials(study)), snapshot.summary(), "", store, origin, data=data)
-        return replace(
-            load(study, folder, store, data=data), origin=f"Run here; it takes the place of the results of {commit}."
-        )
+        origin = f"Run here; it takes the place of the results of {commit}."
+        return replace(load(study, folder, store, data=data), origin=origin)
     summary, problem = _summary(folder / "summary.json")
     trials = pd.DataFrame()
     if not path.is_file():

@@ -2,12 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+
 import numpy as np
+
+from dml.report.cache import kept
 
 PAIRS = 100_000  # of each kind, at most
 BINS = 100
 PER_BIN = 50  # pairs of the rarer kind, below which there are fewer bins for the overlap
-CHUNK = 20_000  # pairs whose embeddings are in memory at the same time
+CHUNK = 10_000  # pairs whose embeddings are in memory at the same time
+VERSION = 1  # raised when the numbers change, so that kept ones are not used
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """The similarities of one network on one set, as histograms and two numbers."""
+
+    positive: np.ndarray  # (BINS,): the share of positive pairs in each bin
+    negative: np.ndarray  # (BINS,)
+    edges: np.ndarray  # (BINS + 1,): of similarities, or of minus the distances
+    reverse: float  # the probability of reverse order
+    area: float  # the common area
+
+
+def measured(points: np.ndarray, labels: np.ndarray, cosine: bool, seed: int, folder: Path | None = None) -> Overlap:
+    """Measure points (n, D) with labels (n,); the arguments are those of `similarities`.
+
+    Parameters
+    ----------
+    folder : keeps the result, see `dml.report.cache`.
+    """
+
+    def compute() -> np.ndarray:
+        positive, negative = similarities(points, labels, cosine, seed)
+        edges = bins(cosine, positive, negative)
+        numbers = [reverse_order(positive, negative), overlap(positive, negative)]
+        return np.concatenate([shares(positive, edges), shares(negative, edges), edges, numbers])
+
+    what = f"similarities {VERSION}, cosine {cosine}, seed {seed}, {PAIRS} pairs, {BINS} bins, {PER_BIN} in each"
+    found = kept(folder, compute, what, points, labels)
+    return Overlap(found[:BINS], found[BINS : 2 * BINS], found[2 * BINS : -2], float(found[-2]), float(found[-1]))
 
 
 def similarities(
@@ -29,7 +65,7 @@ def similarities(
         for start in range(0, len(first), CHUNK):
             part = slice(start, start + CHUNK)
             a, b = points[first[part]], points[second[part]]
-            found[part] = (a * b).sum(axis=1) if cosine else -np.linalg.norm(a - b, axis=1)
+            found[part] = np.einsum("ij,ij->i", a, b) if cosine else -np.linalg.norm(a - b, axis=1)
         values.append(found)
     return values[0], values[1]
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from dml.report.analysis.similarities import Overlap
 from dml.report.figures import style
 from dml.report.figures.embedded import across
 
@@ -17,23 +16,13 @@ COLUMNS = 3  # methods in a row, at most
 LOOKS = {"positive": (style.BLUE, ""), "negative": (style.VERMILION, "////")}
 
 
-@dataclass(frozen=True)
-class Histogram:
-    """The similarities of one network on one set."""
-
-    shares: Mapping[str, np.ndarray]  # of `positive` and `negative` pairs, by bin
-    edges: np.ndarray  # (B + 1,)
-    reverse: float  # the probability of reverse order
-    overlap: float  # the common area
-
-
-def similarity_histograms(methods: Sequence[str], moments: Mapping[str, Sequence[Histogram]], cosine: bool) -> Figure:
+def similarity_histograms(methods: Sequence[str], moments: Mapping[str, Sequence[Overlap]], cosine: bool) -> Figure:
     """A column for each method, a row for each moment: `before training`, `after training`.
 
     Parameters
     ----------
     methods : titles.
-    moments : for each moment one histogram per method.
+    moments : for each moment one per method.
     cosine : similarities; otherwise minus the distances, which are drawn as distances.
     """
     columns = across(len(methods), COLUMNS)
@@ -44,10 +33,10 @@ def similarity_histograms(methods: Sequence[str], moments: Mapping[str, Sequence
         axes.set_axis_off()
     for i, title in enumerate(methods):
         row, column = divmod(i, columns)
-        for j, (moment, histograms) in enumerate(moments.items()):
+        for j, (moment, overlaps) in enumerate(moments.items()):
             axes = grid[row * len(moments) + j, column]
             axes.set_axis_on()
-            _panel(axes, histograms[i], cosine)
+            _panel(axes, overlaps[i], cosine)
             if j == 0:
                 axes.set_title(title)
             if column == 0:
@@ -62,18 +51,16 @@ def similarity_histograms(methods: Sequence[str], moments: Mapping[str, Sequence
     return figure
 
 
-def _panel(axes: Axes, histogram: Histogram, cosine: bool) -> None:
-    edges = histogram.edges if cosine else -histogram.edges
-    for kind, (colour, hatch) in LOOKS.items():
-        axes.stairs(histogram.shares[kind], edges, fill=True, facecolor=colour, alpha=0.3, linewidth=0)
-        axes.stairs(
-            histogram.shares[kind], edges, fill=True, facecolor="none", edgecolor=colour, hatch=hatch, linewidth=0
-        )
-        axes.stairs(histogram.shares[kind], edges, color=colour, linewidth=1.2)
+def _panel(axes: Axes, found: Overlap, cosine: bool) -> None:
+    edges = found.edges if cosine else -found.edges
+    for shares, (colour, hatch) in zip((found.positive, found.negative), LOOKS.values(), strict=True):
+        axes.stairs(shares, edges, fill=True, facecolor=colour, alpha=0.3, linewidth=0)
+        axes.stairs(shares, edges, fill=True, facecolor="none", edgecolor=colour, hatch=hatch, linewidth=0)
+        axes.stairs(shares, edges, color=colour, linewidth=1.2)
     axes.set_yticks([])
     axes.set_ylim(bottom=0)
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False)
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    text = f"reverse order {histogram.reverse:.1%}\noverlap {histogram.overlap:.2f}"
+    text = f"reverse order {found.reverse:.1%}\noverlap {found.area:.2f}"
     axes.text(0.02, 0.97, text, transform=axes.transAxes, va="top", fontsize=8, color=style.INK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from dml.report.analysis import similarities as analysis
 from dml.report.analysis.shown import Shown, level_of, sets_of, shown, vectors
 from dml.report.analysis.summaries import summary_of
 from dml.report.figures.embedded import titles
-from dml.report.figures.similarity_histograms import Histogram, similarity_histograms
+from dml.report.figures.similarity_histograms import similarity_histograms
 from dml.report.labels import SETS
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
@@ -48,11 +48,11 @@ class Similarities:
 
 def _drawing(results: Results, of: Shown, part: str) -> Drawing:
     cosine = _cosine(results, of)
-    measured: dict[str, list[Histogram]] = {}
+    measured: dict[str, list[analysis.Overlap]] = {}
     for moment, start in MOMENTS.items():
-        found = [_pairs(results, name, key, part, start, cosine) for name, key in of.keys.items()]
-        if all(found):
-            measured[moment] = [_histogram(*pair, cosine) for pair in found if pair is not None]
+        found = [_measured(results, name, key, part, start, cosine) for name, key in of.keys.items()]
+        measured[moment] = [each for each in found if each is not None]
+    measured = {moment: found for moment, found in measured.items() if len(found) == len(of.keys)}
     figure = similarity_histograms(titles(results, list(of.keys), 38), measured, cosine)
     caption = (
         f"Pairs of images of the same class (positive) and of two classes (negative), {SETS.get(part, part)}{of.where}"
@@ -69,13 +69,6 @@ def _drawing(results: Results, of: Shown, part: str) -> Drawing:
     )
 
 
-def _histogram(positive: np.ndarray, negative: np.ndarray, cosine: bool) -> Histogram:
-    edges = analysis.bins(cosine, positive, negative)
-    shares = {"positive": analysis.shares(positive, edges), "negative": analysis.shares(negative, edges)}
-    reverse, overlap = analysis.reverse_order(positive, negative), analysis.overlap(positive, negative)
-    return Histogram(shares, edges, reverse, overlap)
-
-
 def _row(results: Results, name: str, part: str) -> dict[str, object]:
     """One row of the table: a cell on one set, over the seeds that kept their embeddings."""
     trials = results.confirmed[results.confirmed["cell"] == name]
@@ -83,11 +76,10 @@ def _row(results: Results, name: str, part: str) -> dict[str, object]:
     cosine = results.study.training_of(results.cells[name]).normalize
     for key in trials["key"].astype(str):
         for moment, start in MOMENTS.items():
-            pairs = _pairs(results, name, key, part, start, cosine)
-            if pairs is None or not all(map(len, pairs)):
-                continue
-            values.setdefault(f"reverse {moment}", []).append(100 * analysis.reverse_order(*pairs))
-            values.setdefault(f"overlap {moment}", []).append(100 * analysis.overlap(*pairs))
+            found = _measured(results, name, key, part, start, cosine)
+            if found is not None and np.isfinite(found.reverse):
+                values.setdefault(f"reverse {moment}", []).append(100 * found.reverse)
+                values.setdefault(f"overlap {moment}", []).append(100 * found.area)
     row: dict[str, object] = identity(results, name) | {"set": SETS.get(part, part)}
     for measure in ("reverse", "overlap"):
         for moment in MOMENTS:
@@ -106,17 +98,15 @@ def _table(results: Results, frame: pd.DataFrame) -> Table:
     return Table("similarities", "Reverse order and overlap", caption, tuple(columns), frame)
 
 
-def _pairs(
-    results: Results, name: str, key: str, part: str, start: bool, cosine: bool
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Similarities of a trial's positive and negative pairs on one set; None if it kept no such embeddings."""
-    content: Mapping[str, np.ndarray] = results.embeddings(key, start=start)
+def _measured(results: Results, name: str, key: str, part: str, start: bool, cosine: bool) -> analysis.Overlap | None:
+    """A trial's similarities on one set; None if it kept no such embeddings."""
+    content = results.embeddings(key, start=start)
     if not content:
         return None
     rows = content["set"] == part
     labels = content[f"labels_{level_of(results, results.cells[name].dataset)}"][rows]
     points = vectors(results, name, content)[rows]
-    return analysis.similarities(points, labels, cosine, results.study.report.seed)
+    return analysis.measured(points, labels, cosine, results.study.report.seed, results.kept)
 
 
 def _cosine(results: Results, of: Shown) -> bool:

@@ -92,8 +92,7 @@ def test_findings_have_the_numbers(verdicts, claim, numbers):
 
 def test_a_finding_stands_on_the_page(verdicts):
     """Each section states its verdicts, with the corrected statement beside a refuted one."""
-    for name in contents.THEORY:
-        section = discovery.build(PACKAGE, name)
+    for section in theory_sections():
         if not hasattr(section, "verdicts"):
             continue
         texts = [text for block in section.content() if isinstance(block, Facts) for _, text in block.items]
