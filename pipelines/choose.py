@@ -1,7 +1,7 @@
 """Choose the studies that `dvc repro` runs, or print where their results are.
 
-`paper-eps`, `paper-loop`, `paper-histogram` and `paper-noise` stand for a paper's studies that run on any machine: those
-whose names begin with the paper's and that ask for no GPU. docs/studies-of-the-papers.md lists them.
+`paper-eps`, `paper-loop`, `paper-histogram` and `paper-noise` stand for a paper's studies that run on any machine.
+Their names begin with the paper's, and they ask for no GPU. docs/studies-of-the-papers.md lists them.
 """
 
 import argparse
