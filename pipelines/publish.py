@@ -1,11 +1,17 @@
-"""Publish a finished study: write its snapshot in docs/results, and print what changed against the one before."""
+"""Publish a finished study: its snapshot, key figure and docs/results.md; prints what changed since the last time."""
 
+import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
-from _stage import PUBLISHED, RESULTS, run
+from _stage import PUBLISHED, RESULTS, STORE, STUDIES, run
 
-from dml.config import Study
-from dml.snapshots import publish
+from dml.config import Study, load_study
+from dml.files import write_text
+from dml.report.overview import FIGURES, overview
+from dml.report.site import build
+from dml.snapshots import publish, snapshots
 
 
 def publish_study(study: Study) -> None:
@@ -14,7 +20,15 @@ def publish_study(study: Study) -> None:
     if changed:
         raise ValueError(f"commit these files first: a snapshot names the code that it comes from\n{changed}")
     found = publish(study, RESULTS / study.name, PUBLISHED)
-    print("\n".join([f"{PUBLISHED / study.name}: written", *found]))
+    docs = PUBLISHED.parent
+    with tempfile.TemporaryDirectory() as folder:
+        build([study], RESULTS, STORE, Path(folder) / "site", PUBLISHED)
+        figure = docs / FIGURES / f"{study.name}.png"
+        figure.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(Path(folder) / f"site/figures/{study.name}-key.png", figure)
+    studies = [load_study(STUDIES / f"{snapshot.path.name}.yaml") for snapshot in snapshots(PUBLISHED)]
+    write_text(docs / "results.md", overview(studies, PUBLISHED))
+    print("\n".join([f"{PUBLISHED / study.name}, {figure}, {docs / 'results.md'}: written", *found]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The claims of the four papers: `dml/report/claims.csv`, one row per claim, named by a study's `claims`.
+"""The claims of the four papers: `claims.csv`, one row per claim, named by a study's `claims`.
 
 Source: read from the papers and their supplements (Levi et al.: `eps`; Vasudeva et al.: `loop`; Le, Odobez: `noise`;
 the poster of Ustinova, Lempitsky: `histogram`), each claim in our own words. `published_effect` contains the papers'
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-FILE = Path(__file__).parents[1] / "report" / "claims.csv"
+FILE = Path(__file__).with_name("claims.csv")
 DATA = {
     "cars196": r"\bCars(196)?\b",
     "cub200": r"\bCUB\b",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from dml.config import matching
 from dml.config.errors import LocatedError
 from dml.config.terms import Name, StudySection
 from dml.discovery import suggestion
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 Names = Annotated[
     list[Name], Field(min_length=1), BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
 ]
+EmbeddingFigure = Literal["retrieval", "similarities", "tsne", "spectrum"]
+KEPT = {"similarities": ("keep_embeddings", "keep_start_embeddings")}
+"""The settings of `evaluation` that a figure needs; the others need `keep_embeddings`."""
 
 
 class BaseSection(StudySection):
@@ -28,20 +32,44 @@ class BaseSection(StudySection):
 class ReportSection(StudySection):
     """What a study's page shows."""
 
-    figures: list[str] = []
+    figures: list[EmbeddingFigure] = []
+    cells: dict[str, Any] = Field({}, description="attributes of the cells that the figures of embeddings show")
+    queries: int = Field(6, ge=1, le=40, description="of `retrieval`")
+    neighbors: int = Field(5, ge=1, le=20, description="of each query in `retrieval`")
+    seed: int = Field(0, description="of random queries, of samples of images and pairs, and of t-SNE")
     base: BaseSection = Field(default_factory=BaseSection, description="none: the first choice of the study")
 
 
 def check(study: Study) -> None:
-    """Check the names in `report.base`.
+    """Check the figures, and the names in `report.cells` and `report.base`.
 
     Raises
     ------
-    LocatedError : a policy that no cell of the study uses.
+    LocatedError : a figure of embeddings that are not kept; a cell or a policy that the study does not have.
     """
+    _check_figures(study)
+    if study.report.cells:
+        try:
+            matching.check_matching(study.cells(), study.report.cells)
+        except ValueError as error:
+            raise LocatedError(str(error), "report", "cells") from error
     for axis in ("positives", "negatives"):
+        choices = list(dict.fromkeys(name for cell in study.cells() if (name := getattr(cell, axis))))
         for name in getattr(study.report.base, axis) or []:
-            choices = dict.fromkeys(getattr(cell, axis) for cell in study.cells())
             if name not in choices:
-                message = f"no cell of this study has the {axis} {name!r}{suggestion(name, filter(None, choices))}"
+                message = f"no cell of this study has the {axis} {name!r}{suggestion(name, choices)}"
                 raise LocatedError(message, "report", "base", axis)
+
+
+def _check_figures(study: Study) -> None:
+    measured = study.evaluation
+    for place, figure in enumerate(study.report.figures):
+        for setting in KEPT.get(figure, ("keep_embeddings",)):
+            if not getattr(measured, setting):
+                message = f"{figure!r} is drawn from kept embeddings: expected evaluation.{setting} true, got false"
+                raise LocatedError(message, "report", "figures", place)
+        if figure == "retrieval" and "test" not in measured.sets:
+            message = (
+                f"'retrieval' shows queries of the test set: expected 'test' in evaluation.sets, got {measured.sets}"
+            )
+            raise LocatedError(message, "report", "figures", place)

@@ -41,9 +41,8 @@ def claims_page(root: Path, studies: Sequence[Results], theory: Sequence[TheoryS
     ------
     ValueError : a section of the theory page decides a claim that no paper makes.
     """
-    proofs = _proofs(theory)
+    entries = claim_entries(studies, theory)
     verdicts = [verdict for results in studies for verdict in results.verdicts]
-    entries = [_printed(claim, verdicts, proofs.get(claim.id, ())) for claim in printed().values()]
     own = [_own(verdict) for verdict in verdicts if verdict.claim.printed is None]
     groups = {**PAPERS, **{entry.group: entry.group for entry in own}}
     blocks: list[Block] = [
@@ -71,6 +70,13 @@ def claims_page(root: Path, studies: Sequence[Results], theory: Sequence[TheoryS
             *((f"{SIGNS[w]} {w.capitalize()}", str(n), "") for w, n in counts.items()),
         ],
     )
+
+
+def claim_entries(studies: Sequence[Results], theory: Sequence[TheorySection]) -> list[ClaimEntry]:
+    """Every claim of the papers with its verdict, in the papers' order. Raises as `claims_page` does."""
+    proofs = _proofs(theory)
+    verdicts = [verdict for results in studies for verdict in results.verdicts]
+    return [_printed(claim, verdicts, proofs.get(claim.id, ())) for claim in printed().values()]
 
 
 def _proofs(theory: Sequence[TheorySection]) -> Mapping[str, Sequence[Proof]]:

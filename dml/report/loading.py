@@ -20,7 +20,13 @@ COLUMNS = (
 NUMBERS = ("number", "seed", "rate", "objective", "seconds")
 
 
-def load(study: Study, folder: Path, store: Path | None = None, snapshot: Snapshot | None = None) -> Results:
+def load(
+    study: Study,
+    folder: Path,
+    store: Path | None = None,
+    snapshot: Snapshot | None = None,
+    data: Path | None = None,
+) -> Results:
     """Read one study's results. A missing or broken file becomes `Results.problem`, never an error.
 
     Parameters
@@ -28,14 +34,16 @@ def load(study: Study, folder: Path, store: Path | None = None, snapshot: Snapsh
     folder : contains `trials.parquet` and `summary.json`.
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings.
     snapshot : the published results, which are read if the folder has no trials.
+    data : `data/<study>`, which names the packed images; only figures that show images need it.
     """
     path = folder / "trials.parquet"
     if snapshot is not None and snapshot.exists:
         commit = str(snapshot.summary().get("git_commit", ""))[:12]
         if not path.is_file():
             origin = f"Published results, of commit {commit}. To run the study here: make repro STUDY={study.name}"
-            return Results(study, _complete(snapshot.trials(study)), snapshot.summary(), "", store, origin)
-        return replace(load(study, folder, store), origin=f"Run here; it takes the place of the results of {commit}.")
+            return Results(study, _complete(snapshot.trials(study)), snapshot.summary(), "", store, origin, data=data)
+        origin = f"Run here; it takes the place of the results of {commit}."
+        return replace(load(study, folder, store, data=data), origin=origin)
     summary, problem = _summary(folder / "summary.json")
     trials = pd.DataFrame()
     if not path.is_file():
@@ -50,7 +58,7 @@ def load(study: Study, folder: Path, store: Path | None = None, snapshot: Snapsh
     lacking = [column for column in COLUMNS if column not in trials]
     if lacking and not trials.empty:
         problem = f"trials.parquet lacks the columns {', '.join(lacking)}."
-    return Results(study, _complete(trials), summary, problem, store)
+    return Results(study, _complete(trials), summary, problem, store, data=data)
 
 
 def _complete(trials: pd.DataFrame) -> pd.DataFrame:

@@ -56,6 +56,12 @@ class Results:
     store: Path | None = None  # contains `trials/<key>/`, which `embeddings` reads
     origin: str = ""  # whether the results are published ones
     verdicts: Sequence[Verdict] = ()  # on the study's claims; `analysis.claims` makes them for all studies together
+    data: Path | None = None  # `data/<study>`, which names the packed images
+
+    @property
+    def kept(self) -> Path | None:
+        """The folder of `dml.report.cache`."""
+        return None if self.store is None else self.store / "report"
 
     @cached_property
     def cells(self) -> dict[str, Cell]:

@@ -23,14 +23,16 @@ def build(
     store: Path = Path("store"),
     out: Path = Path("report"),
     published: Path = Path("docs/results"),
+    data: Path = Path("data"),
 ) -> Path:
     """Write the report of some studies and return the path of its `index.html`. The same inputs give the same bytes.
 
     Parameters
     ----------
     results_root : contains `<study>/trials.parquet` and `<study>/summary.json`; the report says what is missing.
-    store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings.
+    store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings. Slow layouts are kept there.
     published : contains the snapshots of studies that were not run here.
+    data : contains `<study>/pack.json` of the studies that show images.
     out : replaced as a whole by `index.html`, `claims.html`, `theory.html`, `studies/<study>.html`, `figures/`,
         `data/` (CSV) and `plots/` (for DVC). If an error is raised, the old folder is unchanged.
 
@@ -46,7 +48,7 @@ def build(
     with replaced(out) as root, style.applied():
         renderer = Renderer(root)
         pages = []
-        loaded = [load(s, results_root / s.name, store, Snapshot(published / s.name)) for s in studies]
+        loaded = [load(s, results_root / s.name, store, Snapshot(published / s.name), data / s.name) for s in studies]
         loaded = with_verdicts(loaded)
         for results in loaded:
             pages.append(study_page(results, root))

@@ -29,7 +29,13 @@ def test_each_dependency_exists(stage):
     assert not missing
 
 
-FILES = ("dml/data/__init__.py", "dml/data/_members.py", "dml/data/splits.py", "dml/training/data.py")
+FILES = (
+    "dml/data/__init__.py",
+    "dml/data/_members.py",
+    "dml/data/splits.py",
+    "dml/training/data.py",
+    "dml/training/train_sample.py",
+)
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -33,7 +33,8 @@ def test_shape():
     assert clean_risk.shape(d, y) == pytest.approx((1.0, 1.0, 4.0))
     points = np.array([[0.0], [3.0], [10.0], [11.0]])
     assert clean_risk.shape(free_points.squared(points), np.array([0, 0, 1, 1])) == (9.0, 9.0, 49.0)
-    assert clean_risk.shape(free_points.squared(points), np.array([1, 0, 1, 0])).first == 100.0
+    points = np.array([[0.0], [1.0], [10.0], [14.0]])
+    assert clean_risk.shape(free_points.squared(points), np.array([1, 1, 0, 0])) == (1.0, 16.0, 81.0)
 
 
 class TestSection41:

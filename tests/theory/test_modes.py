@@ -31,7 +31,7 @@ def test_an_anchors_risk_is_its_share_of_the_whole(n, groups, mode, rest, foreig
     assert modes.margin(weights, ALPHA, 0.3, rest, foreign) == pytest.approx(margin)
 
 
-@pytest.mark.parametrize("mode", [1, 2, 8])
+@pytest.mark.parametrize("mode", [1, 2, 4, 8])
 @pytest.mark.parametrize("p", [0.55, 0.9])
 def test_the_corners_have_the_least_risk(mode, p):
     weights = modes.blocks(16, 2, p, mode)
@@ -63,6 +63,17 @@ def test_no_embedding_with_a_collapsed_class_is_below_the_bound(p, loss):
             betas = np.linspace(-0.2, 1.5, 18)
             risk = min(expected_risk.margin(distances, labels, ALPHA, b, True, order) for b in betas) * n * (n - 1)
         assert risk >= bound - 1e-12
+
+
+@pytest.mark.parametrize("p", [0.55, 0.9])
+def test_the_bound_of_the_triplet_loss_is_an_expectation_over_labellings(p):
+    """Of the negatives of an anchor's group, if a positive of the group exists; 8 samples, 4 anchors."""
+    total = 0.0
+    for labels in itertools.product((0, 1), repeat=4):
+        chance = np.prod([p if label == 0 else 1 - p for label in labels])
+        alike = sum(label == labels[0] for label in labels[1:])
+        total += chance * (3 - alike) * (alike > 0)
+    assert modes.collapsed_at_least(8, 2, p, ALPHA, "triplet") == pytest.approx(4 * ALPHA * total)
 
 
 @pytest.mark.parametrize("p", [0.55, 0.75, 0.95])

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dml.theory import collapse, expected_risk, ranks
+from dml.theory import collapse, expected_risk, free_points, ranks
 
 CHANCES = (0.55, 0.7, 0.8, 0.9)
 
@@ -127,3 +127,31 @@ def test_all_triples_pull_a_neighbour_if_moving_it_outwards_costs(n, p):
 
 def test_more_samples_more_are_pulled():
     assert [ranks.pulled_by_all_triples(n, 0.8) for n in (64, 256, 1024)] == [7, 13, 19]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("easy", [True, False])
+def test_free_points_that_descend_the_margin_risk(easy):
+    """With EPS each sample keeps one neighbour of its group at beta - alpha, without EPS all of them."""
+    n, alpha, beta, steps = 16, 0.2, 1.0, 2500
+    labels, group = collapse.label_probabilities(n, 2, 0.8), collapse.groups_of(n, 2)
+    off = ~np.eye(n, dtype=bool)
+    own = np.equal.outer(group, group) & off
+    negative = (1 - labels @ labels.T) * off
+    points = np.random.default_rng(0).normal(size=(n, n - 1)) / 4
+    for step in range(steps):
+        distances, positive = free_points.squared(points), np.zeros((n, n))
+        for anchor, others in enumerate(expected_risk.neighbour_order(distances)):
+            weights = expected_risk.positive_weights(labels, anchor, others, easy)
+            positive[anchor, others] = weights.sum(axis=1)
+        slopes = positive * (distances > beta - alpha) - negative * (distances < beta + alpha)
+        both = slopes + slopes.T
+        points -= 0.025 * (1 - step / steps) * (both.sum(axis=1, keepdims=True) * points - both @ points)
+    distances = free_points.squared(points)
+    ranked = np.sort(np.where(own, distances, np.inf), axis=1)[:, : n // 2 - 1].mean(axis=0)
+    assert ranked[0] == pytest.approx(beta - alpha, abs=0.02)
+    if easy:
+        assert (ranked[1:] > beta + alpha / 2).all()
+    else:
+        assert ranked[1:] == pytest.approx(np.full(n // 2 - 2, beta - alpha), abs=0.02)
+        assert distances[off & ~own].mean() == pytest.approx(beta + alpha, abs=0.02)

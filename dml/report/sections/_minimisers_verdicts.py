@@ -54,6 +54,7 @@ def _ties(loss: str, groups: tuple[int, ...]) -> tuple[bool, float, float, bool]
 
 @cache
 def theorem_1() -> TheoryVerdict:
+    """Refuted if embeddings that are not collapsed have the least triplet risk too."""
     minimal, tie, modes, proof = _ties("triplet", (2, 3, 10))
     every = risks_of("triplet", 12, 2, 0.7, "all")
     finding = (
@@ -74,6 +75,7 @@ def theorem_1() -> TheoryVerdict:
 
 @cache
 def theorem_2() -> TheoryVerdict:
+    """Refuted if embeddings that are not collapsed have the least margin risk too, for two labels."""
     minimal, tie, modes, proof = _ties("margin", (2,))
     labels = collapse.label_probabilities(12, 2, 0.7)
     group = collapse.groups_of(12, 2)
@@ -115,6 +117,7 @@ def ratio(loss: str, groups: int, p: float) -> float:
 
 @cache
 def more_labels() -> TheoryVerdict:
+    """Refuted if for some p > 0.5 all samples far apart have less risk than collapsed groups."""
     turns = [brentq(lambda p, t=t: ratio("margin", t, p) - 1, 0.51, 0.99) for t in MANY]
     agrees = all(abs(p - minimisers.turning(t)) < 1e-9 for p, t in zip(turns, MANY, strict=True))
     triplet = max(ratio("triplet", t, p) for t in MANY for p in np.linspace(0.505, 0.99, 20))

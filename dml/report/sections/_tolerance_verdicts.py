@@ -18,6 +18,7 @@ NEAR = 1e-6
 
 @cache
 def best_found(p: float, balanced: bool) -> unhinged.Found:
+    """The minimum of the noisy risk for `TRIED` classes."""
     return unhinged.minimum(p, TRIED, SAMPLES, balanced, starts=2)
 
 
@@ -31,6 +32,7 @@ def _simplex(p: float, balanced: bool) -> bool:
 
 @cache
 def proposition_1() -> TheoryVerdict:
+    """Confirmed if descents end at the simplex below the bound, elsewhere above, and eps(K) falls to 0.01."""
     eps = {k: 1 - bounds.unhinged(k) for k in CLASSES}
     bound = bounds.unhinged(TRIED)
     below = all(_simplex(p, balanced=False) for p in RATES if p < bound)
@@ -55,6 +57,7 @@ def proposition_1() -> TheoryVerdict:
 
 @cache
 def marginal() -> TheoryVerdict:
+    """Confirmed if the losses differ by a constant, and the triplet loss tolerates what is claimed."""
     generator = np.random.default_rng(0)
     constants, slopes = [], []
     for _ in range(DRAWS):

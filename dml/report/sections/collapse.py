@@ -34,9 +34,9 @@ class Collapse:
         """A figure, and where the curves cross."""
         yield Paragraph(
             "Two groups of n / 2 samples; a sample has the label of its group with probability p. With all positives, "
-            "the collapsed embedding, in which each group is a point, has the lowest expected risk. With only the "
-            "nearest positive, an embedding with two modes in the first group has a lower risk if n is large enough "
-            "(Levi et al. 2021, theorems 1 and 2, claims 1 and 2)."
+            "no embedding has a lower expected risk than the collapsed one, in which each group is a point. With only "
+            "the nearest positive, an embedding with two modes in the first group has a lower risk if n is large "
+            "enough (Levi et al. 2021, theorems 1 and 2, claims 1 and 2)."
         )
         yield stated(self.verdicts(), ("Claim 1, triplet", "Claim 2, margin"))
         caption = (

@@ -1,0 +1,95 @@
+"""Which cells the figures of embeddings show, and their embeddings as evaluation compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dml.config.matching import matching
+from dml.report.labels import SETS, counted
+from dml.report.page.numbers import rate
+from dml.report.results import Results
+from dml.types import Cell
+
+MOST = 6  # cells of a dataset
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Some cells of one dataset, each by its first trial that saved its embeddings."""
+
+    dataset: str
+    keys: Mapping[str, str]  # cell -> key of the trial
+    left_out: int  # cells that would be shown if there were space
+    where: str  # `, on cub200, with 20% label noise`: what a caption adds
+
+    @property
+    def note(self) -> str:
+        """What a caption says about the choice."""
+        if not self.left_out:
+            return "First seed of each method."
+        return (
+            f"First seed of each method; {counted(self.left_out, 'cell')} not shown (the setting report.cells chooses)."
+        )
+
+
+def shown(results: Results, most: int = MOST) -> list[Shown]:
+    """For each dataset, the first cells with kept embeddings among those that `report.cells` names.
+
+    Unless it names a noise model or a noise rate, only the first one is shown.
+    """
+    return _first(results, results.study.report.cells, most, lambda name: True)
+
+
+def planes(results: Results, most: int) -> list[Shown]:
+    """The same of two-dimensional embeddings; all of them are candidates if `report.cells` names none of them."""
+
+    def two(name: str) -> bool:
+        return results.study.training_of(results.cells[name]).embedding_size == 2
+
+    return _first(results, results.study.report.cells, most, two) or _first(results, {}, most, two)
+
+
+def _first(results: Results, asked: Mapping[str, object], most: int, suits: Callable[[str], bool]) -> list[Shown]:
+    found = []
+    named = [cell for cell in matching(results.cells.values(), asked) if suits(cell.name)]
+    for dataset in dict.fromkeys(cell.dataset for cell in named):
+        cells = [cell for cell in named if cell.dataset == dataset]
+        for attribute in ("noise", "rate"):
+            if attribute not in asked:
+                cells = [c for c in cells if getattr(c, attribute) == getattr(cells[0], attribute)]
+        keys = {cell.name: results.embedded(cell.name) for cell in cells}
+        kept = {name: key for name, key in keys.items() if key is not None}
+        if kept:
+            chosen = dict(list(kept.items())[:most])
+            where = _where(results, [results.cells[name] for name in chosen])
+            found.append(Shown(dataset, chosen, len(kept) - len(chosen), where))
+    return found
+
+
+def _where(results: Results, cells: list[Cell]) -> str:
+    text = results.where(cells[0].dataset, cells[0].noise)
+    several = len({cell.rate for cell in results.cells.values()}) > 1
+    return text + (f", with {rate(cells[0].rate)} label noise" if several and len({c.rate for c in cells}) == 1 else "")
+
+
+def vectors(results: Results, cell: str, content: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Kept embeddings (n, D) float32, of unit length if the study normalises them."""
+    points = np.asarray(content["embeddings"], dtype=np.float32)
+    if not results.study.training_of(results.cells[cell]).normalize:
+        return points
+    return points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-12)
+
+
+def level_of(results: Results, dataset: str) -> str:
+    """The level of the labels by which the study's objective is measured."""
+    return results.objective(dataset).split("/")[1]
+
+
+def sets_of(results: Results, shown: Shown) -> list[str]:
+    """The sets of the shown trials' embeddings, new classes first."""
+    found = {str(part) for key in shown.keys.values() for part in np.unique(results.embeddings(key)["set"])}
+    order = list(SETS)
+    return sorted(found, key=lambda part: order.index(part) if part in order else len(order))

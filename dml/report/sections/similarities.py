@@ -1,0 +1,114 @@
+"""Similarities of positive and negative pairs before and after training (poster of Ustinova & Lempitsky 2016)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from dml.report.analysis import similarities as analysis
+from dml.report.analysis.shown import Shown, level_of, sets_of, shown, vectors
+from dml.report.analysis.summaries import summary_of
+from dml.report.figures.embedded import titles
+from dml.report.figures.similarity_histograms import similarity_histograms
+from dml.report.labels import SETS
+from dml.report.page.blocks import Block, Drawing, Folded
+from dml.report.page.tables import Column, Table
+from dml.report.results import Results
+from dml.report.sections._embedded import ABSENT, asked
+from dml.report.sections._rows import identity, identity_columns, interval_note
+
+MOMENTS = {"before training": True, "after training": False}  # whether embeddings are those of the start
+
+
+class Similarities:
+    """Histograms, and how far they overlap."""
+
+    anchor, title = "similarities", "Similar pairs, before and after training"
+
+    def applies(self, results: Results) -> bool:
+        """The study asks for it."""
+        return asked(results, "similarities")
+
+    def content(self, results: Results) -> Iterator[Block | None]:
+        """A figure for each dataset and set, all but the first set folded; a table for all seeds."""
+        found = shown(results)
+        if not found:
+            yield ABSENT
+        rows = []
+        for each in found:
+            for place, part in enumerate(sets_of(results, each)):
+                drawing = _drawing(results, each, part)
+                yield drawing if place == 0 else Folded(f"Similarities: {SETS.get(part, part)}", (drawing,))
+                rows += [_row(results, name, part) for name in each.keys]
+        if rows:
+            yield _table(results, pd.DataFrame(rows))
+
+
+def _drawing(results: Results, of: Shown, part: str) -> Drawing:
+    cosine = _cosine(results, of)
+    measured: dict[str, list[analysis.Overlap]] = {}
+    for moment, start in MOMENTS.items():
+        found = [_measured(results, name, key, part, start, cosine) for name, key in of.keys.items()]
+        measured[moment] = [each for each in found if each is not None]
+    measured = {moment: found for moment, found in measured.items() if len(found) == len(of.keys)}
+    figure = similarity_histograms(titles(results, list(of.keys), 38), measured, cosine)
+    caption = (
+        f"Pairs of images of the same class (positive) and of two classes (negative), {SETS.get(part, part)}{of.where}"
+        "; both histograms have the same area. Reverse order: the probability that a random negative pair is more "
+        "similar than a random positive pair, 50% if the network tells nothing. Overlap: the common area of the two "
+        f"distributions, 1 if they are equal. At most {analysis.PAIRS:,} random pairs of each kind. {of.note}"
+    )
+    return Drawing(
+        f"similarities-{of.dataset}-{part}",
+        figure,
+        "Histograms of the similarities of positive and negative pairs by method.",
+        caption,
+        png=True,
+    )
+
+
+def _row(results: Results, name: str, part: str) -> dict[str, object]:
+    """One row of the table: a cell on one set, over the seeds that kept their embeddings."""
+    trials = results.confirmed[results.confirmed["cell"] == name]
+    values: dict[str, list[float]] = {}
+    cosine = results.study.training_of(results.cells[name]).normalize
+    for key in trials["key"].astype(str):
+        for moment, start in MOMENTS.items():
+            found = _measured(results, name, key, part, start, cosine)
+            if found is not None and np.isfinite(found.reverse):
+                values.setdefault(f"reverse {moment}", []).append(100 * found.reverse)
+                values.setdefault(f"overlap {moment}", []).append(100 * found.area)
+    row: dict[str, object] = identity(results, name) | {"set": SETS.get(part, part)}
+    for measure in ("reverse", "overlap"):
+        for moment in MOMENTS:
+            row |= summary_of(values.get(f"{measure} {moment}", []), f"{measure} {moment}")
+    return row
+
+
+def _table(results: Results, frame: pd.DataFrame) -> Table:
+    columns = [*identity_columns(results), Column("set", "Images")]
+    for measure, label in (("reverse", "Reverse order"), ("overlap", "Overlap")):
+        columns += [Column(f"{measure} {moment}", f"{label}, {moment.split()[0]}", "score") for moment in MOMENTS]
+    caption = (
+        f"In percent: {interval_note(results)}. Lower is better. Before and after training; each seed starts from "
+        "another network."
+    )
+    return Table("similarities", "Reverse order and overlap", caption, tuple(columns), frame)
+
+
+def _measured(results: Results, name: str, key: str, part: str, start: bool, cosine: bool) -> analysis.Overlap | None:
+    """A trial's similarities on one set; None if it kept no such embeddings."""
+    content = results.embeddings(key, start=start)
+    if not content:
+        return None
+    rows = content["set"] == part
+    labels = content[f"labels_{level_of(results, results.cells[name].dataset)}"][rows]
+    points = vectors(results, name, content)[rows]
+    return analysis.measured(points, labels, cosine, results.study.report.seed, results.kept)
+
+
+def _cosine(results: Results, of: Shown) -> bool:
+    """Whether cosines are drawn: unless a shown method does not normalise its embeddings."""
+    return all(results.study.training_of(results.cells[name]).normalize for name in of.keys)

@@ -1,0 +1,123 @@
+"""Whether classes have covariances with equal eigenvalues (section 2 of the supplement of Vasudeva et al. 2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dml.report.analysis import spectrum as analysis
+from dml.report.analysis.shown import Shown, level_of, sets_of, shown, vectors
+from dml.report.figures.eigenvalues import eigenvalues
+from dml.report.figures.embedded import titles
+from dml.report.labels import SETS
+from dml.report.page.blocks import Block, Drawing, Folded, Paragraph
+from dml.report.page.tables import Column, Table
+from dml.report.results import Results
+from dml.report.sections._embedded import ABSENT, asked
+from dml.report.sections._rows import identity, identity_columns
+
+SCALE = 100  # eigenvalues are shown times 100, as in the paper
+RANGE = (2.5, 97.5)  # percentiles of the null
+
+
+class Spectrum:
+    """Eigenvalues of class covariances, beside those that chance gives."""
+
+    anchor, title = "spectrum", "Shapes of classes"
+
+    def applies(self, results: Results) -> bool:
+        """The study asks for it."""
+        return asked(results, "spectrum")
+
+    def content(self, results: Results) -> Iterator[Block | None]:
+        """What is compared; a figure for each dataset and set, all but the first set folded; a table."""
+        found = shown(results)
+        if not found:
+            yield ABSENT
+            return
+        yield Paragraph(
+            "Are classes spherical-homoscedastic, that is, do their covariances have equal eigenvalues? Each class is "
+            "projected to three dimensions by its own PCA, as in the supplement of LoOp. Samples differ by chance even "
+            "if classes do not, so each class has a counterpart: a sample of as many points of one Gaussian, whose "
+            "eigenvalues are fitted to the mean eigenvalues of all classes. Only a coefficient of variation above that "
+            "of the counterparts says that classes differ; classes that are not Gaussian can have such a one too."
+        )
+        rows: list[dict[str, Any]] = []
+        for each in found:
+            for place, part in enumerate(sets_of(results, each)):
+                drawing, own = _measured(results, each, part)
+                yield (
+                    drawing if place == 0 or drawing is None else Folded(f"Shapes: {SETS.get(part, part)}", (drawing,))
+                )
+                rows += own
+        if rows:
+            yield _table(results, pd.DataFrame(rows))
+
+
+def _measured(results: Results, of: Shown, part: str) -> tuple[Drawing | None, list[dict[str, Any]]]:
+    """The figure of one set, and the rows of its table."""
+    level, seed = level_of(results, of.dataset), results.study.report.seed
+    spectra: dict[str, analysis.Spectrum] = {}
+    for name, key in of.keys.items():
+        content = results.embeddings(key)
+        rows = content["set"] == part
+        points, labels = vectors(results, name, content)[rows] * np.sqrt(SCALE), content[f"labels_{level}"][rows]
+        made = analysis.spectrum(points, labels, seed, results.kept)
+        if made is not None:
+            spectra[name] = made
+    if not spectra:
+        return None, []
+    figure = eigenvalues(titles(results, list(spectra)), list(spectra.values()), f"eigenvalue x {SCALE}")
+    classes = max(len(made.classes) for made in spectra.values())
+    caption = (
+        f"The largest eigenvalues of each class's covariance, times {SCALE}, {SETS.get(part, part)}"
+        f"{of.where}: {classes} classes of at least "
+        f"{analysis.LEAST} images. Dots are classes, bars mean ± standard deviation over classes. {of.note}"
+    )
+    alt = "Eigenvalues of class covariances by method, beside those of samples of one Gaussian."
+    drawing = Drawing(f"spectrum-{of.dataset}-{part}", figure, alt, caption, png=True)
+    return drawing, [row for name, made in spectra.items() for row in _rows(results, name, part, made)]
+
+
+def _rows(results: Results, name: str, part: str, made: analysis.Spectrum) -> Iterator[dict[str, Any]]:
+    """One row for each eigenvalue."""
+    for i in range(made.classes.shape[1]):
+        own, null = made.classes[:, i], made.null_variation[:, i]
+        low, high = np.percentile(null, RANGE)
+        yield identity(results, name) | {
+            "set": SETS.get(part, part),
+            "eigenvalue": i + 1,
+            "mean": float(own.mean()),
+            "std": float(own.std(ddof=1)),
+            "variation": float(made.variation[i]),
+            "null": float(null.mean()),
+            "null low": float(low),
+            "null high": float(high),
+            "says": "more than chance" if made.variation[i] > high else "no more than chance",
+            "classes": len(made.classes),
+            "images": float(np.median(made.sizes)),
+        }
+
+
+def _table(results: Results, frame: pd.DataFrame) -> Table:
+    columns = (
+        *identity_columns(results),
+        Column("set", "Images"),
+        Column("eigenvalue", "Eigenvalue", "count"),
+        Column("mean", f"Mean x {SCALE}", "number"),
+        Column("std", "Std", "number", "over classes"),
+        Column("variation", "Variation", "rate", "standard deviation over mean"),
+        Column("null", "Of one Gaussian", "rate_interval", "the same of samples of one Gaussian, with its 95% range"),
+        Column("says", "Classes differ"),
+        Column("classes", "Classes", "count"),
+        Column("images", "Images a class", "number", "median"),
+    )
+    caption = (
+        "Variation: the coefficient of variation over classes, beside that of samples of one Gaussian of the same "
+        f"sizes with its 95% range in {analysis.REPEATS} repetitions. With fewer than about ten images a class, the "
+        "range of the third eigenvalue is too low."
+    )
+    return Table("spectrum", "Variation of the eigenvalues over classes", caption, columns, frame)

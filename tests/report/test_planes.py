@@ -1,0 +1,31 @@
+"""Planes of many cells: rows of four, at most twelve panels, and what is left out."""
+
+from dml.report.sections.planes import Planes
+
+
+def _with(study, **changes):
+    return study.model_copy(update=changes)
+
+
+def test_many_cells_are_wrapped_and_the_rest_is_counted(synthetic, loaded):
+    positives, negatives = ["random", "easy", "hard"], ["random", "hard", "semihard_random"]
+    results = loaded(_with(synthetic.plane_study(seeds=1), positives=positives, negatives=negatives))
+    (drawing,) = list(Planes().content(results))
+    assert len([axes for axes in drawing.figure.axes if axes.axison]) == 12
+    assert max(axes.get_subplotspec().colspan.stop for axes in drawing.figure.axes) <= 4
+    assert "3 cells not shown" in drawing.caption
+
+
+def test_few_cells_are_all_shown(synthetic, loaded):
+    results = loaded(synthetic.plane_study(seeds=1))
+    (drawing,) = list(Planes().content(results))
+    assert len(drawing.figure.axes) == 4
+    assert "not shown" not in drawing.caption
+    assert [axes.get_title() for axes in drawing.figure.axes if axes.get_title()] == [
+        "random positives",
+        "easy positives",
+    ]
+    assert [axes.get_ylabel() for axes in drawing.figure.axes if axes.get_ylabel()] == [
+        "training classes",
+        "new classes",
+    ]

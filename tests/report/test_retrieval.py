@@ -1,0 +1,146 @@
+"""Rows of neighbours: which images are found, how right and wrong ones are marked, and what happens without images."""
+
+import dataclasses
+
+import matplotlib.patches
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml.report.analysis.neighbors import Roles, nearest, random_queries
+from dml.report.figures.retrieval_rows import RIGHT, WRONG
+from dml.report.page.blocks import Drawing, Paragraph
+from dml.report.pictures import SIDE, Pictures, open_pictures
+from dml.report.sections.retrieval import Retrieval
+
+CLASSES, EACH = 4, 6
+LABELS = np.repeat(np.arange(CLASSES), EACH)
+EVERY = Roles(np.ones(len(LABELS), dtype=bool), np.ones(len(LABELS), dtype=bool))
+
+
+@pytest.fixture
+def shown(synthetic, loaded, tmp_path):
+    """(shape of an image, settings of `report`) -> results with embeddings and images; embeddings are in reverse."""
+
+    def make(shape=(8, 8, 1), roles="test", index=None, **report):
+        results = loaded(synthetic.embedding_study("embedded", ("retrieval",), report=report))
+        synthetic.keep(results, LABELS)
+        rng = np.random.default_rng(0)
+        images = rng.integers(0, 255, (len(LABELS), *shape), dtype=np.uint8)
+        table = pd.DataFrame({"fine": LABELS[::-1], "coarse": LABELS[::-1] % 2}) if index is None else index
+        synthetic.pack(tmp_path / "data", "digits", images, table, np.resize(roles, len(LABELS)))
+        return dataclasses.replace(results, data=tmp_path / "data")
+
+    return make
+
+
+def _drawing(results):
+    (block,) = list(Retrieval().content(results))
+    assert isinstance(block, Drawing), block
+    return block
+
+
+def test_neighbours_against_a_loop():
+    points = np.random.default_rng(0).normal(size=(len(LABELS), 3))
+    found = nearest(points, LABELS, EVERY, 5, 4)
+    distances = sorted((float(np.linalg.norm(points[5] - points[i])), i) for i in range(len(LABELS)) if i != 5)
+    assert found.tolist() == [i for _, i in distances[:4]]
+
+
+def test_a_query_searches_the_gallery_without_images_of_its_own_camera():
+    points = np.random.default_rng(1).normal(size=(len(LABELS), 3))
+    cameras = np.arange(len(LABELS)) % 2
+    query = np.arange(len(LABELS)) % 3 == 0
+    roles = Roles(query, ~query, cameras)
+    found = nearest(points, LABELS, roles, 3, len(LABELS)).tolist()
+    allowed = [i for i in range(len(LABELS)) if not query[i] and (LABELS[i] != 0 or cameras[i] != cameras[3])]
+    assert sorted(found) == allowed
+    assert set(random_queries(LABELS, roles, 99, 0)) <= set(np.flatnonzero(query))
+
+
+def test_queries_depend_on_the_seed_and_could_find_something():
+    labels = np.array([0, 1, 1, 2, 2, 2, 3, 3, 3])  # the first one has no other of its class
+    every = Roles(np.ones(9, dtype=bool), np.ones(9, dtype=bool))
+    drawn = {tuple(random_queries(labels, every, 3, seed)) for seed in range(20)}
+    assert len(drawn) > 5
+    assert random_queries(labels, every, 99, 0).tolist() == list(range(1, 9))
+    assert (random_queries(labels, every, 3, 7) == random_queries(labels, every, 3, 7)).all()
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 1), (8, 8, 3), (40, 20, 3), (224, 224, 3)])
+def test_images_of_any_size_are_small_and_keep_their_shape(shown, shape):
+    results = shown(shape)
+    small = open_pictures(results, "digits").thumbnail(3)
+    factor = min(1, SIDE / max(shape[:2]))
+    assert small.dtype == np.uint8
+    assert small.shape == (round(shape[0] * factor), round(shape[1] * factor), 3)
+    (axes,) = _drawing(results).figure.axes
+    assert max(max(image.get_array().shape[:2]) for image in axes.images) <= SIDE
+
+
+def test_each_query_is_shown_once_with_its_neighbours_by_each_method(shown):
+    drawing = _drawing(shown(queries=3, neighbors=4))
+    (axes,) = drawing.figure.axes
+    assert len(axes.images) == 3 * (1 + 2 * 4)  # two methods at the first noise rate
+    texts = [text.get_text() for text in axes.texts]
+    assert sum(text.startswith((RIGHT[0], WRONG[0])) for text in texts) == 3 * 2 * 4
+    assert "3 random images of the test set as queries" in drawing.caption
+
+
+def test_right_and_wrong_differ_by_frame_and_sign_and_tell_the_truth(shown):
+    results = shown(queries=4, neighbors=5)
+    (axes,) = _drawing(results).figure.axes
+    frames = [p for p in axes.patches if isinstance(p, matplotlib.patches.Rectangle)]
+    solid = [f for f in frames if f.get_linewidth() == 2 and f.get_linestyle() in ("-", "solid")]
+    signs = [text.get_text()[0] for text in axes.texts if text.get_text()[0] in (RIGHT[0], WRONG[0])]
+    assert 0 < len(solid) < len(signs)
+    assert signs.count(RIGHT[0]) == len(solid)
+    expected = 0
+    for key in results.confirmed.drop_duplicates("cell").query("rate == 0")["key"]:
+        content = results.embeddings(key)
+        points = content["embeddings"] / np.linalg.norm(content["embeddings"], axis=1, keepdims=True)
+        for query in random_queries(LABELS, EVERY, 4, 0):
+            order = [i for i in np.argsort(-(points @ points[query]), kind="stable") if i != query][:5]
+            expected += int((LABELS[order] == LABELS[query]).sum())
+    assert signs.count(RIGHT[0]) == expected
+
+
+def test_classes_are_named_if_they_have_names(shown):
+    table = pd.DataFrame({"fine": LABELS[::-1], "coarse": 0, "fine_name": [f"bird {i}" for i in LABELS[::-1]]})
+    (axes,) = _drawing(shown(index=table)).figure.axes
+    assert any("bird 2" in text.get_text() for text in axes.texts)
+
+
+def test_images_are_those_of_the_index_column(shown):
+    results = shown()
+    pictures = open_pictures(results, "digits")
+    content = results.embeddings(results.confirmed["key"].iloc[0])
+    assert [pictures.label(int(row), "fine") for row in content["index"]] == [str(label) for label in LABELS]
+
+
+def test_other_packed_images_are_not_shown(shown):
+    table = pd.DataFrame({"fine": LABELS, "coarse": LABELS % 2})  # in another order
+    (block,) = list(Retrieval().content(shown(index=table)))
+    assert isinstance(block, Paragraph)
+    assert "are not those" in block.text
+
+
+def test_without_images_or_embeddings_the_page_says_so(shown, synthetic, loaded, tmp_path):
+    results = shown()
+    (block,) = list(Retrieval().content(dataclasses.replace(results, data=tmp_path / "elsewhere")))
+    assert "The images of digits are not on this machine" in block.text
+    (tmp_path / "data" / "packed" / "images.npy").write_bytes(b"broken")
+    (block,) = list(Retrieval().content(results))
+    assert "cannot be read" in block.text
+    (block,) = list(Retrieval().content(dataclasses.replace(results, store=tmp_path / "elsewhere")))
+    assert "embeddings of these trials are not in the store" in block.text
+
+
+def test_roles_come_from_the_split(shown):
+    table = pd.DataFrame({"fine": LABELS[::-1], "coarse": 0, "camera": np.arange(len(LABELS)) % 3})
+    pictures = open_pictures(shown(roles=["query", "gallery"], index=table), "digits")
+    assert isinstance(pictures, Pictures)
+    roles = pictures.roles(np.array([4, 5, 7]))
+    assert roles.query.tolist() == [True, False, False]
+    assert roles.gallery.tolist() == [False, True, True]
+    assert roles.cameras.tolist() == [1, 2, 1]

@@ -1,0 +1,83 @@
+"""t-SNE: which points are drawn, that layouts are kept, and its section."""
+
+import numpy as np
+import pytest
+from sklearn.manifold import trustworthiness
+
+from dml.report.analysis import tsne as analysis
+from dml.report.page.blocks import Drawing
+from dml.report.sections.tsne import Tsne
+
+
+def test_few_points_are_all_drawn():
+    labels = np.repeat(np.arange(30), 3)
+    assert analysis.sample(labels, seed=0).tolist() == list(range(90))
+
+
+def test_a_sample_of_few_classes_is_uniform():
+    labels = np.repeat(np.arange(4), [3000, 1000, 500, 500])
+    chosen = analysis.sample(labels, seed=0)
+    assert len(np.unique(chosen)) == analysis.POINTS
+    assert np.bincount(labels[chosen]) / analysis.POINTS == pytest.approx([0.6, 0.2, 0.1, 0.1], abs=0.05)
+    assert (chosen != analysis.sample(labels, seed=1)).any()
+
+
+def test_of_many_classes_the_largest_have_points_to_see():
+    labels = np.repeat(np.arange(2000), 5)
+    labels = np.concatenate([labels, np.repeat([7, 1500], 100)])
+    chosen = analysis.sample(labels, seed=0)
+    largest = analysis.largest(labels)
+    assert {7, 1500} <= set(largest.tolist())
+    assert largest.tolist() == sorted([7, 1500, 0, 1, 2, 3, 4, 5, 6, 8])
+    assert len(np.unique(chosen)) == analysis.POINTS
+    counts = np.bincount(labels[chosen], minlength=2000)
+    assert counts[7] == counts[1500] == analysis.POINTS // (2 * analysis.COLOURED)
+    assert (counts[[0, 1, 2]] == 5).all()
+
+
+def test_neighbours_stay_neighbours():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(120, 8)) + 8 * rng.normal(size=(4, 8))[np.repeat(np.arange(4), 30)]
+    places = analysis.layout(points, seed=0)
+    assert places.shape == (120, 2)
+    assert trustworthiness(points, places) > 0.9
+    assert (places == analysis.layout(points, seed=0)).all()
+
+
+def test_a_layout_is_kept_until_something_changes(tmp_path, monkeypatch):
+    points = np.random.default_rng(1).normal(size=(40, 3))
+    first = analysis.layout(points, 0, tmp_path)
+    assert len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setattr(analysis.TSNE, "fit_transform", lambda *_: pytest.fail("computed again"))
+    assert (analysis.layout(points, 0, tmp_path) == first).all()
+    monkeypatch.setattr(analysis.TSNE, "fit_transform", lambda self, given: given[:, :2] * 0)
+    assert (analysis.layout(points + 1, 0, tmp_path) == 0).all()
+    assert (analysis.layout(points, 1, tmp_path) == 0).all()
+    next(iter(sorted(tmp_path.iterdir()))).write_bytes(b"broken")
+    analysis.layout(points, 0, tmp_path)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (0, 4), (20, 1)])
+def test_what_is_too_small_stays_where_it_is(shape):
+    points = np.random.default_rng(2).normal(size=shape).astype("float32")
+    places = analysis.layout(points, seed=0)
+    assert places.shape == (shape[0], 2)
+    np.testing.assert_array_equal(places[:, 0], points[:, 0])
+
+
+def test_the_section_has_a_panel_for_each_method_and_set(synthetic, loaded):
+    results = loaded(synthetic.embedding_study("embedded", ("tsne",), seeds=[0]))
+    labels = np.repeat(np.arange(24), 3)
+    synthetic.keep(results, labels, sets=np.where(labels < 12, "seen", "test"))
+    assert Tsne().applies(results)
+    (drawing,) = list(Tsne().content(results))
+    assert isinstance(drawing, Drawing)
+    assert len(drawing.figure.axes) == 2 * 2
+    assert "the 10 largest classes have colours" in drawing.caption
+    assert [axes.get_ylabel() for axes in drawing.figure.axes if axes.get_ylabel()] == [
+        "training classes",
+        "new classes",
+    ]
+    drawn = sum(len(line.get_xdata()) for line in drawing.figure.axes[0].lines)
+    assert drawn == 36
+    assert len(list((results.store / "report").iterdir())) == 4
