@@ -1,7 +1,7 @@
 """Choose the studies that `dvc repro` runs, or print where their results are.
 
-`paper-eps`, `paper-loop`, `paper-histogram` and `paper-noise` stand for a paper's studies that run on any machine: those
-whose names begin with the paper's, and that ask for no GPU. docs/studies-of-the-papers.md lists them.
+`paper-eps`, `paper-loop`, `paper-histogram` and `paper-noise` stand for a paper's studies that run on any machine.
+Their names begin with the paper's, and they ask for no GPU. docs/studies-of-the-papers.md lists them.
 """
 
 import argparse
@@ -30,9 +30,8 @@ def studies_of(name: str) -> list[str]:
         return [name]
     if name not in groups:
         raise ConfigError(f"{STUDIES / name}.yaml: no such study or group{suggestion(name, [*groups, *studies])}")
-    own = [
-        load_study(STUDIES / f"{study}.yaml") for study in studies if study.startswith(name.removeprefix(GROUP) + "-")
-    ]
+    paper = name.removeprefix(GROUP)
+    own = [load_study(STUDIES / f"{study}.yaml") for study in studies if study.startswith(f"{paper}-")]
     return [study.name for study in own if not study.resources.gpus_per_trial]
 
 

@@ -82,6 +82,35 @@ def test_every_study_is_of_a_paper_or_an_example():
     assert set(STUDIES) - set(OF_PAPERS) == EXAMPLES
 
 
+def test_a_study_comes_after_the_one_that_it_starts_from():
+    for name in OF_PAPERS:  # `make repro STUDY=paper-noise` runs them in this order
+        starts = [study_of(name).training_of(cell).start for cell in study_of(name).cells()]
+        for start in filter(None, starts):
+            assert start.study in STUDIES
+            assert start.study < name
+            earlier = study_of(start.study)
+            assert set(study_of(name).seeds) <= set(earlier.seeds)
+
+
+def row_of(name: str) -> str:
+    """A study's row in the page: its name, title, data, and where and how long it runs."""
+    study = study_of(name)
+    text = " ".join(study.description.split())
+    data = ", ".join(dict.fromkeys(dataset.source for dataset in study.datasets))
+    time = re.findall(r"[Aa]bout (\d+ (?:minutes|hours)) on two cores|A GPU, about (\d+ hours)", text)[-1]
+    where = "a GPU" if study.resources.gpus_per_trial else "here"
+    return f"| `{name}` | {study.title} | {data} | {where} | {time[0] or time[1]} |"
+
+
+def test_the_page_of_all_studies_is_what_they_say():
+    page = (ROOT / "docs" / "studies-of-the-papers.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `.*", page, flags=re.MULTILINE)
+    expected = [row_of(name) for paper in PAPERS for name in OF_PAPERS if name.startswith(f"{paper}-")]
+    assert rows == expected, "expected these rows:\n" + "\n".join(expected)
+    for claim, reason in WITHOUT_TEST.items():
+        assert f"- `{claim}`: {reason}" in page
+
+
 def different(study: Study) -> Iterator[Cell]:
     """One cell for each loss with each way of choosing tuples, with the last values of what varies."""
     found = {}
