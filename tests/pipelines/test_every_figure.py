@@ -1,0 +1,58 @@
+"""The study `every-figure`: each kind of figure, and a claim of each verdict, on real trials of a few steps."""
+
+import csv
+import re
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+SECTIONS = (
+    *("winners", "settings-varied", "planes", "retrieval", "similarities", "tsne", "spectrum", "claims", "choices"),
+    *("results", "training", "provenance"),
+)
+
+
+@pytest.fixture(scope="module")
+def page(shared_project):
+    """The finished study, and the text of its page."""
+    project = shared_project
+    assert project.stage("choose", "every-figure").code == 0
+    project.stages("resolve download pack split corrupt sweep", "every-figure")
+    done = project.stage("report")
+    assert done.code == 0, done.text
+    project.page = (project.root / "report/studies/every-figure.html").read_text(encoding="utf-8")
+    return project
+
+
+def test_each_kind_of_figure_is_on_the_page(page):
+    anchors = re.findall(r'<section aria-labelledby="([\w-]+)"', page.page)
+    assert set(SECTIONS) <= set(anchors), anchors
+    for figure in re.findall(r'src="\.\./(figures/[^"]+)"', page.page):
+        assert (page.root / "report" / figure).stat().st_size > 1000, figure
+    names = {re.sub(r"-dark|\.\w+$", "", path.name) for path in (page.root / "report/figures").glob("every-figure-*")}
+    for kind in ("key", "retrieval", "similarities", "tsne", "spectrum", "setting-training-embedding_size"):
+        assert any(name.startswith(f"every-figure-{kind}") for name in names), (kind, sorted(names))
+
+
+def test_its_claims_have_each_verdict(page):
+    with open(page.root / "report/data/_claims/claims.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    own = {row["claim"]: row["verdict"] for row in rows if row["group"].startswith("Study")}
+    assert own == {
+        "Eight dimensions separate unseen digits better than two.": "confirmed",
+        "Each doubling of the dimension costs a point of R@1.": "refuted",
+        "201 bins are better than 51.": "undecided",
+        "Easy positives help once even and odd are separated without error.": "not tested",
+    }
+    (bins,) = [row for row in rows if row["id"] == "histogram-bins-cub"]
+    assert bins["verdict"] == "needs data"
+    assert "as a stand-in" in bins["finding"]
+
+
+def test_the_page_of_claims_lists_all_ninety(page):
+    text = (page.root / "report/claims.html").read_text(encoding="utf-8")
+    with open(page.root / "report/data/_claims/claims.csv", encoding="utf-8", newline="") as file:
+        ids = {row["id"] for row in csv.DictReader(file)} - {""}
+    assert len(ids) == 90
+    assert all(f'id="{name}"' in text for name in ids)
