@@ -34,13 +34,13 @@ EXAMPLES = {"every-figure", "every-part", "foreign-parts", "omniglot-letters", "
 LARGE = ("torchvision", "timm", "inception_bn")
 WITHOUT_TEST = {
     "eps-figure-3": "viewpoints are not labelled",
-    "eps-figure-6": "a figure, no score",
-    "histogram-overlap": "the overlap of two histograms is not a metric",
-    "loop-homoscedastic": "eigenvalues are not a score",
-    "loop-memory": "docs/benchmarks/loop.md",
+    "eps-figure-6": "the page of `eps-fig6-cars196` shows the figure; it has no score",
+    "histogram-overlap": "the page of `histogram-overlap` shows the overlap, but it is not a score",
+    "loop-homoscedastic": "the pages of `loop-suppl-fig1-*` show the eigenvalues, but they are not a score",
+    "loop-memory": "a measurement of cost, not a score: see `make bench`",
     "loop-suppl-figure-5": "synthetic points are not kept",
     "loop-suppl-table-2": "the protocol is not an axis of a study",
-    "loop-time": "docs/benchmarks/loop.md",
+    "loop-time": "a measurement of cost, not a score: docs/benchmarks/loop.md has one",
     "noise-positive-precision": "no noise model corrupts pairs",
 }
 """Claims that trained networks decide, but no comparison of scores in a study: why not."""
