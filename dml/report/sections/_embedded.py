@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from dml.report.analysis.shown import Shown
+from dml.report.figures.embedded import titles
+from dml.report.labels import SETS
 from dml.report.page.blocks import Paragraph
+from dml.report.page.tables import Column
 from dml.report.results import Results
+from dml.report.sections._rows import condition_columns, identity
 
 ABSENT = Paragraph("The embeddings of these trials are not in the store of this machine, so they are not drawn.")
 
@@ -11,3 +18,15 @@ ABSENT = Paragraph("The embeddings of these trials are not in the store of this 
 def asked(results: Results, figure: str) -> bool:
     """Whether the study asks for a figure of embeddings, and has confirmed trials."""
     return figure in results.study.report.figures and not results.confirmed.empty
+
+
+def described(results: Results, of: Shown, name: str, part: str) -> dict[str, Any]:
+    """What a row about a cell on one set says in `describing_columns`, and in its CSV file."""
+    names = list(of.keys)
+    title = titles(results, names, width=10_000)[names.index(name)]
+    return identity(results, name) | {"method": title, "set": SETS.get(part, part)}
+
+
+def describing_columns(results: Results) -> tuple[Column, ...]:
+    """What a row is about: the data, the method as the figure names it, and the images."""
+    return (*condition_columns(results), Column("method", "Method"), Column("set", "Images"))

@@ -16,8 +16,8 @@ from dml.report.labels import SETS
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked
-from dml.report.sections._rows import identity, identity_columns, interval_note
+from dml.report.sections._embedded import ABSENT, asked, described, describing_columns
+from dml.report.sections._rows import interval_note
 
 MOMENTS = {"before training": True, "after training": False}  # whether embeddings are those of the start
 
@@ -41,7 +41,7 @@ class Similarities:
             for place, part in enumerate(sets_of(results, each)):
                 drawing = _drawing(results, each, part)
                 yield drawing if place == 0 else Folded(f"Similarities: {SETS.get(part, part)}", (drawing,))
-                rows += [_row(results, name, part) for name in each.keys]
+                rows += [_row(results, each, name, part) for name in each.keys]
         if rows:
             yield _table(results, pd.DataFrame(rows))
 
@@ -69,7 +69,7 @@ def _drawing(results: Results, of: Shown, part: str) -> Drawing:
     )
 
 
-def _row(results: Results, name: str, part: str) -> dict[str, object]:
+def _row(results: Results, of: Shown, name: str, part: str) -> dict[str, object]:
     """One row of the table: a cell on one set, over the seeds that kept their embeddings."""
     trials = results.confirmed[results.confirmed["cell"] == name]
     values: dict[str, list[float]] = {}
@@ -80,7 +80,7 @@ def _row(results: Results, name: str, part: str) -> dict[str, object]:
             if found is not None and np.isfinite(found.reverse):
                 values.setdefault(f"reverse {moment}", []).append(100 * found.reverse)
                 values.setdefault(f"overlap {moment}", []).append(100 * found.area)
-    row: dict[str, object] = identity(results, name) | {"set": SETS.get(part, part)}
+    row: dict[str, object] = described(results, of, name, part)
     for measure in ("reverse", "overlap"):
         for moment in MOMENTS:
             row |= summary_of(values.get(f"{measure} {moment}", []), f"{measure} {moment}")
@@ -88,7 +88,7 @@ def _row(results: Results, name: str, part: str) -> dict[str, object]:
 
 
 def _table(results: Results, frame: pd.DataFrame) -> Table:
-    columns = [*identity_columns(results), Column("set", "Images")]
+    columns = [*describing_columns(results)]
     for measure, label in (("reverse", "Reverse order"), ("overlap", "Overlap")):
         columns += [Column(f"{measure} {moment}", f"{label}, {moment.split()[0]}", "score") for moment in MOMENTS]
     caption = (

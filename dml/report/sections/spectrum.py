@@ -16,8 +16,7 @@ from dml.report.labels import SETS
 from dml.report.page.blocks import Block, Drawing, Folded, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked
-from dml.report.sections._rows import identity, identity_columns
+from dml.report.sections._embedded import ABSENT, asked, described, describing_columns
 
 SCALE = 100  # eigenvalues are shown times 100, as in the paper
 RANGE = (2.5, 97.5)  # percentiles of the null
@@ -79,16 +78,15 @@ def _measured(results: Results, of: Shown, part: str) -> tuple[Drawing | None, l
     )
     alt = "Eigenvalues of class covariances by method, beside those of samples of one Gaussian."
     drawing = Drawing(f"spectrum-{of.dataset}-{part}", figure, alt, caption, png=True)
-    return drawing, [row for name, made in spectra.items() for row in _rows(results, name, part, made)]
+    return drawing, [row for name, made in spectra.items() for row in _rows(results, of, name, part, made)]
 
 
-def _rows(results: Results, name: str, part: str, made: analysis.Spectrum) -> Iterator[dict[str, Any]]:
+def _rows(results: Results, of: Shown, name: str, part: str, made: analysis.Spectrum) -> Iterator[dict[str, Any]]:
     """One row for each eigenvalue."""
     for i in range(made.classes.shape[1]):
         own, null = made.classes[:, i], made.null_variation[:, i]
         low, high = np.percentile(null, RANGE)
-        yield identity(results, name) | {
-            "set": SETS.get(part, part),
+        yield described(results, of, name, part) | {
             "eigenvalue": i + 1,
             "mean": float(own.mean()),
             "std": float(own.std(ddof=1)),
@@ -104,20 +102,17 @@ def _rows(results: Results, name: str, part: str, made: analysis.Spectrum) -> It
 
 def _table(results: Results, frame: pd.DataFrame) -> Table:
     columns = (
-        *identity_columns(results),
-        Column("set", "Images"),
+        *describing_columns(results),
         Column("eigenvalue", "Eigenvalue", "count"),
         Column("mean", f"Mean x {SCALE}", "number"),
         Column("std", "Std", "number", "over classes"),
         Column("variation", "Variation", "rate", "standard deviation over mean"),
         Column("null", "Of one Gaussian", "rate_interval", "the same of samples of one Gaussian, with its 95% range"),
         Column("says", "Classes differ"),
-        Column("classes", "Classes", "count"),
-        Column("images", "Images a class", "number", "median"),
     )
     caption = (
         "Variation: the coefficient of variation over classes, beside that of samples of one Gaussian of the same "
         f"sizes with its 95% range in {analysis.REPEATS} repetitions. With fewer than about ten images a class, the "
-        "range of the third eigenvalue is too low."
+        f"range of the third eigenvalue is too low; here it is {int(frame['images'].min())} or more."
     )
     return Table("spectrum", "Variation of the eigenvalues over classes", caption, columns, frame)
