@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
 	@touch $@
 
-repro: setup  ## run the studies of params.yaml and write report/index.html; STUDY="a b" chooses other studies
+repro: setup  ## run the studies of params.yaml and write report/index.html; STUDY="a b" chooses others, STUDY=paper-eps a paper's
 	@$(if $(STUDY),python pipelines/choose.py $(STUDY))
 	@dvc repro
 	@python pipelines/choose.py --done

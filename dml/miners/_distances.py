@@ -30,7 +30,7 @@ class PairDistances:
 
         seen = PairDistances()
         seen.update(embeddings, labels, tuples)        # in training; costs one Gram matrix
-        dml.theory.eta.estimate(*seen.negatives)       # Skew(eta, low, high, ...)
+        dml.theory.noise.eta.estimate(*seen.negatives)       # Skew(eta, low, high, ...)
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from dml.report.page.pages import Notice, Page, PageSection
 from dml.report.results import Results
 from dml.report.sections.protocols import CardSection, Section, TheorySection
 
-PACKAGE = "dml.report.sections"
+PACKAGE, THEORY = "dml.report.sections", "dml.report.theory"
 
 
 def study_page(results: Results, root: Path) -> Page:
@@ -50,7 +50,7 @@ def study_page(results: Results, root: Path) -> Page:
 
 def theory_sections() -> list[TheorySection]:
     """The sections of the theory page."""
-    return [discovery.build(PACKAGE, name) for name in contents.THEORY]
+    return [discovery.build(THEORY, name) for name in contents.THEORY]
 
 
 def theory_page(root: Path, theory: Sequence[TheorySection]) -> Page:
@@ -59,7 +59,7 @@ def theory_page(root: Path, theory: Sequence[TheorySection]) -> Page:
     sections = [PageSection(s.anchor, s.title, assets.save(s.content())) for s in theory]
     text = (
         "Expected risks are exact sums over all labellings. Bounds are solved for a finite number of classes. No model "
-        "was trained for this page."
+        "was trained for this page, except the small network of LoOp's toy."
     )
     title = "What the papers prove, computed"
     return Page("theory", "theory.html", eyebrow="Theory", title=title, description=[text], sections=sections)

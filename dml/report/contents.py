@@ -1,4 +1,5 @@
-"""What is on each page, in the order of reading. A name is a file in `dml/report/sections/`.
+"""What is on each page, in the order of reading. A name is a file in `dml/report/sections/`, or for the
+theory page in `dml/report/theory/`.
 
 A study's page leaves out the sections that do not apply to its results.
 """
@@ -42,5 +43,11 @@ THEORY = (
     "pair_noise",
     "tolerance",
     "bounds",
+    "loop_cases",
+    "loop_gain",
+    "loop_proposition",
+    "loop_steps",
+    "loop_toy",
+    "histogram_estimate",
 )
 """The theory page, which needs no results."""

@@ -1,6 +1,7 @@
 """The numbers that the papers publish: `published.csv`, one row per number, looked up by a study's `published` entries.
 
-The column `paper` names the source (see `PAPERS`), `table` is the table's number in that paper. Values are percentages.
+The column `paper` names the source (see `PAPERS`), `table` is the table's number in that paper. `S1` is a supplement's
+table, `S-fig1` its figure and `sec4.3` a section. Values are percentages, unless `metric` has another unit.
 """
 
 from __future__ import annotations

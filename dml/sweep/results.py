@@ -92,12 +92,17 @@ def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seco
 
 @cache
 def git_commit() -> str:
-    """The commit of the running code, with `-dirty` if files differ from it; empty outside a repository."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    """The commit of the running code, with `-dirty` if code or studies differ from it; empty outside a repository."""
+    commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--", ":/dml", ":/pipelines")
+    return f"{commit}-dirty" if commit and changed else commit
+
+
+def _git(*arguments: str) -> str:
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, timeout=10)
     except (OSError, subprocess.SubprocessError):
         return ""
+    return done.stdout.strip()
 
 
 def _versions() -> dict[str, str]:

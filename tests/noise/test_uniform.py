@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dml import noise
-from dml.theory import pair_noise
+from dml.theory.noise import pair_noise
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.333, 0.5, 0.9])

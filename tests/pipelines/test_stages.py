@@ -23,18 +23,30 @@ def test_an_unknown_study_is_refused_with_the_choices_and_params_stay(project, r
     for done in (project.stage("download", "quickstrt"), project.stage("choose", "quickstart", "quickstrt")):
         message = refused(done)
         assert "quickstrt.yaml: no such study" in message
-        assert "eps-mnist" in message
+        assert "eps-table1" in message
+    assert "Choices: paper-eps, " in message
     assert (project.root / "params.yaml").read_text() == before
 
 
 def test_choosing_writes_the_list_and_keeps_the_comments(project):
     before = (project.root / "params.yaml").read_text()
-    done = project.stage("choose", "eps-mnist", "quickstart", "--done")
+    done = project.stage("choose", "eps-table1", "quickstart", "--done")
     assert done.code == 0, done.text
     assert f"file://{project.root}/report/index.html" in done.text
     after = (project.root / "params.yaml").read_text()
-    assert yaml.safe_load(after) == {"studies": ["eps-mnist", "quickstart"]}
+    assert yaml.safe_load(after) == {"studies": ["eps-table1", "quickstart"]}
     assert [line for line in after.splitlines() if line[0] == "#"] == [l for l in before.splitlines() if l[0] == "#"]
+
+
+def test_a_papers_name_chooses_its_studies_that_need_no_gpu(project):
+    done = project.stage("choose", "paper-loop", "quickstart", "loop-table2")
+    assert done.code == 0, done.text
+    studies = yaml.safe_load((project.root / "params.yaml").read_text())["studies"]
+    assert studies[-1] == "quickstart"
+    assert studies.count("loop-table2") == 1  # it is in the group too
+    assert {"loop-dimension", "loop-fig3a"} <= set(studies)
+    assert not [name for name in studies if name.endswith(("-cub200", "-cars196", "-sop"))]
+    assert "studies: loop-" in done.text
 
 
 @pytest.mark.parametrize(

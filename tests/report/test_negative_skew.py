@@ -9,7 +9,7 @@ from dml.report.analysis.skew import skew_of
 from dml.report.page.blocks import Folded, Table
 from dml.report.page.cells import rows
 from dml.report.sections.negative_skew import NegativeSkew, table
-from dml.theory import bounds, eta
+from dml.theory.noise import bounds, eta
 
 BINS = 40
 

@@ -178,7 +178,7 @@ def test_a_report_without_studies_is_a_page(tmp_path, monkeypatch):
     assert "params.yaml" in index.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["quickstart", "eps-mnist"])
+@pytest.mark.parametrize("name", ["quickstart", "eps-table1"])
 def test_the_studies_of_the_repository_have_a_page(synthetic, built, tmp_path, name):
     study = load_study(Path(__file__).parents[2] / "pipelines" / "studies" / f"{name}.yaml")
     study = study.model_copy(update={"losses": study.losses[:1], "negatives": study.negatives[:2]})  # saves time

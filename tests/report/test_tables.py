@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,13 +10,14 @@ import pytest
 
 from dml.report.analysis.published import cells_of
 from dml.report.analysis.summaries import summary_of
+from dml.report.page.blocks import Paragraph
 from dml.report.page.cells import rows
 from dml.report.page.numbers import duration, number, p_value, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.plots import points
 from dml.report.sections import robustness
 from dml.report.sections.all_results import main_results
-from dml.report.sections.published import published_beside
+from dml.report.sections.published import Published, published_beside
 from dml.report.sections.settings import best_settings
 from dml.report.sections.training_log import diagnostics
 from dml.report.sections.winners import winners
@@ -88,15 +90,24 @@ def test_a_row_that_is_not_reproduced_has_a_reason(synthetic, loaded):
                 study.published[0].model_copy(update={"match": {"positives": "hard"}}),
                 study.published[1],
             ],
-            "evaluation": study.evaluation.model_copy(update={"metrics": ["recall@1", "recall@5"]}),
         }
     )
     frame = published_beside(loaded(gone)).frame
-    assert list(frame["state"]) == [
-        *["no such cell in this study"] * 3,
-        *["reproduced", "reproduced", "metric not evaluated"],
-    ]
-    assert frame["difference"].isna().sum() == 4
+    assert list(frame["state"]) == ["no such cell in this study"] * 3 + ["reproduced"] * 3
+    assert frame["difference"].isna().sum() == 3
+
+
+@pytest.mark.parametrize(("metrics", "count"), [(["recall@1", "recall@5"], 8), (["map@r"], 0)])
+def test_metrics_that_are_not_evaluated_are_no_failures(synthetic, loaded, metrics, count):
+    study = synthetic.plane_study()
+    evaluation = study.evaluation.model_copy(update={"metrics": metrics})
+    results = replace(loaded(study), study=study.model_copy(update={"evaluation": evaluation}))
+    table = published_beside(results)
+    assert len(table.frame) == count
+    assert "Published too, but not evaluated here: " in table.caption
+    assert "R@10" in table.caption.rpartition(":")[2]
+    *_, last = Published().content(results)
+    assert isinstance(last, Table if count else Paragraph)
 
 
 def test_published_rows_match_cells_without_noise_by_default(synthetic, loaded):

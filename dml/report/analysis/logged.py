@@ -10,7 +10,7 @@ import pandas as pd
 
 from dml.config.claim_checks import LOGGED
 from dml.report.results import Results, parsed
-from dml.theory import eta
+from dml.theory.noise import eta
 
 
 def is_logged(key: str) -> bool:

@@ -32,31 +32,35 @@ class Published:
         """The papers, and a table."""
         papers = dict.fromkeys(spec.paper for spec in results.study.published)
         yield Paragraph("; ".join(PAPERS.get(paper, paper) for paper in papers) + ".")
-        yield published_beside(results)
+        table = published_beside(results)
+        yield Paragraph(table.caption) if table.frame.empty else table
 
 
 def published_beside(results: Results) -> Table:
-    """One row per published number and matching cell.
+    """One row per published number and matching cell; numbers of metrics that the study does not evaluate are left out.
 
     Raises
     ------
     ValueError : the study names a row that is not in `published.csv`.
     """
     rows = []
+    evaluated = {metric_label(metric): metric for metric in results.study.evaluation.metrics}
+    left_out: dict[str, None] = {}
     for spec in results.study.published:
         cells = cells_of(results, spec)
         for metric, value in lookup(spec).items():
-            ours = next((m for m in results.study.evaluation.metrics if metric_label(m) == metric), None)
+            if metric not in evaluated:
+                left_out[metric] = None
+                continue
             for name in cells or [""]:
-                key = f"{spec.set}/{spec.level}/{ours}"
-                values = results.values(name, key) if name and ours else pd.Series(dtype=float)
+                key = f"{spec.set}/{spec.level}/{evaluated[metric]}"
+                values = results.values(name, key) if name else pd.Series(dtype=float)
                 row: dict[str, Any] = {"source": f"{spec.paper}, table {spec.table}", "labels": spec.labels}
                 row |= {"method": spec.method, "metric": metric, "published": value}
                 row |= summary_of(values, "reproduced")
                 row["difference"] = row["reproduced mean"] - value
-                row["state"] = _state(cells, ours, values)
+                row["state"] = _state(cells, values)
                 rows.append(row | {"cell": name})
-    frame = pd.DataFrame(rows)
     columns = [
         Column("source", "Source"),
         Column("labels", "Labels"),
@@ -66,15 +70,15 @@ def published_beside(results: Results) -> Table:
         Column("reproduced", "Reproduced", "score"),
         Column("difference", "Difference", "difference", "reproduced minus published, in points"),
     ]
-    if (frame["state"] != REPRODUCED).any():
+    if any(row["state"] != REPRODUCED for row in rows):
         columns.append(Column("state", "State", "status"))
     caption = f"In percent. Reproduced: {interval_note(results)}. Difference: reproduced minus published, in points."
-    return Table("published", "Published and reproduced", caption, tuple(columns), frame)
+    if left_out:
+        caption += f" Published too, but not evaluated here: {', '.join(left_out)}."
+    return Table("published", "Published and reproduced", caption, tuple(columns), pd.DataFrame(rows))
 
 
-def _state(cells: list[str], ours: str | None, values: pd.Series) -> str:
+def _state(cells: list[str], values: pd.Series) -> str:
     if not cells:
         return "no such cell in this study"
-    if ours is None:
-        return "metric not evaluated"
     return REPRODUCED if len(values) else "no seed finished"

@@ -1,0 +1,1 @@
+"""The sections of the theory page: one file, one class, with its figure, tables and verdicts on the papers' claims."""

@@ -1,0 +1,1 @@
+"""What the theory page computes with the losses as implemented."""

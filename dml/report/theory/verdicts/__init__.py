@@ -1,0 +1,1 @@
+"""Verdicts on the papers' theory claims, made from the numbers of the theory page."""

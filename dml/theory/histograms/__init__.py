@@ -1,0 +1,1 @@
+"""The histogram loss (Ustinova, Lempitsky): the probability of a reverse order and its estimate."""
