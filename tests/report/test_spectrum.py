@@ -49,6 +49,13 @@ def test_classes_of_one_shape_vary_as_much_as_chance(dimensions):
     assert (found.variation < 1.2 * high).all()
 
 
+def test_classes_with_fewer_points_than_dimensions_are_matched_too():
+    """The eigenvalues that no class shows are rescaled with the last one that it shows."""
+    points, labels = _classes(5, count=100, size=8, dimensions=64)
+    found = analysis.spectrum(points, labels, seed=0)
+    np.testing.assert_allclose(found.null.mean(axis=(0, 1)), found.classes.mean(axis=0), rtol=0.15)
+
+
 def test_classes_of_different_sizes_vary_more():
     points, labels = _classes(2, spread=0.5)
     found = analysis.spectrum(points, labels, seed=0)
