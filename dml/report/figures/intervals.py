@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -37,7 +39,7 @@ def intervals(results: Results, dataset: str, noise: str, rate: float, keys: lis
                     published[name, key], place, "D", color=style.PAPER, markeredgecolor=style.INK, markersize=5.5
                 )
         axes.set_title(metric_label(metric_of(key)))
-        axes.set_xlabel(score_label(key).split(", ", 1)[1], fontsize=7.5)
+        axes.set_xlabel("\n".join(textwrap.wrap(score_label(key).split(", ", 1)[1], 28)), fontsize=7.5)
         axes.set_yticks(range(len(cells)), [short_label(results, results.methods[name]) for name in cells])
         axes.set_ylim(len(cells) - 0.4, -0.6)
         axes.xaxis.set_major_locator(MaxNLocator(4))
