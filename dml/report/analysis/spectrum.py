@@ -19,7 +19,8 @@ import numpy as np
 from dml.report.cache import kept
 
 DIMENSIONS = 3
-ROUNDS = 12  # of rescaling
+ROUNDS = 25  # of rescaling
+STEP, DAMPING = 8.0, 0.7  # largest factor of a round, and the power of it that is taken
 REPEATS = 20  # data sets drawn from the Gaussian
 LEAST = 4  # images of a class; fewer span less than three dimensions
 CLASSES = 100  # at most
@@ -97,7 +98,9 @@ def _fitted(scales: np.ndarray, found: list[np.ndarray], counts: np.ndarray, dra
         ratios = np.ones(width)
         ratios[:seen] = wanted[:seen] / np.maximum(drawn[:seen], 1e-30)
         ratios[seen:] = ratios[seen - 1]
-        scales = scales * ratios
+        # Sorted, since a largest scale in another place would be changed by the ratio of a smaller one, and diverge.
+        scales = np.sort(scales * np.clip(ratios, 1 / STEP, STEP) ** DAMPING)[::-1]
+        scales *= wanted.sum() / max(float(scales.sum()), 1e-30)  # what samples have on average
     return scales
 
 

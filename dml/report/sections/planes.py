@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from dml.report.analysis.shown import Shown, planes, sets_of
 from dml.report.figures.embedded import SETS, titles
-from dml.report.figures.points import panels, scatter
+from dml.report.figures.points import FEW, panels, scatter
 from dml.report.labels import metric_label, metric_of
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import percent
@@ -32,16 +32,16 @@ class Planes:
         """A figure for each dataset: a panel per method and evaluated set."""
         found = planes(results, max(1, PANELS // len(results.study.evaluation.sets)))
         for each in found:
-            caption = (
-                f"Each point is an image and each colour a class{each.where}; the numerals are at the medians of the "
-                f"classes. {each.note}"
-            )
+            figure, classes = _figure(results, each)
+            numerals = "; the numerals are at the medians of the classes" if classes <= FEW else ""
+            caption = f"Each point is an image and each colour a class{each.where}{numerals}. {each.note}"
             name = "planes" if len(found) == 1 else f"planes-{each.dataset}"
             alt = "Two-dimensional embeddings by method, coloured by class."
-            yield Drawing(name, _figure(results, each), alt, caption)
+            yield Drawing(name, figure, alt, caption)
 
 
-def _figure(results: Results, of: Shown) -> Figure:
+def _figure(results: Results, of: Shown) -> tuple[Figure, int]:
+    """The figure, and how many classes it has."""
     sets = list(reversed(sets_of(results, of)))
     saved = {name: results.embeddings(key) for name, key in of.keys.items()}
     classes = sorted({int(label) for content in saved.values() for label in np.unique(content["labels_fine"])})
@@ -52,7 +52,7 @@ def _figure(results: Results, of: Shown) -> Figure:
             chosen = chosen[:: max(1, -(-len(chosen) // POINTS))]
             scatter(axes, content["embeddings"][chosen], content["labels_fine"][chosen], classes)
             axes.set_xlabel(_score(results, name, of.keys[name], part))
-    return figure
+    return figure, len(classes)
 
 
 def _score(results: Results, name: str, key: str, part: str) -> str:
