@@ -37,6 +37,7 @@ class PrintedClaim:
     decided_by: str  # "theory", "cpu" or "data"
     comparison: str
     note: str
+    no_study: str  # why no study decides it, if networks could
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -100,6 +100,8 @@ def _printed(claim: PrintedClaim, verdicts: Sequence[Verdict], proofs: Sequence[
     facts += [("Corrected", proof.corrected) for _, proof in proofs]
     if word == "needs data":
         facts.append(("Needs data", ", ".join(claim.needs)))
+    if not found:
+        facts.append(("Why no study decides it", claim.no_study))
     if word in ("not tested", "needs data"):
         facts.append(("What would decide it", claim.comparison))
     return ClaimEntry(
