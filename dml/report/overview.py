@@ -60,7 +60,9 @@ def _papers(entries: Sequence[ClaimEntry]) -> list[str]:
         rest = [entry for entry in own if entry.verdict not in DECIDED]
         if rest:
             lines += ["", f"<details><summary>{counted(len(rest), 'claim')} not decided here</summary>", ""]
-            lines += [f"- {entry.sign} {entry.verdict}: {entry.text} ({entry.place})" for entry in rest]
+            for entry in rest:
+                tested = "".join(f" {e.where}: {e.verdict}, {e.text}." for e in entry.evidence)
+                lines.append(f"- {entry.sign} {entry.verdict}: {entry.text} ({entry.place}){tested}")
             lines += ["", "</details>"]
     return [*lines, ""]
 

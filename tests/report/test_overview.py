@@ -1,0 +1,41 @@
+"""`docs/results.md` is what the published studies and the theory page say."""
+
+import re
+from pathlib import Path
+
+from dml.config import load_study
+from dml.config.printed import printed
+from dml.report.overview import FIGURES, overview
+from dml.snapshots import snapshots
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+THEORY = {claim.claim for claim in printed().values() if claim.decided_by == "theory"}
+
+
+def stable(text: str) -> list[str]:
+    """The lines, without the numbers of computations, whose last digits depend on the processor."""
+    lines = []
+    for line in text.splitlines():
+        row = re.fullmatch(r"(\| \S+ \w+ \| (.*) \([^|]*\) \|) .* \|", line)
+        lines.append(row[1] if row and row[2] in THEORY else line)
+    return lines
+
+
+def test_the_page_is_up_to_date():
+    found = snapshots(DOCS / "results")
+    studies = [load_study(ROOT / "pipelines/studies" / f"{snapshot.path.name}.yaml") for snapshot in found]
+    expected = overview(studies, DOCS / "results")
+    written = (DOCS / "results.md").read_text(encoding="utf-8")
+    assert stable(written) == stable(expected), "docs/results.md is stale: `python pipelines/publish.py` writes it"
+    assert sum(line.startswith("| ") and "refuted |" in line for line in stable(expected)) >= 7
+    for snapshot in found:
+        assert (DOCS / FIGURES / f"{snapshot.path.name}.png").is_file()
+        assert f"make repro STUDY={snapshot.path.name}" in written
+
+
+def test_numbers_of_theory_may_differ_and_verdicts_may_not():
+    claim = next(iter(THEORY))
+    assert stable(f"| ✓ confirmed | {claim} (sec. 1) | 1e-9 |") == stable(f"| ✓ confirmed | {claim} (sec. 1) | 2e-9 |")
+    assert stable(f"| ✓ confirmed | {claim} (sec. 1) | x |") != stable(f"| ✕ refuted | {claim} (sec. 1) | x |")
+    assert stable("| ✓ confirmed | Another (sec. 1) | +1.0 |") != stable("| ✓ confirmed | Another (sec. 1) | +2.0 |")
