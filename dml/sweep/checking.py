@@ -1,0 +1,110 @@
+"""What only the data can tell about a study, checked before its first trial instead of in each of them."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+from dml.config import ConfigError, Study, place_of
+from dml.sweep import specs
+from dml.sweep.space import space_of
+from dml.sweep.specs import FindStart
+from dml.training.build import build_model, build_sampler
+from dml.training.data import EVALUATION_ROLES, of_fitting_classes, open_data, open_packed_of, seeds_by_split, split_of
+from dml.types import Cell, Choice, StartSpec
+
+DIGESTS = dict.fromkeys(("packed", "split", "labels"), "")  # neither networks nor batches depend on them
+
+
+def check(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
+    """Reject what the data make impossible.
+
+    Parameters
+    ----------
+    root : the folder with the data stages' outputs (`data/<study>`).
+    file : of the study, for messages.
+    find_start : finds the weights that networks start from.
+
+    Raises
+    ------
+    ValueError : a dataset has no images in a set that `evaluation.sets` names.
+    ConfigError : there are fewer classes than a batch has, or a network does not fit the weights that it starts from;
+        with file, line and choices.
+    """
+    _check_sets(study, root)
+    _check_batches(study, root, file)
+    _check_starts(study, root, file, find_start)
+
+
+def _check_sets(study: Study, root: Path) -> None:
+    """That each evaluation set has images."""
+    for dataset in study.datasets:
+        found = [split_of(root, dataset.label, seeds[0]) for seeds in seeds_by_split(root, dataset.label, study.seeds)]
+        for split, name in itertools.product(found, study.evaluation.sets):
+            column, roles = EVALUATION_ROLES[name]
+            chosen = split[column].isin(roles)
+            if not chosen.any():
+                roles_found = ", ".join(sorted(set(split[column])))
+                raise ValueError(
+                    f"dataset {dataset.label!r}: evaluation.sets names {name!r}, but none of its images is "
+                    f"{' or '.join(roles)}. Roles of its images: {roles_found}"
+                )
+            if study.search.protocol == "train_val_test" and name != "test":
+                fine = open_packed_of(root, dataset.label).index["fine"].to_numpy()
+                if not len(of_fitting_classes(split.loc[chosen, "index"].to_numpy(), split, fine)):
+                    raise ValueError(
+                        f"dataset {dataset.label!r}: evaluation.sets names {name!r}, but with search.protocol "
+                        "'train_val_test' only half of the training classes are fitted, and it has no image of them"
+                    )
+
+
+def _check_batches(study: Study, root: Path, file: Path) -> None:
+    """That the training labels have as many classes as a batch."""
+    seen = set()
+    for cell in study.cells():
+        phases = [("confirm", study.seeds[0])]
+        if space_of(study, cell):
+            phases.append(("tune", study.search.seed))
+        for phase, seed in phases:
+            training = study.training_of(cell)
+            case = (cell.dataset, cell.noise, cell.rate, repr(training.batch), phase)
+            if case in seen:
+                continue
+            seen.add(case)
+            spec = specs.build(study, cell, phase, seed, {}, DIGESTS, lambda *asked: StartSpec("", ""))
+            try:
+                build_sampler(spec, open_data(spec, root))
+            except ValueError as error:
+                half = " (tuning trains on half of the classes)" if spec.data_phase == "tune" else ""
+                place = place_of(file, *_location(study, cell, "training.batch"))
+                raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}{half}") from None
+
+
+def _check_starts(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
+    """That the weights to start from exist, and fit."""
+    seeds = dict.fromkeys([*study.seeds, study.search.seed])
+    seen = set()
+    for cell in study.cells():
+        training = study.training_of(cell)
+        if training.start is None:
+            continue
+        sizes = training.search.get("embedding_size", Choice((training.embedding_size,))).options
+        for seed, size in itertools.product(seeds, sizes):
+            try:
+                spec = specs.build(study, cell, "confirm", seed, {"training.embedding_size": size}, DIGESTS, find_start)
+                case = (cell.dataset, repr(spec.training))
+                if case not in seen:
+                    build_model(spec, open_data(spec, root))
+                seen.add(case)
+            except ValueError as error:
+                raise ConfigError(f"{place_of(file, *_location(study, cell, 'training.start'))}: {error}") from None
+
+
+def _location(study: Study, cell: Cell, setting: str) -> tuple[str | int, ...]:
+    """Where a study states a setting, or a section, of a cell."""
+    for axis, points in study.axes.items():
+        for place, point in enumerate(points):
+            own = {key: value for key, value in point.items() if key == setting or key.startswith(f"{setting}.")}
+            if own and all(cell.varied.get(key) == value for key, value in own.items()):
+                return "vary", axis, place
+    return tuple(setting.split("."))
