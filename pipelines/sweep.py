@@ -9,6 +9,7 @@ from dml.config import ConfigError, Study, place_of
 from dml.snapshots import snapshots
 from dml.sweep import specs
 from dml.sweep.run import run_study
+from dml.sweep.space import space_of
 from dml.sweep.starts import Starts
 from dml.sweep.store import FINISHED, Outcome
 from dml.training.build import build_model
@@ -59,7 +60,7 @@ def check_starts(study: Study) -> None:
         training = study.training_of(cell)
         if training.start is None:
             continue
-        sizes = training.search.get("embedding_size", Choice((training.embedding_size,))).options
+        sizes = space_of(study, cell).get("training.embedding_size", Choice((training.embedding_size,))).options
         for seed, size in itertools.product(seeds, sizes):
             try:
                 spec = specs.build(study, cell, "confirm", seed, {"training.embedding_size": size}, digests, find)
