@@ -25,6 +25,7 @@ from dml.config.training import BatchSection, TrainingSection
 ROOMS = ("training", "miner", "loss")
 SECTIONS = (*ROOMS, "training.batch")
 MAPPINGS = ("training.backbone_settings", "training.augment_settings")
+NUMBERS = ("training.learning_rate", "training.weight_decay", "training.loss_learning_rate")
 FIXED = {"training.devices", "training.compile", "training.keep_checkpoints", "training.search"}
 """Settings that change no result, or that are not settings of a trial."""
 
@@ -48,6 +49,10 @@ def axes(vary: Mapping[str, list[Any]]) -> dict[str, list[Values]]:
             if setting in owner:
                 raise LocatedError(f"{setting!r} varies in {owner[setting]!r} too: remove one", "vary", axis)
             owner[setting] = axis
+    for setting, axis in owner.items():
+        whole = setting.rpartition(".")[0]
+        if whole in owner:
+            raise LocatedError(f"{setting!r} is a part of {whole!r}, which varies too: remove one", "vary", axis)
     return found
 
 
@@ -89,11 +94,19 @@ def _flat(key: str, value: Any, location: tuple[str | int, ...]) -> Values:
         return {name: inner for part in parts for name, inner in part.items()}
     _check(key, location)
     if key not in SECTIONS:
-        return {key: value}
+        return {key: _number(value) if key in NUMBERS else value}
     if not isinstance(value, Mapping):
         raise LocatedError(f"{key!r} is a section: expected a mapping of its settings, got {value!r}", *location)
     parts = [_flat(f"{key}.{name}", inner, location) for name, inner in value.items()]
     return {name: inner for part in parts for name, inner in part.items()}
+
+
+def _number(value: Any) -> Any:
+    """A number that YAML reads as text, such as 1e-3."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value  # rejected with the cells
 
 
 def _check(key: str, location: tuple[str | int, ...]) -> None:
