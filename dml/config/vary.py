@@ -13,7 +13,6 @@ policies do not have.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -43,7 +42,7 @@ def axes(vary: Mapping[str, list[Any]]) -> dict[str, list[Values]]:
     found = {key: [_flat(key, value, ("vary", key, i)) for i, value in enumerate(vary[key])] for key in vary}
     owner: dict[str, str] = {}
     for axis, points in found.items():
-        if len({json.dumps(point, sort_keys=True, default=str) for point in points}) < max(2, len(points)):
+        if len(points) < 2 or any(point in points[:i] for i, point in enumerate(points)):  # 5 and 5.0 are one value
             raise LocatedError(f"expected at least two values, each once, got {vary[axis]!r}", "vary", axis)
         for setting in dict.fromkeys(itertools.chain.from_iterable(points)):
             if setting in owner:
@@ -87,7 +86,7 @@ def _flat(key: str, value: Any, location: tuple[str | int, ...]) -> Values:
             example = "{training.steps: 100, loss.margin: 0.2}"
             problem = f"{key!r} is not a setting, and not a name for mappings such as {example}"
             raise LocatedError(f"{problem}; got {value!r}{discovery.suggestion(key, _settings())}", *location)
-        for name in value:
+        for name in map(str, value):
             if name.partition(".")[0] not in ROOMS:
                 raise LocatedError(f"unknown setting {name!r}{discovery.suggestion(name, _settings())}", *location)
         parts = [_flat(name, inner, location) for name, inner in value.items()]

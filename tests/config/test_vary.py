@@ -109,6 +109,8 @@ def test_a_varied_setting_of_a_loss_reaches_its_trials_and_is_not_searched(study
         ("vary: {training.devices: [1, 2]}", 8, "does not decide a result"),
         ("vary:\n  training.steps: [5]", 9, "at least two values"),
         ("vary:\n  training.steps: [5, 5]", 9, "at least two values"),
+        ("vary:\n  training.steps: [5, 5.0]", 9, "at least two values"),
+        ("vary:\n  mine: [{5: 1}, {training.steps: 5}]", 9, "unknown setting '5'"),
         ("vary:\n  training.batch: [4, 8]", 9, "expected a mapping of its settings"),
         ("vary:\n  training.steps: [5, 0.5]", 9, "steps"),
         ("vary:\n  training.batch: [{classes: 2}, {clases: 4}]", 9, "did you mean 'training.batch.classes'"),
