@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from dml import discovery, miners
 from dml.config import combining, vary
 from dml.config.errors import LocatedError
+from dml.config.parts import LossSection
 from dml.config.terms import extremes
 from dml.config.training import TrainingSection
 from dml.data import batches
@@ -64,28 +66,39 @@ def _check_varied(study: Study) -> None:
                 f"loss.{min(both)} varies (`vary`): remove it from the settings of the loss",
                 *("losses", index, "settings", min(both)),
             )
-    for axis, points in study.axes.items():
-        for place, point in enumerate(points):
-            try:
-                vary.changed(study.training, vary.of("training", point))
-                combining.miner_with(study.miner, point)
-                for loss in study.losses:
-                    if combining.loss_settings(loss, point):
-                        combining.loss_with(loss, point)
-            except ValueError as error:
-                raise LocatedError(_message(error), "vary", axis, place) from error
     for varied, (index, loss) in itertools.product(vary.combinations(study.axes), enumerate(study.losses)):
         where: tuple[str | int, ...] = ("vary",) if varied else ("losses", index)
         try:
-            training = vary.changed(study.training, vary.of("training", varied))
-            own = combining.loss_with(loss, varied) if combining.loss_settings(loss, varied) else loss
+            training, own = _varied(study, loss, varied)
         except ValueError as error:
-            raise LocatedError(_message(error), "vary") from error
+            raise LocatedError(_message(error), *_culprit(study, loss, varied)) from error
         try:
             own.check(training.normalize)
         except ValueError as error:
             problem = f"{error} (training.normalize is {str(training.normalize).lower()})"
             raise LocatedError(problem, *where) from error
+
+
+def _varied(study: Study, loss: LossSection, varied: Mapping[str, Any]) -> tuple[TrainingSection, LossSection]:
+    """The sections `training` and of one loss with what varies filled in, checked; `miner` is checked too."""
+    combining.miner_with(study.miner, varied)
+    own = combining.loss_with(loss, varied) if combining.loss_settings(loss, varied) else loss
+    return vary.changed(study.training, vary.of("training", varied)), own
+
+
+def _culprit(study: Study, loss: LossSection, varied: Mapping[str, Any]) -> tuple[str | int, ...]:
+    """The value of an axis that is wrong whatever the other axes' values; without one, the whole section.
+
+    A value that is wrong on its own is not always: `training.backbone_settings.name` needs a backbone that takes it.
+    """
+    for axis, points in study.axes.items():
+        for place, point in enumerate(points):
+            if point.items() <= varied.items():
+                try:
+                    _varied(study, loss, point)
+                except ValueError:
+                    return "vary", axis, place
+    return ("vary",)
 
 
 def _check_repetitions(study: Study, cells: list[Cell]) -> None:

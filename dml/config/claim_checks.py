@@ -109,6 +109,12 @@ def _check_share(claim: ClaimSection, used: Sequence[Cell]) -> None:
         lacking = next((cell for cell in used if not any(c.rate > 0 and c.dataset == cell.dataset for c in used)), None)
         if lacking is not None:
             raise ValueError(f"a share of the topline needs label noise: all cells on {lacking.dataset} have rate 0")
+    along_rate = isinstance(claim.test, SlopeSection) and claim.test.over == "rate"
+    if claim.share and not along_rate and any(cell.rate == 0 for cell in used):
+        rates = sorted({cell.rate for cell in used} - {0.0})
+        raise ValueError(
+            f"at rate 0 every share is 100, which would dilute the effect: expected `where: {{rate: {rates}}}`"
+        )
 
 
 def _check_over(slope: SlopeSection, used: Sequence[Cell]) -> None:

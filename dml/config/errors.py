@@ -58,8 +58,16 @@ def place(files: Sequence[tuple[Path, str]], *location: str | int) -> str:
 
 
 def _place(roots: Sequence[tuple[Path, yaml.Node]], location: list[Any]) -> str:
-    """`file:line` in the first of the files that contain the most of a location."""
-    found = [(*_line(root, location), path) for path, root in roots]
+    """`file:line` in the first of the files that contain the most of a location.
+
+    A file that states a list or a value on the way replaces it, so the files that it extends have no part in the rest.
+    """
+    found = []
+    for path, root in roots:
+        depth, line, replaced = _line(root, location)
+        found.append((depth, line, path))
+        if replaced:
+            break
     _, line, path = max(found, key=lambda place: place[0])
     return f"{path}:{line}"
 
@@ -81,9 +89,9 @@ def _model_in(annotation: Any) -> Any:
     return next((model for model in inner if model is not None), None)
 
 
-def _line(node: yaml.Node, location: list[Any]) -> tuple[int, int]:
-    """How many parts of a location a file contains, and the line of the deepest."""
-    line, depth = node.start_mark.line + 1, 0
+def _line(node: yaml.Node, location: list[Any]) -> tuple[int, int, bool]:
+    """How many parts of a location a file contains, the line of the deepest, and whether one of them is no mapping."""
+    line, depth, replaced = node.start_mark.line + 1, 0, False
     for part in location:
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
@@ -91,11 +99,12 @@ def _line(node: yaml.Node, location: list[Any]) -> tuple[int, int]:
                     line, node = key.start_mark.line + 1, value
                     break
             else:
-                return depth, line
+                return depth, line, replaced
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             node = node.value[part]
             line = node.start_mark.line + 1
         else:
-            return depth, line
+            return depth, line, replaced
         depth += 1
-    return depth, line
+        replaced = replaced or not isinstance(node, yaml.MappingNode)
+    return depth, line, replaced

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -64,6 +66,13 @@ class Study(StudySection):
     def axes(self) -> dict[str, list[dict[str, Any]]]:
         """The axes of `vary` by name: a list of values, each as dotted settings."""
         return varying.axes(self.vary)
+
+    @property
+    def digest(self) -> str:
+        """Of the settings that decide trials: another title, claim or figure does not change it."""
+        names = {*("datasets", "noise", "losses", "positives", "negatives", "miner", "vary", "seeds", "search")}
+        deciding = self.model_dump(mode="json", include=names | {"training", "evaluation"}, exclude_defaults=True)
+        return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
 
     def cells(self) -> list[Cell]:
         """Every admissible combination of the study's axes, in its order, each once."""

@@ -13,7 +13,6 @@ policies do not have.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -25,6 +24,7 @@ from dml.config.training import BatchSection, TrainingSection
 ROOMS = ("training", "miner", "loss")
 SECTIONS = (*ROOMS, "training.batch")
 MAPPINGS = ("training.backbone_settings", "training.augment_settings")
+NUMBERS = ("training.learning_rate", "training.weight_decay", "training.loss_learning_rate")
 FIXED = {"training.devices", "training.compile", "training.keep_checkpoints", "training.search"}
 """Settings that change no result, or that are not settings of a trial."""
 
@@ -42,12 +42,16 @@ def axes(vary: Mapping[str, list[Any]]) -> dict[str, list[Values]]:
     found = {key: [_flat(key, value, ("vary", key, i)) for i, value in enumerate(vary[key])] for key in vary}
     owner: dict[str, str] = {}
     for axis, points in found.items():
-        if len({json.dumps(point, sort_keys=True, default=str) for point in points}) < max(2, len(points)):
+        if len(points) < 2 or any(point in points[:i] for i, point in enumerate(points)):  # 5 and 5.0 are one value
             raise LocatedError(f"expected at least two values, each once, got {vary[axis]!r}", "vary", axis)
         for setting in dict.fromkeys(itertools.chain.from_iterable(points)):
             if setting in owner:
                 raise LocatedError(f"{setting!r} varies in {owner[setting]!r} too: remove one", "vary", axis)
             owner[setting] = axis
+    for setting, axis in owner.items():
+        whole = setting.rpartition(".")[0]
+        if whole in owner:
+            raise LocatedError(f"{setting!r} is a part of {whole!r}, which varies too: remove one", "vary", axis)
     return found
 
 
@@ -82,18 +86,26 @@ def _flat(key: str, value: Any, location: tuple[str | int, ...]) -> Values:
             example = "{training.steps: 100, loss.margin: 0.2}"
             problem = f"{key!r} is not a setting, and not a name for mappings such as {example}"
             raise LocatedError(f"{problem}; got {value!r}{discovery.suggestion(key, _settings())}", *location)
-        for name in value:
+        for name in map(str, value):
             if name.partition(".")[0] not in ROOMS:
                 raise LocatedError(f"unknown setting {name!r}{discovery.suggestion(name, _settings())}", *location)
         parts = [_flat(name, inner, location) for name, inner in value.items()]
         return {name: inner for part in parts for name, inner in part.items()}
     _check(key, location)
     if key not in SECTIONS:
-        return {key: value}
+        return {key: _number(value) if key in NUMBERS else value}
     if not isinstance(value, Mapping):
         raise LocatedError(f"{key!r} is a section: expected a mapping of its settings, got {value!r}", *location)
     parts = [_flat(f"{key}.{name}", inner, location) for name, inner in value.items()]
     return {name: inner for part in parts for name, inner in part.items()}
+
+
+def _number(value: Any) -> Any:
+    """A number that YAML reads as text, such as 1e-3."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value  # rejected with the cells
 
 
 def _check(key: str, location: tuple[str | int, ...]) -> None:

@@ -27,7 +27,7 @@ PAPERS = {
 OWN = "Claims of the studies' own"
 RULE = (
     "A claim is confirmed if its effect over seeds is significantly on the claimed side, refuted if it is on "
-    "the other, and undecided otherwise (one-sided t-tests at 5%, Holm's correction over a paper's claims). A claim "
+    "the other, and undecided otherwise (t-tests at 5%, Holm's correction over a paper's claims). A claim "
     "about several datasets is refuted by one of them, and confirmed only by all. A study on other data is a stand-in: "
     "it is listed, but decides nothing. Theory is decided by the computations of the theory page."
 )

@@ -41,6 +41,8 @@ def load(
         commit = str(snapshot.summary().get("git_commit", ""))[:12]
         if not path.is_file():
             origin = f"Published results, of commit {commit}. To run the study here: make repro STUDY={study.name}"
+            if snapshot.summary().get("study_digest", study.digest) != study.digest:
+                origin += ". The study has changed since"
             return Results(study, _complete(snapshot.trials(study)), snapshot.summary(), "", store, origin, data=data)
         origin = f"Run here; it takes the place of the results of {commit}."
         return replace(load(study, folder, store, data=data), origin=origin)

@@ -18,7 +18,17 @@ from dml.files import write_text
 from dml.snapshots import table
 from dml.snapshots.folder import LARGEST, SUMMARY, TRIALS, Snapshot
 
-PROVENANCE = ("git_commit", "command", "versions", "seconds", "training_seconds", "trials", "cells", "score")
+PROVENANCE = (
+    "git_commit",
+    "study_digest",
+    "command",
+    "versions",
+    "seconds",
+    "training_seconds",
+    "trials",
+    "cells",
+    "score",
+)
 
 
 def publish(study: Study, results: Path, root: Path) -> list[str]:
@@ -69,6 +79,10 @@ def _check(study: Study, trials: pd.DataFrame, summary: Mapping[str, Any]) -> No
         raise ValueError(
             f"{study.name}: it ran with code that is not committed ({commit or 'no repository'}); commit it and run "
             f"make repro STUDY={study.name} again: trials whose parts did not change are not repeated"
+        )
+    if summary.get("study_digest", study.digest) != study.digest:
+        raise ValueError(
+            f"{study.name}: the study has changed since it ran; run it again: make repro STUDY={study.name}"
         )
     failed = int((trials["status"] == "failed").sum())
     if failed:

@@ -88,8 +88,9 @@ def _check_starts(study: Study, root: Path, file: Path, find_start: FindStart) -
         training = study.training_of(cell)
         if training.start is None:
             continue
-        sizes = training.search.get("embedding_size", Choice((training.embedding_size,))).options
-        for seed, size in itertools.product(seeds, sizes):
+        space = space_of(study, cell).get("training.embedding_size", Choice((training.embedding_size,)))
+        assert isinstance(space, Choice), "whole numbers are searched among choices"
+        for seed, size in itertools.product(seeds, space.options):
             try:
                 spec = specs.build(study, cell, "confirm", seed, {"training.embedding_size": size}, DIGESTS, find_start)
                 case = (cell.dataset, repr(spec.training))

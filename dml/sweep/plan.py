@@ -18,7 +18,7 @@ from dml.sweep import keys, specs
 from dml.sweep.cells import CellState, Job, checked
 from dml.sweep.proposals import Proposals, Pruning
 from dml.sweep.space import space_of
-from dml.sweep.store import Outcome, TrialStore
+from dml.sweep.store import FINISHED, Outcome, TrialStore
 from dml.types import Cell
 
 
@@ -172,7 +172,7 @@ class Plan:
         state.open = {job.number for job in jobs}
         for job in jobs:
             outcome = self.store.read(job.key) or state.pruned(job)
-            if outcome is not None:
+            if outcome is not None and self._comparable(job, outcome):
                 self._unsettled.append((job, outcome, True))
             elif job.key in self._sharing:
                 self._sharing[job.key].append(job)
@@ -180,6 +180,12 @@ class Plan:
                 self._sharing[job.key] = []
                 heapq.heappush(self._ready, (-state.rounds_left, self._sequence, job))
                 self._sequence += 1
+
+    def _comparable(self, job: Job, outcome: Outcome) -> bool:
+        """Whether a pruner can compare a stored outcome. Snapshots contain curves only for their own study's search."""
+        if job.phase != "tune" or self.study.search.pruner == "none" or outcome.status != FINISHED:
+            return True
+        return any(self.objective(job) in scores for _, scores in outcome.curve)
 
     def _settle_all(self) -> None:
         while self._unsettled:

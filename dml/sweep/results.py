@@ -84,6 +84,7 @@ def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seco
         "seconds": round(seconds, 1),
         "training_seconds": round(float(frame["seconds"].sum()), 1),
         "score": {cell: float(value) for cell, value in done.groupby("cell", sort=False)["objective"].mean().items()},
+        "study_digest": study.digest,
         "git_commit": git_commit(),
         "command": " ".join(sys.argv),
         "versions": {"python": platform.python_version(), **_versions()},

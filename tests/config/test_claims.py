@@ -157,6 +157,7 @@ COMPARE = "    compare: {first: {positives: easy}, second: {positives: random}}\
         (MINE + COMPARE + "    each: [positives]\n", ["claims[0].each", "differs within a comparison"]),
         (MINE + COMPARE + "    each: [los]\n", ["claims[0].each", "did you mean 'loss'"]),
         (MINE + COMPARE + "    share: true\n    where: {rate: 0}\n", ["claims[0].share", "rate 0"]),
+        (MINE + COMPARE + "    share: true\n", ["claims[0].share", "expected `where: {rate: [0.2, 0.4]}`"]),
         (MINE + COMPARE + "    condition: {score: nmi}\n", ["claims[0].condition", "at_least or at_most"]),
         (
             MINE + COMPARE + "    condition: {at_least: 9, cells: {loss: soft}}\n",

@@ -109,6 +109,8 @@ def test_a_varied_setting_of_a_loss_reaches_its_trials_and_is_not_searched(study
         ("vary: {training.devices: [1, 2]}", 8, "does not decide a result"),
         ("vary:\n  training.steps: [5]", 9, "at least two values"),
         ("vary:\n  training.steps: [5, 5]", 9, "at least two values"),
+        ("vary:\n  training.steps: [5, 5.0]", 9, "at least two values"),
+        ("vary:\n  mine: [{5: 1}, {training.steps: 5}]", 9, "unknown setting '5'"),
         ("vary:\n  training.batch: [4, 8]", 9, "expected a mapping of its settings"),
         ("vary:\n  training.steps: [5, 0.5]", 9, "steps"),
         ("vary:\n  training.batch: [{classes: 2}, {clases: 4}]", 9, "did you mean 'training.batch.classes'"),
@@ -118,6 +120,13 @@ def test_a_varied_setting_of_a_loss_reaches_its_trials_and_is_not_searched(study
         ("vary:\n  miner.wind: [1, 2]", 9, "unknown setting 'wind'"),
         ("vary:\n  training.steps: [1, 2]\n  training: [{steps: 3}, {steps: 4}]", 10, "varies in 'training.steps' too"),
         ("vary:\n  training.batch.per_class: [1, 2]", 1, "no positive to choose"),
+        (
+            "training: {backbone: mlp}\nvary:\n  training.backbone_settings.width: [8, 16]\n"
+            "  training.backbone_settings: [{width: 3}, {width: 4}]",
+            10,
+            "'training.backbone_settings.width' is a part of 'training.backbone_settings', which varies too",
+        ),
+        ("vary:\n  training.steps: [1, 2]\n  training.backbone_settings: [{}, {wide: 3}]", 10, "did you mean 'width'"),
     ],
 )
 def test_what_cannot_vary_is_refused_with_its_line(study, more, line, expected):
@@ -125,6 +134,24 @@ def test_what_cannot_vary_is_refused_with_its_line(study, more, line, expected):
         study(more)
     assert expected in str(caught.value)
     assert f"two.yaml:{line}: " in str(caught.value)
+
+
+def test_values_need_to_be_valid_only_in_their_combinations(study):
+    """The study's own backbone does not take the setting that varies; those that it varies with do."""
+    both = study(
+        "vary: {training.backbone: [timm, torchvision], training.backbone_settings.name: [resnet18, resnet34]}"
+    )
+    found = {(t.backbone, t.backbone_settings["name"]) for t in map(both.training_of, both.cells())}
+    assert len(found) == 4
+
+
+def test_a_rate_that_yaml_reads_as_text_is_a_number(study):
+    values = [
+        cell.varied["training.learning_rate"] for cell in study("vary: {training.learning_rate: [1e-3, 1e-2]}").cells()
+    ]
+    assert set(values) == {0.001, 0.01}
+    with pytest.raises(ConfigError, match="expected at least two values, each once"):
+        study("vary: {training.learning_rate: [1e-3, 0.001]}", "same")
 
 
 def test_a_setting_that_a_loss_fixes_cannot_vary(tmp_path):
@@ -162,6 +189,16 @@ class TestExtends:
         first, second = sorted(str(caught.value).splitlines())
         assert first.startswith(f"{tmp_path / 'base.yaml'}:5: training.stepz: unknown key")
         assert second.startswith(f"{path}:3: training.batch.clases: unknown key")
+
+    def test_an_error_in_a_list_names_the_file_that_replaces_it(self, tmp_path):
+        (tmp_path / "base.yaml").write_text(
+            "title: x\ndatasets: [digits]\nlosses:\n  - name: triplet\n    settings: {margin: 0.2}\n"
+        )
+        path = tmp_path / "more.yaml"
+        path.write_text("extends: base\ntraining: {steps: 5}\nlosses: [{settings: {margin: 0.1}}]\n")
+        with pytest.raises(ConfigError) as caught:
+            load_study(path)
+        assert str(caught.value) == f"{path}:3: losses[0].name: this key is missing"
 
     @pytest.mark.parametrize(
         ("text", "expected"),

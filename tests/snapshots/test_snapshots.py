@@ -140,6 +140,19 @@ def test_what_is_not_whole_is_refused(tmp_path, study, change, commit, expected)
     assert not (tmp_path / "out").exists()
 
 
+def test_a_study_that_changed_since_it_ran_is_refused_and_a_new_title_is_not_a_change(tmp_path, study, folder):
+    summary = json.loads((folder / "summary.json").read_text()) | {"study_digest": study.digest}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    titled = study.model_copy(update={"title": "Another"})
+    publish(titled, folder, tmp_path / "out")
+    longer = study.model_copy(update={"training": study.training.model_copy(update={"steps": 7})})
+    with pytest.raises(ValueError, match="has changed since it ran"):
+        publish(longer, folder, tmp_path / "other")
+    snapshot = Snapshot(tmp_path / "out/toys")
+    assert "has changed since" in load(longer, tmp_path / "none", None, snapshot).origin
+    assert "has changed since" not in load(titled, tmp_path / "none", None, snapshot).origin
+
+
 def test_a_study_that_has_not_run_is_refused(tmp_path, study):
     with pytest.raises(ValueError, match="make repro STUDY=toys"):
         publish(study, tmp_path / "none", tmp_path / "out")

@@ -186,6 +186,19 @@ def test_pruned_by_its_own_cell_only(toy_study, tmp_path):
     assert [outcome.status for _, outcome, _ in ended] == [FINISHED] * 4 + [PRUNED]
 
 
+@pytest.mark.parametrize("curve", [[], [[10, {"validation/fine/nmi+": 0.5}]]])
+@pytest.mark.parametrize(("pruner", "again"), [("none", 0), ("median", 8)])
+def test_a_pruner_takes_over_only_trials_with_its_curve(toy_study, tmp_path, curve, pruner, again):
+    """Snapshots contain no tuning curves without a pruner, and with one only those of their own objective."""
+    overrides = {"losses": ["triplet"], "evaluation": {"metrics": ["recall@1", "nmi+"], "every": 5}}
+    first, _ = start(toy_study(search={"trials": 8}, **overrides), TrialStore(tmp_path / "first"))
+    published = {job.key: Outcome(FINISHED, score(job), curve) for job in finish(first)}
+    search = {"trials": 8, "pruner": pruner}
+    plan, _ = start(toy_study(search=search, **overrides), TrialStore(tmp_path / "second", published=published))
+    assert len(finish(plan)) == again
+    assert len(list(plan.ended())) == 8 + 2
+
+
 def test_a_temporary_failure_prints_the_command_that_retries_it(capsys):
     """DVC considers the stage complete and would skip it."""
     ended = [Outcome(FAILED, error="nan"), Outcome(FAILED, error="Traceback\nOSError: away\n", lasting=False)]

@@ -9,9 +9,10 @@ An effect has one value per seed, in points. A claim says that the mean effect i
   significantly farther from 0 than `least`.
 - Undecided: neither, or less than two seeds.
 
-Each is a one-sided t-test over seeds. A claim for each value of an attribute is confirmed if all of its parts are (the
-largest p), and refuted if any is (the smallest p times their number). Holm's correction is over the claims of one paper
-that were tested, in all studies, separately for both questions.
+Each is a t-test over seeds, two-sided but for the two tests of `equal`. Without a correction, a claim is confirmed if the
+95% interval of its effect is above `least`. A claim for each value of an attribute is confirmed if all of its parts are
+(the largest p), and refuted if any is (the smallest p times their number). Holm's correction is over the claims of one
+paper that were tested, in all studies, separately for both questions.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def effect(values: Sequence[float], claim: ClaimSection, part: Mapping[str, Any]
         confirming = max(above(x, -least), above(-x, -least)) if x.size > 1 else np.nan
         refuting = min(1.0, 2 * min(above(x, least), above(-x, least))) if x.size > 1 else np.nan
     else:
-        confirming, refuting = above(y, least), above(-y, -least)
+        confirming, refuting = (float(np.minimum(1.0, 2 * above(*side))) for side in ((y, least), (-y, -least)))
     return Effect(part, s.mean, s.low, s.high, s.n, confirming, refuting)
 
 
