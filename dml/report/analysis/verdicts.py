@@ -9,10 +9,10 @@ An effect has one value per seed, in points. A claim says that the mean effect i
   significantly farther from 0 than `least`.
 - Undecided: neither, or less than two seeds.
 
-Each is a t-test over seeds, two-sided but for the two tests of `equal`. Without a correction, a claim is confirmed if the
-95% interval of its effect is above `least`. A claim for each value of an attribute is confirmed if all of its parts are
-(the largest p), and refuted if any is (the smallest p times their number). Holm's correction is over the claims of one
-paper that were tested, in all studies, separately for both questions.
+Each is a t-test over seeds, two-sided but for the two tests of `equal`. Without a correction, a claim is confirmed if
+the 95% interval of its effect is above `least`. A claim for each value of an attribute is confirmed if all of its parts
+are (the largest p), and refuted if any is (the smallest p times their number). Holm's correction is over the claims of
+one paper that were tested, in all studies, separately for both questions.
 """
 
 from __future__ import annotations
