@@ -16,7 +16,7 @@ from dml import discovery
 from dml.config import Study
 from dml.report.analysis.verdicts import Verdict
 from dml.report.labels import SETS, readable
-from dml.types import Cell, value_text
+from dml.types import Cell, Part, value_text
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,10 @@ class Results:
 
     @cached_property
     def methods(self) -> dict[str, Method]:
-        """The method of each cell. A loss shows its settings only if the study has several variants of it."""
+        """The method of each cell. A loss shows the settings in which the study's variants of it differ."""
         labels = setting_labels(self.varied)
-        found = {name: method_of(cell, labels) for name, cell in self.cells.items()}
-        variants: dict[str, set[str]] = {}
-        for method in found.values():
-            variants.setdefault(method.loss.split("(")[0], set()).add(method.loss)
-        return {
-            name: replace(method, loss=bare) if len(variants[bare := method.loss.split("(")[0]]) == 1 else method
-            for name, method in found.items()
-        }
+        shared = shared_settings(cell.loss for cell in self.cells.values())
+        return {name: method_of(cell, labels, shared[cell.loss.name]) for name, cell in self.cells.items()}
 
     @cached_property
     def varied(self) -> list[str]:
@@ -218,13 +212,32 @@ def noise_axis(noise: str) -> str:
     return f"share of training {'samples left out' if is_topline(noise) else 'labels that are wrong'}"
 
 
-def method_of(cell: Cell, labels: Mapping[str, str]) -> Method:
-    """The method of a cell. `labels` are those of the settings that vary, as `setting_labels` returns them."""
-    _, _, loss, tuples = cell.name.split("|")[:4]
+def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) -> Method:
+    """The method of a cell.
+
+    Parameters
+    ----------
+    labels : of the settings that vary, as `setting_labels` returns them.
+    shared : settings that all variants of the cell's loss have.
+    """
+    tuples = cell.name.split("|")[3]
+    own = {key: value for key, value in sorted(cell.loss.settings.items()) if key not in shared}
+    loss = cell.loss.name.rpartition(".")[2]
+    if own:
+        loss += "(" + ",".join(f"{key}={value}" for key, value in own.items()) + ")"
     variant = ", ".join(f"{labels[key]} {value_text(value)}" for key, value in cell.varied.items() if key in labels)
     if cell.positives is None or cell.negatives is None:
         return Method(loss, "", tuples, variant)
     return Method(loss, cell.positives, cell.negatives, variant)
+
+
+def shared_settings(losses: Iterable[Part]) -> dict[str, dict[str, Any]]:
+    """By the name of a loss, the settings that all of its variants have with the same value."""
+    shared: dict[str, dict[str, Any]] = {}
+    for loss in losses:
+        before = shared.setdefault(loss.name, dict(loss.settings))
+        shared[loss.name] = {k: v for k, v in before.items() if k in loss.settings and loss.settings[k] == v}
+    return shared
 
 
 def setting_labels(keys: Iterable[str]) -> dict[str, str]:

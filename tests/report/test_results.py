@@ -4,6 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from dml.report.results import method_of, shared_settings
+from dml.types import Cell, Part
+
 
 def test_embeddings_are_what_the_file_contains(synthetic, loaded, tmp_path):
     study = synthetic.plane_study(seeds=1)
@@ -14,3 +17,16 @@ def test_embeddings_are_what_the_file_contains(synthetic, loaded, tmp_path):
     path = tmp_path / "store" / "trials" / key / "embeddings_start.npz"
     np.savez(path, embeddings=np.eye(2), index=np.array([5, 7]))
     assert results.embeddings(key, start=True)["index"].tolist() == [5, 7]
+
+
+def test_a_loss_shows_the_settings_in_which_its_variants_differ():
+    losses = [
+        Part("triplet", {"margin": 0.2, "reduction": "mean"}),
+        Part("triplet", {"margin": 0.2, "reduction": "mean", "synthesis": "loop"}),
+        Part("margin", {"beta": 1.4}),
+    ]
+    shared = shared_settings(losses)
+    assert shared == {"triplet": {"margin": 0.2, "reduction": "mean"}, "margin": {"beta": 1.4}}
+    cells = [Cell("digits", "uniform", 0.0, loss, "easy", "hard") for loss in losses]
+    names = [method_of(cell, {}, shared[cell.loss.name]).loss for cell in cells]
+    assert names == ["triplet", "triplet(synthesis=loop)", "margin"]

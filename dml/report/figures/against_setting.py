@@ -13,7 +13,8 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLoca
 from dml.report.analysis.summaries import summary_of
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
-from dml.report.labels import readable, score_label
+from dml.report.figures.methods import short_label
+from dml.report.labels import score_label
 from dml.report.results import Method, Results, setting_labels
 from dml.types import value_text
 
@@ -48,8 +49,8 @@ def against_setting(results: Results, dataset: str, noise: str, rate: float, axi
         _ticks(axes, points, positions, logarithmic)
         axes.tick_params(labelbottom=True)
     if len(methods) > 1:
-        handles = [_handle(grid[0, 0], *style.look(i), _label(results, m)) for i, m in enumerate(methods)]
-        widest = max(len(_label(results, m)) for m in methods)
+        handles = [_handle(grid[0, 0], *style.look(i), short_label(results, m)) for i, m in enumerate(methods)]
+        widest = max(len(short_label(results, m)) for m in methods)
         columns = max(1, int(figure.get_size_inches()[0] / (0.5 + 0.065 * widest)))
         figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)
     figure.supxlabel(_axis_label(points), color=style.MUTED, fontsize=9)
@@ -128,13 +129,3 @@ def _axis_label(points: list[dict[str, Any]]) -> str:
 
 def _handle(axes: Axes, colour: str, marker: str, label: str) -> Any:
     return axes.plot([], [], marker=marker, color=colour, label=label)[0]
-
-
-def _label(results: Results, method: Method) -> str:
-    """A method without what all methods of the study share."""
-    parts = [
-        readable(getattr(method, part)) + ("" if part == "loss" else f" {part}")
-        for part in ("loss", "positives", "negatives")
-        if getattr(method, part) and len({getattr(m, part) for m in results.methods.values()}) > 1
-    ]
-    return ", ".join(parts) or method.label

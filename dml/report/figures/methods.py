@@ -33,10 +33,12 @@ def negatives_label(method: Method) -> str:
 
 def short_label(results: Results, method: Method) -> str:
     """A method without what all methods of the study share: `triplet, easy positives`."""
-    parts = [
-        readable(getattr(method, axis)) + ("" if axis == "loss" else f" {axis}")
-        for axis in ("loss", "positives", "negatives")
-        if getattr(method, axis) and len({getattr(m, axis) for m in results.methods.values()}) > 1
-    ]
+    texts = {
+        "loss": readable(method.loss),
+        "positives": positives_label(method) if method.positives else "",
+        "negatives": negatives_label(method),
+    }
+    several = [axis for axis in texts if len({getattr(m, axis) for m in results.methods.values()}) > 1]
+    parts = [texts[axis] for axis in several if texts[axis]]
     parts += [method.variant] if method.variant else []
     return ", ".join(parts) or method.label
