@@ -121,7 +121,11 @@ def _check_over(slope: SlopeSection, used: Sequence[Cell]) -> None:
     check_attributes(used, [slope.over])
     values = {repr(value): value for value in (attribute(cell, slope.over) for cell in used)}.values()
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        raise ValueError(f"expected numbers in {slope.over}, got {', '.join(map(repr, values))}")
+        lacking = sorted({cell.loss.name for cell in used if attribute(cell, slope.over) is None})
+        remedy = (
+            f"; {', '.join(lacking)} does not have it: choose cells that do, in `cells` or `where`" if lacking else ""
+        )
+        raise ValueError(f"expected numbers in {slope.over}, got {', '.join(map(repr, values))}{remedy}")
     if len(values) < 2:
         raise ValueError(f"{slope.over} has only one value in these cells: {', '.join(map(repr, values))}")
     if slope.scale == "log" and min(values) <= 0:

@@ -88,7 +88,11 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
         ("Data", ", ".join(dataset.label for dataset in study.datasets), f"label noise {spread}"),
         ("Cells", f"{len(results.cells):,}", counted(len(set(results.methods.values())), "method")),
         ("Trials", f"{int(counts.get('finished', 0)):,}", ", ".join(["finished", *others])),
-        ("Seeds", f"{len(study.seeds)}", "per cell, with its best settings"),
+        (
+            "Seeds",
+            f"{len(study.seeds)}",
+            "per cell" + ("" if study.search.sampler == "fixed" else ", with its best settings"),
+        ),
         ("Search", budget, study.search.sampler),
         ("Training", duration(float(trials["seconds"].sum())) if len(trials) else NOTHING, "sum over all trials"),
     ]

@@ -59,7 +59,7 @@ def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:
     claim = verdict.claim
     stand_in = f"on {verdict.stand_in}, as a stand-in: " if verdict.stand_in else ""
     test = compared(claim)
-    smaller = f"{test[:1].upper()}{test[1:]}; expected {expected(claim)}. {claim.note}".strip()
+    smaller = f"Compared: {test}; expected {expected(claim)}. {claim.note}".strip()
     return Evidence(SIGNS[verdict.word], verdict.word, where, href, stand_in + measured(verdict), smaller)
 
 

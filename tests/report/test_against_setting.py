@@ -61,7 +61,7 @@ def test_tables_have_a_column_for_each_setting(results):
 
 def test_a_figure_has_a_line_per_method_and_a_panel_per_other_setting(results):
     figure = drawn.against_setting(results, "digits", "uniform", 0.0, "training.batch", "test/fine/recall@1")
-    assert [axes.get_title() for axes in figure.axes[:3]] == ["", "bins 11", "bins 51"]
+    assert [axes.get_title() for axes in figure.axes[:3]] == ["no bins", "bins 11", "bins 51"]
     for axes in figure.axes[:3]:
         assert axes.get_xscale() == "log"
         lines = [line for line in axes.lines if len(line.get_xdata())]

@@ -96,7 +96,7 @@ def test_the_effect_is_paired_over_seeds(verdicts):
 
 def test_a_condition_that_is_not_met_says_what_was_measured(verdicts):
     (verdict,) = verdicts([claim(condition={"cells": RANDOM, "at_least": 95.0})], UP)
-    assert "random + random at 0% noise is 52, expected at least 95" in verdict.reason
+    assert "random + random at 0% noise is 52%, expected at least 95%" in verdict.reason
 
 
 def test_one_seed_decides_nothing(verdicts):

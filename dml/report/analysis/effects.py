@@ -49,9 +49,10 @@ def unmet(results: Results, claim: ClaimSection) -> str | None:
         lacking = (low - mean) if low is not None else mean - float(high or 0)
         if lacking > worst:
             worst = lacking
-            bound = f"at least {low:g}" if low is not None else f"at most {high:g}"
+            sign = "" if is_logged(key) else "%"
+            bound = (f"at least {low:g}" if low is not None else f"at most {high:g}") + sign
             of = f"{results.methods[cell.name].label} at {rate(cell.rate)} noise"
-            text = f"{key if is_logged(key) else score_label(key)} of {of} is {mean:.4g}, expected {bound}"
+            text = f"{key if is_logged(key) else score_label(key)} of {of} is {mean:.4g}{sign}, expected {bound}"
     return text
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dml.config.matching import matching
-from dml.report.labels import SETS, counted
+from dml.report.labels import SETS, counted, readable
 from dml.report.page.numbers import rate
-from dml.report.results import Results
-from dml.types import Cell
+from dml.report.results import Results, setting_labels
+from dml.types import Cell, value_text
 
 MOST = 6  # cells of a dataset
 
@@ -24,15 +24,16 @@ class Shown:
     keys: Mapping[str, str]  # cell -> key of the trial
     left_out: int  # cells that would be shown if there were space
     where: str  # `, on cub200, with 20% label noise`: what a caption adds
+    shared: str  # `triplet, embedding size 4`: what all shown cells have in common, which their titles leave out
 
     @property
     def note(self) -> str:
         """What a caption says about the choice."""
+        shared = f"All methods here: {self.shared}. " if self.shared and len(self.keys) > 1 else ""
         if not self.left_out:
-            return "First seed of each method."
-        return (
-            f"First seed of each method; {counted(self.left_out, 'cell')} not shown (the setting report.cells chooses)."
-        )
+            return f"{shared}First seed of each method."
+        left_out = f"{counted(self.left_out, 'cell')} not shown (the setting report.cells chooses)"
+        return f"{shared}First seed of each method; {left_out}."
 
 
 def shown(results: Results, most: int = MOST) -> list[Shown]:
@@ -65,8 +66,27 @@ def _first(results: Results, asked: Mapping[str, object], most: int, suits: Call
         if kept:
             chosen = dict(list(kept.items())[:most])
             where = _where(results, [results.cells[name] for name in chosen])
-            found.append(Shown(dataset, chosen, len(kept) - len(chosen), where))
+            found.append(Shown(dataset, chosen, len(kept) - len(chosen), where, _shared(results, list(chosen))))
     return found
+
+
+def parts_of(results: Results, name: str) -> dict[str, str]:
+    """What the name of a cell can contain, by what it is about."""
+    cell, method, labels = results.cells[name], results.methods[name], setting_labels(results.varied)
+    found = {"loss": readable(method.loss)}
+    if method.positives:
+        found["positives"] = f"{readable(method.positives)} positives"
+    if method.negatives:
+        found["negatives"] = readable(method.negatives) + (" negatives" if method.positives else "")
+    found |= {key: f"{labels[key]} {value_text(cell.varied[key])}" for key in results.varied if key in cell.varied}
+    return found | {"noise": f"{readable(cell.noise)} noise", "rate": f"{rate(cell.rate)} noise"}
+
+
+def _shared(results: Results, names: list[str]) -> str:
+    """The parts of the names that all of these cells have in common, without the noise."""
+    parts = [parts_of(results, name) for name in names]
+    same = [text for key, text in parts[0].items() if all(own.get(key) == text for own in parts)]
+    return ", ".join(text for text in same if not text.endswith(" noise"))
 
 
 def _where(results: Results, cells: list[Cell]) -> str:

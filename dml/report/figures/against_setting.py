@@ -73,6 +73,8 @@ def _lines(
             continue
         others = {k: v for k, v in varied.items() if k in labels and k not in own}
         title = ", ".join(f"{labels[k]} {value_text(v)}" for k, v in others.items())
+        missing = [label for k, label in labels.items() if k not in own and k not in others]
+        title = ", ".join(filter(None, (title, *(f"no {label}" for label in missing))))
         found.setdefault(title, {}).setdefault(results.methods[name].bare, {})[place] = name
     return found
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import textwrap
 
-from dml.report.labels import readable
-from dml.report.page.numbers import rate
-from dml.report.results import Results, setting_labels
-from dml.types import value_text
+from dml.report.analysis.shown import parts_of
+from dml.report.results import Results
 
 SETS = {"train": "training images", "seen": "training classes", "test": "new classes"}
 
 
 def titles(results: Results, names: list[str], width: int = 36) -> list[str]:
     """A title for each cell, of what is not the same in all of these cells. Long ones have several lines."""
-    parts = [_parts(results, name) for name in names]
+    parts = [parts_of(results, name) for name in names]
     keys = dict.fromkeys(key for own in parts for key in own)
     differ = [key for key in keys if len({own[key] for own in parts if key in own}) > 1]
     found = []
@@ -27,15 +25,3 @@ def titles(results: Results, names: list[str], width: int = 36) -> list[str]:
 def across(panels: int, most: int) -> int:
     """How many panels are in a row, at most `most`: rows are as full as each other."""
     return -(-panels // -(-panels // most))
-
-
-def _parts(results: Results, name: str) -> dict[str, str]:
-    """What a title can contain, by what it is about."""
-    cell, method, labels = results.cells[name], results.methods[name], setting_labels(results.varied)
-    found = {"loss": readable(method.loss)}
-    if method.positives:
-        found["positives"] = f"{readable(method.positives)} positives"
-    if method.negatives:
-        found["negatives"] = readable(method.negatives) + (" negatives" if method.positives else "")
-    found |= {key: f"{labels[key]} {value_text(cell.varied[key])}" for key in results.varied if key in cell.varied}
-    return found | {"noise": f"{readable(cell.noise)} noise", "rate": f"{rate(cell.rate)} noise"}

@@ -62,5 +62,5 @@ def _panel(axes: Axes, found: Overlap, cosine: bool) -> None:
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False)
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    text = f"reverse order {found.reverse:.1%}\noverlap {found.area:.2f}"
+    text = f"reverse order {found.reverse:.1%}\noverlap {found.area:.1%}"
     axes.text(0.02, 0.97, text, transform=axes.transAxes, va="top", fontsize=8, color=style.INK)

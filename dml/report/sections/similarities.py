@@ -58,7 +58,7 @@ def _drawing(results: Results, of: Shown, part: str) -> Drawing:
         f"Pairs of images of the same class (positive) and of two classes (negative), {SETS.get(part, part)}{of.where}"
         "; both histograms have the same area. Reverse order: the probability that a random negative pair is more "
         "similar than a random positive pair, 50% if the network tells nothing. Overlap: the common area of the two "
-        f"distributions, 1 if they are equal. At most {analysis.PAIRS:,} random pairs of each kind. {of.note}"
+        f"distributions, 100% if they are equal. At most {analysis.PAIRS:,} random pairs of each kind. {of.note}"
     )
     return Drawing(
         f"similarities-{of.dataset}-{part}",
