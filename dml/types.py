@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -92,6 +93,19 @@ class Cell:
     negatives: str | None
     miner: Part | None = None  # a miner by its dotted path, in place of the two policies
     varied: Mapping[str, Any] = field(default_factory=dict)  # settings of a study's `vary`, by their dotted names
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What a table of trials says about their cell; what varies as JSON."""
+        return {
+            "dataset": self.dataset,
+            "noise": self.noise,
+            "rate": self.rate,
+            "loss": self.loss.name,
+            "positives": self.positives,
+            "negatives": self.negatives,
+            "varied": json.dumps(self.varied),
+        }
 
     @property
     def name(self) -> str:

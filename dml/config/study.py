@@ -86,6 +86,11 @@ class Study(StudySection):
         """The section `miner` with what varies filled in."""
         return combining.miner_with(self.miner, cell.varied)
 
+    def objective(self, dataset: str, part: str = "") -> str:
+        """The score key of the objective on `part`, or on the first evaluated set: `test/fine/recall@1`."""
+        level = self.search.level or self.dataset(dataset).evaluate_on[0]
+        return f"{part or self.evaluation.sets[0]}/{level}/{self.search.objective}"
+
     def dataset(self, name: str) -> DatasetSection:
         """The dataset of this name."""
         return next(d for d in self.datasets if d.label == name)

@@ -133,8 +133,7 @@ class Results:
 
     def objective(self, dataset: str, part: str = "") -> str:
         """The score key of the study's objective on `part`, or on the first evaluated set: `test/fine/recall@1`."""
-        level = self.study.search.level or self.study.dataset(dataset).evaluate_on[0]
-        return f"{part or self.study.evaluation.sets[0]}/{level}/{self.study.search.objective}"
+        return self.study.objective(dataset, part)
 
     def values(self, cell: str, key: str) -> pd.Series:
         """A cell's confirmed scores in percent, indexed by seed."""

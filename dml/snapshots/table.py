@@ -34,11 +34,12 @@ def to_text(study: Study, trials: pd.DataFrame) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([*COLUMNS, *used])
-    order = {cell.name: i for i, cell in enumerate(study.cells())}
+    cells = {cell.name: cell for cell in study.cells()}
+    order = {name: i for i, name in enumerate(cells)}
     known = trials[trials["cell"].isin(order) & (trials["status"] == "finished")]
     known = known.assign(_cell=known["cell"].map(order), _phase=known["phase"] == "confirm")
     for row in known.sort_values(["_cell", "_phase", "number"]).to_dict("records"):
-        writer.writerow([*_texts(study, row), *(_score(key, row[key]) for key in used)])
+        writer.writerow([*_texts(study, cells[row["cell"]], row), *(_score(key, row[key]) for key in used)])
     return file.getvalue()
 
 
@@ -55,7 +56,7 @@ def from_text(study: Study, text: str) -> pd.DataFrame:
         raise ValueError(f"the trials of a snapshot lack the columns {', '.join(lacking)}")
     cells = {cell.name: cell for cell in study.cells()}
     frame = frame[frame["cell"].isin(cells)].reset_index(drop=True)
-    rebuilt = pd.DataFrame([_of_cell(study, cells[name]) for name in frame["cell"]], index=frame.index)
+    rebuilt = pd.DataFrame([{"study": study.name, **cells[name].columns} for name in frame["cell"]], index=frame.index)
     frame = pd.concat([frame, rebuilt], axis=1).assign(status="finished", error="")
     trials = zip(frame["cell"], frame["phase"], strict=True)
     keys = [_objective(study, cells[name], phase) for name, phase in trials]
@@ -68,22 +69,21 @@ def rows(text: str) -> Iterator[dict[str, str]]:
     yield from csv.DictReader(io.StringIO(text))
 
 
-def _texts(study: Study, row: Mapping[str, Any]) -> Iterator[str]:
+def _texts(study: Study, cell: Cell, row: Mapping[str, Any]) -> Iterator[str]:
     yield str(row["key"])[:KEY_DIGITS]
     yield from (str(row[name]) for name in ("cell", "phase", "number", "seed", "settings"))
     yield f"{row['seconds']:.3g}"
     yield str(row["started"] or "")
-    yield json.dumps(_curve(study, row), separators=(",", ":"))
+    yield json.dumps(_curve(study, cell, row), separators=(",", ":"))
     diagnostics = json.loads(row["diagnostics"] or "{}") if row["phase"] == "confirm" else {}
     yield json.dumps({name: _rounded(value) for name, value in diagnostics.items()}, separators=(",", ":"))
 
 
-def _curve(study: Study, row: Mapping[str, Any]) -> list[Any]:
+def _curve(study: Study, cell: Cell, row: Mapping[str, Any]) -> list[Any]:
     """`[[step, {objective: value}], ...]`: all of it if a pruner may compare it, else thinned, or nothing in tuning."""
     pruned = study.search.pruner != "none"
     if row["phase"] == "tune" and not pruned:
         return []
-    cell = next(cell for cell in study.cells() if cell.name == row["cell"])
     key = _objective(study, cell, row["phase"])
     points = [[step, {key: scores[key]}] for step, scores in json.loads(row["curve"] or "[]") if key in scores]
     if pruned and row["phase"] == "tune":
@@ -106,19 +106,4 @@ def _rounded(value: Any) -> Any:
 
 
 def _objective(study: Study, cell: Cell, phase: str) -> str:
-    level = study.search.level or study.dataset(cell.dataset).evaluate_on[0]
-    part = "validation" if phase == "tune" else study.evaluation.sets[0]
-    return f"{part}/{level}/{study.search.objective}"
-
-
-def _of_cell(study: Study, cell: Cell) -> dict[str, Any]:
-    return {
-        "study": study.name,
-        "dataset": cell.dataset,
-        "noise": cell.noise,
-        "rate": cell.rate,
-        "loss": cell.loss.name,
-        "positives": cell.positives,
-        "negatives": cell.negatives,
-        "varied": json.dumps(cell.varied),
-    }
+    return study.objective(cell.dataset, "validation" if phase == "tune" else "")

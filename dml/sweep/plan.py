@@ -117,9 +117,7 @@ class Plan:
 
     def objective(self, job: Job) -> str:
         """The score that a trial maximises: on validation classes in `tune`, on the first set in `confirm`."""
-        level = self.study.search.level or job.spec.dataset.evaluate_on[0]
-        name = "validation" if job.phase == "tune" else self.study.evaluation.sets[0]
-        return f"{name}/{level}/{self.study.search.objective}"
+        return self.study.objective(job.cell.dataset, "validation" if job.phase == "tune" else "")
 
     def best(self, index: int) -> tuple[Job, Outcome] | None:
         """A cell's best tuning trial, the first one in a tie; None if no trial finished."""
