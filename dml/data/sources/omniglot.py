@@ -23,6 +23,7 @@ from dml.data.sources._files import files, folders
 
 URL = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python/"
 PARTS = ("background", "evaluation")
+BACKGROUND = 30  # alphabets
 
 
 def _archive(part: str, md5: str) -> Archive:
@@ -36,6 +37,11 @@ class Omniglot(SourceDefaults):
     Parameters
     ----------
     complete : False accepts a part of the dataset.
+    alphabets : how many of the background alphabets train, 2 to 30, in the order of their names; the rest are unused.
+
+    Raises
+    ------
+    ValueError : `alphabets` is outside of 2 to 30.
     """
 
     version: ClassVar[int] = 1
@@ -46,15 +52,17 @@ class Omniglot(SourceDefaults):
         _archive("background", "68d2efa1b9178cc56df9314c21c6e718"),
         _archive("evaluation", "6b91aef0f799c5bb55b94e3f2daec811"),
     )
-    counts: Mapping[str, Mapping[str, int]] = {
-        "train": {"images": 19280, "fine": 964, "coarse": 30},
-        "test": {"images": 13180, "fine": 659, "coarse": 20},
-    }
     content: str | None = "0a11e1711e209d715964568fedf0da69963dbeafb91896cd3aaae67b8e39642d"
 
-    def __init__(self, complete: bool = True) -> None:
+    def __init__(self, complete: bool = True, alphabets: int = BACKGROUND) -> None:
+        if not 2 <= alphabets <= BACKGROUND:
+            raise ValueError(f"alphabets: expected 2 to {BACKGROUND}, got {alphabets}")
         self.complete = complete
-        self.options = {"complete": complete}
+        self.alphabets = alphabets
+        whole = alphabets == BACKGROUND
+        self.options: Mapping[str, Any] = {"complete": complete, "alphabets": alphabets}
+        train = {"train": {"images": 19280, "fine": 964, "coarse": BACKGROUND}} if whole else {}
+        self.counts: Mapping[str, Mapping[str, int]] = train | {"test": {"images": 13180, "fine": 659, "coarse": 20}}
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Fetch, verify and unpack the two zip files (14 MB) into `raw`."""
@@ -80,5 +88,6 @@ class Omniglot(SourceDefaults):
                         }
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
-        """train (background) and test (evaluation)."""
-        return np.where(index["part"].to_numpy() == "background", "train", "test")
+        """train (background), test (evaluation), and unused (background beyond the first `alphabets`)."""
+        background = np.where(index["coarse"].to_numpy() < self.alphabets, "train", "unused")
+        return np.where(index["part"].to_numpy() == "background", background, "test")
