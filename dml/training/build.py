@@ -34,14 +34,20 @@ def _describe_augment(spec: TrialSpec, data: TrialData) -> dict[str, Any]:
     return {"name": training.augment, **settings, **training.augment_settings}
 
 
-def build_model(spec: TrialSpec, data: TrialData) -> EmbeddingNetwork:
-    """The network, with the weights that it starts from."""
+def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> EmbeddingNetwork:
+    """The network, with the weights that it starts from.
+
+    Parameters
+    ----------
+    resumes : a checkpoint will replace the weights, so files that contain others are not read, and may be gone.
+    """
     network = describe_model(spec, data)["network"]
-    if spec.training.start is None:
+    if spec.training.start is None and not resumes:
         return models.build(**network)
     offline = models.find(spec.training.backbone).without_weights(network)
-    model = models.build(**{**network, **offline})
-    load_start(model, spec.training.start)
+    model = models.build(**offline)
+    if spec.training.start is not None and not resumes:
+        load_start(model, spec.training.start)
     return model
 
 
