@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,12 @@ def log_model(uri: str, run_id: str, record: Mapping[str, Any], name: str = "bes
             model_config={"loader": record["loader"]},
             code_paths=[str(Path(__file__).parents[1])],
             signature=ModelSignature(inputs, outputs),
+            input_example=_example(record["image_shape"]),
             pip_requirements=[f"{package}=={importlib.metadata.version(package)}" for package in REQUIREMENTS],
         )
     return logged.model_uri
+
+
+def _example(shape: Sequence[int]) -> np.ndarray:
+    """An image with a different value in each place: uint8 (1, H, W, C)."""
+    return (np.arange(math.prod(shape)) % 256).astype(np.uint8).reshape(1, *shape)
