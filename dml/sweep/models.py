@@ -5,9 +5,10 @@
   scores are means over all seeds.
 - `best`: that of the best cell, by validation score.
 
-A finished trial counts as done without its model. When a sweep ends, it writes which models its study keeps and drops
-(`store/sweeps/<study>.models.json`), then deletes those that some study drops and none keeps or starts from. A killed
-deletion is completed when the next sweep ends.
+A finished trial counts as done without its model. A sweep writes which models its study keeps and drops
+(`store/sweeps/<study>.models.json`) when it ends, and every ten minutes for the cells that are confirmed, so that the
+disk need not hold all at once. Then it deletes those that some study drops and none keeps or starts from. A killed
+deletion is completed by the next one.
 """
 
 from __future__ import annotations
@@ -36,36 +37,47 @@ def model_folder(store: TrialStore, key: str) -> Path:
     return store.folder(key) / "model"
 
 
-def policy(study: Study, bytes_each: int) -> str:
-    """The study's `keep_models`: by default `cells` if they take up to `SMALL` bytes together, else `best`.
+def policy(study: Study, total: float) -> str:
+    """The study's `keep_models`: by default `cells` if one model per cell takes up to `SMALL` bytes, else `best`.
 
     Parameters
     ----------
-    bytes_each : of one model.
+    total : the bytes of one model per cell.
     """
-    small = bytes_each * len(study.cells()) <= SMALL
-    return study.resources.keep_models or ("cells" if small else "best")
+    return study.resources.keep_models or ("cells" if total <= SMALL else "best")
 
 
-def best_model(plan: Plan) -> Job | None:
-    """The trial whose model is the study's best one: of the first cell by validation score with a model on disk."""
-    return next((job for index in ranking(plan) if (job := _best_seed(plan, index)) is not None), None)
+def best_model(plan: Plan, among: Iterable[int] | None = None) -> Job | None:
+    """The trial whose model is the study's best one: of the first cell by validation score with a model on disk.
+
+    Parameters
+    ----------
+    among : the cells that count; None: all.
+    """
+    order = ranking(plan) if among is None else [index for index in ranking(plan) if index in set(among)]
+    return next((job for index in order if (job := _best_seed(plan, index)) is not None), None)
 
 
-def record(plan: Plan) -> None:
-    """Write which models of a finished plan its study keeps and drops."""
-    present = [job for index in range(len(plan.cells)) for job in _with_model(plan, index)]
+def record(plan: Plan, needed: Iterable[str] = ()) -> None:
+    """Write which models the study keeps and drops, of the cells that are confirmed with all seeds.
+
+    Parameters
+    ----------
+    needed : keys of trials that other studies start from; those of this study are kept.
+    """
+    complete = [i for i, state in enumerate(plan.cells) if len(state.confirmed) == len(plan.study.seeds)]
+    present = [job for index in complete for job in _with_model(plan, index)]
     sizes = [_size(model_folder(plan.store, job.key)) for job in present]
-    chosen = policy(plan.study, max(sizes, default=0))
+    chosen = policy(plan.study, len(plan.cells) * sum(sizes) / max(1, len(sizes)))
     if chosen == "all":
         kept = present
     elif chosen == "cells":
-        best = [_best_seed(plan, index) for index in range(len(plan.cells))]
-        kept = [job for job in best if job is not None]
+        kept = [job for index in complete if (job := _best_seed(plan, index)) is not None]
     else:
-        kept = [job] if (job := best_model(plan)) is not None else []
-    keep = {job.key for job in kept}
-    drop = {job.key for index in range(len(plan.cells)) for job, _ in finished(plan, index)} - keep
+        kept = [job] if (job := best_model(plan, complete)) is not None else []
+    own = {job.key for index in complete for job, _ in finished(plan, index)}
+    keep = {job.key for job in kept} | (own & set(needed))
+    drop = own - keep
     content = {"policy": chosen, "keep": sorted(keep), "drop": sorted(drop)}
     write_text(_record_path(plan.store, plan.study.name), json.dumps(content, indent=1))
 
@@ -103,7 +115,7 @@ def delete_dropped(store: TrialStore, study: str, needed: Iterable[str] = ()) ->
     The number of deleted models, and their bytes.
     """
     others = [path for path in (store.root / "sweeps").glob("*.lock") if path.stem != study]
-    if any(map(_is_locked, others)):
+    if any(map(is_locked, others)):
         return 0, 0
     for left in store.root.glob(f"trials/*/{DELETED}"):  # by a killed process
         shutil.rmtree(left, ignore_errors=True)
@@ -153,7 +165,8 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _is_locked(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
+    """Whether another process holds a lock."""
     try:
         with locked(path, wait=False):
             return False

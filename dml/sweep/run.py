@@ -23,8 +23,7 @@ from dml.config import Study
 from dml.sweep import cluster
 from dml.sweep.callback import NoTracking, TrackingCallback, open_tracking
 from dml.sweep.cells import Job
-from dml.sweep.finishing import print_retry, tidy, write_results
-from dml.sweep.models import record
+from dml.sweep.finishing import Tidying, print_retry, write_results
 from dml.sweep.optuna_storage import journal_of, open_storage
 from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
@@ -84,19 +83,20 @@ def run_study(
         try:
             starts = Starts(out.parent, store)
             plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), starts)
+            tidying = Tidying(plan, starts, studies)
             progress.watch(plan, tracker)
 
             def ended(job: Job, outcome: Outcome, reused: bool) -> None:
                 references.add(job.key)
                 progress.ended(job, outcome, reused)
                 tracker.trial(plan, job, outcome)
+                tidying.now_and_then()
 
             plan.start(ended)
             if not plan.finished:
                 _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, tracker, references)
             frame, summary = write_results(plan, progress, out, time.time() - started)
             references.replace(frame["key"])
-            record(plan)
             tracker.outcome(plan, summary, [out / "trials.parquet", out / "summary.json", data_root / "study.yaml"])
             tracker.best_model(plan)
             state = "finished"
@@ -109,7 +109,7 @@ def run_study(
             tracker.close(state)
             progress.close(state)
         print_retry(study.name, plan)
-        tidy(plan, starts, studies)
+        tidying.end()
     return frame
 
 
