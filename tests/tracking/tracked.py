@@ -1,6 +1,9 @@
-"""A trial's record, and the runs in MLflow, for the tests of tracking."""
+"""A trial's record, a model, and the runs in MLflow, for the tests of tracking."""
+
+import json
 
 import mlflow
+import numpy as np
 
 
 def record(n=0, **changes):
@@ -21,3 +24,9 @@ def runs(uri):
     client = mlflow.MlflowClient(tracking_uri=uri)
     experiment = client.get_experiment_by_name("dml")
     return client, list(client.search_runs([experiment.experiment_id], max_results=1000))
+
+
+def load(folder):
+    """A model for tests: it multiplies what it gets by a number from its folder."""
+    factor = json.loads((folder / "factor.json").read_text())
+    return lambda images: (factor * images.reshape(len(images), -1)).astype(np.float32)
