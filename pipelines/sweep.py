@@ -22,7 +22,7 @@ def published() -> dict[str, Outcome]:
 
 def sweep(study: Study) -> None:
     check(study, data_root(study), STUDIES / f"{study.name}.yaml", Starts(RESULTS, STORE))
-    run_study(study, data_root(study), STORE, RESULTS / study.name, published=published())
+    run_study(study, data_root(study), STORE, RESULTS / study.name, published=published(), studies=STUDIES)
 
 
 if __name__ == "__main__":

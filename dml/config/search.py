@@ -39,3 +39,9 @@ class ResourcesSection(StudySection):
     address: str | None = Field(None, description="a Ray cluster; none: RAY_ADDRESS, or this machine")
     storage: str | None = Field(None, description="a URI that all nodes can read; none: a local folder")
     max_failures: int = Field(3, ge=0, description="times a trial is resumed after its worker died")
+    keep_models: Literal["best", "cells", "all"] | None = Field(
+        None, description="whose weights stay on disk; none: `cells` if they take at most 2 GiB, else `best`"
+    )
+    register_as: Name | None = Field(
+        None, description="the best model's name in MLflow's registry; none: not registered"
+    )

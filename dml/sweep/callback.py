@@ -1,4 +1,4 @@
-"""Sends a sweep's records to the tracker: trials that ended, curves of running trials, and the best model."""
+"""Sends a sweep's records to the tracker: trials and cells that ended, curves of running trials, and the outcome."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from dml.config import Study
 from dml.sweep.cells import Job
+from dml.sweep.models import best_model, model_folder
 from dml.sweep.plan import Plan
 from dml.sweep.results import flat_settings, git_commit
 from dml.sweep.specs import Describe
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome
+from dml.sweep.tracked import CellRecords, axes, begun
 
 OFF = "off"
 LIVE_SECONDS = 20.0  # before a running trial's curve is sent first, and between two updates
@@ -34,7 +35,11 @@ class NoTracking:
 
     def running(self, job: Job, curve: Sequence[Any], seconds: float) -> None: ...
 
+    def outcome(self, plan: Plan, summary: Mapping[str, Any], files: Sequence[Path]) -> None: ...
+
     def best_model(self, plan: Plan) -> None: ...
+
+    def remaining(self, plan: Plan) -> None: ...
 
     def close(self, state: str) -> None: ...
 
@@ -50,6 +55,7 @@ class TrackingCallback:
     def __init__(self, tracker: Any):
         self._tracker = tracker
         self._sent: dict[str, float] = {}  # job id -> when its curve was last sent
+        self._cells: CellRecords | None = None
 
     @property
     def unsent(self) -> int:
@@ -58,8 +64,7 @@ class TrackingCallback:
 
     def trial(self, plan: Plan, job: Job, outcome: Outcome) -> None:
         """Record a trial that ended."""
-        start = datetime.fromisoformat(outcome.started).timestamp() if outcome.started else 0.0
-        record = self._describe(job)
+        start, record = begun(outcome), self._describe(job)
         if outcome.error:
             record["tags"]["dml.error"] = outcome.error[-4000:]
         value = outcome.scores.get(plan.objective(job))
@@ -71,6 +76,8 @@ class TrackingCallback:
             "end": start + outcome.seconds,
         }
         self._tracker.trial(_identity(job), job.key, record)
+        for name, cell in self._of(plan).ended(job):
+            self._tracker.cell(name, cell)
 
     def running(self, job: Job, curve: Sequence[Any], seconds: float) -> None:
         """Record a running trial's curve so far, `[[step, scores], ...]`, at most every `LIVE_SECONDS`."""
@@ -87,13 +94,7 @@ class TrackingCallback:
             "phase": job.phase,
             "number": job.number,
             "seed": job.seed,
-            "dataset": job.cell.dataset,
-            "noise": job.cell.noise,
-            "rate": job.cell.rate,
-            "loss": job.cell.loss.name,
-            "positives": job.cell.positives,
-            "negatives": job.cell.negatives,
-            "miner": job.cell.miner.name if job.cell.miner else None,
+            **axes(job.cell),
             **{f"training.{key}": value for key, value in asdict(spec.training).items()},
             **flat_settings(job),
         }
@@ -102,25 +103,37 @@ class TrackingCallback:
         tags |= {"dml.digest.packed": data.packed, "dml.digest.split": data.split, "dml.digest.labels": data.labels}
         return {"name": f"{job.cell.name}|{job.phase}-{job.number}", "params": params, "tags": tags}
 
-    def best_model(self, plan: Plan) -> None:
-        """Record the model of the cell with the best validation score (never the best test score), first seed.
+    def outcome(self, plan: Plan, summary: Mapping[str, Any], files: Sequence[Path]) -> None:
+        """Record the remaining cells, the study's winner, and files of its results.
 
-        A study without tuning has no validation scores, so the first cell's model is recorded.
+        Parameters
+        ----------
+        summary : the content of `summary.json`.
+        files : become artifacts of the study's run.
         """
-        leaders = {}
-        for index in range(len(plan.cells)):
-            best = plan.best(index)
-            if best is not None:
-                leaders[index] = best[1].scores[plan.objective(best[0])]
-        order = sorted(leaders, key=lambda i: -leaders[i]) or list(range(len(plan.cells)))
-        for index in order:
-            for job, outcome in plan.cells[index].confirmed.values():
-                folder = plan.store.folder(job.key) / "model"
-                if outcome.status == FINISHED and (folder / "model.json").is_file():
-                    description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-                    shape, size = description["image_shape"], description["network"]["embedding_size"]
-                    self._tracker.model(folder, LOADER, job.key, shape, size)
-                    return
+        self.remaining(plan)
+        self._tracker.study(self._of(plan).study(summary))
+        for path in files:
+            self._tracker.artifact(path)
+
+    def remaining(self, plan: Plan) -> None:
+        """Record the cells that were not recorded yet, as far as they are."""
+        for name, record in self._of(plan).remaining():
+            self._tracker.cell(name, record)
+
+    def best_model(self, plan: Plan) -> None:
+        """Record the model that `keep_models: best` keeps, and register it if the study says so."""
+        job = best_model(plan)
+        if job is not None:
+            folder = model_folder(plan.store, job.key)
+            description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+            shape, size = description["image_shape"], description["network"]["embedding_size"]
+            self._tracker.model(folder, LOADER, job.key, shape, size, plan.study.resources.register_as)
+
+    def _of(self, plan: Plan) -> CellRecords:
+        if self._cells is None:
+            self._cells = CellRecords(plan)
+        return self._cells
 
     def close(self, state: str) -> None:
         """End the study's run, send the remaining records, and print how many could not be sent."""

@@ -49,3 +49,8 @@ class Remote:
         for info in existing:
             if info.type == fs.FileType.File and info.path not in kept:
                 self._files.delete_file(info.path)
+
+    def delete(self, target: str) -> None:
+        """Delete a folder. Does nothing if it does not exist."""
+        if self._files.get_file_info(f"{self._root}/{target}").type == fs.FileType.Directory:
+            self._files.delete_dir(f"{self._root}/{target}")

@@ -6,7 +6,6 @@ store, and unfinished ones resume from their checkpoints.
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import sys
@@ -21,17 +20,17 @@ from typing import Any
 import pandas as pd
 
 from dml.config import Study
-from dml.files import replacing, write_text
 from dml.sweep import cluster
 from dml.sweep.callback import NoTracking, TrackingCallback, open_tracking
 from dml.sweep.cells import Job
+from dml.sweep.finishing import Tidying, print_retry, write_results
 from dml.sweep.optuna_storage import journal_of, open_storage
 from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
-from dml.sweep.results import summarize, trials_frame
+from dml.sweep.references import References
 from dml.sweep.specs import Describe
 from dml.sweep.starts import Starts
-from dml.sweep.store import FAILED, Outcome, TrialStore, only_sweep
+from dml.sweep.store import Outcome, TrialStore, only_sweep
 from dml.sweep.trial import TRAINER, find_trainer
 
 
@@ -44,6 +43,7 @@ def run_study(
     trainer: str = TRAINER,
     describe: Describe | None = None,
     published: Mapping[str, Outcome] | None = None,
+    studies: Path | None = None,
 ) -> pd.DataFrame:
     """Run the missing trials of a study, and write `out/trials.parquet` and `out/summary.json`.
 
@@ -57,6 +57,7 @@ def run_study(
     trainer : dotted path of a `dml.protocols.TrainerFactory`, which runs the trials.
     describe : returns the digests of a trial's data; None: `dml.training.data.describe`.
     published : outcomes that count as stored, see `TrialStore`.
+    studies : the folder of all studies, whose models of `training.start` are kept.
 
     Returns
     -------
@@ -77,47 +78,39 @@ def run_study(
         progress = SweepProgress(study.name, store / "sweeps" / f"{study.name}.json")
         trials = TrialStore(store, study.resources.storage, published)
         tracker = open_tracking(study, store, tracking, describe)
-        state = "failed"
+        references = References(store, study.name)
+        plan, state = None, "failed"
         try:
-            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), Starts(out.parent, store))
+            starts = Starts(out.parent, store)
+            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), starts)
+            tidying = Tidying(plan, starts, studies)
             progress.watch(plan, tracker)
 
             def ended(job: Job, outcome: Outcome, reused: bool) -> None:
+                references.add(job.key)
                 progress.ended(job, outcome, reused)
                 tracker.trial(plan, job, outcome)
+                tidying.now_and_then()
 
             plan.start(ended)
             if not plan.finished:
-                _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, tracker)
+                _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, tracker, references)
+            frame, summary = write_results(plan, progress, out, time.time() - started)
+            references.replace(frame["key"])
+            tracker.outcome(plan, summary, [out / "trials.parquet", out / "summary.json", data_root / "study.yaml"])
             tracker.best_model(plan)
             state = "finished"
         except KeyboardInterrupt:
             state = "interrupted"
             raise
         finally:
+            if plan is not None and state != "finished":
+                tracker.remaining(plan)
             tracker.close(state)
             progress.close(state)
-        _print_retry(study.name, plan)
-        frame = trials_frame(study, plan)
-        summary = summarize(study, frame, progress.snapshot(), time.time() - started)
-        with replacing(out / "trials.parquet") as temporary:
-            frame.to_parquet(temporary, index=False)
-        write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
+        print_retry(study.name, plan)
+        tidying.end()
     return frame
-
-
-def _print_retry(name: str, plan: Plan) -> None:
-    """Print how to retry failures that are not stored: DVC considers the stage complete and skips it."""
-    passing = [outcome for _, outcome in plan.ended() if outcome.status == FAILED and not outcome.lasting]
-    if passing:
-        last = passing[0].error.strip().rpartition("\n")[2]
-        print(
-            f"{name}: {len(passing)} trial{'s' * (len(passing) > 1)} failed for a reason that may be temporary "
-            f"({last}); "
-            f"`dvc repro --force --single-item sweep@{name} && dvc repro` retries only those.",
-            file=sys.stderr,
-            flush=True,
-        )
 
 
 def _describe(data_root: Path) -> Describe:
@@ -127,7 +120,11 @@ def _describe(data_root: Path) -> Describe:
 
 
 def _run_trials(
-    plan: Plan, shared: dict[str, Any], progress: SweepProgress, tracking: TrackingCallback | NoTracking
+    plan: Plan,
+    shared: dict[str, Any],
+    progress: SweepProgress,
+    tracking: TrackingCallback | NoTracking,
+    references: References,
 ) -> None:
     """Run the plan's trials in one Ray Tune run."""
     resources = plan.study.resources
@@ -143,7 +140,7 @@ def _run_trials(
     device = "cuda" if resources.gpus_per_trial else "cpu"
     shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": device, "path": list(sys.path)}
     stopper = PlanStopper(plan, tracking.running)
-    searcher = CellSearcher(plan, shared, slots, stopper)
+    searcher = CellSearcher(plan, shared, slots, stopper, references.add)
     scratch = tempfile.mkdtemp(prefix="dml-")
     try:
         with _stopping_on_ctrl_c(stopper.stop):

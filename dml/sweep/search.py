@@ -88,11 +88,20 @@ class CellSearcher(Searcher):
     shared : settings that all trials have in common (paths, trainer, device).
     slots : returns how many trials may run now. Each further trial would hold a placement group in the cluster's queue.
     stopper : ends the sweep.
+    on_begin : called with the key of each trial before it runs.
     """
 
-    def __init__(self, plan: Plan, shared: Mapping[str, Any], slots: Callable[[], int], stopper: PlanStopper):
+    def __init__(
+        self,
+        plan: Plan,
+        shared: Mapping[str, Any],
+        slots: Callable[[], int],
+        stopper: PlanStopper,
+        on_begin: Callable[[str], None],
+    ):
         super().__init__()
         self._plan, self._shared, self._slots, self._stopper = plan, dict(shared), slots, stopper
+        self._on_begin = on_begin
 
     def suggest(self, trial_id: str) -> Any:
         if self._plan.finished:
@@ -103,6 +112,7 @@ class CellSearcher(Searcher):
         if job is None:
             return None
         self._stopper.jobs[trial_id] = job
+        self._on_begin(job.key)
         return {
             **self._shared,
             "key": job.key,

@@ -43,7 +43,24 @@ class Starts:
         file = weights_file(path)
         return StartSpec(digest(file), str(file.resolve()), section.head)
 
+    def key(self, section: StartSection, dataset: str, seed: int) -> str:
+        """The key of the trial of a study whose weights are taken, as in a call. Raises as a call does."""
+        return self._row(section, dataset, seed)["key"]
+
     def _model(self, section: StartSection, dataset: str, seed: int) -> Path:
+        row = self._row(section, dataset, seed)
+        folder = self._store / "trials" / row["key"] / "model"
+        if not folder.is_dir():
+            raise ValueError(
+                f"{folder}: the model of {row['cell']!r} is missing: published results have none, and "
+                f"resources.keep_models says which ones a study keeps. To train those that are missing: "
+                f"python -m dml.sweep.retrain {section.study}, then "
+                f"DML_PUBLISHED=off dvc repro --force --single-item sweep@{section.study}"
+            )
+        return folder
+
+    def _row(self, section: StartSection, dataset: str, seed: int) -> Mapping[str, Any]:
+        """The trial's row in the results of its study."""
         trials = self._trials(str(section.study))
         confirmed = trials[(trials["phase"] == "confirm") & (trials["status"] == FINISHED)]
         if confirmed.empty:
@@ -53,14 +70,7 @@ class Starts:
         if rows.empty:
             raise ValueError(f"study {section.study!r}: its cell {cell!r} has no finished model. {_advice(section)}")
         same = rows[rows["seed"] == seed]
-        key = (same if len(same) else rows.sort_values("number"))["key"].iloc[0]
-        folder = self._store / "trials" / key / "model"
-        if not folder.is_dir():
-            raise ValueError(
-                f"{folder}: the model of {cell!r} is missing; published results have none. To train it, delete "
-                f"{folder.parent} and run DML_PUBLISHED=off dvc repro --force --single-item sweep@{section.study}"
-            )
-        return folder
+        return (same if len(same) else rows.sort_values("number")).iloc[0].to_dict()
 
     def _trials(self, study: str) -> pd.DataFrame:
         path = self._results / study / "trials.parquet"

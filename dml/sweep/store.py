@@ -95,6 +95,11 @@ class TrialStore:
         if self._remote is not None:
             self._remote.push(self.folder(key), f"trials/{key}")
 
+    def delete_remote(self, key: str, name: str) -> None:
+        """Delete a folder of a trial in the storage, if there is one."""
+        if self._remote is not None:
+            self._remote.delete(f"trials/{key}/{name}")
+
     @contextmanager
     def lock(self, key: str) -> Iterator[None]:
         """Lock a trial; waits while another process (such as a worker of a killed sweep) holds it."""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from mlflow.entities import Metric, Param
+import pandas as pd
+from mlflow.entities import Metric, Param, RunTag
 
 from dml.tracking.names import metric_name, parameters
 from dml.tracking.runs import StudyRuns, TrialRun
+from dml.tracking.view import VIEW_TAG, view_state
 
-METRICS_PER_REQUEST = 1000  # MLflow's limit
+METRICS_PER_REQUEST = 800  # MLflow takes 1,000 entries: these, parameters and tags
 PARAMS_PER_REQUEST = 100  # MLflow's limit
 
 Record = Mapping[str, Any]
@@ -27,12 +32,15 @@ class RecordWriter:
         self._by_kind: dict[str, Callable[[Record], None]] = {
             "trial": self._write_trial,
             "running": self._write_running,
+            "cell": self._write_cell,
+            "study": self._write_study,
+            "artifact": self._write_artifact,
             "model": self._write_model,
             "end": self._write_end,
         }
 
     def write(self, record: Record) -> None:
-        """Write a record; `record["kind"]` is `trial`, `running`, `model` or `end`."""
+        """Write a record; `record["kind"]` is a key of the table above."""
         self._by_kind[record["kind"]](record)
 
     def _write_trial(self, record: Record) -> None:
@@ -43,7 +51,7 @@ class RecordWriter:
         last = max((step for step, _ in record["curve"]), default=0)
         metrics = self._new_points(run, record["curve"], lambda step: start + (end - start) * step // max(1, last))
         metrics += [Metric(metric_name(name), value, end, last) for name, value in record["metrics"].items()]
-        self._log(run, record, metrics)
+        self._log(run.id, metrics, parameters(record["params"]))
         client = self._runs.client
         client.set_terminated(run.id, status=record["status"], end_time=end)
         if "dml.error" in record["tags"]:  # missing in a run that was created before the trial ended
@@ -54,17 +62,58 @@ class RecordWriter:
         run = self._runs.of_trial(record)
         if not run.complete:
             metrics = self._new_points(run, record["curve"], lambda step: int(1000 * record["at"]))
-            self._log(run, record, metrics)
+            self._log(run.id, metrics, parameters(record["params"]))
             run.steps = {step for step, _ in record["curve"]}
+
+    def _write_cell(self, record: Record) -> None:
+        cell, content = record["cell"], digest(record)
+        if self._runs.has_cell(cell, content):
+            return
+        start, settings = int(1000 * record["start"]), parameters(record["params"])
+        run, identity = self._runs.of_cell(cell, start), digest(settings)
+        if run.params not in ("", identity):
+            run = self._runs.renew_cell(cell, start)
+        self._runs.adopt(cell)
+        at, client = int(1000 * record["at"]), self._runs.client
+        tags = {**record["tags"], "dml.params": identity, "dml.content": content}
+        self._log(run.id, _metrics(record["metrics"], at), settings, tags)
+        if not run.content and (inputs := self._runs.inputs(record["datasets"])):
+            client.log_inputs(run.id, inputs)
+        client.set_terminated(run.id, status=record["status"], end_time=int(1000 * record["end"]))
+        run.content, run.params = content, identity
+
+    def _write_study(self, record: Record) -> None:
+        at = int(1000 * record["at"])
+        self._log(self._runs.parent, _metrics(record["metrics"], at), {}, record["tags"])
+        state = json.dumps(view_state(self._runs.study, record["columns"]))
+        self._runs.client.set_experiment_tag(self._runs.experiment, VIEW_TAG + self._runs.study, state)
+
+    def _write_artifact(self, record: Record) -> None:
+        path, client, parent = Path(record["path"]), self._runs.client, self._runs.parent
+        name = f"dml.artifact.{path.name}"
+        try:
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError:
+            return  # a later run of the study replaced its results; that run records them
+        if client.get_run(parent).data.tags.get(name) != content:
+            client.log_artifact(parent, str(path), record["folder"] or None)
+            if path.suffix == ".parquet":
+                client.log_text(parent, _as_csv(path), f"{path.stem}.csv")
+            client.set_tag(parent, name, content)
 
     def _write_model(self, record: Record) -> None:
         from dml.tracking.pyfunc import log_model
+        from dml.tracking.registry import register
 
         client, parent = self._runs.client, self._runs.parent
-        if client.get_run(parent).data.tags.get("dml.model_key") == record["key"]:
-            return
-        log_model(self._runs.uri, parent, record)
-        client.set_tag(parent, "dml.model_key", record["key"])
+        tags = client.get_run(parent).data.tags
+        uri = tags.get("dml.model", "")
+        if not uri or tags.get("dml.model_key") != record["key"]:
+            uri = log_model(self._runs.uri, parent, record)
+            client.set_tag(parent, "dml.model", uri)
+            client.set_tag(parent, "dml.model_key", record["key"])
+        if record.get("register"):
+            register(self._runs.uri, parent, record["register"])
 
     def _write_end(self, record: Record) -> None:
         end = int(1000 * record["end"])
@@ -83,9 +132,28 @@ class RecordWriter:
             for name, value in scores.items()
         ]
 
-    def _log(self, run: TrialRun, record: Record, metrics: Sequence[Metric]) -> None:
-        params = [Param(name, value) for name, value in parameters(record["params"]).items()]
+    def _log(
+        self, run: str, metrics: Sequence[Metric], settings: Mapping[str, str], tags: Mapping[str, str] | None = None
+    ) -> None:
         client = self._runs.client
-        client.log_batch(run.id, metrics=metrics[:METRICS_PER_REQUEST], params=params[:PARAMS_PER_REQUEST])
-        for first in range(METRICS_PER_REQUEST, len(metrics), METRICS_PER_REQUEST):
-            client.log_batch(run.id, metrics=metrics[first : first + METRICS_PER_REQUEST])
+        first = [Param(name, value) for name, value in settings.items()][:PARAMS_PER_REQUEST]
+        marks = [RunTag(name, value) for name, value in (tags or {}).items()]
+        for start in range(METRICS_PER_REQUEST, len(metrics), METRICS_PER_REQUEST):
+            client.log_batch(run, metrics=metrics[start : start + METRICS_PER_REQUEST])
+        client.log_batch(run, metrics=metrics[:METRICS_PER_REQUEST], params=first, tags=marks)
+
+
+def digest(record: Mapping[str, Any]) -> str:
+    """Of a record's content, its time `at` left out."""
+    content = {name: value for name, value in record.items() if name != "at"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _metrics(values: Mapping[str, float], at: int) -> list[Metric]:
+    return [Metric(metric_name(name), value, at, 0) for name, value in values.items()]
+
+
+def _as_csv(path: Path) -> str:
+    """A table of trials without its long columns, as text that MLflow's UI shows."""
+    frame = pd.read_parquet(path)
+    return frame.drop(columns=[name for name in ("curve", "diagnostics") if name in frame]).to_csv(index=False)

@@ -1,42 +1,54 @@
-"""The runs of one study in MLflow: a parent run for the study, and a child run for each trial."""
+"""The runs of one study in MLflow: study > cell > trial, as nested runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import mlflow
-from mlflow.entities import Dataset, DatasetInput, InputTag, RunTag
+from mlflow.entities import Dataset, DatasetInput, InputTag, Run, RunTag
 
 from dml.tracking.names import parameters
 
 EXPERIMENT = "dml"
 DIGEST_LENGTH = 36  # MLflow's limit
 PAGE = 1000  # runs per request
+PARENT = "mlflow.parentRunId"
 
 
 @dataclass
 class TrialRun:
-    """A trial's child run."""
+    """A trial's run."""
 
     id: str
     complete: bool = False
     steps: set[int] | None = None  # the curve's steps that MLflow has; None: ask MLflow
+    cell: str = ""
+    parent: str = ""  # run id
+
+
+@dataclass
+class CellRun:
+    """A cell's run."""
+
+    id: str
+    content: str = ""  # digest of the record that MLflow has; empty: only the run exists
+    params: str = ""  # digest of its parameters, which MLflow cannot change
 
 
 class StudyRuns:
     """Finds or creates the runs of one study.
 
-    A child run carries the tags `dml.trial` (the trial's identity in the study) and `dml.key`. It is looked up by them
-    before it is created, so a record that is sent twice appears once.
+    A trial's run carries the tags `dml.trial` (the trial's identity in the study) and `dml.key`, a cell's run carries
+    `dml.cell`. They are looked up by these tags before they are created, so a record that is sent twice appears once.
 
     Parameters
     ----------
     uri : MLflow's backend.
-    study : the parent run's name.
-    settings : the study's settings, shown as tags of the parent run.
+    study : the name of the study's run.
+    settings : the study's settings, shown as tags of its run.
     tags : tags of every run, such as the git commit.
     datasets : name -> digest of each dataset.
     """
@@ -50,40 +62,75 @@ class StudyRuns:
         datasets: Mapping[str, str],
     ):
         self.uri, self.client = uri, mlflow.MlflowClient(tracking_uri=uri)
-        self.parent = ""  # run id
-        self._study, self._settings, self._tags, self._datasets = study, settings, tags, datasets
-        self._experiment = ""
+        self.experiment = self.parent = ""  # ids
+        self.study = study
+        self._settings, self._tags, self._datasets = settings, tags, datasets
         self._trials: dict[tuple[str, str], TrialRun] = {}  # (trial, key) -> its run
+        self._cells: dict[str, CellRun] = {}  # by the cell's name
 
     def open(self) -> None:
-        """Find or create the experiment and the parent run, and list the child runs that exist."""
-        self._experiment = self._open_experiment()
+        """Find or create the experiment and the study's run, and list the runs that exist."""
+        self.experiment = self._open_experiment()
         self.parent = self._open_parent()
         self._describe_parent()
-        self._trials = self._list_trials()
+        self._trials, self._cells = {}, {}
+        for run in self._list("!= 'study'"):
+            self._take(run)
 
     def is_complete(self, trial: str, key: str) -> bool:
         """Whether MLflow has the trial's outcome."""
         run = self._trials.get((trial, key))
         return run is not None and run.complete
 
+    def has_cell(self, cell: str, content: str) -> bool:
+        """Whether MLflow has a cell's record of this digest, and the cell's trials are below it."""
+        run = self._cells.get(cell)
+        return run is not None and run.content == content and not self._strays(cell, run)
+
     def of_trial(self, record: Mapping[str, Any]) -> TrialRun:
         """The run of a record's trial, created if missing."""
         identity = record["trial"], record["key"]
         if identity not in self._trials:
-            tags = {
-                "mlflow.parentRunId": self.parent,
-                "dml.study": self._study,
-                "dml.kind": "trial",
-                "dml.trial": record["trial"],
-                "dml.key": record["key"],
-                **self._tags,
-                **record["tags"],
-            }
-            start, name = int(1000 * record["start"]), record["name"]
-            run = self.client.create_run(self._experiment, start_time=start, run_name=name, tags=tags)
-            self._trials[identity] = TrialRun(run.info.run_id, steps=set())
+            start, cell = int(1000 * record["start"]), record["tags"].get("dml.cell", "")
+            parent = self.of_cell(cell, start).id if cell else self.parent
+            own = {"dml.trial": record["trial"], "dml.key": record["key"], **record["tags"]}
+            run = self._create("trial", parent, record["name"], start, own)
+            self._trials[identity] = TrialRun(run, steps=set(), cell=cell, parent=parent)
         return self._trials[identity]
+
+    def of_cell(self, cell: str, start: int) -> CellRun:
+        """The run of a cell, created if missing. `start` in milliseconds since the epoch."""
+        if cell not in self._cells:
+            self._cells[cell] = CellRun(self._create("cell", self.parent, cell, start, {"dml.cell": cell}))
+        return self._cells[cell]
+
+    def renew_cell(self, cell: str, start: int) -> CellRun:
+        """A new run of a cell instead of the present one, which is deleted: MLflow cannot change parameters."""
+        old = self._cells.pop(cell)
+        new = self.of_cell(cell, start)
+        self.adopt(cell)
+        self.client.delete_run(old.id)
+        return new
+
+    def adopt(self, cell: str) -> None:
+        """Move the cell's trials that are elsewhere, as those of earlier versions of `dml` are, below its run."""
+        run = self._cells[cell]
+        for trial in self._strays(cell, run):
+            self.client.set_tag(trial.id, PARENT, run.id)
+            trial.parent = run.id
+
+    def inputs(self, names: list[str]) -> list[DatasetInput]:
+        """The named datasets, as inputs of a run."""
+        context = [InputTag("mlflow.data.context", "training")]
+        found = {name: self._datasets[name] for name in names if name in self._datasets}
+        return [DatasetInput(Dataset(name, key[:DIGEST_LENGTH], "dml", key), context) for name, key in found.items()]
+
+    def _strays(self, cell: str, run: CellRun) -> list[TrialRun]:
+        return [trial for trial in self._trials.values() if trial.cell == cell and trial.parent != run.id]
+
+    def _create(self, kind: str, parent: str, name: str, start: int, own: Mapping[str, str]) -> str:
+        tags = {PARENT: parent, "dml.study": self.study, "dml.kind": kind, **self._tags, **own}
+        return self.client.create_run(self.experiment, start_time=start, run_name=name, tags=tags).info.run_id
 
     def _open_experiment(self) -> str:
         experiment = self.client.get_experiment_by_name(EXPERIMENT)
@@ -96,35 +143,37 @@ class StudyRuns:
         return experiment.experiment_id
 
     def _open_parent(self) -> str:
-        named = f"tags.`dml.study` = '{self._study}' and tags.`dml.kind` = 'study'"
-        found = self.client.search_runs([self._experiment], named, max_results=1)
-        if not found:
-            tags = {"dml.study": self._study, "dml.kind": "study", **self._tags}
-            return self.client.create_run(self._experiment, run_name=self._study, tags=tags).info.run_id
-        parent = found[0].info
-        if parent.status != "RUNNING":
-            self.client.update_run(parent.run_id, status="RUNNING")
-        return parent.run_id
+        found = next(self._list("= 'study'"), None)
+        if found is None:
+            tags = {"dml.study": self.study, "dml.kind": "study", **self._tags}
+            return self.client.create_run(self.experiment, run_name=self.study, tags=tags).info.run_id
+        if found.info.status != "RUNNING":
+            self.client.update_run(found.info.run_id, status="RUNNING")
+        return found.info.run_id
 
     def _describe_parent(self) -> None:
         tags = {**self._tags, **{f"dml.setting.{k}": v for k, v in parameters(self._settings).items()}}
         self.client.log_batch(self.parent, tags=[RunTag(k, str(v)) for k, v in tags.items()])
-        context = [InputTag("mlflow.data.context", "training")]
-        inputs = [
-            DatasetInput(Dataset(name, digest[:DIGEST_LENGTH], "dml", digest), context)
-            for name, digest in self._datasets.items()
-        ]
-        if inputs:
-            self.client.log_inputs(self.parent, inputs)
+        if self._datasets:
+            self.client.log_inputs(self.parent, self.inputs(list(self._datasets)))
 
-    def _list_trials(self) -> dict[tuple[str, str], TrialRun]:
-        children, token = f"tags.`mlflow.parentRunId` = '{self.parent}'", None
-        found: dict[tuple[str, str], TrialRun] = {}
+    def _list(self, kind: str) -> Iterator[Run]:
+        """The study's runs whose kind fulfils a condition."""
+        wanted, token = f"tags.`dml.study` = '{self.study}' and tags.`dml.kind` {kind}", None
         while True:
-            page = self.client.search_runs([self._experiment], children, max_results=PAGE, page_token=token)
-            for run in page:
-                identity = run.data.tags.get("dml.trial", ""), run.data.tags.get("dml.key", "")
-                found[identity] = TrialRun(run.info.run_id, complete=run.info.status != "RUNNING")
+            page = self.client.search_runs([self.experiment], wanted, max_results=PAGE, page_token=token)
+            yield from page
             token = page.token
             if not token:
-                return found
+                return
+
+    def _take(self, run: Run) -> None:
+        """Remember a run that exists."""
+        tags, ended = run.data.tags, run.info.status != "RUNNING"
+        cell = tags.get("dml.cell", "")
+        if tags["dml.kind"] == "cell":
+            content = tags.get("dml.content", "") if ended else ""
+            self._cells[cell] = CellRun(run.info.run_id, content, tags.get("dml.params", ""))
+        else:
+            identity = tags.get("dml.trial", ""), tags.get("dml.key", "")
+            self._trials[identity] = TrialRun(run.info.run_id, ended, cell=cell, parent=tags.get(PARENT, ""))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dml.tracking.spool import Spool
+from dml.tracking.view import default_uri
 
-DEFAULT_URI = "sqlite:///mlflow.db"
 PATIENCE_SECONDS = 30.0  # for an unreachable server when a sweep ends
 ENVIRONMENT = {  # of MLflow, unless the user sets it
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",  # `SendingThread` retries
@@ -59,7 +59,7 @@ class Tracker:
         from dml.tracking.runs import StudyRuns
         from dml.tracking.sending import SendingThread, quiet, was_rejected
 
-        self.uri = uri or os.environ.get("MLFLOW_TRACKING_URI") or DEFAULT_URI
+        self.uri = uri or default_uri()
         try:
             with quiet():
                 self._runs = StudyRuns(self.uri, study, dict(settings or {}), dict(tags or {}), dict(datasets or {}))
@@ -99,7 +99,36 @@ class Tracker:
         if not self._thread.down and not self._runs.is_complete(trial, key):
             self._spool.append({"kind": "running", "trial": trial, "key": key, "at": time.time(), **record})
 
-    def model(self, folder: Path, loader: str, key: str, image_shape: list[int], embedding_size: int) -> None:
+    def cell(self, cell: str, record: Mapping[str, Any]) -> None:
+        """Record a cell that ended.
+
+        Parameters
+        ----------
+        cell : its name.
+        record : `status`, `params` (nested), `metrics` {name: value}, `tags`, `datasets` (their names), `start`
+            and `end` in seconds since the epoch. A record with other `params` than before replaces the cell's run.
+        """
+        self._spool.append({"kind": "cell", "cell": cell, "at": time.time(), **record})
+
+    def study(self, record: Mapping[str, Any]) -> None:
+        """Record a study's outcome: `metrics` {name: value}, `tags`, and the `columns` of the table of its cells, as in
+        `dml.tracking.view.view_state`.
+        """
+        self._spool.append({"kind": "study", "at": time.time(), **record})
+
+    def artifact(self, path: Path, folder: str = "") -> None:
+        """Record a file of the study in a folder of its run's artifacts. One that has not changed is not sent again."""
+        self._spool.append({"kind": "artifact", "path": str(Path(path).resolve()), "folder": folder})
+
+    def model(
+        self,
+        folder: Path,
+        loader: str,
+        key: str,
+        image_shape: list[int],
+        embedding_size: int,
+        register: str | None = None,
+    ) -> None:
         """Record the best model.
 
         Parameters
@@ -109,6 +138,7 @@ class Tracker:
         key : the key of the trial that trained it.
         image_shape : (H, W, C).
         embedding_size : D.
+        register : the name under which it is registered; None: it is not.
         """
         self._spool.append(
             {
@@ -118,6 +148,7 @@ class Tracker:
                 "key": key,
                 "image_shape": list(image_shape),
                 "embedding_size": embedding_size,
+                "register": register,
             }
         )
 

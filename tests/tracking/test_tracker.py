@@ -1,39 +1,9 @@
-import shutil
 import time
 
-import mlflow
 import pytest
+from tracked import record, runs
 
 from dml.tracking.tracker import Tracker, TrackingError
-
-
-def record(n=0, **changes):
-    base = {
-        "name": f"run-{n}",
-        "status": "FINISHED",
-        "params": {"loss": "triplet", "loss.margin": 0.1 * n, "none": None},
-        "tags": {"dml.cell": "cell"},
-        "curve": [[5, {"validation/fine/recall@1": 0.5}], [10, {"validation/fine/recall@1": 0.75}]],
-        "metrics": {"objective": 0.75},
-        "start": 1_700_000_000.0,
-        "end": 1_700_000_010.0,
-    }
-    return {**base, **changes}
-
-
-@pytest.fixture(scope="module")
-def empty_database(tmp_path_factory):
-    """A database with MLflow's tables, created once because that takes seconds."""
-    path = tmp_path_factory.mktemp("mlflow") / "empty.db"
-    mlflow.MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
-    return path
-
-
-@pytest.fixture
-def uri(tmp_path, monkeypatch, empty_database):
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(empty_database, tmp_path / "mlflow.db")
-    return f"sqlite:///{tmp_path / 'mlflow.db'}"
 
 
 def track(uri, tmp_path, numbers, **settings):
@@ -43,21 +13,19 @@ def track(uri, tmp_path, numbers, **settings):
     assert tracker.close("FINISHED") == 0
 
 
-def runs(uri):
-    client = mlflow.MlflowClient(tracking_uri=uri)
-    experiment = client.get_experiment_by_name("dml")
-    return client, list(client.search_runs([experiment.experiment_id], max_results=1000))
-
-
-def test_a_study_is_a_parent_run_and_a_trial_its_child(uri, tmp_path):
+def test_a_study_contains_cells_and_a_cell_its_trials(uri, tmp_path):
     track(uri, tmp_path, range(3), tags={"dml.git_commit": "abc"}, datasets={"digits": "0123456789abcdef" * 4})
     client, found = runs(uri)
     (parent,) = [run for run in found if run.data.tags["dml.kind"] == "study"]
     children = [run for run in found if run.data.tags["dml.kind"] == "trial"]
     assert len(children) == 3
-    assert {run.data.tags["mlflow.parentRunId"] for run in children} == {parent.info.run_id}
+    (cell,) = [run for run in found if run.data.tags["dml.kind"] == "cell"]
+    assert {run.data.tags["mlflow.parentRunId"] for run in children} == {cell.info.run_id}
+    assert cell.data.tags["mlflow.parentRunId"] == parent.info.run_id
+    assert cell.info.run_name == "cell"
     assert {run.info.run_name for run in children} == {"run-0", "run-1", "run-2"}
-    assert {run.info.status for run in found} == {"FINISHED"}
+    assert {run.info.status for run in [parent, *children]} == {"FINISHED"}
+    assert cell.info.status == "RUNNING", "its record did not come"
     assert all(run.data.tags["dml.git_commit"] == "abc" for run in found)
     assert [d.dataset.digest for d in parent.inputs.dataset_inputs] == [("0123456789abcdef" * 4)[:36]]
     (second,) = [run for run in children if run.info.run_name == "run-1"]
@@ -73,7 +41,7 @@ def test_a_second_run_doubles_nothing(uri, tmp_path):
     track(uri, tmp_path, range(3))
     track(uri, tmp_path, range(5))
     client, found = runs(uri)
-    assert sorted(run.info.run_name for run in found) == ["run-0", "run-1", "run-2", "run-3", "run-4", "study"]
+    assert sorted(run.info.run_name for run in found) == ["cell", *(f"run-{n}" for n in range(5)), "study"]
     for run in found:
         if run.data.tags["dml.kind"] == "trial":
             assert len(client.get_metric_history(run.info.run_id, "validation/fine/recall_at_1")) == 2
@@ -86,7 +54,8 @@ def test_a_run_that_a_crash_left_half_made_is_completed(uri, tmp_path):
     client.update_run(child.info.run_id, status="RUNNING")
     track(uri, tmp_path, range(1))
     client, found = runs(uri)
-    assert [run.info.status for run in found] == ["FINISHED"] * 2
+    assert {run.info.status for run in found if run.data.tags["dml.kind"] != "cell"} == {"FINISHED"}
+    assert len(found) == 3
     assert len(client.get_metric_history(child.info.run_id, "validation/fine/recall_at_1")) == 2
 
 

@@ -1,0 +1,188 @@
+"""What the store contains that no study refers to any more, and how many bytes of models a study will keep.
+
+A study refers to a trial if it is in `pipelines/studies` or `results`, and its results, its published snapshot or its
+last sweep (`store/sweeps/<study>.keys`) name the trial. Raw files are never listed: they may be a user's own.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dml.config import ConfigError, DatasetSection, content_of
+from dml.data import sources
+from dml.data.packing import packed_id
+from dml.files import read_json
+from dml.snapshots import snapshots
+from dml.sweep.models import dropped, is_locked, model_folder
+from dml.sweep.needed import needed_keys, studies_that_start
+from dml.sweep.references import known_keys
+from dml.sweep.starts import Starts
+from dml.sweep.store import OUTCOMES, TrialStore
+
+REMOVING = ".removing"  # in the store: what a removal moves away before it deletes it
+
+
+@dataclass(frozen=True)
+class Unreferenced:
+    """A file or folder of the store that no study refers to."""
+
+    path: Path
+    bytes: int
+    age_seconds: float  # since its newest file was written
+    why: str
+
+
+def unreferenced(project: Path) -> list[Unreferenced]:
+    """What no study refers to, largest first.
+
+    Where it cannot be said what a study refers to, nothing of that kind is listed: trials if a study ran with a version
+    of `dml` that did not record them and its results are gone; packed data if a study cannot be read; features if the
+    outputs of a study with frozen features are gone.
+
+    Parameters
+    ----------
+    project : the folder with `pipelines/studies`, `results`, `data`, `docs/results` and `store`.
+    """
+    project = Path(project).resolve()
+    store = project / "store"
+    found = [*_trials(project), *_models(project), *_packed(project), *_features(project), *_sweeps(project)]
+    found += [(path, "left by a removal that was interrupted") for path in (store / REMOVING).glob("*")]
+    entries = [entry for path, why in found if (entry := _entry(path, why)) is not None]
+    return sorted(entries, key=lambda entry: (-entry.bytes, str(entry.path)))
+
+
+def remove(entries: Iterable[Unreferenced]) -> int:
+    """Remove entries. Skips trials that are running, and what is gone already.
+
+    A killed removal leaves a trial either whole or in `store/.removing`, which `unreferenced` lists.
+
+    Returns
+    -------
+    The number of bytes freed.
+    """
+    freed = 0
+    for entry in entries:
+        if _is_running(entry.path):
+            continue
+        store = next(folder for folder in entry.path.parents if folder.name == "store")
+        away = store / REMOVING / f"{entry.path.parent.name}-{entry.path.name}-{time.time_ns()}"
+        away.parent.mkdir(exist_ok=True)
+        try:
+            entry.path.rename(away)
+        except FileNotFoundError:
+            continue
+        if away.is_dir():
+            shutil.rmtree(away)
+        else:
+            away.unlink()
+        freed += entry.bytes
+        with suppress(OSError):  # others may be left in it
+            away.parent.rmdir()
+    return freed
+
+
+def studies_of(project: Path) -> set[str]:
+    """The names of the studies in `pipelines/studies` and `results`."""
+    files = {path.stem for path in (project / "pipelines/studies").glob("*.yaml")}
+    return files | {path.parent.name for path in (project / "results").glob("*/trials.parquet")}
+
+
+def _trials(project: Path) -> Iterator[tuple[Path, str]]:
+    studies, known = studies_of(project), known_keys(project / "store")
+    results = {path.parent.name: path for path in (project / "results").glob("*/trials.parquet")}
+    published = {snapshot.path.name: snapshot for snapshot in snapshots(project / "docs/results")}
+    ran = {path.stem for path in (project / "store/sweeps").glob("*.json") if "." not in path.stem}
+    if (ran & studies) - {*known, *results, *published}:
+        return
+    keys = {key for study in known if study in studies for key in known[study]}
+    for path in results.values():
+        keys |= set(pd.read_parquet(path, columns=["key"])["key"])
+    prefixes = {key for study in published.keys() & studies for key, _ in published[study].outcomes()}
+    digits = len(next(iter(prefixes), ""))
+    for folder in sorted((project / "store/trials").glob("*")):
+        if folder.name not in keys and folder.name[:digits] not in prefixes and not _is_running(folder):
+            gone = sorted(study for study in known if folder.name in known[study])
+            done = any((folder / name).is_file() for name in OUTCOMES)
+            what = "a trial" if done else "an unfinished trial"
+            yield folder, f"{what} of {', '.join(gone)}, which is gone" if gone else f"{what} that no study refers to"
+
+
+def _models(project: Path) -> Iterator[tuple[Path, str]]:
+    """Models that a sweep could not delete, because another one was running."""
+    store = TrialStore(project / "store")
+    try:
+        needed = needed_keys(studies_that_start(project / "pipelines/studies"), Starts(project / "results", store.root))
+    except ConfigError:
+        return
+    for key in dropped(store, needed):
+        yield model_folder(store, key), "a model that no study keeps (resources.keep_models)"
+
+
+def _packed(project: Path) -> Iterator[tuple[Path, str]]:
+    packed = sorted((project / "store/packed").glob("*"))
+    try:
+        named = {name for path in (project / "pipelines/studies").glob("*.yaml") for name in packed_by(path)}
+    except (ConfigError, ValueError, KeyError, TypeError, ImportError):
+        return
+    for path in (project / "data").glob("*/pack.json"):
+        named |= {Path(manifest["folder"]).name for manifest in (read_json(path) or {}).values()}
+    for folder in packed:
+        if folder.is_dir() and folder.name not in named:
+            yield folder, "packed images of a dataset, or with options, that no study names"
+
+
+def packed_by(path: Path) -> set[str]:
+    """The names of the packed folders that a study's datasets need."""
+    found = set()
+    for given in content_of(path)["datasets"]:
+        dataset = DatasetSection(**({"source": given} if isinstance(given, str) else given))
+        how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
+        found.add(packed_id(sources.build(dataset.source, **dataset.options), **how))
+    return found
+
+
+def _features(project: Path) -> Iterator[tuple[Path, str]]:
+    """Features that no output of a data stage names."""
+    frozen = [
+        path.stem for path in (project / "pipelines/studies").glob("*.yaml") if "frozen" in path.read_text("utf-8")
+    ]
+    if any(not (project / "data" / study / "features.json").is_file() for study in frozen):
+        return
+    named = "\n".join(path.read_text(encoding="utf-8") for path in sorted((project / "data").glob("*/*.json")))
+    for folder in sorted((project / "store/features").glob("*")):
+        if folder.is_dir() and json.dumps(folder.name)[1:-1] not in named:
+            yield folder, "features that no study names"
+
+
+def _sweeps(project: Path) -> Iterator[tuple[Path, str]]:
+    """What sweeps of studies that are gone left: search journals, lists of trials."""
+    studies = studies_of(project)
+    for path in sorted((project / "store/sweeps").glob("*")):
+        study = path.name.partition(".")[0]
+        if path.is_file() and study not in studies and path.suffix != ".lock":
+            yield path, f"of the sweep of {study}, which is gone"
+
+
+def _entry(path: Path, why: str) -> Unreferenced | None:
+    """The entry for a path; None if it vanished."""
+    size, newest = 0, 0.0
+    for file in [path] if path.is_file() else [path, *path.rglob("*")]:
+        with suppress(FileNotFoundError):
+            status = file.stat()
+            newest = max(newest, status.st_mtime)
+            size += status.st_size if file.is_file() else 0
+    return Unreferenced(path, size, max(0.0, time.time() - newest), why) if newest else None
+
+
+def _is_running(path: Path) -> bool:
+    """Whether a worker holds the lock of a trial, or a stage that of its output."""
+    return (path / "lock").is_file() and is_locked(path / "lock")

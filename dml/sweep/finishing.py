@@ -1,0 +1,99 @@
+"""The end of a sweep: writes its results, and deletes the models that no study keeps."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dml.config import ConfigError
+from dml.files import replacing, write_text
+from dml.sweep.models import delete_dropped, missing, record
+from dml.sweep.needed import needed_keys, starts_of, studies_that_start
+from dml.sweep.plan import Plan
+from dml.sweep.progress import SweepProgress
+from dml.sweep.results import summarize, trials_frame
+from dml.sweep.starts import Starts
+from dml.sweep.store import FAILED
+
+TIDY_SECONDS = 600.0  # between two deletions while a sweep runs
+
+
+def write_results(
+    plan: Plan, progress: SweepProgress, out: Path, seconds: float
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Write `trials.parquet` and `summary.json` into the folder `out`, and return their contents."""
+    frame = trials_frame(plan.study, plan)
+    summary = summarize(plan.study, frame, progress.snapshot(), seconds)
+    with replacing(out / "trials.parquet") as temporary:
+        frame.to_parquet(temporary, index=False)
+    write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
+    return frame, summary
+
+
+class Tidying:
+    """Deletes the models that no study keeps, while a sweep runs and when it ends.
+
+    Parameters
+    ----------
+    plan : the sweep's.
+    starts : finds the trials whose models other studies start from.
+    studies : the folder of all studies; None: no other study starts from a model.
+    """
+
+    def __init__(self, plan: Plan, starts: Starts, studies: Path | None):
+        self._plan, self._starts, self._studies = plan, starts, studies
+        self._last = time.monotonic()
+
+    def now_and_then(self) -> None:
+        """Delete models of confirmed cells, at most every `TIDY_SECONDS`."""
+        if time.monotonic() - self._last >= TIDY_SECONDS:
+            self._tidy(ended=False)
+            self._last = time.monotonic()
+
+    def end(self) -> None:
+        """Delete models once the results are written, and print what `keep_models: all` lacks."""
+        count, size = self._tidy(ended=True)
+        name, lacking = self._plan.study.name, missing(self._plan)
+        if count:
+            print(f"{name}: deleted {count} models ({size / 1e6:,.1f} MB): resources.keep_models", flush=True)
+        if lacking:
+            print(
+                f"{name}: keep_models is `all`, but {lacking} finished trials have no model here: they are published, "
+                f"or a study kept fewer. To train them again: python -m dml.sweep.retrain {name}, then "
+                f"DML_PUBLISHED=off dvc repro --force --single-item sweep@{name}",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def _tidy(self, ended: bool) -> tuple[int, int]:
+        """Delete models; returns how many, and their bytes."""
+        name = self._plan.study.name
+        try:
+            users = studies_that_start(self._studies) if self._studies is not None else []
+            if not ended and any(start.study == name for user in users for start in starts_of(user)):
+                return 0, 0  # which of its trials they start from follows from its results
+            needed = needed_keys(users, self._starts)
+            record(self._plan, needed)
+            return delete_dropped(self._plan.store, name, needed)
+        except (ConfigError, OSError) as error:
+            print(f"{name}: no model is deleted: {error}", file=sys.stderr, flush=True)
+            return 0, 0
+
+
+def print_retry(name: str, plan: Plan) -> None:
+    """Print how to retry failures that are not stored: DVC considers the stage complete and skips it."""
+    passing = [outcome for _, outcome in plan.ended() if outcome.status == FAILED and not outcome.lasting]
+    if passing:
+        last = passing[0].error.strip().rpartition("\n")[2]
+        print(
+            f"{name}: {len(passing)} trial{'s' * (len(passing) > 1)} failed for a reason that may be temporary "
+            f"({last}); "
+            f"`dvc repro --force --single-item sweep@{name} && dvc repro` retries only those.",
+            file=sys.stderr,
+            flush=True,
+        )

@@ -1,0 +1,56 @@
+"""The report's page in MLflow: whole in itself, and never a reason to fail."""
+
+import base64
+
+import mlflow
+from tracked import record
+
+from dml.tracking.finding import find_study
+from dml.tracking.pages import log_page, self_contained
+from dml.tracking.tracker import Tracker
+
+PAGE = """<link rel="icon" href="data:,"><a class="home" href="../index.html">dml</a> <a href="#winners">winners</a>
+<a href="https://example.org">paper</a> <a href="../data/a%20b.csv" download>CSV</a>
+<picture><source srcset="../figures/a%20b-dark.svg"><img src="../figures/a%20b.svg" alt="A figure"></picture>
+<img src="../figures/missing.png">"""
+
+
+def write(tmp_path):
+    (tmp_path / "figures").mkdir(exist_ok=True)
+    (tmp_path / "studies").mkdir(exist_ok=True)
+    for name in ("a b.svg", "a b-dark.svg"):
+        (tmp_path / "figures" / name).write_text(f"<svg>{name}</svg>")
+    path = tmp_path / "studies" / "study.html"
+    path.write_text(PAGE)
+    return path
+
+
+def test_figures_are_inside_and_links_to_other_files_are_gone(tmp_path):
+    text = self_contained(write(tmp_path))
+    for name, attribute in (("a b.svg", "src"), ("a b-dark.svg", "srcset")):
+        content = base64.b64encode(f"<svg>{name}</svg>".encode()).decode()
+        assert f'{attribute}="data:image/svg+xml;base64,{content}"' in text
+    assert '<a class="home">dml</a> <a href="#winners">winners</a>' in text
+    assert '<a href="https://example.org">paper</a> <a download>CSV</a>' in text
+    assert 'src="../figures/missing.png"' in text
+    assert '<link rel="icon" href="data:,">' in text
+
+
+def test_the_page_is_an_artifact_of_the_studys_run(uri, tmp_path):
+    tracker = Tracker("study", tmp_path / "spool.jsonl", uri)
+    tracker.trial("cell|tune|0", "key", record())
+    assert tracker.close() == 0
+    page = write(tmp_path)
+    assert log_page("study", page, uri) == ""
+    run = find_study("study", uri).run.info
+    logged = mlflow.artifacts.download_artifacts(f"{run.artifact_uri}/report/study.html", tracking_uri=uri)
+    assert open(logged, encoding="utf-8").read() == self_contained(page)
+
+
+def test_what_is_not_there_stops_nothing(uri, tmp_path):
+    page = write(tmp_path)
+    assert log_page("another", page, uri) == "", "no run of this study"
+    missing = tmp_path / "nowhere.db"
+    assert log_page("study", page, f"sqlite:///{missing}") == ""
+    assert not missing.exists()
+    assert "MLflow at http://127.0.0.1:9: " in log_page("study", page, "http://127.0.0.1:9")
