@@ -27,7 +27,7 @@ class EmbeddingModel(PythonModel):
         self._embed = getattr(importlib.import_module(module), name)(Path(context.artifacts["model"]))
 
     def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]  # MLflow would interpret type hints
-        """model_input uint8 (N, H, W, C) -> float32 (N, D)."""
+        """model_input uint8 (N, H, W, C), or vectors float32 (N, C) -> float32 (N, D)."""
         return self._embed(np.array(model_input))  # a copy, since torch rejects read-only (memory-mapped) arrays
 
 
@@ -44,7 +44,8 @@ def log_model(uri: str, run_id: str, record: Mapping[str, Any], name: str = "bes
     from mlflow.models import ModelSignature
     from mlflow.types import Schema, TensorSpec
 
-    inputs = Schema([TensorSpec(np.dtype(np.uint8), (-1, *record["image_shape"]))])
+    kind = np.uint8 if len(record["image_shape"]) == 3 else np.float32  # images, or vectors
+    inputs = Schema([TensorSpec(np.dtype(kind), (-1, *record["image_shape"]))])
     outputs = Schema([TensorSpec(np.dtype(np.float32), (-1, record["embedding_size"]))])
     mlflow.set_tracking_uri(uri)
     with mlflow.start_run(run_id=run_id):
