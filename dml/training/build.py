@@ -52,8 +52,7 @@ def whole_network(spec: TrialSpec, data: TrialData, model: EmbeddingNetwork) -> 
     if not spec.training.frozen:
         return model
     network = describe_model(spec, data)["network"]
-    offline = models.find(spec.training.backbone).without_weights(network)
-    whole = models.build(**{**network, **offline})
+    whole = models.build(**models.find(spec.training.backbone).without_weights(network))
     if data.backbone is not None:
         whole.backbone.load_state_dict(load_file(data.backbone))  # type: ignore[attr-defined]
     whole.head.load_state_dict(model.head.state_dict())

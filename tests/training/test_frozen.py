@@ -186,8 +186,8 @@ def test_weights_count_by_their_content_and_not_by_their_place(packed, tmp_path)
             {**recipe(replace(FROZEN, backbone_settings={"weights": str(tmp_path / file)}), packed.manifest)}
         )
 
-    with pytest.MonkeyPatch.context() as patch:  # a backbone that takes any setting
-        patch.setattr(recipes, "describe_backbone", lambda *given: {"channels": 1, "image_size": 8})
+    with pytest.MonkeyPatch.context() as patch:  # a backbone whose setting `weights` names a file
+        patch.setattr(models.SmallConv, "file_settings", ("weights",), raising=False)
         patch.setattr(recipes, "describe_augment", lambda *given: {})
         assert name_of("a") == name_of("b") != name_of("c")
 

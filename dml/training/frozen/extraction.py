@@ -173,8 +173,7 @@ def _untouched(described: dict[str, Any]) -> nn.Module:
 def _network(backbone: str, weights: Path, device: str) -> nn.Module:
     """The backbone with the weights that all processes share, on its device; kept for the next shard."""
     described = json.loads(backbone)
-    offline = models.find(described["backbone"]).without_weights(described)
-    network = _untouched({**described, **offline})
+    network = _untouched(models.find(described["backbone"]).without_weights(described))
     network.load_state_dict(load_file(weights))
     return network.to(device).eval()
 

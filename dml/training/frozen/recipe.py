@@ -26,7 +26,6 @@ version = 1
 SEED = 0  # of the weights of an untrained backbone, for all trials
 BATCH = 64  # images embedded at once: sums in another batch may differ in their last bits
 SHARD = 512  # images; a multiple of BATCH
-WEIGHTS = "weights"  # the setting of a backbone that names a file of weights
 
 
 def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,8 +44,9 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
     described = describe_backbone(training, manifest)
     defaults = discovery.defaults_of(backbone)
     own = {key: value for key, value in training.backbone_settings.items() if value != defaults.get(key)}
-    if own.get(WEIGHTS):
-        own[WEIGHTS] = digest(Path(own[WEIGHTS]))
+    for name in getattr(backbone, "file_settings", ()):  # files count by their content, wherever they are
+        if own.get(name):
+            own[name] = digest(Path(own[name]))
     packages = {name: discovery.package_version(name) for name in backbone.packages}
     return {
         "images": manifest["digest"],
