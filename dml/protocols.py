@@ -251,6 +251,17 @@ class Source(Protocol):
 
 
 @runtime_checkable
+class VectorSource(Protocol):
+    """A source of vectors in place of images. In its records, `image` is any array of one grey pixel."""
+
+    backbone: ClassVar[str]  # the backbone that passes vectors on unchanged
+
+    def vectors(self, raw: Path) -> np.ndarray:
+        """float16, float32 or float64 (n, D), may be mapped; row i belongs to record i of `images`."""
+        ...
+
+
+@runtime_checkable
 class SplitBySeed(Protocol):
     """A source with several splits, of which a trial's seed selects one. Sources of `dml` have both members."""
 

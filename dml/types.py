@@ -206,6 +206,9 @@ class TrainingSpec:
     keep_checkpoints: tuple[str, ...] = ()
     device: str = "cpu"  # "cpu" or "cuda"
     start: StartSpec | None = None  # None: random weights, or the backbone's pretrained ones
+    head: str = "linear"
+    frozen: bool = False  # only the head is trained, on stored features of the backbone
+    frozen_precision: str = "float32"  # of the stored features
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from _stage import data_root, run
 
 from dml import noise
 from dml.config import Study
+from dml.data.packing import of_vectors
 from dml.files import replacing
 from dml.training.data import open_packed_of, seeds_by_split, training_rows
 
@@ -21,7 +22,11 @@ def corrupt(study: Study) -> None:
             for group in seeds_by_split(data_root(study), dataset.label, seeds):
                 rows = training_rows(data_root(study), dataset.label, phase, group[0])
                 labels = packed.index[dataset.train_on].to_numpy()[rows]
-                tables.append(noise.table(rows, labels, models, group, phase, images=packed.images))
+                if of_vectors(packed.manifest):
+                    described = {"features": packed.images[rows][:, 0, 0]}
+                else:
+                    described = {"images": packed.images}
+                tables.append(noise.table(rows, labels, models, group, phase, **described))
         path = data_root(study) / "noise" / f"{dataset.label}.parquet"
         with replacing(path) as temporary:
             pd.concat(tables, ignore_index=True).to_parquet(temporary, index=False)

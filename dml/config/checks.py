@@ -35,6 +35,7 @@ def check(study: Study) -> None:
     _check_taken(study, cells)
     _check_miner(study, cells)
     _check_objective(study)
+    _check_vectors(study, cells)
     for training in _trainings(study, cells):
         _check_training(study, *training)
 
@@ -170,6 +171,29 @@ def _check_objective(study: Study) -> None:
                 f"contain: {', '.join(dataset.evaluate_on)}",
                 *("datasets", index),
             )
+
+
+def _check_vectors(study: Study, cells: list[Cell]) -> None:
+    """That nothing is asked for which vectors in place of images do not have."""
+    own = {dataset.label: dataset.passes_on for dataset in study.datasets}
+    for index, dataset in enumerate(study.datasets):
+        if dataset.passes_on is None:
+            continue
+        for cell in {repr(cell.varied): cell for cell in cells}.values():
+            training = study.training_of(cell)
+            stated = study.training.model_fields_set | vary.of("training", cell.varied).keys()
+            other = "backbone" in stated and training.backbone != dataset.passes_on and all(own.values())
+            if other or ("frozen" in stated and not training.frozen):
+                given = f"backbone {training.backbone!r}" if other else "frozen: false"
+                raise LocatedError(
+                    f"source {dataset.source!r} has vectors, on which only a head is trained: remove {given} from "
+                    f"training, or name {dataset.passes_on!r}",
+                    *("datasets", index),
+                )
+            try:
+                vary.changed(training, {"frozen": True})
+            except ValueError as error:
+                raise LocatedError(f"source {dataset.source!r} has vectors: {_message(error)}", "training") from error
 
 
 def _trainings(study: Study, cells: list[Cell]) -> list[tuple[TrainingSection, bool]]:

@@ -31,6 +31,8 @@ class DatasetSection(StudySection):
     @model_validator(mode="after")
     def _check(self) -> DatasetSection:
         discovery.check_settings(sources.find(self.source), self.options, f"source {self.source!r}")
+        if self.passes_on is not None and {"resize", "decode", "on_corrupt"} & self.model_fields_set:
+            raise ValueError(f"source {self.source!r} has no images: remove resize, decode and on_corrupt")
         for level in [self.train_on, *self.evaluate_on]:
             if level not in self.levels:
                 raise ValueError(f"source {self.source!r} has no {level!r} labels. Choices: {', '.join(self.levels)}")
@@ -44,6 +46,12 @@ class DatasetSection(StudySection):
     def levels(self) -> tuple[str, ...]:
         """The levels of labels that the source has."""
         return sources.find(self.source).levels
+
+    @property
+    def passes_on(self) -> str | None:
+        """Of a source of vectors, the backbone that takes them as they are; None for images."""
+        source = sources.find(self.source)
+        return getattr(source, "backbone", None) if hasattr(source, "vectors") else None
 
     @property
     def label(self) -> str:

@@ -53,6 +53,9 @@ class TrainingSection(StudySection):
     )
     search: dict[str, SpaceTerm] = {}
     start: StartSection | None = Field(None, description="initial weights; none: the backbone's own")
+    head: Literal["linear", "mlp"] = Field("linear", description="mlp: with one hidden layer, as wide as the features")
+    frozen: bool = Field(TrainingSpec.frozen, description="train only the head, on stored features of the backbone")
+    frozen_precision: Literal["float32", "float16"] = Field("float32", description="of stored features")
 
     @model_validator(mode="after")
     def _check(self) -> TrainingSection:
@@ -60,6 +63,10 @@ class TrainingSection(StudySection):
         discovery.check_settings(backbone, self.backbone_settings, f"backbone {self.backbone!r}")
         batches.find(self.batch.sampler)
         augment.build(self.augment, **{"channels": 3, **self.augment_settings})
+        if self.frozen:
+            self._check_frozen()
+        elif self.frozen_precision != TrainingSpec.frozen_precision:
+            raise ValueError("frozen_precision: only stored features have one: set frozen: true, or remove it")
         for key, space in self.search.items():
             if key not in SEARCHABLE:
                 raise ValueError(f"search: {key!r} cannot be searched. Choices: {', '.join(SEARCHABLE)}")
@@ -71,6 +78,20 @@ class TrainingSection(StudySection):
                 except ValidationError as error:
                     raise ValueError(f"search: {key}: {error.errors()[0]['msg']}, got {value!r}") from None
         return self
+
+    def _check_frozen(self) -> None:
+        """Reject what has no effect on stored features."""
+        reasons = {
+            "augment": "the features of each image are computed once, without random augmentation",
+            "start": "features are computed before trials start: give weights to the backbone (backbone_settings)",
+            "channels_last": "stored features have no channels of pixels",
+            "compile": "only the head is trained",
+            "devices": "only the head is trained",
+        }
+        for name, reason in reasons.items():
+            if getattr(self, name) != getattr(TrainingSpec, name):
+                expected = {"augment": "augment: none", "devices": "devices: 1"}.get(name, f"no {name}")
+                raise ValueError(f"{name}: with frozen: true, expected {expected}: {reason}")
 
     def spec(self, **changes: Any) -> TrainingSpec:
         """The record that a trial takes, with some fields changed."""

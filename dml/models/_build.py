@@ -9,6 +9,7 @@ from dml import discovery
 from dml.models._defaults import Untrained
 from dml.models._network import EmbeddingNetwork
 from dml.models._weights import resolve
+from dml.models.identity import Identity
 from dml.protocols import Backbone
 
 
@@ -42,7 +43,13 @@ def with_files(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def build(
-    backbone: str, *, embedding_size: int, channels: int = 3, image_size: int | None = None, **settings: Any
+    backbone: str,
+    *,
+    embedding_size: int,
+    channels: int = 3,
+    image_size: int | None = None,
+    head: str = "linear",
+    **settings: Any,
 ) -> EmbeddingNetwork:
     """Construct a network from images to embeddings.
 
@@ -53,13 +60,24 @@ def build(
     embedding_size : D, the width of the embeddings.
     channels : C of the images.
     image_size : side of the square images in pixels, for backbones whose layers depend on it.
+    head : `linear`, or `mlp` with one hidden layer.
     settings : of the backbone.
 
     Raises
     ------
-    ValueError : an embedding size below 1, or an unknown backbone or setting; the message lists the choices.
+    ValueError : an embedding size below 1, or an unknown backbone, head or setting; the message lists the choices.
     """
     if embedding_size < 1:
         raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")
     part = discovery.build("dml.models", backbone, channels=channels, image_size=image_size, **settings)
-    return EmbeddingNetwork(part, embedding_size)
+    return EmbeddingNetwork(part, embedding_size, head)
+
+
+def build_head(features: int, *, embedding_size: int, head: str = "linear") -> EmbeddingNetwork:
+    """Construct a network of only a head: features (N, `features`, 1, 1) or (N, `features`) -> embeddings.
+
+    Raises
+    ------
+    ValueError : an unknown head; the message lists the choices.
+    """
+    return EmbeddingNetwork(Identity(features), embedding_size, head)

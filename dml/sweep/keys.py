@@ -23,6 +23,7 @@ import torch
 
 from dml import discovery, evaluation, miners, models
 from dml.protocols import ClusteringMetric, Composite
+from dml.training.frozen import recipe
 from dml.training.loop import Training
 from dml.types import BatchSpec, EvaluationSpec, MinerSpec, TrainingSpec, TrialSpec
 
@@ -54,6 +55,8 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
         found[_label(package, name)] = discovery.version_of(package, name)
     if spec.miner is not None and not spec.miner.name:
         found["miners.mine"] = miners.PolicyMiner.version
+    if spec.training.frozen:
+        found["training.frozen"] = recipe.version
     for package in models.find(spec.training.backbone).packages:
         found[package] = discovery.package_version(package)
     if any(map(_is_of_clusters, spec.evaluation.metrics)):

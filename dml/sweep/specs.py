@@ -56,6 +56,8 @@ def build(
     dataset = study.dataset(cell.dataset)
     noise = next(n for n in study.noise if n.model == cell.noise and cell.rate in n.rates)
     training, start = study.training_of(cell), None
+    if dataset.passes_on is not None:
+        chosen["training"] |= {"backbone": dataset.passes_on, "backbone_settings": {}, "frozen": True}
     if training.start is not None:
         assert find_start is not None, "training.start needs the results of earlier studies"
         start = find_start(training.start, cell.dataset, seed)

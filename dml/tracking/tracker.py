@@ -136,7 +136,7 @@ class Tracker:
         folder : contains the model.
         loader : dotted path of a function or class; `loader(folder)` maps images to embeddings.
         key : the key of the trial that trained it.
-        image_shape : (H, W, C).
+        image_shape : (H, W, C), or (C,) for vectors.
         embedding_size : D.
         register : the name under which it is registered; None: it is not.
         """

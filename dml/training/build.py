@@ -4,43 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
+from safetensors.torch import load_file
+from torch import nn
+
 from dml import discovery, losses, miners, models
 from dml.data import augment as augmentations
 from dml.data import batches
 from dml.models import EmbeddingNetwork
 from dml.protocols import Augmentation, Loss, Miner, Sampler
 from dml.seeding import derive
+from dml.training import descriptions
 from dml.training.data import TrialData
+from dml.training.frozen.rows import FeatureRows
 from dml.training.start import load_start
 from dml.types import TrialSpec
 
 
 def build_augment(spec: TrialSpec, data: TrialData) -> Augmentation:
-    """The augmentation: packed uint8 batches -> the backbone's input."""
-    return augmentations.build(**_describe_augment(spec, data))
-
-
-def _describe_augment(spec: TrialSpec, data: TrialData) -> dict[str, Any]:
-    """The augmentation's name and settings.
-
-    It uses the statistics of the backbone's pretrained weights, unless the study sets `normalization`.
-    """
-    training = spec.training
-    backbone = models.find(training.backbone)
-    settings: dict[str, Any] = {"channels": backbone.channels_for(data.packed.manifest["channels"])}
-    statistics = backbone.statistics(**training.backbone_settings)
-    if statistics is not None:
-        settings["normalization"] = statistics
-    return {"name": training.augment, **settings, **training.augment_settings}
+    """The augmentation: packed uint8 batches -> the network's input. A frozen trial's input is stored features."""
+    if spec.training.frozen:
+        return FeatureRows()
+    return augmentations.build(**descriptions.describe_augment(spec.training, data.packed.manifest))
 
 
 def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> EmbeddingNetwork:
-    """The network, with the weights that it starts from.
+    """The network, with the weights that it starts from. Of a frozen trial: only the head.
 
     Parameters
     ----------
     resumes : a checkpoint will replace the weights, so files that contain others are not read, and may be gone.
     """
+    training = spec.training
+    if training.frozen:
+        width = data.packed.images.shape[-1]
+        return models.build_head(width, embedding_size=training.embedding_size, head=training.head)
     network = describe_model(spec, data)["network"]
     if spec.training.start is None and not resumes:
         return models.build(**network)
@@ -52,20 +49,20 @@ def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> Embe
 
 
 def describe_model(spec: TrialSpec, data: TrialData) -> dict[str, Any]:
-    """What rebuilds the network and its preprocessing, as plain JSON values."""
-    training, manifest = spec.training, data.packed.manifest
-    return {
-        "network": {
-            "backbone": training.backbone,
-            "embedding_size": training.embedding_size,
-            "channels": models.find(training.backbone).channels_for(manifest["channels"]),
-            "image_size": build_augment(spec, data).image_size or manifest["height"],
-            **training.backbone_settings,
-        },
-        "augment": _describe_augment(spec, data),
-        "normalize": training.normalize,
-        "image_shape": [manifest["height"], manifest["width"], manifest["channels"]],
-    }
+    """What rebuilds the whole network and its preprocessing, as plain JSON values."""
+    return descriptions.describe_model(spec.training, data.packed.manifest)
+
+
+def whole_network(spec: TrialSpec, data: TrialData, model: EmbeddingNetwork) -> nn.Module:
+    """What a trial's model file contains: the trained network; of a frozen trial, the backbone and the trained head."""
+    if not spec.training.frozen:
+        return model
+    network = describe_model(spec, data)["network"]
+    whole = models.build(**models.find(spec.training.backbone).without_weights(network))
+    if data.backbone is not None:
+        whole.backbone.load_state_dict(load_file(data.backbone))  # type: ignore[attr-defined]
+    whole.head.load_state_dict(model.head.state_dict())
+    return whole
 
 
 def build_loss(spec: TrialSpec, classes: int) -> Loss:

@@ -43,6 +43,7 @@ class TrialData:
     classes: int  # K
     split: pd.DataFrame
     protocol: str = "refit"
+    backbone: Path | None = None  # of a frozen trial: the weights of the network that gave the stored features
 
     def evaluation_rows(self, name: str) -> np.ndarray:
         """Rows (m,) of an evaluation set (`validation`, `test`, `seen` or `train`) in the packed array.

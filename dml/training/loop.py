@@ -21,12 +21,13 @@ from dml.training.build import (
     build_sampler,
     describe_model,
     loss_normalizes,
+    whole_network,
 )
 from dml.training.collectives import average_gradients, gather, parallel, share_of_batch
-from dml.training.data import open_data
 from dml.training.diagnostics import Diagnostics
 from dml.training.errors import not_finite
 from dml.training.evaluator import Evaluator
+from dml.training.frozen.opening import open_trial
 from dml.training.model_files import save_model
 from dml.training.optimizers import build_optimizer
 from dml.training.random_streams import RandomStreams
@@ -68,7 +69,7 @@ class Training:
         self.spec, self.total_steps = spec, training.steps
         self._folder, self._device, self._checkpoint_seconds = Path(folder), torch.device(device), checkpoint_seconds
         self._rank, _ = share = share_of_batch(training.batch.size)
-        self.data = data = open_data(spec, Path(data_root))
+        self.data = data = open_trial(spec, Path(data_root))
         self._augment = build_augment(spec, data)
         self._streams = RandomStreams(spec.seed, self._rank, self._device)
         with self._streams.as_global():
@@ -199,7 +200,8 @@ class Training:
     def _save(self) -> None:
         """Save a checkpoint after an evaluation; at the end of a confirmed trial also the model."""
         if self.finished and self.spec.phase == "confirm":
-            save_model(self._folder / "model", self.model, describe_model(self.spec, self.data))
+            whole = whole_network(self.spec, self.data, self.model)
+            save_model(self._folder / "model", whole, describe_model(self.spec, self.data))
             if self.spec.evaluation.keep_embeddings:
                 self._evaluator.save_embeddings(self._folder / "embeddings.npz")
             if self.spec.evaluation.keep_per_query:

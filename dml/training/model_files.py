@@ -15,6 +15,8 @@ from dml import models
 from dml.data import augment as augmentations
 from dml.evaluation import embed_images
 from dml.files import replacing, write_text
+from dml.protocols import Augmentation
+from dml.training.frozen.rows import FeatureRows
 
 WEIGHTS = "model.safetensors"
 
@@ -34,7 +36,7 @@ def load_model(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 class TrainedEmbedder:
-    """A trained network, applied to images.
+    """A trained network, applied to images, or to vectors if it was trained on vectors.
 
     Parameters
     ----------
@@ -48,7 +50,8 @@ class TrainedEmbedder:
         self._model = models.build(**offline)
         self._model.load_state_dict(weights)
         self._model.eval()
-        self._augment = augmentations.build(**description["augment"])
+        vectors = description["augment"] is None
+        self._augment: Augmentation = FeatureRows() if vectors else augmentations.build(**description["augment"])
         self._normalize = description["normalize"]
         self._shape = tuple(description["image_shape"])
 
@@ -57,7 +60,7 @@ class TrainedEmbedder:
 
         Parameters
         ----------
-        images : uint8 (N, H, W, C), or (N, H, W) for a network of grey images.
+        images : uint8 (N, H, W, C), or (N, H, W) for a network of grey images; vectors are float (N, D).
         batch : images embedded at once.
 
         Returns
@@ -69,6 +72,8 @@ class TrainedEmbedder:
         ValueError : the images have another type or shape than those of the training.
         """
         images = np.asarray(images)
+        if len(self._shape) == 1:
+            return self._embed(_as_images(images, self._shape[0]), batch)
         if images.ndim == 3 and self._shape[2] == 1:
             images = images[..., None]
         if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != self._shape:
@@ -76,7 +81,17 @@ class TrainedEmbedder:
                 f"expected uint8 images of shape (N, {', '.join(map(str, self._shape))}), "
                 f"got {images.dtype} of shape {images.shape}"
             )
+        return self._embed(images, batch)
+
+    def _embed(self, images: np.ndarray, batch: int) -> np.ndarray:
         if not len(images):
             return np.empty((0, self._model.embedding_size), np.float32)
         embedded = embed_images(self._model, images, augment=self._augment, batch=batch)
         return (nn.functional.normalize(embedded) if self._normalize else embedded).numpy()
+
+
+def _as_images(vectors: np.ndarray, width: int) -> np.ndarray:
+    """Vectors (N, D) as images of one pixel, float (N, 1, 1, D)."""
+    if not np.issubdtype(vectors.dtype, np.floating) or vectors.ndim != 2 or vectors.shape[1] != width:
+        raise ValueError(f"expected float vectors of shape (N, {width}), got {vectors.dtype} of shape {vectors.shape}")
+    return vectors.astype(np.float32, copy=False)[:, None, None, :]

@@ -12,5 +12,18 @@ from __future__ import annotations
 from dml.data.packing.content import check_content, content_digest
 from dml.data.packing.opening import Packed, open_packed
 from dml.data.packing.packer import pack, packed_id
+from dml.data.packing.streaming import ProgressLine
+from dml.data.packing.vectors import of_vectors
+from dml.data.raw.space import check_space
 
-__all__ = ["Packed", "check_content", "content_digest", "open_packed", "pack", "packed_id"]
+__all__ = [
+    "Packed",
+    "ProgressLine",
+    "check_content",
+    "check_space",
+    "content_digest",
+    "of_vectors",
+    "open_packed",
+    "pack",
+    "packed_id",
+]

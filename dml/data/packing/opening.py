@@ -14,6 +14,8 @@ from dml import files
 from dml.data import DataError
 from dml.data.packing.lazy import LazyImages
 
+VECTORS = "vectors"  # in place of the way of decoding, in the manifest of vectors
+VECTOR_TYPES = (np.float16, np.float32)
 AGAIN = "delete the folder and pack again"
 
 
@@ -22,7 +24,7 @@ class Packed:
     """A packed dataset. It pickles as its folder: a worker process maps the same file."""
 
     folder: Path
-    images: Any  # uint8 (N, H, W, C), read-only: `images[rows]`
+    images: Any  # uint8 (N, H, W, C), read-only: `images[rows]`; of vectors, float (N, 1, 1, D)
     index: pd.DataFrame
     manifest: dict[str, Any]
 
@@ -54,7 +56,8 @@ def open_packed(folder: Path | str) -> Packed:
     if lazy:
         return Packed(folder, LazyImages([str(Path(root) / p) for p in index["path"]], shape, side), index, manifest)
     images = _read(folder / "images.npy", lambda path: np.lib.format.open_memmap(path, mode="r"))
-    if images.shape != shape or images.dtype != np.uint8:
+    kinds = VECTOR_TYPES if manifest["decode"] == VECTORS else (np.uint8,)
+    if images.shape != shape or images.dtype not in kinds:
         raise DataError(f"{folder}: the manifest says {shape}, images.npy is {images.dtype} {images.shape}; {AGAIN}")
     if (folder / "images.npy").stat().st_size != images.offset + images.nbytes:
         raise DataError(f"{folder}/images.npy is longer than its header says; {AGAIN}")

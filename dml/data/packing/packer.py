@@ -17,11 +17,12 @@ from typing import Any, Literal
 
 from dml import files
 from dml.data import DataError
-from dml.data.packing.opening import open_packed
+from dml.data.packing.opening import VECTORS, open_packed
 from dml.data.packing.placing import check_apart, check_place, new_folder
+from dml.data.packing.vectors import write_vectors
 from dml.data.packing.writing import write
 from dml.data.raw.walking import content_of
-from dml.protocols import Source
+from dml.protocols import Source, VectorSource
 
 version = 1
 """Raised when packing gives other bytes: existing datasets are then packed again. A golden test pins the bytes."""
@@ -50,7 +51,8 @@ def pack(
 
     Parameters
     ----------
-    source : a source, such as `dml.data.sources.build("mnist")`, with its raw files in `raw`.
+    source : a source, such as `dml.data.sources.build("mnist")`, with its raw files in `raw`. Of vectors, `resize`,
+        `on_corrupt` and `decode` have no effect.
     resize : side of the packed square in pixels; None: keep the size, which all images must share.
     on_corrupt : `error` lists corrupt images and stops; `skip` leaves them out and lists them in the manifest.
     workers : threads; None: one per core. The result does not depend on it.
@@ -71,8 +73,9 @@ def pack(
         if value not in CHOICES[key]:
             raise ValueError(f"{key}: {value!r}. Choices: {', '.join(CHOICES[key])}")
     raw, out = Path(raw), Path(out)
+    vectors = isinstance(source, VectorSource)
     asked = {"source": source.name, "source_version": source.version, "options": _plain(source.options)}
-    asked |= {"resize": resize, "on_corrupt": on_corrupt, "decode": decode, "packing": version}
+    asked |= {"resize": resize, "on_corrupt": on_corrupt, "decode": VECTORS if vectors else decode, "packing": version}
     check_apart(source, raw, out)
     origin = {"files": source.fingerprint(raw) or content_of(raw, out)}
     lock = out.with_name(f"{out.name}.lock")
@@ -84,7 +87,12 @@ def pack(
             report(f"{out}: packed already ({found['images']} images)")
             return found
         with new_folder(out) as folder:
-            manifest: dict[str, Any] = asked | write(source, raw, folder, asked, workers or os.cpu_count() or 1, report)
+            threads = workers or os.cpu_count() or 1
+            if vectors:
+                made = write_vectors(source, raw, folder, threads, report)
+            else:
+                made = write(source, raw, folder, asked, threads, report)
+            manifest: dict[str, Any] = asked | made
             files.write_json(folder / "origin.json", origin)
             files.write_json(folder / "manifest.json", manifest)
     report(f"{out}: {manifest['images']} images packed, {len(manifest['skipped'])} skipped")

@@ -18,8 +18,10 @@ COLUMNS = ("path", "fine", "coarse", "split", "camera")
 LARGEST = 2**53  # larger numbers of a table may have been rounded
 
 
-def read_table(path: Path) -> Iterator[dict[str, Any]]:
+def read_table(path: Path, required: tuple[str, ...] = ("path", "fine")) -> Iterator[dict[str, Any]]:
     """Records of `path`, `fine`, `fine_name`, and if the table has them, `coarse`, `coarse_name`, `part`, `camera`.
+
+    Without a column `path`, where it is not required, the row's place from 0 stands for it.
 
     Raises
     ------
@@ -27,7 +29,7 @@ def read_table(path: Path) -> Iterator[dict[str, Any]]:
         missing, negative, not an integer, or too large.
     """
     table, numbers = _read(path)
-    for name in ("path", "fine"):
+    for name in required:
         if name not in table:
             raise DataError(f"{path}: no column {name!r}{discovery.suggestion(name, [str(c) for c in table.columns])}")
     for name in table.columns:
@@ -35,6 +37,8 @@ def read_table(path: Path) -> Iterator[dict[str, Any]]:
             raise DataError(f"{path}: unknown column {name!r}{discovery.suggestion(str(name), COLUMNS)}")
     if table.empty:
         raise DataError(f"{path}: no rows")
+    if "path" not in table:
+        table["path"] = [str(place) for place in range(len(table))]
     where = [f"{path}: row {number}" for number in numbers]
     seen: dict[str, int] = {}
     for row, value in enumerate(table["path"].tolist()):

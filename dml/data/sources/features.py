@@ -1,0 +1,93 @@
+"""Vectors that a user already has, with a table of their labels: no images.
+
+vectors      .npy or .npz (n, D), or Parquet with one column of lists, or one column of floats for each dimension
+table        CSV or Parquet of n rows in the same order, with the column `fine`; optional columns as for `imagefolder`:
+             `path` (any name of the row), `coarse`, `split`, `camera`
+
+Trials train a head on the vectors as they are. Without a `split` column the classes are split in the order of their
+names, as those of `imagefolder`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dml.data import DataError
+from dml.data.sources._defaults import SourceDefaults
+from dml.data.sources._table import ROLES, read_table
+from dml.data.sources._vectors import read_vectors
+
+PIXEL = np.zeros((1, 1), np.uint8)
+
+
+class Features(SourceDefaults):
+    """A user's own vectors.
+
+    Parameters
+    ----------
+    vectors : the file of vectors.
+    table : a CSV or Parquet file of their labels.
+    test_share : share of the classes that test, without a `split` column.
+    disjoint : the level whose classes are split, `fine` or `coarse`.
+    """
+
+    version: ClassVar[int] = 1
+    name: ClassVar[str] = "features"
+    levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    backbone: ClassVar[str] = "identity"
+
+    def __init__(self, vectors: str, table: str, test_share: float = 0.5, disjoint: str = "fine") -> None:
+        if not 0 <= test_share <= 1:
+            raise ValueError(f"test_share: expected a number from 0 to 1, got {test_share!r}")
+        if disjoint not in ("fine", "coarse"):
+            raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
+        self._vectors, self._table = Path(vectors), Path(table)
+        self.test_share, self.disjoint = test_share, disjoint
+        self.options = {"vectors": str(vectors), "table": str(table), "test_share": test_share, "disjoint": disjoint}
+
+    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
+        """Check that the vectors and their labels can be read, and are as many. Nothing is fetched."""
+        if not self._table.is_file():
+            raise DataError(f"features: table is {str(self._table)!r}, which is not a file (from {Path.cwd()})")
+        vectors, labels = read_vectors(self._vectors), sum(1 for _ in self.images(raw))
+        if len(vectors) != labels:
+            raise DataError(
+                f"features: {self._vectors} has {len(vectors)} vectors, {self._table} {labels} rows: expected one row "
+                "of labels for each vector"
+            )
+        report(f"features: {len(vectors)} x {vectors.shape[1]} in {self._vectors}, nothing to download")
+
+    def fingerprint(self, raw: Path) -> str:
+        """Changes when a file is rewritten."""
+        digest = hashlib.sha256()
+        for path in (self._vectors, self._table):
+            state = path.stat() if path.is_file() else None
+            digest.update(f"{path}|{state and (state.st_size, state.st_mtime_ns)}\n".encode())
+        return digest.hexdigest()
+
+    def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
+        """Records of labels, in the order of the table. A pixel stands for the image that there is not."""
+        for record in read_table(self._table, required=("fine",)):
+            yield record | {"image": PIXEL}
+
+    def vectors(self, raw: Path) -> np.ndarray:
+        """float16, float32 or float64 (n, D)."""
+        return read_vectors(self._vectors)
+
+    def roles(self, index: pd.DataFrame) -> np.ndarray:
+        """The `split` column if the table has one, else train and test by classes."""
+        parts = index["part"].to_numpy().astype(str)
+        if np.isin(parts, ROLES).all():
+            return parts
+        labels = index[self.disjoint].to_numpy()
+        if (labels < 0).any():
+            raise DataError(f"features: disjoint={self.disjoint!r}, but the table has no {self.disjoint} labels")
+        classes = np.unique(labels)
+        train = classes[: len(classes) - round(self.test_share * len(classes))]
+        return np.where(np.isin(labels, train), "train", "test")

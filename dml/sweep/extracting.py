@@ -1,0 +1,75 @@
+"""Computes a study's frozen features, on the workers of Ray where there is much to compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from dml.config import ResourcesSection, Study
+from dml.sweep import cluster
+from dml.training.data import open_packed_of
+from dml.training.frozen.extraction import Extraction, Run, extract, in_process
+from dml.training.frozen.recipe import features_id, recipe
+from dml.types import TrainingSpec
+
+FEW = 2  # shards that are computed sooner than Ray starts
+
+
+def frozen_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
+    """The settings of the study's frozen trials on a dataset of images."""
+    if study.dataset(dataset).passes_on is not None:
+        return []
+    device = "cuda" if study.resources.gpus_per_trial else "cpu"
+    cells = [cell for cell in study.cells() if cell.dataset == dataset]
+    frozen = [training.spec(device=device) for training in map(study.training_of, cells) if training.frozen]
+    return list({repr(spec): spec for spec in frozen}.values())
+
+
+def extract_all(
+    study: Study, data_root: Path, store: Path, report: Callable[[str], None] = print
+) -> dict[str, dict[str, Path]]:
+    """The folders of the features that a study's frozen trials need, by dataset and id; computed if they are missing.
+
+    Parameters
+    ----------
+    data_root : the folder with the data stages' outputs (`data/<study>`).
+    store : the folder of all features.
+
+    Raises
+    ------
+    ValueError, OSError : as `dml.training.frozen.extraction.extract`.
+    ConnectionError : the cluster does not answer.
+    """
+    found: dict[str, dict[str, Path]] = {}
+    for label in (dataset.label for dataset in study.datasets):
+        packed = open_packed_of(data_root, label)
+        needed = {features_id(recipe(spec, packed.manifest)): spec for spec in frozen_trainings(study, label)}
+        run = over_ray(study.resources)
+        found[label] = {name: extract(packed, spec, store, run, report) for name, spec in needed.items()}
+    return found
+
+
+def over_ray(resources: ResourcesSection) -> Run:
+    """A function that writes shards on Ray's workers, with a trial's resources each; a few shards in this process."""
+
+    def run(work: Extraction, shards: Sequence[int]) -> Iterator[int]:
+        if len(shards) <= FEW:
+            yield from in_process(work, shards)
+            return
+        cluster.connect(resources)
+        import ray
+
+        cluster.check(resources)
+        task = ray.remote(num_cpus=resources.cpus_per_trial, num_gpus=resources.gpus_per_trial)(Extraction.write)
+        pending = [task.remote(work, shard) for shard in shards]
+        try:
+            while pending:
+                done, pending = ray.wait(pending)
+                yield from ray.get(done)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from None  # without the traceback of another process
+        finally:
+            for left in pending:
+                ray.cancel(left, force=True)
+
+    return run

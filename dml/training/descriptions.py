@@ -1,0 +1,54 @@
+"""A network and its preprocessing as plain JSON values, which rebuild them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dml import models
+from dml.data import augment as augmentations
+from dml.data.packing import of_vectors
+from dml.types import TrainingSpec
+
+
+def describe_augment(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The augmentation's name and settings.
+
+    It uses the statistics of the backbone's pretrained weights, unless the study sets `normalization`.
+
+    Parameters
+    ----------
+    manifest : of the packed images.
+    """
+    backbone = models.find(training.backbone)
+    settings: dict[str, Any] = {"channels": backbone.channels_for(manifest["channels"])}
+    statistics = backbone.statistics(**training.backbone_settings)
+    if statistics is not None:
+        settings["normalization"] = statistics
+    return {"name": training.augment, **settings, **training.augment_settings}
+
+
+def describe_backbone(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The backbone's name (`backbone`), the `channels` and `image_size` that it takes, and its own settings."""
+    side = None if of_vectors(manifest) else augmentations.build(**describe_augment(training, manifest)).image_size
+    return {
+        "backbone": training.backbone,
+        "channels": models.find(training.backbone).channels_for(manifest["channels"]),
+        "image_size": side or manifest["height"],
+        **training.backbone_settings,
+    }
+
+
+def describe_model(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What rebuilds the network and its preprocessing; `augment` is None for vectors, which need none."""
+    network = {"embedding_size": training.embedding_size, **describe_backbone(training, manifest)}
+    if training.head != TrainingSpec.head:
+        network["head"] = training.head
+    vectors = of_vectors(manifest)
+    shape = [manifest["channels"]] if vectors else [manifest[side] for side in ("height", "width", "channels")]
+    return {
+        "network": network,
+        "augment": None if vectors else describe_augment(training, manifest),
+        "normalize": training.normalize,
+        "image_shape": shape,
+    }

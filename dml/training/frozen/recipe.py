@@ -1,0 +1,80 @@
+"""What decides features, and the name of their folder.
+
+Features depend on the packed images, the backbone with its settings and weights, the preprocessing, the arithmetic and
+the packages that compute them. An equal recipe gives equal features, so studies share them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dml import discovery, models
+from dml.seeding import derive
+from dml.training.descriptions import describe_augment, describe_backbone
+from dml.training.start import digest
+from dml.types import TrainingSpec
+
+version = 1
+"""Raised when the same recipe gives other features; trials' keys contain it. A golden test pins the features."""
+
+SEED = 0  # of the weights of an untrained backbone, for all trials
+BATCH = 64  # images embedded at once: sums in another batch may differ in their last bits
+SHARD = 512  # images; a multiple of BATCH
+
+
+def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything that decides the features of packed images, as plain JSON values.
+
+    Parameters
+    ----------
+    training : of a frozen trial; the settings of its head, optimiser and batches are ignored.
+    manifest : of the packed images.
+
+    Raises
+    ------
+    OSError : the backbone's file of weights cannot be read.
+    """
+    backbone = models.find(training.backbone)
+    described = describe_backbone(training, manifest)
+    defaults = discovery.defaults_of(backbone)
+    own = {key: value for key, value in training.backbone_settings.items() if value != defaults.get(key)}
+    for name in getattr(backbone, "file_settings", ()):  # files count by their content, wherever they are
+        if own.get(name):
+            own[name] = digest(Path(own[name]))
+    packages = {name: discovery.package_version(name) for name in backbone.packages}
+    return {
+        "images": manifest["digest"],
+        "backbone": training.backbone,
+        "settings": own,
+        "channels": described["channels"],
+        "image_size": described["image_size"],
+        "augment": describe_augment(training, manifest),
+        "precision": training.precision,
+        "stored": training.frozen_precision,
+        "device": training.device,
+        "versions": {
+            "features": version,
+            "backbone": discovery.version_of("dml.models", training.backbone),
+            "augment": discovery.version_of("dml.data.augment", training.augment),
+            "torch": torch.__version__.split("+")[0],
+            **packages,
+        },
+    }
+
+
+def derive_seed() -> int:
+    """The seed of the weights of an untrained backbone."""
+    return derive(SEED, "frozen backbone")
+
+
+def features_id(made: Mapping[str, Any]) -> str:
+    """The name of the folder of a recipe's features: `torchvision-mobilenet_v2-<digest>`."""
+    text = hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:12]
+    names = [str(made["backbone"]).rsplit(".", 1)[-1], str(made["settings"].get("name", ""))]
+    return "-".join([*filter(None, names), text])

@@ -1,0 +1,160 @@
+"""Vectors that a user already has: the kinds of files, the labels, and what is wrong with them."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_archives import Small, quiet
+
+from dml.data import DataError
+from dml.data.packing import of_vectors, open_packed, pack
+from dml.data.sources import Features
+
+FINE = ("wren", "wren", "owl", "owl", "jay", "jay")
+
+
+def vectors(kind=np.float32):
+    return np.arange(24, dtype=kind).reshape(6, 4)
+
+
+def make(folder):
+    np.save(folder / "x.npy", vectors())
+    pd.DataFrame({"fine": FINE}).to_csv(folder / "labels.csv", index=False)
+    return Small({"vectors": str(folder / "x.npy"), "table": str(folder / "labels.csv"), "test_share": 0.3}, None)
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Makes a source of an array in a file of a kind, and of a table."""
+
+    def build(array=None, file="x.npy", table=None, **options):
+        array, path = vectors() if array is None else array, tmp_path / file
+        if path.suffix == ".npy":
+            np.save(path, array)
+        elif path.suffix == ".npz":
+            np.savez(path, **(array if isinstance(array, dict) else {"any": array}))
+        else:
+            (array if isinstance(array, pd.DataFrame) else pd.DataFrame(array).add_prefix("x")).to_parquet(path)
+        table = pd.DataFrame({"fine": FINE}) if table is None else table
+        table.to_csv(tmp_path / "labels.csv", index=False)
+        return Features(str(path), str(tmp_path / "labels.csv"), **options)
+
+    return build
+
+
+def packed(source, tmp_path):
+    source.download(tmp_path / "raw", quiet)
+    pack(source, tmp_path / "raw", tmp_path / "packed", report=quiet)
+    return open_packed(tmp_path / "packed")
+
+
+LISTS = pd.DataFrame({"embedding": list(vectors())})
+
+
+@pytest.mark.parametrize(
+    ("array", "file"),
+    [
+        (vectors(), "x.npy"),
+        (vectors(), "x.npz"),
+        ({"embeddings": vectors(), "index": np.arange(6)}, "x.npz"),
+        (vectors(), "x.parquet"),
+        (LISTS, "x.parquet"),
+        (vectors(np.float64), "x.npy"),
+        (vectors(np.float16), "x.npy"),
+    ],
+)
+def test_vectors_are_packed_as_given(source, tmp_path, array, file):
+    found = packed(source(array, file), tmp_path)
+    assert of_vectors(found.manifest)
+    half = getattr(array, "dtype", None) == np.float16
+    assert found.images.dtype == (np.float16 if half else np.float32)
+    assert isinstance(found.images, np.memmap)
+    assert np.array_equal(found.images[:, 0, 0], vectors())
+    assert found.index["fine_name"].tolist() == list(FINE)
+    assert found.index["path"].tolist() == [str(row) for row in range(6)]
+
+
+def test_the_digest_is_that_of_vectors_and_labels(source, tmp_path):
+    first = pack(source(), tmp_path, tmp_path / "a", report=quiet)["digest"]
+    other = vectors()
+    other[3, 1] += 1
+    assert pack(source(other), tmp_path, tmp_path / "b", report=quiet)["digest"] != first
+    labels = pd.DataFrame({"fine": [*FINE[:-1], "owl"]})
+    assert pack(source(table=labels), tmp_path, tmp_path / "c", report=quiet)["digest"] != first
+    assert pack(source(), tmp_path, tmp_path / "d", report=quiet)["digest"] == first
+
+
+def test_rewritten_files_are_packed_again(source, tmp_path):
+    made, lines = source(), []
+    pack(made, tmp_path, tmp_path / "packed", report=lines.append)
+    pack(made, tmp_path, tmp_path / "packed", report=lines.append)
+    assert "packed already (6 images)" in lines[-1]
+    np.save(tmp_path / "x.npy", vectors() + 1)
+    os.utime(tmp_path / "x.npy", ns=(1, 1))
+    pack(made, tmp_path, tmp_path / "packed", report=lines.append)
+    assert "6 images packed" in lines[-1]
+
+
+def test_labels_and_roles_of_the_table(source, tmp_path):
+    table = pd.DataFrame({"fine": FINE, "coarse": ["a", "a", "b", "b", "b", "b"]})
+    made = source(table=table, disjoint="coarse")
+    found = packed(made, tmp_path)
+    assert found.index["coarse"].tolist() == [0, 0, 1, 1, 1, 1]
+    assert made.roles(found.index).tolist() == ["train"] * 2 + ["test"] * 4
+    table = pd.DataFrame({"fine": FINE, "split": ["train", "seen", "query", "gallery", "unused", "unused"]})
+    made = source(table=table)
+    assert made.roles(packed(made, tmp_path).index).tolist() == table["split"].tolist()
+
+
+NAN = vectors()
+NAN[4, 2] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"array": vectors()[:5]}, r"x\.npy has 5 vectors, .*labels\.csv 6 rows: expected one row of labels for each"),
+        ({"array": NAN}, r"features: vector 4 \(from 0\) contains infinity or NaN"),
+        ({"array": vectors(np.float64) * 1e300}, "vector 0 .*infinity or NaN"),
+        ({"array": vectors(np.int64)}, r"expected vectors of type float16, float32 or float64, got int64"),
+        ({"array": vectors()[:, 0]}, r"expected vectors of shape \(n, D\), got \(6,\)"),
+        ({"array": {"a": vectors(), "b": vectors()}, "file": "x.npz"}, "one called features, embeddings.*it has a, b"),
+        ({"array": vectors(np.int64), "file": "x.parquet"}, "column 'x0' is int64: expected one column of lists"),
+        ({"array": pd.DataFrame({"e": [[1.0]] * 5 + [[1.0, 2.0]]}), "file": "x.parquet"}, "lists of equal length"),
+        ({"table": pd.DataFrame({"label": FINE})}, "no column 'fine'. Choices: label"),
+        ({"table": pd.DataFrame({"fine": FINE, "splt": FINE})}, "unknown column 'splt'; did you mean 'split'"),
+        ({"table": pd.DataFrame({"fine": [*FINE[:5], None], "path": list("abcdef")})}, "row 7: fine is missing"),
+        ({"table": pd.DataFrame({"fine": FINE, "split": ["train"] * 5 + ["tset"]})}, "'tset'; did you mean 'test'"),
+        ({"disjoint": "coarse"}, "disjoint='coarse', but the table has no coarse labels"),
+    ],
+)
+def test_what_is_wrong_is_one_message(source, tmp_path, given, message):
+    made = source(**given)
+    with pytest.raises(DataError, match=message):
+        made.roles(packed(made, tmp_path).index)
+    assert given.get("disjoint") or not (tmp_path / "packed").exists()
+
+
+def test_files_that_are_not_there_or_of_another_kind(source, tmp_path):
+    table = str(tmp_path / "labels.csv")
+    source()
+    (tmp_path / "x.txt").write_text("1 2")
+    (tmp_path / "broken.npy").write_bytes(b"no array")
+    np.save(tmp_path / "pickled.npy", np.array([{}], object), allow_pickle=True)
+    for file, message in (
+        ("none.npy", r"vectors is '.*none\.npy', which is not a file"),
+        ("x.txt", r"x\.txt: expected a file \.npy, \.npz or \.parquet"),
+        ("broken.npy", r"broken\.npy: cannot be read"),
+        ("pickled.npy", r"pickled\.npy: cannot be read: .*objects"),
+    ):
+        with pytest.raises(DataError, match=message):
+            Features(str(tmp_path / file), table).download(tmp_path, quiet)
+    with pytest.raises(DataError, match=r"table is '.*none\.csv', which is not a file"):
+        Features(str(tmp_path / "x.npy"), str(tmp_path / "none.csv")).download(tmp_path, quiet)
+
+
+@pytest.mark.parametrize(("option", "value"), [("test_share", 2), ("disjoint", "middle")])
+def test_options_are_checked(option, value):
+    with pytest.raises(ValueError, match=option):
+        Features("x.npy", "labels.csv", **{option: value})

@@ -1,0 +1,162 @@
+"""Computing features: in shards, resumed after a kill, and with one clear message where it cannot go on."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dml.data import DataError
+from dml.data.packing import streaming
+from dml.training import data as trial_data
+from dml.training.frozen import extraction
+from dml.training.frozen.extraction import extract
+from dml.training.frozen.opening import open_features
+from dml.training.frozen.recipe import SHARD
+from dml.types import TrainingSpec
+
+FROZEN = TrainingSpec(backbone_settings={"width": 4}, frozen=True)
+SHARDS = 4  # of the 1797 digits
+
+
+def quiet(line):
+    """Report nothing."""
+
+
+@pytest.fixture(scope="module")
+def packed(data_root):
+    return trial_data.open_packed_of(data_root, "digits")
+
+
+@pytest.fixture(scope="module")
+def whole(packed, tmp_path_factory):
+    """The features of an uninterrupted run."""
+    return np.array(open_features(extract(packed, FROZEN, tmp_path_factory.mktemp("whole"), report=quiet)).array)
+
+
+def test_a_second_run_computes_nothing(packed, tmp_path):
+    lines = []
+    first = extract(packed, FROZEN, tmp_path, report=quiet)
+    state = {path: path.stat().st_mtime_ns for path in first.iterdir()}
+    assert extract(packed, FROZEN, tmp_path, run=None, report=lines.append) == first
+    assert {path: path.stat().st_mtime_ns for path in first.iterdir()} == state
+    assert {path.name for path in first.iterdir()} == {"features.npy", "backbone.safetensors", "manifest.json"}
+    assert lines == [f"{first}: computed already (1797 x 16)"]
+
+
+def test_the_order_of_shards_does_not_count(packed, whole, tmp_path):
+    folder = extract(packed, FROZEN, tmp_path, lambda work, shards: map(work.write, reversed(shards)), quiet)
+    assert np.array_equal(open_features(folder).array, whole)
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+from dml.data.packing import open_packed
+from dml.training.frozen.extraction import extract
+from dml.types import TrainingSpec
+
+def slowly(work, shards):
+    for shard in shards:
+        yield work.write(shard)
+        print(shard, flush=True)
+        if shard == 1:
+            time.sleep(60)
+
+training = TrainingSpec(backbone_settings={"width": 4}, frozen=True)
+extract(open_packed(Path(sys.argv[1])), training, Path(sys.argv[2]), slowly)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_with_the_shards_that_are_missing(packed, whole, tmp_path):
+    command = [sys.executable, "-c", SLOW, str(packed.folder), str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    while process.stdout.readline().strip() != "1":
+        assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not list(tmp_path.glob("[!.]*/manifest.json")), "unfinished features are not taken for finished ones"
+    asked, lines = [], []
+
+    def run(work, shards):
+        asked.extend(shards)
+        return map(work.write, shards)
+
+    folder = extract(packed, FROZEN, tmp_path, run, lines.append)
+    assert asked == [2, 3]
+    assert f"resuming, {2 * SHARD} of 1797 images are done" in lines[0]
+    assert np.array_equal(open_features(folder).array, whole)
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".lock"] == [folder.name]
+
+
+def test_a_full_disk_is_one_message_and_loses_no_shard(packed, whole, tmp_path, monkeypatch):
+    written, write = [], extraction._write
+
+    def full(path, offset, values):
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        written.append(offset)
+        write(path, offset, values)
+
+    monkeypatch.setattr(extraction, "_write", full)
+    with pytest.raises(OSError, match=r"No space left on device: .*features\.npy"):
+        extract(packed, FROZEN, tmp_path, report=quiet)
+    monkeypatch.setattr(extraction, "_write", write)
+    asked = []
+    folder = extract(packed, FROZEN, tmp_path, lambda w, s: map(w.write, asked.extend(s) or s), quiet)
+    assert asked == [2, 3]
+    assert np.array_equal(open_features(folder).array, whole)
+
+
+def test_a_disk_that_is_too_small_is_noticed_at_once(packed, tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": 2**26 + 10_000}))
+    with pytest.raises(DataError, match=r"frozen_precision: float16.*no space left on the disk"):
+        extract(packed, FROZEN, tmp_path, run=None, report=quiet)
+
+
+def test_features_out_of_range_name_the_image(packed, tmp_path):
+    huge = {"normalization": {"mean": [0.0], "std": [1e-30]}}
+    training = replace(FROZEN, frozen_precision="float16", augment_settings=huge)
+    with pytest.raises(ValueError, match=r"features of digits/0000 are infinite or NaN; `frozen_precision: float32`"):
+        extract(packed, training, tmp_path, report=quiet)
+
+
+def test_progress_has_images_a_second_and_the_time_that_remains(packed, tmp_path, monkeypatch):
+    clock, lines = iter(range(0, 10**6, 10)), []
+    monkeypatch.setattr(streaming.time, "monotonic", lambda: float(next(clock)))
+    extract(packed, FROZEN, tmp_path, report=lines.append)
+    shown = [line for line in lines if "s left" in line]
+    assert len(shown) == SHARDS
+    assert f"{SHARD} of 1797, " in shown[0]
+    assert "/s, " in shown[0]
+
+
+def test_damaged_features_say_how_to_compute_them_again(packed, tmp_path):
+    folder = extract(packed, FROZEN, tmp_path, report=quiet)
+    np.save(folder / "features.npy", np.zeros((3, 16), np.float32))
+    with pytest.raises(ValueError, match=r"the manifest says float32 \(1797, 16\).*float32 \(3, 16\).*dvc repro -f"):
+        open_features(folder)
+    (folder / "features.npy").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"cannot be read.*dvc repro -f features"):
+        open_features(folder)
+
+
+def test_features_that_two_studies_need_are_computed_once(packed, tmp_path):
+    computed = []
+
+    def run(work, shards):
+        computed.append(len(shards))
+        return map(work.write, shards)
+
+    with ThreadPoolExecutor(2) as pool:
+        tasks = [pool.submit(extract, packed, FROZEN, tmp_path, run, quiet) for _ in range(2)]
+    assert tasks[0].result() == tasks[1].result()
+    assert computed == [SHARDS]

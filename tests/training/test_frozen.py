@@ -1,0 +1,205 @@
+"""Trials on frozen features: what they store, that they train as through the frozen network, and what they export."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from dml import models
+from dml.data import augment as augmentations
+from dml.models import EmbeddingNetwork
+from dml.training import data as trial_data
+from dml.training import loop
+from dml.training.descriptions import describe_augment, describe_backbone
+from dml.training.frozen import recipe as recipes
+from dml.training.frozen.extraction import extract
+from dml.training.frozen.opening import find_features, open_features
+from dml.training.frozen.recipe import BATCH, features_id, recipe
+from dml.training.loop import Training
+from dml.training.model_files import TrainedEmbedder, load_model
+from dml.types import TrainingSpec
+
+FROZEN = TrainingSpec(backbone_settings={"width": 4}, frozen=True)
+
+
+def quiet(line):
+    """Report nothing."""
+
+
+@pytest.fixture(scope="session")
+def packed(data_root):
+    return trial_data.open_packed_of(data_root, "digits")
+
+
+@pytest.fixture(scope="session")
+def stored(data_root, packed, tmp_path_factory):
+    """The stage's output for `FROZEN`, and in float16; the features in float32."""
+    store, listed = tmp_path_factory.mktemp("features"), {}
+    for training in (FROZEN, replace(FROZEN, frozen_precision="float16")):
+        folder = extract(packed, training, store, report=quiet)
+        listed[folder.name] = {"folder": str(folder)}
+    (data_root / "features.json").write_text(json.dumps({"digits": listed}))
+    return find_features(data_root, "digits", FROZEN)
+
+
+def naive(training, packed, batch=BATCH):
+    """The backbone's features of all images, in evaluation mode, by the shortest code."""
+    with torch.random.fork_rng():
+        torch.manual_seed(recipes.derive_seed())
+        network = models.build(**describe_backbone(training, packed.manifest), embedding_size=1).backbone.eval()
+    augment = augmentations.build(**describe_augment(training, packed.manifest))
+    images = torch.from_numpy(np.array(packed.images)).permute(0, 3, 1, 2)
+    with torch.no_grad():
+        return network, torch.cat([network(augment(part, training=False)) for part in images.split(batch)])
+
+
+def test_features_are_the_backbones_own_bit_for_bit(stored, packed, data_root):
+    torch.set_num_threads(1)
+    network, expected = naive(FROZEN, packed)
+    assert np.array_equal(stored.array, expected.numpy())
+    assert all(torch.equal(value, network.state_dict()[name]) for name, value in load_file(stored.backbone).items())
+    half = find_features(data_root, "digits", replace(FROZEN, frozen_precision="float16")).array
+    assert half.dtype == np.float16
+    np.testing.assert_allclose(half.astype(np.float32), stored.array, rtol=1e-3, atol=1e-5)
+    assert (stored.manifest["images"], stored.manifest["features"]) == (len(packed.images), 16) == stored.array.shape
+
+
+class Still(torch.nn.Module):
+    """A backbone that stays in evaluation mode and gets no gradients."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network, self.features = network.requires_grad_(False), network.features
+
+    def forward(self, images):
+        self.network.eval()
+        return self.network(images)
+
+
+@pytest.mark.parametrize("head", ["linear", "mlp"])
+@pytest.mark.parametrize("loss", ["triplet", "proxy_nca"])
+def test_training_on_features_is_training_through_the_frozen_network(
+    stored, packed, make_spec, data_root, tmp_path, finish, monkeypatch, head, loss
+):
+    tuples = {"positives": None} if loss == "proxy_nca" else {}
+    spec = make_spec(loss, **tuples, steps=8, frozen=True, head=head)
+    own = Training(spec, data_root, tmp_path / "features")
+    network = naive(FROZEN, packed)[0]
+    whole = EmbeddingNetwork(Still(network), spec.training.embedding_size, head)
+    whole.head.load_state_dict(own.model.head.state_dict())
+    monkeypatch.setattr(loop, "build_model", lambda spec, data: own.model and whole)
+    monkeypatch.setattr(loop, "build_loss", lambda spec, classes, make=loop.build_loss: _same(make(spec, classes), own))
+    through = Training(replace(spec, training=replace(spec.training, frozen=False)), data_root, tmp_path / "images")
+    own, through = finish(own).result(), finish(through).result()
+    assert own.scores == pytest.approx(through.scores, abs=2e-3)
+    assert own.diagnostics["loss"] == pytest.approx(through.diagnostics["loss"], rel=1e-4)
+    assert [point.step for point in own.curve] == [4, 8]
+
+
+def _same(made, training):
+    """A loss with the initial proxies of another trial: a frozen one draws fewer initial weights before them."""
+    made.load_state_dict(training.loss.state_dict())
+    return made
+
+
+def test_a_frozen_trial_reads_no_images(stored, make_spec, data_root, tmp_path, finish):
+    training = Training(make_spec(steps=4, frozen=True), data_root, tmp_path)
+    assert training.data.packed.images.shape == (len(stored.array), 1, 1, 16)
+    assert np.shares_memory(training.data.packed.images, training.data.packed.images.base)
+    assert {name for name, _ in training.model.named_parameters()} == {"head.weight", "head.bias"}
+    finish(training)
+
+
+@pytest.mark.parametrize("head", ["linear", "mlp"])
+def test_the_exported_model_is_backbone_and_head_from_images(
+    stored, packed, make_spec, data_root, tmp_path, finish, head
+):
+    spec = make_spec(steps=4, frozen=True, head=head, evaluation={"keep_embeddings": True})
+    finish(Training(spec, data_root, tmp_path))
+    kept = np.load(tmp_path / "embeddings.npz")
+    embedded = TrainedEmbedder(tmp_path / "model")(np.array(packed.images)[kept["index"]])
+    expected = torch.nn.functional.normalize(torch.from_numpy(kept["embeddings"])).numpy()
+    np.testing.assert_allclose(embedded, expected, atol=1e-5)
+    weights, description = load_model(tmp_path / "model")
+    assert {name.partition(".")[0] for name in weights} == {"backbone", "head"}
+    assert description["network"].get("head", "linear") == head
+
+
+def test_a_frozen_trial_resumes_bit_for_bit(stored, make_spec, data_root, tmp_path, finish):
+    spec = make_spec(steps=12, frozen=True)
+    whole = finish(Training(spec, data_root, tmp_path / "whole"))
+    first = Training(spec, data_root, tmp_path / "parts")
+    first.advance()
+    first.close()
+    again = Training(spec, data_root, tmp_path / "parts")
+    assert again.step == 4
+    assert finish(again).result().scores == whole.result().scores
+
+
+def test_float16_features_train_to_nearly_the_same(stored, make_spec, data_root, tmp_path, finish):
+    full, half = (
+        finish(Training(make_spec(frozen=True, frozen_precision=kind), data_root, tmp_path / kind)).result()
+        for kind in ("float32", "float16")
+    )
+    assert half.scores == pytest.approx(full.scores, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"backbone": "mlp", "backbone_settings": {}},
+        {"backbone_settings": {"width": 5}},
+        {"augment_settings": {"image_size": 12}},
+        {"augment_settings": {"normalization": "imagenet"}},
+        {"precision": "bfloat16"},
+        {"frozen_precision": "float16"},
+        {"device": "cuda"},
+    ],
+)
+def test_what_decides_features_is_in_their_name(packed, changes):
+    assert _id(replace(FROZEN, **changes), packed) != _id(FROZEN, packed)
+
+
+def test_what_decides_only_the_head_is_not(packed, monkeypatch):
+    other = replace(FROZEN, embedding_size=3, head="mlp", steps=1, learning_rate=1.0, normalize=False)
+    assert _id(other, packed) == _id(FROZEN, packed)
+    assert _id(replace(FROZEN, backbone_settings={"width": 4}), packed) == _id(FROZEN, packed)
+    assert features_id(recipe(FROZEN, {**packed.manifest, "digest": "other"})) != _id(FROZEN, packed)
+    before = _id(FROZEN, packed)
+    monkeypatch.setattr(recipes, "version", 2)
+    assert _id(FROZEN, packed) != before
+
+
+def _id(training, packed):
+    return features_id(recipe(training, packed.manifest))
+
+
+def test_weights_count_by_their_content_and_not_by_their_place(packed, tmp_path):
+    for name, content in (("a", b"1"), ("b", b"1"), ("c", b"2")):
+        (tmp_path / name).write_bytes(content)
+
+    def name_of(file):
+        return features_id(
+            {**recipe(replace(FROZEN, backbone_settings={"weights": str(tmp_path / file)}), packed.manifest)}
+        )
+
+    with pytest.MonkeyPatch.context() as patch:  # a backbone whose setting `weights` names a file
+        patch.setattr(models.SmallConv, "file_settings", ("weights",), raising=False)
+        patch.setattr(recipes, "describe_augment", lambda *given: {})
+        assert name_of("a") == name_of("b") != name_of("c")
+
+
+def test_missing_features_name_the_stage(stored, make_spec, data_root, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"features\.json has no features 'small_conv-\w+' of.*`features`"):
+        Training(make_spec(frozen=True, backbone_settings={"width": 5}), data_root, tmp_path)
+    with pytest.raises(FileNotFoundError, match="the stage `features` writes them"):
+        open_features(tmp_path)
+
+
+def test_features_are_pinned(golden, stored):
+    """The golden file of the recipe's version: another number needs a raised version, which is in trials' keys."""
+    values = {"first": stored.array[:3, :4], "sum": float(stored.array.sum(dtype=np.float64))}
+    golden.check("training", "frozen", recipes, values, defaults={}, rtol=1e-4, atol=1e-5)
