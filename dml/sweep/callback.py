@@ -94,6 +94,7 @@ class TrackingCallback:
             "positives": job.cell.positives,
             "negatives": job.cell.negatives,
             "miner": job.cell.miner.name if job.cell.miner else None,
+            **({"filter": job.cell.filter.name} if job.cell.filter else {}),
             **{f"training.{key}": value for key, value in asdict(spec.training).items()},
             **flat_settings(job),
         }

@@ -28,6 +28,7 @@ from dml.types import BatchSpec, EvaluationSpec, MinerSpec, TrainingSpec, TrialS
 
 FROM_TRIAL = {
     "dml.losses": ("num_classes", "embedding_size", "normalize"),
+    "dml.filters": ("num_classes", "embedding_size"),
     "dml.models": ("channels", "image_size"),
     "dml.data.augment": ("channels", "normalization"),
     "dml.miners": ("margin", "distance", "normalize", "padded", "max_per_class"),
@@ -91,6 +92,8 @@ def _parts(spec: TrialSpec) -> Iterator[tuple[str, str]]:
     """The parts that a trial runs, as (package, name), those inside composite parts included."""
     training, miner = spec.training, spec.miner
     yield from _tree("dml.losses", spec.loss.name, spec.loss.settings)
+    if spec.filter is not None:
+        yield from _tree("dml.filters", spec.filter.name, spec.filter.settings)
     yield from _tree("dml.models", training.backbone, training.backbone_settings)
     yield from _tree("dml.data.augment", training.augment, training.augment_settings)
     yield from _tree("dml.data.batches", training.batch.sampler, {})
@@ -123,6 +126,10 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
     del content["dataset"]["name"]
     if spec.protocol == TrialSpec.protocol:
         del content["protocol"]
+    if spec.filter is None:
+        del content["filter"]
+    else:
+        content["filter"]["settings"] = _of_part("dml.filters", spec.filter.name, spec.filter.settings)
     changed = _changed(content["training"], asdict(TrainingSpec()))
     if "start" in changed:
         del changed["start"]["path"]
