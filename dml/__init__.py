@@ -19,6 +19,7 @@ ROOMS = (
     "config",
     "data",
     "evaluation",
+    "filters",
     "losses",
     "miners",
     "models",

@@ -3,6 +3,7 @@ from dml import data as data
 from dml import discovery as discovery
 from dml import evaluation as evaluation
 from dml import files as files
+from dml import filters as filters
 from dml import losses as losses
 from dml import miners as miners
 from dml import models as models

@@ -19,6 +19,7 @@ from typing import Any
 
 KINDS = (
     "dml.losses",
+    "dml.filters",
     "dml.miners.positives",
     "dml.miners.negatives",
     "dml.noise",
@@ -137,6 +138,18 @@ def defaults_of(part: type) -> dict[str, Any]:
 def accepted(part: type, offered: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the offered settings that the part's constructor names."""
     known = settings_of(part)
+    return {name: value for name, value in offered.items() if name in known}
+
+
+def accepted_by_bases(part: type, offered: Mapping[str, Any]) -> dict[str, Any]:
+    """As `accepted`, for a constructor that passes other keywords on to those of its base classes."""
+    known: set[str] = set()
+    for base in part.__mro__:
+        if base is not object and "__init__" in vars(base):
+            parameters = inspect.signature(base.__init__).parameters  # type: ignore[misc]
+            known |= set(parameters)
+            if all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
+                break
     return {name: value for name, value in offered.items() if name in known}
 
 

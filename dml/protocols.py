@@ -47,6 +47,11 @@ class Loss(Protocol):
 
     A constructor argument called `num_classes`, `embedding_size` or `normalize` is filled in by a trial
     (`losses.build_for`), unless the study sets it. The properties may be plain attributes.
+
+    An optional attribute `left_out` says what a filter has to do with the samples that it leaves out. With tuples that
+    do not contain them, the value is that of the batch without them if it is `"skipped"`, and a mean over all samples,
+    so it has to be scaled, if it is `"counted"`. Otherwise (`"removed"`, or no attribute) they are removed from the
+    batch first, and a GPU's host waits for their number.
     """
 
     version: ClassVar[int]
@@ -96,6 +101,37 @@ class PerTupleLoss(Protocol):
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Any = None) -> tuple[Tensor, Tensor]:
         """Each tuple's loss and how often it counts, (T,) both; differentiable by autograd."""
         ...
+
+
+# Filters
+
+
+class Filter(Protocol):
+    """Decides which samples of a batch take part: those left out are in no tuple, and no proxy learns from them.
+
+    An `nn.Module` is one. A constructor argument called `num_classes` or `embedding_size` is filled in by a trial
+    (`filters.build_for`), and one called `rate` by its study. A trial's results depend on the state, so a resumed one
+    must continue bit for bit.
+    """
+
+    version: ClassVar[int]
+    search_space: ClassVar[Mapping[str, Space]]
+    stats: Mapping[str, Tensor]  # of the last call, 0-d tensors to log: at least `kept_share`
+
+    def __call__(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """Embeddings (N, D) float, observed labels (N,) int -> bool (N,): True for samples that take part.
+
+        Called once for each step of the training, in order. At least one sample takes part.
+        """
+        ...
+
+    def to(self, device: torch.device, /) -> Self: ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """Tensors and plain values."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any], /) -> Any: ...
 
 
 # Miners

@@ -71,6 +71,12 @@ class Part:
     settings: Mapping[str, Any] = field(default_factory=dict)
     search: Mapping[str, Space] = field(default_factory=dict)
 
+    @property
+    def text(self) -> str:
+        """The name without its path, and the fixed settings: `triplet(margin=0.1)`."""
+        settings = ",".join(f"{key}={value}" for key, value in sorted(self.settings.items()))
+        return self.name.rsplit(".", 1)[-1] + (f"({settings})" if settings else "")
+
 
 def value_text(value: Any) -> str:
     """A setting's value in the name of a cell: `0.2`, `name:resnet18`, `a+b`; safe in a file's name."""
@@ -93,11 +99,17 @@ class Cell:
     negatives: str | None
     miner: Part | None = None  # a miner by its dotted path, in place of the two policies
     varied: Mapping[str, Any] = field(default_factory=dict)  # settings of a study's `vary`, by their dotted names
+    filter: Part | None = None  # None: every sample takes part
+
+    @property
+    def further(self) -> dict[str, Any]:
+        """What tells the cell apart beside its data, loss and tuples: what varies, and a filter."""
+        return {**self.varied, **({} if self.filter is None else {"filter": self.filter.text})}
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What a table of trials says about their cell; what varies as JSON."""
-        return {
+        """What a table of trials says about their cell; what varies as JSON, and a filter only if there is one."""
+        columns = {
             "dataset": self.dataset,
             "noise": self.noise,
             "rate": self.rate,
@@ -106,6 +118,7 @@ class Cell:
             "negatives": self.negatives,
             "varied": json.dumps(self.varied),
         }
+        return columns | ({} if self.filter is None else {"filter": self.filter.text})
 
     @property
     def name(self) -> str:
@@ -113,11 +126,9 @@ class Cell:
         tuples = "all-pairs" if self.positives is None else f"{self.positives}+{self.negatives}"
         if self.miner is not None:
             tuples = self.miner.name.rsplit(".", 1)[-1]
-        loss = self.loss.name.rsplit(".", 1)[-1]
-        if self.loss.settings:
-            loss += "(" + ",".join(f"{k}={v}" for k, v in sorted(self.loss.settings.items())) + ")"
-        varied = ",".join(f"{key}={value_text(value)}" for key, value in self.varied.items())
-        return f"{self.dataset}|{self.noise}-{self.rate:g}|{loss}|{tuples}" + (f"|{varied}" if varied else "")
+        further = ",".join(f"{key}={value_text(value)}" for key, value in self.further.items())
+        name = f"{self.dataset}|{self.noise}-{self.rate:g}|{self.loss.text}|{tuples}"
+        return name + (f"|{further}" if further else "")
 
 
 @dataclass(frozen=True)
@@ -156,6 +167,14 @@ class MinerSpec:
     positives: str = ""
     negatives: str = ""
     name: str = ""  # a dotted path; then there are no policies
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FilterSpec:
+    """A filter by its name (or dotted path), and its settings, the searched ones and the noise rate filled in."""
+
+    name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -241,6 +260,7 @@ class TrialSpec:
     training: TrainingSpec = TrainingSpec()
     evaluation: EvaluationSpec = EvaluationSpec()
     protocol: str = "refit"  # or "train_val_test": a confirm trial fits the classes that tuning fits
+    filter: FilterSpec | None = None  # None: every sample takes part
 
     @property
     def data_phase(self) -> str:

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 # Each new part is a copy of one that exists: folder, file, class, and the room whose tests must find it.
 COPIES = [
     ("losses", "contrastive", "Contrastive", "losses"),
+    ("filters", "prism", "Prism", "filters"),
     ("miners/positives", "easy", "Easy", "miners"),
     ("miners/negatives", "hard", "Hard", "miners"),
     ("noise", "uniform", "Uniform", "noise"),

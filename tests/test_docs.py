@@ -72,6 +72,7 @@ def test_the_picture_of_the_rooms_has_the_layers_that_the_linter_checks():
     ("package", "shown"),
     [
         ("dml.losses", README),
+        ("dml.filters", README),
         ("dml.miners.positives", README),
         ("dml.miners.negatives", README),
         ("dml.noise", README),

@@ -11,7 +11,7 @@ from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.files import check_files, location
 from dml.config.loading import ConfigError, content_of, load_study, place_of
-from dml.config.parts import LossSection, MinerSection
+from dml.config.parts import FilterSection, LossSection, MinerSection
 from dml.config.report import BaseSection, ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.start import StartSection
@@ -28,6 +28,7 @@ __all__ = [
     "ConfigError",
     "DatasetSection",
     "EvaluationSection",
+    "FilterSection",
     "LossSection",
     "MinerSection",
     "NoiseSection",

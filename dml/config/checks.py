@@ -107,6 +107,11 @@ def _check_repetitions(study: Study, cells: list[Cell]) -> None:
         values = getattr(study, axis)
         if len(set(values)) < len(values):
             raise LocatedError(f"{values} contains a value twice", axis)
+    filters = [part.text if part else section.name for section in study.filters for part in [section.part()]]
+    if len(set(filters)) < len(filters):
+        raise LocatedError(
+            f"two of them would be the same cell ({', '.join(filters)}): give them other settings", "filters"
+        )
     pairs = [(noise.model, rate) for noise in study.noise for rate in noise.rates]
     for model, rate in pairs:
         if pairs.count((model, rate)) > 1:

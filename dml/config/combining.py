@@ -36,7 +36,10 @@ def combinations(study: Study) -> Iterator[Cell]:
                     for key, value in varied.items()
                     if (room := key.partition(".")[0]) not in taken or key.partition(".")[2] in taken[room]
                 }
-                yield Cell(dataset.label, noise.model, rate, part, positives, negatives, miner, kept)
+                for section in study.filters:
+                    yield Cell(
+                        dataset.label, noise.model, rate, part, positives, negatives, miner, kept, section.part()
+                    )
 
 
 def policies(study: Study, loss: LossSection) -> list[Policies]:

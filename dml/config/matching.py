@@ -1,7 +1,8 @@
 """Which cells a mapping of attributes names, as in `published.match` and in `claims`.
 
-Attributes are `ATTRIBUTES`, `loss.<setting>` and the dotted settings of `vary`. A list of values means any of them.
-Null means that a cell has no such attribute, or that the study leaves the loss its default.
+Attributes are `ATTRIBUTES`, `loss.<setting>` and the dotted settings of `vary`; if any cell has a filter, also `filter`
+(`none`, or as in a cell's name: `prism`, `prism(rate=0.2)`) and `filter.<setting>`. A list of values means any of them.
+Null means that a cell has no such attribute, or that the study leaves the part its default.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dml.config.parts import NO_FILTER
 from dml.discovery import suggestion
 from dml.types import Cell
 
@@ -24,6 +26,10 @@ def attribute(cell: Cell, key: str) -> Any:
         return cell.loss.name
     if head == "loss":
         return cell.loss.settings.get(setting)
+    if key == "filter":
+        return NO_FILTER if cell.filter is None else cell.filter.text
+    if head == "filter":
+        return None if cell.filter is None else cell.filter.settings.get(setting)
     if key == "miner":
         return None if cell.miner is None else cell.miner.name
     return getattr(cell, key) if key in ATTRIBUTES else None
@@ -34,6 +40,8 @@ def known(cells: Iterable[Cell]) -> list[str]:
     found = dict.fromkeys(ATTRIBUTES)
     for cell in cells:
         found |= dict.fromkeys([*(f"loss.{name}" for name in cell.loss.settings), *cell.varied])
+        if cell.filter is not None:
+            found |= dict.fromkeys(["filter", *(f"filter.{name}" for name in cell.filter.settings)])
     return list(found)
 
 
@@ -72,11 +80,11 @@ def check_matching(cells: Sequence[Cell], wanted: Mapping[str, Any]) -> list[Cel
 
 
 def rest(cell: Cell, without: Iterable[str] = ()) -> dict[str, Any]:
-    """All attributes of a cell but some. Without `loss`, its settings are left out too: another loss has others."""
+    """All attributes of a cell but some. Without `loss` or `filter`, its settings are left out too."""
     left_out = set(without)
     keys = known([cell])
-    if "loss" in left_out:
-        keys = [key for key in keys if not key.startswith("loss.")]
+    for part in {"loss", "filter"} & left_out:
+        keys = [key for key in keys if not key.startswith(f"{part}.")]
     return {key: attribute(cell, key) for key in keys if key not in left_out}
 
 

@@ -1,4 +1,4 @@
-"""The sections `losses` and `miner`."""
+"""The sections `losses`, `filters` and `miner`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from typing import Any
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from dml import discovery, losses, miners
+from dml import discovery, filters, losses, miners
 from dml.config.terms import Name, SpaceTerm, StudySection, extremes
 from dml.types import Part
 
 SAMPLE = {"num_classes": 2, "embedding_size": 2}
 """What a trial fills in; these values stand in for it when the settings are checked."""
+
+NO_FILTER = "none"
+OF_STUDY = "study"
+"""As the `rate` of a filter: the noise rate of the cell."""
 
 
 class LossSection(StudySection):
@@ -74,6 +78,45 @@ class LossSection(StudySection):
             foreign = discovery.is_foreign(self.name)
             space = {} if foreign else discovery.find("dml.losses", self.name).search_space  # type: ignore[attr-defined]
         return Part(self.name, dict(self.settings), {k: v for k, v in space.items() if k not in self.settings})
+
+
+class FilterSection(StudySection):
+    """A filter, its fixed and its searched settings.
+
+    Its `rate` is the cell's noise rate (`rate: study`, the default) unless the study sets or searches it.
+    """
+
+    name: Name = NO_FILTER
+    settings: dict[str, Any] = {}
+    search: dict[str, SpaceTerm] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> FilterSection:
+        part = discovery.find("dml.filters", self.name)
+        label, given = f"filter {self.name!r}", {**self.settings, **self.search}
+        discovery.check_settings(part, given, label)
+        for key in given:
+            if key in SAMPLE:
+                raise ValueError(f"{label}: {key!r} follows from the training labels and the network: remove it")
+        both = set(self.settings) & set(self.search)
+        if both:
+            raise ValueError(f"{label}: {', '.join(sorted(both))} is fixed in settings and searched: remove one")
+        searched = {key: extremes(space) for key, space in self.search.items()}
+        first = {key: values[0] for key, values in searched.items()}
+        for trial in [{}, *({key: value} for key, values in searched.items() for value in values)]:
+            settings = {**discovery.accepted(part, {"rate": 0.0}), **first, **self._fixed(), **trial}
+            try:
+                filters.build_for(self.name, settings, **SAMPLE)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{label}: {error}") from error
+        return self
+
+    def part(self) -> Part | None:
+        """The filter with the space that a search explores; None if every sample takes part."""
+        return None if self.name == NO_FILTER else Part(self.name, self._fixed(), dict(self.search))
+
+    def _fixed(self) -> dict[str, Any]:
+        return {key: value for key, value in self.settings.items() if (key, value) != ("rate", OF_STUDY)}
 
 
 class MinerSection(StudySection):

@@ -16,7 +16,7 @@ from dml.config import vary as varying
 from dml.config.claims import ClaimSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
-from dml.config.parts import LossSection, MinerSection
+from dml.config.parts import FilterSection, LossSection, MinerSection
 from dml.config.report import ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.terms import Name, StudySection, as_mapping
@@ -34,6 +34,9 @@ class Study(StudySection):
         default_factory=lambda: [NoiseSection()], min_length=1
     )
     losses: list[Annotated[LossSection, as_mapping("name")]] = Field(min_length=1)
+    filters: list[Annotated[FilterSection, as_mapping("name")]] = Field(
+        default_factory=lambda: [FilterSection()], min_length=1
+    )
     positives: list[Name] = []
     negatives: list[Name] = []
     miner: MinerSection = Field(default_factory=MinerSection)
@@ -71,7 +74,8 @@ class Study(StudySection):
     def digest(self) -> str:
         """Of the settings that decide trials: another title, claim or figure does not change it."""
         names = {*("datasets", "noise", "losses", "positives", "negatives", "miner", "vary", "seeds", "search")}
-        deciding = self.model_dump(mode="json", include=names | {"training", "evaluation"}, exclude_defaults=True)
+        names |= {"filters", "training", "evaluation"}
+        deciding = self.model_dump(mode="json", include=names, exclude_defaults=True)
         return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
 
     def cells(self) -> list[Cell]:

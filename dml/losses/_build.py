@@ -40,7 +40,7 @@ def build_for(
     embedding_size: int | None = None,
     normalize: bool | None = None,
 ) -> Loss:
-    """A loss with `settings`, and with those values that its constructor names and `settings` does not set.
+    """A loss with `settings`, and with those values that its constructor takes and `settings` does not set.
 
     Parameters
     ----------
@@ -56,4 +56,4 @@ def build_for(
     known = {"num_classes": num_classes, "embedding_size": embedding_size, "normalize": normalize}
     offered = {key: value for key, value in known.items() if value is not None}
     part = discovery.find("dml.losses", name)
-    return build(name, **{**discovery.accepted(part, offered), **settings})
+    return build(name, **{**discovery.accepted_by_bases(part, offered), **settings})

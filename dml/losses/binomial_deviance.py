@@ -33,6 +33,7 @@ class BinomialDeviance(nn.Module):
     version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = True
     takes_padding: ClassVar[bool] = True
+    left_out: ClassVar[str] = "skipped"
     mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {
         "alpha": LogUniform(0.5, 10),

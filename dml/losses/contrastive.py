@@ -39,6 +39,7 @@ class Contrastive(nn.Module):
     version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = True
     takes_padding: ClassVar[bool] = True
+    left_out: ClassVar[str] = "skipped"
     mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {
         "margin": Uniform(0.3, 1.4),

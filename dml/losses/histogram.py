@@ -38,6 +38,7 @@ class Histogram(nn.Module):
     version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = True
     takes_padding: ClassVar[bool] = True
+    left_out: ClassVar[str] = "skipped"
     mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"bins": Choice((51, 101, 201, 401))}
 

@@ -37,6 +37,7 @@ class LiftedStructure(nn.Module):
     version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = True
     takes_padding: ClassVar[bool] = True
+    left_out: ClassVar[str] = "skipped"
     mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.2, 2.0)}
 

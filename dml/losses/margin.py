@@ -38,6 +38,7 @@ class Margin(nn.Module):
     version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = True
     takes_padding: ClassVar[bool] = True
+    left_out: ClassVar[str] = "skipped"
     mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.05, 0.4), "beta": Uniform(0.8, 1.4)}
 

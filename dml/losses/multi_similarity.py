@@ -68,6 +68,7 @@ class MultiSimilarity(nn.Module):
         between_pairs.check(synthesis, points, normalize)
         self.alpha, self.beta, self.base, self.normalize = alpha, beta, base, normalize
         self.synthesis, self.points = synthesis, points
+        self.left_out = "counted" if synthesis == "none" else "removed"
         self.stats: dict[str, Tensor] = {}
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:

@@ -66,6 +66,7 @@ class Trimmed(nn.Module):
         self.loss = inner
         self.keep = keep
         self.uses_tuples, self.takes_padding = inner.uses_tuples, inner.takes_padding
+        self.left_out = "skipped" if getattr(inner, "left_out", "") in ("skipped", "counted") else "removed"
         self.stats: dict[str, Tensor] = {}
 
     @classmethod

@@ -65,6 +65,7 @@ class Triplet(nn.Module):
         self.margin, self.distance, self.swap = margin, distance, swap
         self.reduction, self.synthesis, self.points, self.normalize = reduction, synthesis, points, normalize
         self.uses_tuples = synthesis == "none"
+        self.left_out = "skipped" if self.uses_tuples else "removed"
         self.stats: dict[str, Tensor] = {}
 
     @property

@@ -54,6 +54,8 @@ class MinerBatch:
     normalize : L2-normalise the embeddings first.
     squared : `distance` is the squared Euclidean distance.
     width : columns in the table of class mates. In a larger class every anchor sees only its first `width` mates.
+    kept : bool (N,), the samples that take part, or None: all. The others have no mates and no negatives, and are
+        nobody's mate or negative.
 
     Attributes
     ----------
@@ -65,18 +67,31 @@ class MinerBatch:
     mates : int64 (N, width), positions of the anchor's class mates in ascending order, then -1.
     """
 
-    def __init__(self, embeddings: Tensor, labels: Tensor, *, normalize: bool, squared: bool, width: int) -> None:
+    def __init__(
+        self,
+        embeddings: Tensor,
+        labels: Tensor,
+        *,
+        normalize: bool,
+        squared: bool,
+        width: int,
+        kept: Tensor | None = None,
+    ) -> None:
         x = embeddings.detach()
         x = x if x.dtype == torch.float64 else x.float()
         self._x = F.normalize(x, dim=1) if normalize else x.double()
         self._normalized, self._squared = normalize, squared
         self._made: dict[str, Tensor] = {}
-        self.labels = labels
+        # Those left out come last, as one class that has no negatives.
+        self.labels = labels if kept is None else labels.masked_fill(~kept, torch.iinfo(torch.int64).max)
         self.size, self.dimension = x.shape
-        ordered, self.order = torch.sort(labels, stable=True)
-        self.start = torch.searchsorted(ordered, labels)
-        self.count = torch.searchsorted(ordered, labels, right=True) - self.start
-        self.available = self.size - self.count
+        ordered, self.order = torch.sort(self.labels, stable=True)
+        self.start = torch.searchsorted(ordered, self.labels)
+        self.count = torch.searchsorted(ordered, self.labels, right=True) - self.start
+        self.available = (self.size if kept is None else kept.sum()) - self.count
+        self._left_out = None if kept is None else ~kept
+        if kept is not None:
+            self.count, self.available = self.count.where(kept, 1), self.available.where(kept, 0)
         self.mates = self._mates(width)
 
     def _mates(self, width: int) -> Tensor:
@@ -119,8 +134,9 @@ class MinerBatch:
 
     @_once
     def same(self) -> Tensor:
-        """bool (N, N): both samples have the same class; True on the diagonal."""
-        return self.labels[:, None] == self.labels
+        """bool (N, N): both samples have the same class, or one is left out; True on the diagonal."""
+        same = self.labels[:, None] == self.labels
+        return same if self._left_out is None else same | self._left_out | self._left_out[:, None]
 
     @_once
     def far(self) -> Tensor:

@@ -64,7 +64,13 @@ class PairDistances:
         return torch.linspace(0, self.high, self.bins + 1, dtype=torch.float64)
 
     @torch.no_grad()
-    def update(self, embeddings: Tensor, labels: Tensor, tuples: Tuples | Pairs | Sequence[Tensor]) -> None:
+    def update(
+        self,
+        embeddings: Tensor,
+        labels: Tensor,
+        tuples: Tuples | Pairs | Sequence[Tensor],
+        kept: Tensor | None = None,
+    ) -> None:
         """Count one batch.
 
         Parameters
@@ -73,9 +79,10 @@ class PairDistances:
         labels : int64 (N,), the labels that the miner used.
         tuples : Tuples (padded or not), Pairs, or 3 or 4 index tensors. Of four, the first two are the positive pairs,
             and the last two the negative ones. Of Pairs, each triple of the pairs counts.
+        kept : bool (N,), the samples that the miner could choose; None: all.
         """
         with torch.autocast(embeddings.device.type, enabled=False):
-            batch = MinerBatch(embeddings, labels, normalize=self.normalize, squared=False, width=1)
+            batch = MinerBatch(embeddings, labels, normalize=self.normalize, squared=False, width=1, kept=kept)
             where = (batch.distance * (self.bins / self.high)).nan_to_num(nan=0).long()  # (N, N) bin
             where = where.clamp_(0, self.bins - 1).add_(batch.same, alpha=self.bins)
         times = torch.zeros(where.shape, dtype=torch.float64, device=where.device)  # how often each pair was drawn
@@ -89,6 +96,8 @@ class PairDistances:
         of_positive = of_positive / (batch.count - 1).clamp_min(1)
         of_negative = of_negative / batch.available.clamp_min(1)
         share = torch.where(batch.same, of_positive[:, None], of_negative[:, None])
+        if kept is not None:
+            share = share.where(kept, 0)  # nobody could draw them
         self._drawn = _add(self._drawn, where, times)
         self._uniform = _add(self._uniform, where, share.fill_diagonal_(0))
 

@@ -65,7 +65,13 @@ class PolicyMiner:
         return f"{type(self).__name__}({policies}, distance={self.distance!r}, padded={self.padded})"
 
     @torch.no_grad()
-    def __call__(self, embeddings: Tensor, labels: Tensor, generator: torch.Generator | None = None) -> Tuples | Pairs:
+    def __call__(
+        self,
+        embeddings: Tensor,
+        labels: Tensor,
+        generator: torch.Generator | None = None,
+        kept: Tensor | None = None,
+    ) -> Tuples | Pairs:
         """Choose tuples.
 
         Parameters
@@ -74,6 +80,7 @@ class PolicyMiner:
         labels : integers (N,), compared as int64.
         generator : source of random numbers, drawn on its own device. None: torch's default generator of the
             embeddings' device.
+        kept : bool (N,), the samples that take part; the others are in no tuple. None: all.
 
         Returns
         -------
@@ -99,6 +106,7 @@ class PolicyMiner:
                 normalize=self.normalize,
                 squared=self.distance == "squared",
                 width=self._width(labels),
+                kept=kept,
             )
             draw = UniformNumbers(generator, embeddings.device)
             positives = self.positives(batch, draw)
@@ -109,7 +117,7 @@ class PolicyMiner:
             triples = valid.sum() if one_each else (valid.sum(1) * negatives.sum(1)).sum()
             self.stats = {
                 "tuples": triples,
-                "dropped_anchors": (~valid.any(dim=1)).sum(),
+                "dropped_anchors": (~valid.any(dim=1) if kept is None else ~valid.any(dim=1) & kept).sum(),
                 "cut_positives": (batch.count - 1 - batch.mates.shape[1]).clamp_min(0).sum(),
             }
             if not self.padded:

@@ -1,6 +1,7 @@
 # Written by `python -m dml.discovery`.
 from dml.models._build import build as build
 from dml.models._build import build_head as build_head
+from dml.models._build import by_content as by_content
 from dml.models._build import find as find
 from dml.models._build import with_files as with_files
 from dml.models._network import EmbeddingNetwork as EmbeddingNetwork

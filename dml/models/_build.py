@@ -42,6 +42,18 @@ def with_files(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**settings, **named}
 
 
+def by_content(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a backbone, with the SHA-256 of each file that they name in place of the file.
+
+    Raises
+    ------
+    ValueError : as `with_files`, for a file whose digest the settings do not state.
+    """
+    named = {name: settings[name] for name in find(backbone).file_settings if settings.get(name) is not None}
+    digests = {k: (v if isinstance(v, Mapping) else resolve(v))["sha256"] for k, v in named.items()}
+    return {**settings, **digests}
+
+
 def build(
     backbone: str,
     *,

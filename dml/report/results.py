@@ -77,11 +77,13 @@ class Results:
 
     @cached_property
     def varied(self) -> list[str]:
-        """The settings with several values among the cells that have them, in the study's order."""
+        """The settings with several values among the cells that have them, in the study's order; `filter` is one."""
         values: dict[str, set[str]] = {}
         for cell in self.cells.values():
-            for key, value in cell.varied.items():
+            for key, value in cell.further.items():
                 values.setdefault(key, set()).add(value_text(value))
+        if "filter" in values and any(cell.filter is None for cell in self.cells.values()):
+            values["filter"].add("none")
         return [key for key, found in values.items() if len(found) > 1]
 
     @cached_property
@@ -224,7 +226,7 @@ def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) 
     loss = cell.loss.name.rpartition(".")[2]
     if own:
         loss += "(" + ",".join(f"{key}={value}" for key, value in own.items()) + ")"
-    variant = ", ".join(f"{labels[key]} {value_text(value)}" for key, value in cell.varied.items() if key in labels)
+    variant = ", ".join(f"{labels[key]} {value_text(value)}" for key, value in cell.further.items() if key in labels)
     if cell.positives is None or cell.negatives is None:
         return Method(loss, "", tuples, variant)
     return Method(loss, cell.positives, cell.negatives, variant)

@@ -14,7 +14,7 @@ from dml.sweep.specs import FindStart
 from dml.training.build import build_model, build_sampler
 from dml.training.data import EVALUATION_ROLES, of_fitting_classes, open_data, open_packed_of, seeds_by_split, split_of
 from dml.training.frozen.opening import find_features
-from dml.types import Cell, Choice, StartSpec
+from dml.types import Choice, StartSpec
 
 DIGESTS = dict.fromkeys(("packed", "split", "labels"), "")  # neither networks nor batches depend on them
 

@@ -29,6 +29,7 @@ from dml.types import BatchSpec, EvaluationSpec, MinerSpec, TrainingSpec, TrialS
 
 FROM_TRIAL = {
     "dml.losses": ("num_classes", "embedding_size", "normalize"),
+    "dml.filters": ("num_classes", "embedding_size"),
     "dml.models": ("channels", "image_size"),
     "dml.data.augment": ("channels", "normalization"),
     "dml.miners": ("margin", "distance", "normalize", "padded", "max_per_class"),
@@ -94,6 +95,8 @@ def _parts(spec: TrialSpec) -> Iterator[tuple[str, str]]:
     """The parts that a trial runs, as (package, name), those inside composite parts included."""
     training, miner = spec.training, spec.miner
     yield from _tree("dml.losses", spec.loss.name, spec.loss.settings)
+    if spec.filter is not None:
+        yield from _tree("dml.filters", spec.filter.name, spec.filter.settings)
     yield from _tree("dml.models", training.backbone, training.backbone_settings)
     yield from _tree("dml.data.augment", training.augment, training.augment_settings)
     yield from _tree("dml.data.batches", training.batch.sampler, {})
@@ -126,12 +129,17 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
     del content["dataset"]["name"]
     if spec.protocol == TrialSpec.protocol:
         del content["protocol"]
+    if spec.filter is None:
+        del content["filter"]
+    else:
+        content["filter"]["settings"] = _of_part("dml.filters", spec.filter.name, spec.filter.settings)
     changed = _changed(content["training"], asdict(TrainingSpec()))
     if "start" in changed:
         del changed["start"]["path"]
     if "batch" in changed:
         changed["batch"] = _changed(changed["batch"], asdict(BatchSpec()))
-    changed["backbone_settings"] = _of_part("dml.models", training.backbone, _without_paths(training))
+    backbone = models.by_content(training.backbone, training.backbone_settings)  # wherever the files are
+    changed["backbone_settings"] = _of_part("dml.models", training.backbone, backbone)
     changed["augment_settings"] = _of_part("dml.data.augment", training.augment, training.augment_settings)
     loss, noise = spec.loss, spec.noise
     filled_in = {"normalize": training.normalize, "embedding_size": training.embedding_size}
@@ -143,12 +151,6 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
         "training": changed,
         "evaluation": _changed(content["evaluation"], asdict(EvaluationSpec())),
     }
-
-
-def _without_paths(training: TrainingSpec) -> dict[str, Any]:
-    """The backbone's settings with the digests of the files that they name, wherever the files are."""
-    settings, named = training.backbone_settings, models.find(training.backbone).file_settings
-    return {k: v["sha256"] if k in named and isinstance(v, Mapping) else v for k, v in settings.items()}
 
 
 def _miner(miner: MinerSpec) -> dict[str, Any]:

@@ -51,10 +51,11 @@ def _row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]
 
 
 def flat_settings(job: Job) -> dict[str, Any]:
-    """A trial's settings of loss and miner, and what varies or is searched, named as in `loss.margin`."""
-    miner = job.spec.miner.settings if job.spec.miner is not None else {}
-    flat = {f"loss.{key}": value for key, value in job.spec.loss.settings.items()}
-    return {**flat, **{f"miner.{key}": value for key, value in miner.items()}, **job.cell.varied, **job.settings}
+    """A trial's settings of loss, miner and filter, and what varies or is searched, named as in `loss.margin`."""
+    rooms = {"loss": job.spec.loss, "miner": job.spec.miner, "filter": job.spec.filter}
+    given = {room: part.settings for room, part in rooms.items() if part is not None}
+    flat = {f"{room}.{key}": value for room, settings in given.items() for key, value in settings.items()}
+    return {**flat, **job.cell.varied, **job.settings}
 
 
 def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seconds: float) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A cell's search space, in the terms of `dml.types`, and the grid over it.
 
-A setting is named `loss.<setting>`, `miner.<setting>` or `training.<setting>`. A cell's space combines those of its
-loss, its miner and the study's `training.search`.
+A setting is named `loss.<setting>`, `miner.<setting>`, `filter.<setting>` or `training.<setting>`. A cell's space
+combines those of its loss, its miner, its filter and the study's `training.search`.
 
 In the grid, a `Choice` takes all its options. A real setting takes L equally spaced values, both ends included
 (`LogUniform`: equally spaced logarithms), or its middle for L = 1. L is the largest number for which all combinations
@@ -27,6 +27,7 @@ def space_of(study: Study, cell: Cell) -> dict[str, Space]:
         return {}
     miner = cell.miner.search if cell.miner is not None else study.miner.search if cell.positives else {}
     rooms = {"loss": cell.loss.search, "miner": miner, "training": study.training.search}
+    rooms |= {} if cell.filter is None else {"filter": cell.filter.search}
     named = {f"{room}.{key}": space for room, own in rooms.items() for key, space in sorted(own.items())}
     return {name: space for name, space in named.items() if name not in cell.varied}
 

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from dml import models
+from dml import discovery, models
 from dml.config import StartSection, Study
 from dml.types import (
     BatchSpec,
     Cell,
     DatasetSpec,
     EvaluationSpec,
+    FilterSpec,
     LossSpec,
     MinerSpec,
     NoiseSpec,
@@ -48,7 +49,7 @@ def build(
     ------
     ValueError : a file that the backbone's settings name is missing.
     """
-    chosen: dict[str, dict[str, Any]] = {"loss": {}, "miner": {}, "training": {}}
+    chosen: dict[str, dict[str, Any]] = {"loss": {}, "miner": {}, "training": {}, "filter": {}}
     of_parts = {k: v for k, v in cell.varied.items() if not k.startswith("training.")}  # `training_of` has the others
     for name, value in {**of_parts, **settings}.items():
         room, _, key = name.partition(".")
@@ -75,6 +76,7 @@ def build(
         ),
         evaluation=study.evaluation.spec(phase),
         protocol=protocol_of(study, phase),
+        filter=_filter(cell, chosen["filter"]),
     )
 
 
@@ -94,6 +96,14 @@ def _miner(study: Study, cell: Cell, chosen: Mapping[str, Any]) -> MinerSpec | N
     if cell.positives is None or cell.negatives is None:
         return None
     return MinerSpec(cell.positives, cell.negatives, settings={**study.miner.settings, **chosen})
+
+
+def _filter(cell: Cell, chosen: Mapping[str, Any]) -> FilterSpec | None:
+    """The filter. Unless the study sets or searches the rate that it assumes, that is the cell's noise rate."""
+    if cell.filter is None:
+        return None
+    rate = discovery.accepted(discovery.find("dml.filters", cell.filter.name), {"rate": cell.rate})
+    return FilterSpec(cell.filter.name, {**rate, **cell.filter.settings, **chosen})
 
 
 def dump(spec: TrialSpec) -> str:
@@ -116,6 +126,7 @@ def load(text: str) -> TrialSpec:
         training=TrainingSpec(**{**training, "batch": BatchSpec(**training["batch"])}),
         evaluation=EvaluationSpec(**_tupled(content["evaluation"])),
         protocol=content["protocol"],
+        filter=None if content["filter"] is None else FilterSpec(**content["filter"]),
     )
 
 

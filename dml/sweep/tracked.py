@@ -31,6 +31,7 @@ def axes(cell: Cell) -> dict[str, Any]:
         "positives": cell.positives,
         "negatives": cell.negatives,
         "miner": cell.miner.name if cell.miner else None,
+        **({"filter": cell.filter.name} if cell.filter else {}),
     }
 
 

@@ -17,6 +17,7 @@ class TrainingBatch(NamedTuple):
 
     images: Tensor  # uint8 (B / size, C, H, W): this process's share
     labels: Tensor  # int64 (B,): observed classes of the whole batch
+    positions: Tensor  # int64 (B,): which training images they are of
 
 
 class BatchLoader:
@@ -63,7 +64,7 @@ class BatchLoader:
         positions = next(self._sampler)
         own = np.split(positions, self._size)[self._rank]
         images = torch.from_numpy(np.ascontiguousarray(self._images[self._rows[own]])).permute(0, 3, 1, 2)
-        batch = TrainingBatch(images, torch.from_numpy(self._observed[positions]))
+        batch = TrainingBatch(images, torch.from_numpy(self._observed[positions]), torch.from_numpy(positions))
         if self._pinned:
             batch = TrainingBatch(*(tensor.pin_memory() for tensor in batch))
         return batch, self._sampler.state_dict()

@@ -7,11 +7,11 @@ from typing import Any
 from safetensors.torch import load_file
 from torch import nn
 
-from dml import discovery, losses, miners, models
+from dml import discovery, filters, losses, miners, models
 from dml.data import augment as augmentations
 from dml.data import batches
 from dml.models import EmbeddingNetwork
-from dml.protocols import Augmentation, Loss, Miner, Sampler
+from dml.protocols import Augmentation, Filter, Loss, Miner, Sampler
 from dml.seeding import derive
 from dml.training import descriptions
 from dml.training.data import TrialData
@@ -74,6 +74,14 @@ def build_loss(spec: TrialSpec, classes: int) -> Loss:
         embedding_size=spec.training.embedding_size,
         normalize=spec.training.normalize,
     )
+
+
+def build_filter(spec: TrialSpec, classes: int) -> Filter | None:
+    """The filter, for `classes` observed classes, or None without one."""
+    if spec.filter is None:
+        return None
+    size = spec.training.embedding_size
+    return filters.build_for(spec.filter.name, spec.filter.settings, num_classes=classes, embedding_size=size)
 
 
 def build_miner(spec: TrialSpec, loss: Loss) -> Miner | None:

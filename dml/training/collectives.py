@@ -59,6 +59,15 @@ def gather(embeddings: Tensor) -> Tensor:
     return _Gather.apply(embeddings) if rank_and_size()[1] > 1 else embeddings
 
 
+def agreed(mask: Tensor) -> Tensor:
+    """The first process's mask bool (B,), in all of them: sums on GPUs differ in the last bits, so theirs might."""
+    if rank_and_size()[1] == 1:
+        return mask
+    shared = mask.to(torch.uint8)
+    dist.broadcast(shared, 0)
+    return shared.bool()
+
+
 def parallel(model: nn.Module, device: torch.device) -> nn.Module:
     """The model with its gradients averaged over the processes."""
     if rank_and_size()[1] == 1:

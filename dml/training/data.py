@@ -44,6 +44,7 @@ class TrialData:
     split: pd.DataFrame
     protocol: str = "refit"
     backbone: Path | None = None  # of a frozen trial: the weights of the network that gave the stored features
+    flipped: np.ndarray | None = None  # bool (n,): which observed labels are wrong. Only evaluation uses them
 
     def evaluation_rows(self, name: str) -> np.ndarray:
         """Rows (m,) of an evaluation set (`validation`, `test`, `seen` or `train`) in the packed array.
@@ -84,7 +85,8 @@ def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
     classes = np.unique(observed[observed >= 0])
     contiguous = np.where(observed >= 0, np.searchsorted(classes, observed), -1).astype(np.int64)
     coarse = opened.index["coarse"].to_numpy(dtype=np.int64)[rows]
-    return TrialData(opened, rows, contiguous, coarse, len(classes), split, spec.protocol)
+    flipped = noise["flipped"].to_numpy(dtype=bool)
+    return TrialData(opened, rows, contiguous, coarse, len(classes), split, spec.protocol, flipped)
 
 
 def of_fitting_classes(rows: np.ndarray, split: pd.DataFrame, fine: np.ndarray) -> np.ndarray:

@@ -32,10 +32,15 @@ class Diagnostics:
         self._distances = PairDistances() if count_distances else None
         self._not_finite = torch.full((), -1, dtype=torch.int64, device=device)  # the first such step; -1: none
 
-    def add_tuples(self, step: int, embeddings: Tensor, labels: Tensor, tuples: Any) -> None:
-        """Count the pairs of one batch: embeddings (B, D), labels (B,) and a miner's tuples. Skips most steps."""
+    def add_tuples(
+        self, step: int, embeddings: Tensor, labels: Tensor, tuples: Any, kept: Tensor | None = None
+    ) -> None:
+        """Count the pairs of one batch: embeddings (B, D), labels (B,) and a miner's tuples. Skips most steps.
+
+        `kept` bool (B,): the samples that the miner could choose; None: all.
+        """
         if self._distances is not None and step % DISTANCES_EVERY == 0:
-            self._distances.update(embeddings, labels, tuples)
+            self._distances.update(embeddings, labels, tuples, kept)
 
     def add_step(self, step: int, loss: Tensor, *stats: Mapping[str, Tensor]) -> None:
         """Add the loss after `step` steps, and the statistics of the parts; all 0-d."""

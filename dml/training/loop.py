@@ -15,6 +15,7 @@ import torch
 from dml.training.batch_loader import BatchLoader
 from dml.training.build import (
     build_augment,
+    build_filter,
     build_loss,
     build_miner,
     build_model,
@@ -27,11 +28,13 @@ from dml.training.collectives import average_gradients, gather, parallel, share_
 from dml.training.diagnostics import Diagnostics
 from dml.training.errors import not_finite
 from dml.training.evaluator import Evaluator
+from dml.training.filtering import Filtering
 from dml.training.frozen.opening import open_trial
 from dml.training.model_files import save_model
 from dml.training.optimizers import build_optimizer
 from dml.training.random_streams import RandomStreams
 from dml.training.resuming import Checkpoints, History, TrialState, resumes
+from dml.training.step_loss import step_loss
 from dml.types import EvaluationPoint, TrialResult, TrialSpec
 
 
@@ -78,6 +81,8 @@ class Training:
                 self.model = self.model.to(memory_format=torch.channels_last)
             self.loss = build_loss(spec, data.classes).to(self._device)
         self._mine = build_miner(spec, self.loss)
+        part = build_filter(spec, data.classes)
+        self._filtering = None if part is None else Filtering(part, len(data.rows), self._device)
         network = parallel(self.model, self._device)
         self._forward = torch.compile(network) if training.compile else network
         self._optimizer, self._schedule = build_optimizer(training, self.model, self.loss)
@@ -95,6 +100,7 @@ class Training:
             self._streams,
             self.diagnostics,
             self._history,
+            self._filtering,
         )
         self._checkpoints = Checkpoints(self._folder, state)
         self._checkpoints.resume()
@@ -142,6 +148,8 @@ class Training:
         images = self.step * self.spec.training.batch.size
         means = {**self.diagnostics.means(self.step), "images_per_second": images / seconds}
         means["training_classes"] = self.data.classes
+        if self._filtering is not None:
+            means |= self._filtering.agreement(self.data.flipped)
         return TrialResult(curve[-1].scores, curve, means, seconds, self.diagnostics.counts())
 
     def discard_checkpoint(self) -> None:
@@ -165,7 +173,10 @@ class Training:
                 raise not_finite("the loss", f"at step {step}", self.spec)
 
     def _train_step(self) -> None:
-        """Draw a batch, embed it, choose tuples, and update the network and the loss. Does not wait for the device."""
+        """Draw a batch, embed it, choose tuples, and update the network and the loss.
+
+        Does not wait for the device, unless a filter leaves samples out of a loss that cannot skip them.
+        """
         batch = self._batches.next()
         images = self._augment(batch.images, training=True, generator=self._streams.augment)
         if self.spec.training.channels_last:
@@ -175,11 +186,10 @@ class Training:
             embeddings = self._forward(images)
         embeddings = gather(embeddings.float())
 
-        tuples = None
-        if self._mine is not None:
-            tuples = self._mine(embeddings.detach(), batch.labels, generator=self._streams.miner)
-            self.diagnostics.add_tuples(self.step, embeddings.detach(), batch.labels, tuples)
-        loss = self.loss(embeddings, batch.labels, tuples)
+        kept = None if self._filtering is None else self._filtering(embeddings, batch.labels, batch.positions)
+        loss, mined = step_loss(self.loss, self._mine, embeddings, batch.labels, kept, self._streams.miner)
+        if mined is not None:
+            self.diagnostics.add_tuples(self.step, *mined)
 
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -187,8 +197,8 @@ class Training:
         self._optimizer.step()
         self._schedule.step()
         self._history.step += 1
-        mined = {} if self._mine is None else self._mine.stats
-        self.diagnostics.add_step(self.step, loss.detach(), self.loss.stats, mined)
+        stats = [part.stats for part in (self._mine, self._filtering) if part is not None]
+        self.diagnostics.add_step(self.step, loss.detach(), self.loss.stats, *stats)
 
     def _save_start(self) -> None:
         """Save the embeddings of the untrained network before the first step, if the study keeps them."""

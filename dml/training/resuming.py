@@ -17,6 +17,7 @@ from dml.protocols import Loss
 from dml.training import checkpoint
 from dml.training.batch_loader import BatchLoader
 from dml.training.diagnostics import Diagnostics
+from dml.training.filtering import Filtering
 from dml.training.random_streams import RandomStreams
 from dml.types import EvaluationPoint
 
@@ -74,10 +75,11 @@ class TrialState:
     streams: RandomStreams
     diagnostics: Diagnostics
     history: History
+    filtering: Filtering | None = None
 
     def save(self, path: Path) -> None:
         """Save a checkpoint."""
-        checkpoint.save(path, {name: part.state_dict() for name, part in vars(self).items()})
+        checkpoint.save(path, {name: part.state_dict() for name, part in self._parts().items()})
 
     def load(self, path: Path) -> None:
         """Resume from a checkpoint. On a CPU the next steps are those of the uninterrupted trial, bit for bit.
@@ -90,11 +92,14 @@ class TrialState:
         """
         try:
             saved = checkpoint.load(path)
-            for name, part in vars(self).items():
+            for name, part in self._parts().items():
                 part.load_state_dict(saved[name])
         except (ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
             raise UnusableCheckpoint(path, error) from error
         self.streams.separate(self.history.step)
+
+    def _parts(self) -> dict[str, Any]:
+        return {name: part for name, part in vars(self).items() if part is not None}
 
 
 class Checkpoints:

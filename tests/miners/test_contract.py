@@ -163,13 +163,34 @@ def test_it_can_be_pickled(positives, negatives, tools):
     assert all(map(torch.equal, *found))
 
 
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+def test_samples_left_out_are_in_no_tuple_and_change_none(positives, negatives, padded, seed, tools):
+    """The same definition as for the batch without them."""
+    embeddings, labels = tools.random_batch(seed, sizes=(5, 4, 3, 6, 2))
+    kept = torch.rand(len(labels), generator=generator(seed)) > 0.3
+    place = kept.nonzero()[:, 0]
+    mine = build(positives=positives, negatives=negatives, padded=padded)
+    chosen = tools.triples(mine(embeddings, labels, generator=generator(seed), kept=kept))
+    stats = dict(mine.stats)
+    own = {int(row): number for number, row in enumerate(place)}  # a sample left out has no number there
+    moved = sorted(tuple(own[i] for i in row) for row in chosen)
+    columns = tuple(torch.tensor(moved, dtype=torch.int64).reshape(-1, 3).T)
+    tools.check(columns, tools.Naive(embeddings[kept], labels[kept]), positives, negatives)
+    mine(embeddings[kept], labels[kept], generator=generator(seed))
+    assert stats == mine.stats or tools.draws(mine, embeddings, labels)
+    assert int(stats["dropped_anchors"]) == len(place) - len({a for a, _, _ in chosen})
+
+
 @pytest.mark.parametrize("width", [4, None])
 def test_the_padded_path_never_asks_the_device(positives, negatives, width, tools):
     """Fake tensors have a shape but no values: anything that needs a value on the host raises."""
     with FakeTensorMode():
         embeddings = torch.empty(32, 8, device="cuda")
         mine = build(positives=positives, negatives=negatives, padded=True, max_per_class=width)
-        tuples = mine(embeddings, torch.empty(32, dtype=torch.int64, device="cuda"))
+        labels, kept = (torch.empty(32, dtype=kind, device="cuda") for kind in (torch.int64, torch.bool))
+        mine(embeddings, labels, kept=kept)
+        tuples = mine(embeddings, labels)
         assert all(v.shape == () for v in mine.stats.values())
         several = tools.Naive.keeps_all("positives", positives) and not isinstance(tuples, Pairs)
         assert all(len(column) == 32 * ((width or 32) - 1 if several else 1) for column in tuples)

@@ -28,7 +28,7 @@ def send(uri, tmp_path, folder, key="key", register=None):
 
 def test_a_model_has_a_signature_and_an_example_that_it_embeds(uri, tmp_path, model):
     send(uri, tmp_path, model)
-    client, (run,) = runs(uri)
+    _client, (run,) = runs(uri)
     logged = run.data.tags["dml.model"]
     mlflow.set_tracking_uri(uri)
     info = mlflow.models.get_model_info(logged)

@@ -78,7 +78,7 @@ def parts_of(results: Results, name: str) -> dict[str, str]:
         found["positives"] = f"{readable(method.positives)} positives"
     if method.negatives:
         found["negatives"] = readable(method.negatives) + (" negatives" if method.positives else "")
-    found |= {key: f"{labels[key]} {value_text(cell.varied[key])}" for key in results.varied if key in cell.varied}
+    found |= {key: f"{labels[key]} {value_text(cell.further[key])}" for key in results.varied if key in cell.further}
     return found | {"noise": f"{readable(cell.noise)} noise", "rate": f"{rate(cell.rate)} noise"}
 
 

@@ -71,7 +71,7 @@ def _lines(
         place = next((i for i, point in enumerate(points) if _agree(varied, point, own)), None)
         if place is None or not len(results.values(name, key)):
             continue
-        others = {k: v for k, v in varied.items() if k in labels and k not in own}
+        others = {k: v for k, v in results.cells[name].further.items() if k in labels and k not in own}
         title = ", ".join(f"{labels[k]} {value_text(v)}" for k, v in others.items())
         missing = [label for k, label in labels.items() if k not in own and k not in others]
         title = ", ".join(filter(None, (title, *(f"no {label}" for label in missing))))

@@ -25,7 +25,7 @@ def identity(results: Results, name: str) -> dict[str, Any]:
         "loss": readable(method.loss),
         "positives": readable(method.positives),
         "negatives": readable(method.negatives),
-        **{key: value_text(cell.varied[key]) if key in cell.varied else "" for key in results.varied},
+        **{key: value_text(cell.further.get(key, "")) for key in results.varied},
     }
 
 

@@ -1,0 +1,28 @@
+"""No filter: every sample takes part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from dml.types import Space
+
+
+class None_(nn.Module):
+    """Keeps every sample."""
+
+    version: ClassVar[int] = 1
+    search_space: ClassVar[Mapping[str, Space]] = {}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stats: dict[str, Tensor] = {}
+
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """embeddings (N, D), labels int (N,) -> bool (N,), all True."""
+        kept = torch.ones_like(labels, dtype=torch.bool)
+        self.stats = {"kept_share": kept.float().mean()}
+        return kept

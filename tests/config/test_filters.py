@@ -1,0 +1,128 @@
+"""`filters`: an axis of a study, in its cells, specs, keys, searches and claims."""
+
+from __future__ import annotations
+
+import pytest
+
+from dml.config import ConfigError, load_study
+from dml.config.matching import attribute, check_matching
+from dml.sweep import keys, specs
+from dml.sweep.space import space_of
+from dml.types import FilterSpec, Uniform
+
+STUDY = """
+title: Filters
+datasets: [digits]
+noise: [{model: uniform, rates: [0.0, 0.4]}]
+losses: [triplet, softmax]
+positives: [easy]
+negatives: [random]
+seeds: [0]
+search: {sampler: fixed}
+"""
+DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Loads a study that consists of `STUDY` and some more lines."""
+
+    def load(more: str = ""):
+        path = tmp_path / "filters.yaml"
+        path.write_text(STUDY.lstrip() + more)
+        return load_study(path)
+
+    return load
+
+
+def build(study, cell, settings=None):
+    return specs.build(study, cell, "tune", 0, settings or {}, DIGESTS)
+
+
+def test_filters_are_crossed_with_losses_and_cells_without_one_stay_as_they_are(study):
+    plain, crossed = study(), study("filters: [none, prism]")
+    assert [c for c in crossed.cells() if c.filter is None] == plain.cells()
+    assert len(crossed.cells()) == 2 * len(plain.cells())
+    filtered = next(c for c in crossed.cells() if c.filter is not None)
+    assert filtered.name == "digits|uniform-0|triplet|easy+random|filter=prism"
+    assert filtered.columns == {**plain.cells()[0].columns, "filter": "prism"}
+    assert study("filters: [none]").digest == plain.digest != crossed.digest
+    for cell in plain.cells():
+        assert "filter" not in keys.record(build(crossed, cell))["spec"]
+        assert keys.key(build(crossed, cell)) == keys.key(build(plain, cell))
+
+
+def test_the_rate_is_the_cells_fixed_or_searched(study):
+    text = """filters:
+  - prism
+  - {name: prism_vmf, settings: {rate: study, memory: 512}}
+  - {name: prism, settings: {rate: 0.25}}
+  - {name: prism, search: {rate: {uniform: [0.1, 0.5]}}}
+"""
+    with pytest.raises(ConfigError, match="same cell"):
+        study(text)
+    made = study(text.replace("{name: prism, search", "{name: prism_vmf, search"))
+    own, memory, fixed, searched = made.cells()[4:8]
+    assert own.rate == 0.4
+    assert build(made, own).filter == FilterSpec("prism", {"rate": 0.4})
+    assert build(made, memory).filter == FilterSpec("prism_vmf", {"rate": 0.4, "memory": 512})
+    assert memory.name.endswith("filter=prism_vmf(memory=512)")
+    assert build(made, fixed).filter == FilterSpec("prism", {"rate": 0.25})
+    assert build(made, searched, {"filter.rate": 0.3}).filter == FilterSpec("prism_vmf", {"rate": 0.3})
+    tuned = study(text.replace("{name: prism, search", "{name: prism_vmf, search") + "").cells()[7]
+    random = made.model_copy(update={"search": made.search.model_copy(update={"sampler": "random"})})
+    assert space_of(random, tuned)["filter.rate"] == Uniform(0.1, 0.5)
+
+
+def test_a_key_contains_the_filter_its_settings_and_version(study):
+    made = study("filters: [none, prism, {name: prism, settings: {window: 10}}, {name: prism_vmf}]")
+    cells = made.cells()[4:8]
+    assert len({keys.key(build(made, cell)) for cell in cells}) == 4
+    assert keys.versions(build(made, cells[1]))["filters.prism"] == 1
+    default = study("filters: [none, prism, {name: prism, settings: {window: 30}}, {name: prism_vmf}]").cells()[6]
+    assert keys.key(build(made, cells[1])) == keys.key(build(made, default))
+
+
+def test_a_spec_with_a_filter_survives_json(study):
+    made = study("filters: [none, prism]")
+    for cell in made.cells():
+        built = build(made, cell)
+        assert specs.load(specs.dump(built)) == built
+
+
+def test_claims_name_filters(study):
+    cells = study("filters: [none, prism, {name: prism, settings: {rate: 0.25}}]").cells()
+    assert {attribute(cell, "filter") for cell in cells} == {"none", "prism", "prism(rate=0.25)"}
+    assert len(check_matching(cells, {"filter": "none", "rate": 0.4})) == 2
+    assert len(check_matching(cells, {"filter.rate": 0.25})) == 4
+    study("""filters: [none, prism]
+claims:
+  - paper: Liu et al.
+    text: PRISM is better.
+    compare: {first: {filter: prism, rate: 0.4}, second: {filter: none, rate: 0.4}}
+""")
+    entry = "{paper: eps, table: t, labels: l, method: m, dataset: digits, match: {filter: prism}}"
+    with pytest.raises(ConfigError, match="unknown attribute 'filter'"):
+        study(f"published: [{entry}]")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("filters: [prsm]", "unknown name 'prsm'; did you mean 'prism'"),
+        ("filters: [{name: prism, settings: {rat: 0.1}}]", "unknown setting 'rat'; did you mean 'rate'"),
+        ("filters: [{name: prism, settings: {rate: 1.5}}]", "rate: expected the share of wrong labels"),
+        ("filters: [{name: prism, settings: {rate: half}}]", "rate: expected the share of wrong labels"),
+        ("filters: [{name: prism, search: {rate: {uniform: [0.5, 1.5]}}}]", "rate: expected the share"),
+        ("filters: [{name: prism, settings: {num_classes: 5}}]", "'num_classes' follows from the training"),
+        (
+            "filters: [{name: prism, settings: {rate: 0.1}, search: {rate: {uniform: [0, 0.5]}}}]",
+            "is fixed in settings",
+        ),
+        ("filters: []", "at least 1"),
+        ("filters: [prism, prism]", "same cell"),
+    ],
+)
+def test_mistakes_are_found_before_anything_runs(study, text, message):
+    with pytest.raises(ConfigError, match=message):
+        study(text)

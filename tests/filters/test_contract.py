@@ -1,0 +1,119 @@
+"""What holds for every filter."""
+
+import inspect
+import io
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from dml import discovery, filters
+
+NAMES = discovery.names("dml.filters")
+SETTINGS = {"rate": 0.3, "memory": 60, "window": 4, "warm_up": 2}
+
+pytestmark = pytest.mark.parametrize("name", NAMES)
+
+
+def make(name, classes=5, size=6, **settings):
+    part = discovery.find("dml.filters", name)
+    given = discovery.accepted(part, {**SETTINGS, **settings})
+    return filters.build_for(name, given, num_classes=classes, embedding_size=size)
+
+
+def test_a_mask_that_keeps_some(name, tools):
+    keep = make(name)
+    for embeddings, labels, _ in tools.noisy_batches(20):
+        kept = keep(embeddings.requires_grad_(), labels)
+        assert kept.dtype == torch.bool
+        assert kept.shape == labels.shape
+        assert kept.any()
+        assert float(keep.stats["kept_share"]) == pytest.approx(float(kept.float().mean()))
+        assert not any(value.requires_grad for value in keep.state_dict().values() if isinstance(value, torch.Tensor))
+
+
+def test_the_same_samples_in_another_order(name, tools):
+    one, two = make(name), make(name)
+    for seed, (embeddings, labels, _) in enumerate(tools.noisy_batches(12)):
+        order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
+        order = order if seed > 10 else torch.arange(len(labels))  # the memory's order decides what it forgets
+        assert torch.equal(one(embeddings, labels)[order], two(embeddings[order], labels[order]))
+
+
+def test_the_same_again_without_any_random_state(name, tools):
+    before = torch.random.get_rng_state()
+    runs = [[keep(e, y).tolist() for e, y, _ in tools.noisy_batches(10)] for keep in (make(name), make(name))]
+    assert runs[0] == runs[1]
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("at", [0, 1, 9])
+def test_a_restored_state_continues_bit_for_bit(name, at, tools):
+    batches = list(tools.noisy_batches(20))
+    whole = make(name)
+    expected = [whole(e, y).tolist() for e, y, _ in batches]
+    first, second = make(name), make(name)
+    found = [first(e, y).tolist() for e, y, _ in batches[:at]]
+    file = io.BytesIO()
+    torch.save(first.state_dict(), file)
+    second.load_state_dict(torch.load(io.BytesIO(file.getvalue()), weights_only=True))
+    found += [second(e, y).tolist() for e, y, _ in batches[at:]]
+    assert found == expected
+    one, two = whole.state_dict(), second.state_dict()
+    for key, value in one.items():
+        assert torch.equal(value, two[key]) if isinstance(value, torch.Tensor) else value == two[key]
+
+
+def test_low_precision_is_judged_in_float32(name, tools):
+    one, two, three = make(name), make(name), make(name)
+    for embeddings, labels, _ in tools.noisy_batches(8):
+        half = embeddings.bfloat16()
+        expected = one(half.float(), labels)
+        assert torch.equal(two(half, labels), expected)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert torch.equal(three(half.float(), labels), expected)
+
+
+@pytest.mark.parametrize("kind", ["one class", "identical", "zeros", "one sample"])
+def test_degenerate_batches(name, kind, tools):
+    keep = make(name)
+    for embeddings, labels, _ in tools.noisy_batches(8):
+        if kind == "one class":
+            labels = torch.zeros_like(labels)
+        elif kind == "identical":
+            embeddings = torch.ones_like(embeddings)
+        elif kind == "zeros":
+            embeddings = torch.zeros_like(embeddings)
+        else:
+            embeddings, labels = embeddings[:1], labels[:1]
+        assert keep(embeddings, labels).any()
+        assert all(torch.isfinite(value) for value in keep.stats.values())
+
+
+def test_clean_labels_never_enter(name):
+    part = discovery.find("dml.filters", name)
+    assert list(inspect.signature(part.forward).parameters) == ["self", "embeddings", "labels"]
+
+
+def test_it_never_asks_the_device(name):
+    """Fake tensors have a shape but no values: anything that needs a value on the host raises."""
+    with FakeTensorMode():
+        keep = make(name).to(torch.device("cuda"))
+        for _ in range(5):
+            kept = keep(torch.empty(24, 6, device="cuda"), torch.empty(24, dtype=torch.int64, device="cuda"))
+        assert kept.shape == (24,)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_on_a_gpu_the_same_without_synchronisation(name, tools):
+    here, there = make(name), make(name).to("cuda")
+    for number, (embeddings, labels, _) in enumerate(tools.noisy_batches(8)):
+        inputs = embeddings.cuda(), labels.cuda()
+        torch.cuda.synchronize()
+        torch.cuda.set_sync_debug_mode("error" if number > 3 else "default")  # first use may set up a library
+        try:
+            kept = there(*inputs)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        assert kept.cpu().tolist() == here(embeddings, labels).tolist()

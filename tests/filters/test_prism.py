@@ -1,0 +1,70 @@
+"""PRISM against loops in float64."""
+
+import pytest
+import torch
+
+from dml.filters import Prism
+
+SETTINGS = [
+    {"rate": 0.3, "memory": 60, "window": 4, "warm_up": 0},
+    {"rate": 0.5, "memory": 30, "window": 30, "warm_up": 5},
+    {"rate": 0.1, "memory": 9, "window": 1, "warm_up": 1},  # fewer than a batch
+    {"rate": 0.9, "memory": 500, "window": 3, "warm_up": 2},
+    {"rate": 0.0, "memory": 60, "window": 4, "warm_up": 0},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_definition(settings, tools):
+    keep, naive = Prism(5, 6, **settings), tools.Naive("prism", **settings)
+    for number, (embeddings, labels, _) in enumerate(tools.noisy_batches(20)):
+        assert keep(embeddings, labels).tolist() == naive(embeddings, labels), number
+    assert naive.closest > 1e-6  # no sample was decided by rounding
+
+
+def test_what_it_leaves_out_is_wrong(tools):
+    keep = Prism(5, 6, rate=0.3, memory=200, warm_up=10)
+    hits = [(~keep(e, y), wrong) for e, y, wrong in tools.noisy_batches(60)][20:]
+    left_out, wrong = (torch.cat(parts) for parts in zip(*hits, strict=True))
+    assert (left_out & wrong).sum() / left_out.sum() > 0.9
+    assert (left_out & wrong).sum() / wrong.sum() > 0.9
+
+
+def test_a_class_that_the_memory_does_not_hold_counts_as_clean():
+    keep = Prism(3, 2, rate=0.5, memory=4, warm_up=1)
+    first = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
+    keep(first, torch.tensor([0, 0, 1, 1]))
+    assert keep(first, torch.tensor([2, 0, 1, 0])).tolist()[0] is True
+
+
+def test_if_none_is_above_the_threshold_the_batch_decides(tools):
+    settings = {"rate": 0.5, "memory": 60, "window": 30, "warm_up": 1}
+    keep, naive = Prism(5, 6, **settings), tools.Naive("prism", **settings)
+    batches = list(tools.noisy_batches(8, rate=0.0))
+    worst = batches[-1][0], (batches[-1][1] + 1) % 5  # every label is wrong
+    for embeddings, labels, _ in batches:
+        assert keep(embeddings, labels).tolist() == naive(embeddings, labels)
+    kept = keep(*worst)
+    assert kept.tolist() == naive(*worst)
+    assert kept.sum() == 12
+
+
+def test_only_kept_samples_enter_the_memory(tools):
+    keep = Prism(5, 6, rate=0.5, memory=1000, warm_up=1)
+    total = sum(int(keep(e, y).sum()) for e, y, _ in tools.noisy_batches(10))
+    assert int(keep.selection.memory.counts.sum()) == total < 240
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rate": 1.0}, "rate: expected the share of wrong labels, 0 <= rate < 1; got 1.0"),
+        ({"rate": "study"}, "rate: expected the share"),
+        ({"rate": 0.1, "memory": 0}, "memory: expected a whole number, at least 1; got 0"),
+        ({"rate": 0.1, "window": 2.5}, "window: expected a whole number"),
+        ({"rate": 0.1, "warm_up": -1}, "warm_up: expected a whole number, at least 0; got -1"),
+    ],
+)
+def test_settings_out_of_range(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Prism(5, 6, **settings)

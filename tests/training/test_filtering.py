@@ -1,0 +1,88 @@
+"""A trial with a filter: resumed, logged, and compared with what was flipped."""
+
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+import torch
+
+from dml.training.distributed import DistributedTraining
+from dml.training.filtering import Filtering
+from dml.training.loop import Training
+from dml.types import FilterSpec
+
+PRISM = FilterSpec("prism", {"rate": 0.3, "memory": 100, "window": 3, "warm_up": 2})
+
+
+@pytest.mark.parametrize("loss", ["triplet", "softmax"])
+@pytest.mark.parametrize("name", ["prism", "prism_vmf"])
+def test_resumed_equals_uninterrupted_bit_for_bit(make_spec, data_root, tmp_path, finish, loss, name):
+    spec = make_spec(loss, "random" if loss == "triplet" else None, "distance_weighted")
+    spec = replace(spec, filter=replace(PRISM, name=name))
+    whole = finish(Training(spec, data_root, tmp_path / "whole"))
+    while True:  # a new object for each evaluation, as in a new process
+        resumed = Training(spec, data_root, tmp_path / "broken")
+        if resumed.finished:
+            break
+        resumed.advance()
+        resumed.close()
+    one, two = whole.result(), resumed.result()
+    assert one.scores == two.scores
+    assert one.counts == two.counts
+    assert {**one.diagnostics, "images_per_second": 0} == {**two.diagnostics, "images_per_second": 0}
+    states = [t.model.state_dict() for t in (whole, resumed)]
+    assert all(torch.equal(states[0][key], states[1][key]) for key in states[0])
+    assert 0 < one.diagnostics["left_out_precision"] <= 1
+    assert 0 < one.diagnostics["left_out_recall"] <= 1
+    assert 0.5 < one.diagnostics["kept_share"] < 1
+
+
+def test_a_filter_that_keeps_all_changes_no_number(make_spec, data_root, tmp_path, finish):
+    spec = make_spec()
+    results = [
+        finish(Training(s, data_root, tmp_path / name)).result()
+        for name, s in {"none": spec, "all": replace(spec, filter=replace(PRISM, settings={"rate": 0.0}))}.items()
+    ]
+    assert results[0].scores == results[1].scores
+    assert "kept_share" not in results[0].diagnostics
+    assert results[1].diagnostics["kept_share"] == 1
+    assert "left_out_precision" not in results[1].diagnostics
+    assert results[1].diagnostics["left_out_recall"] == 0
+
+
+class Odd(torch.nn.Module):
+    """Leaves odd labels out."""
+
+    stats = MappingProxyType({})
+
+    def forward(self, embeddings, labels):
+        return labels % 2 == 0
+
+
+def test_agreement_counts_every_draw():
+    filtering = Filtering(Odd(), samples=4, device=torch.device("cpu"))
+    labels = torch.tensor([0, 1, 2, 3])
+    for positions in ([0, 1, 1, 3], [3, 2, 2, 1]):
+        rows = torch.tensor(positions)
+        filtering(torch.zeros(4, 2), labels[rows], rows)
+    flipped = np.array([True, True, False, False])
+    assert filtering.agreement(flipped) == {"left_out_precision": 3 / 5, "left_out_recall": 3 / 4}
+    assert filtering.agreement(np.zeros(4, dtype=bool)) == {"left_out_precision": 0.0}
+    assert filtering.agreement(None) == {}
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_filter(make_spec, data_root, tmp_path, finish):
+    spec = replace(make_spec(steps=4, evaluation={"every": 4}), filter=PRISM)
+    alone = finish(Training(spec, data_root, tmp_path / "alone")).result()
+    shared = DistributedTraining(
+        replace(spec, training=replace(spec.training, devices=2)), data_root, tmp_path / "shared"
+    )
+    try:
+        shared.advance()
+        found = shared.result()
+    finally:
+        shared.close()
+    assert found.diagnostics["kept_share"] == pytest.approx(alone.diagnostics["kept_share"], abs=0.1)
+    assert found.diagnostics["kept_share"] < 1
