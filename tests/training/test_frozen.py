@@ -90,7 +90,7 @@ def test_training_on_features_is_training_through_the_frozen_network(
     network = naive(FROZEN, packed)[0]
     whole = EmbeddingNetwork(Still(network), spec.training.embedding_size, head)
     whole.head.load_state_dict(own.model.head.state_dict())
-    monkeypatch.setattr(loop, "build_model", lambda spec, data: own.model and whole)
+    monkeypatch.setattr(loop, "build_model", lambda spec, data, resumes=False: own.model and whole)
     monkeypatch.setattr(loop, "build_loss", lambda spec, classes, make=loop.build_loss: _same(make(spec, classes), own))
     through = Training(replace(spec, training=replace(spec.training, frozen=False)), data_root, tmp_path / "images")
     own, through = finish(own).result(), finish(through).result()
