@@ -1,6 +1,7 @@
 """The report's page in MLflow: whole in itself, and never a reason to fail."""
 
 import base64
+from pathlib import Path
 
 import mlflow
 from tracked import record
@@ -44,7 +45,7 @@ def test_the_page_is_an_artifact_of_the_studys_run(uri, tmp_path):
     assert log_page("study", page, uri) == ""
     run = find_study("study", uri).run.info
     logged = mlflow.artifacts.download_artifacts(f"{run.artifact_uri}/report/study.html", tracking_uri=uri)
-    assert open(logged, encoding="utf-8").read() == self_contained(page)
+    assert Path(logged).read_text(encoding="utf-8") == self_contained(page)
 
 
 def test_what_is_not_there_stops_nothing(uri, tmp_path):
