@@ -13,16 +13,12 @@ from dml.tracking.pages import log_page
 def report(studies: list[Study]) -> None:
     chosen = {study.name for study in studies}
     others = [snapshot.path.name for snapshot in snapshots(PUBLISHED) if snapshot.path.name not in chosen]
-    page = build(
-        [*studies, *(load_study(STUDIES / f"{name}.yaml") for name in others)], RESULTS, STORE, REPORT, PUBLISHED
-    )
-    print(f"report: {page}")
-    for study in sorted(chosen):
-        problem = log_page(study, REPORT / "studies" / f"{study}.html")
+    pages = [*studies, *(load_study(STUDIES / f"{name}.yaml") for name in others)]
+    print(f"report: {build(pages, RESULTS, STORE, REPORT, PUBLISHED)}")
+    for name in sorted(chosen):
+        problem = log_page(name, REPORT / "studies" / f"{name}.html")
         if problem:
-            print(
-                f"report: its page of {study} is not in MLflow (`make report` tries again): {problem}", file=sys.stderr
-            )
+            print(f"report: the page of {name} is not in MLflow (`make report` retries): {problem}", file=sys.stderr)
             return
 
 

@@ -28,11 +28,12 @@ def send(uri, tmp_path, folder, key="key", register=None):
 
 def test_a_model_has_a_signature_and_an_example_that_it_embeds(uri, tmp_path, model):
     send(uri, tmp_path, model)
-    _client, (run,) = runs(uri)
+    _, (run,) = runs(uri)
     logged = run.data.tags["dml.model"]
     mlflow.set_tracking_uri(uri)
     info = mlflow.models.get_model_info(logged)
-    assert info.signature.inputs.to_dict()[0]["tensor-spec"] == {"dtype": "uint8", "shape": [-1, 2, 2, 1]}
+    assert info.signature.inputs.input_types() == [np.dtype(np.uint8)]
+    assert [tuple(spec.shape) for spec in info.signature.inputs.inputs] == [(-1, 2, 2, 1)]
     loaded = mlflow.pyfunc.load_model(logged)
     example = np.asarray(loaded.input_example, dtype=np.uint8)
     assert example.shape == (1, 2, 2, 1)
