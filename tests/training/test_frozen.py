@@ -179,11 +179,11 @@ def _id(training, packed):
 
 def test_weights_count_by_their_content_and_not_by_their_place(packed, tmp_path):
     for name, content in (("a", b"1"), ("b", b"1"), ("c", b"2")):
-        (tmp_path / name).write_bytes(content)
+        (tmp_path / f"{name}.pt").write_bytes(content)
 
     def name_of(file):
         return features_id(
-            {**recipe(replace(FROZEN, backbone_settings={"weights": str(tmp_path / file)}), packed.manifest)}
+            {**recipe(replace(FROZEN, backbone_settings={"weights": str(tmp_path / f"{file}.pt")}), packed.manifest)}
         )
 
     with pytest.MonkeyPatch.context() as patch:  # a backbone whose setting `weights` names a file
