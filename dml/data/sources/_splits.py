@@ -96,6 +96,19 @@ def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: s
     return Roles(roles, f"{where}: {'; '.join(lines)}")
 
 
+def by_classes(labels: np.ndarray, test_share: float) -> np.ndarray:
+    """`train` for the first classes and `test` for the last ones, in the order of their numbers.
+
+    Parameters
+    ----------
+    labels : int (n,).
+    test_share : share of the classes that test.
+    """
+    classes = np.unique(labels)
+    train = classes[: len(classes) - round(test_share * len(classes))]
+    return np.where(np.isin(labels, train), "train", "test")
+
+
 def _label(parts: np.ndarray) -> str:
     return " and ".join(dict.fromkeys(parts.tolist()))
 

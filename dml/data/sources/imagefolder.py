@@ -26,7 +26,7 @@ from dml.data import DataError
 from dml.data.raw import files_below
 from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._layout import LAYOUTS, below, check_paths, has_splits, subfolders
-from dml.data.sources._splits import Roles, roles_of
+from dml.data.sources._splits import Roles, by_classes, roles_of
 from dml.data.sources._table import ROLES, read_table
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
@@ -129,9 +129,7 @@ class Imagefolder(SourceDefaults):
         labels = index[self.disjoint].to_numpy()
         if (labels < 0).any():
             raise DataError(f"imagefolder: disjoint={self.disjoint!r}, but the images have no {self.disjoint} labels")
-        classes = np.unique(labels)
-        train = classes[: len(classes) - round(self.test_share * len(classes))]
-        return np.where(np.isin(labels, train), "train", "test")
+        return by_classes(labels, self.test_share)
 
     def _split(self, images: pd.DataFrame) -> Roles:
         """The roles of images in folders of splits."""
