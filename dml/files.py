@@ -1,13 +1,15 @@
-"""Atomic writes and file locks."""
+"""Atomic writes, file locks and digests."""
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,18 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
         return None
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file, read again only if its time or size has changed."""
+    state = path.stat()
+    return _sha256(path.resolve(), state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=64)
+def _sha256(path: Path, modified: int, size: int) -> str:
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def move(finished: Path, path: Path) -> None:

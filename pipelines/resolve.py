@@ -3,11 +3,12 @@
 import yaml
 from _stage import STUDIES, data_root, run
 
-from dml.config import Study, content_of
+from dml.config import Study, check_files, content_of
 from dml.files import write_text
 
 
 def resolve(study: Study) -> None:
+    check_files(study, STUDIES / f"{study.name}.yaml")
     content = content_of(STUDIES / f"{study.name}.yaml")
     for name, part in (("study", content), ("datasets", content["datasets"])):
         text = yaml.safe_dump(part, sort_keys=False, allow_unicode=True)

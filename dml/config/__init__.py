@@ -9,6 +9,7 @@ from __future__ import annotations
 from dml.config.claims import BreakPointSection, ClaimSection, ComparisonSection, ConditionSection, SlopeSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
+from dml.config.files import check_files, location
 from dml.config.loading import ConfigError, content_of, load_study, place_of
 from dml.config.parts import LossSection, MinerSection
 from dml.config.report import BaseSection, ReportSection
@@ -38,7 +39,9 @@ __all__ = [
     "StartSection",
     "Study",
     "TrainingSection",
+    "check_files",
     "content_of",
     "load_study",
+    "location",
     "place_of",
 ]

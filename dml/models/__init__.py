@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 from dml import discovery
-from dml.models._build import build, build_head, find
+from dml.models._build import build, build_head, find, with_files
 from dml.models._network import EmbeddingNetwork
 
-__all__ = ["EmbeddingNetwork", "build", "build_head", "find"]
+__all__ = ["EmbeddingNetwork", "build", "build_head", "find", "with_files"]
 
 __getattr__, __dir__ = discovery.lazy(__name__)

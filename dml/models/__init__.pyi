@@ -2,11 +2,13 @@
 from dml.models._build import build as build
 from dml.models._build import build_head as build_head
 from dml.models._build import find as find
+from dml.models._build import with_files as with_files
 from dml.models._network import EmbeddingNetwork as EmbeddingNetwork
 from dml.models.eps_mnist import EpsMnist as EpsMnist
 from dml.models.identity import Identity as Identity
 from dml.models.inception_bn import InceptionBn as InceptionBn
 from dml.models.mlp import Mlp as Mlp
+from dml.models.mobilenet_v1 import MobilenetV1 as MobilenetV1
 from dml.models.small_conv import SmallConv as SmallConv
 from dml.models.timm import Timm as Timm
 from dml.models.torchvision import Torchvision as Torchvision

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from dml import discovery
 from dml.models._defaults import Untrained
 from dml.models._network import EmbeddingNetwork
+from dml.models._weights import resolve
 from dml.models.identity import Identity
 from dml.protocols import Backbone
 
@@ -27,6 +29,17 @@ def find(name: str) -> type[Backbone]:
     if discovery.is_foreign(name) and not issubclass(found, Untrained):
         found = type(found.__name__, (found, Untrained), {"__module__": found.__module__, "__doc__": found.__doc__})
     return cast(type[Backbone], found)
+
+
+def with_files(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a backbone, with a `{path, sha256}` for each file that they name.
+
+    Raises
+    ------
+    ValueError : there is no such file, or its name has another ending.
+    """
+    named = {name: resolve(settings[name]) for name in find(backbone).file_settings if settings.get(name) is not None}
+    return {**settings, **named}
 
 
 def build(

@@ -11,6 +11,7 @@ class Untrained:
 
     version: ClassVar[int] = 1
     packages: ClassVar[Sequence[str]] = ()
+    file_settings: ClassVar[Sequence[str]] = ()
 
     @classmethod
     def channels_for(cls, channels: int) -> int:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
+
+IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 
 
 class Wrapped(nn.Module):
     """images (N, C, H, W) -> (N, features), by a network without its classifier.
 
-    The constructor of a subclass takes `pretrained`, which says whether weights are fetched.
+    The constructor of a subclass takes `pretrained`, which says whether weights are fetched, and `weights`, a file.
 
     Parameters
     ----------
@@ -21,6 +23,8 @@ class Wrapped(nn.Module):
     frozen_batch_norm : keep batch-norm statistics and affine parameters as loaded (LoOp's supplement).
     """
 
+    file_settings: ClassVar[Sequence[str]] = ("weights",)
+
     def __init__(self, network: nn.Module, features: int, frozen_batch_norm: bool):
         super().__init__()
         self.network, self.features, self.frozen_batch_norm = network, features, frozen_batch_norm
@@ -28,8 +32,8 @@ class Wrapped(nn.Module):
 
     @classmethod
     def without_weights(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings with `pretrained` off."""
-        return {**settings, "pretrained": False}
+        """The settings with `pretrained` off and without a file of weights."""
+        return {**without_file(settings), "pretrained": False}
 
     def train(self, mode: bool = True) -> Self:
         super().train(mode)
@@ -39,6 +43,26 @@ class Wrapped(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return self.network(images)
+
+
+def without_file(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a backbone without its file of weights."""
+    return {name: value for name, value in settings.items() if name != "weights"}
+
+
+def own_statistics(known: Mapping[str, Any] | None, mean: Any, std: Any) -> dict[str, list[float]] | None:
+    """Statistics of the pixels: those that a study sets, else the known ones; None without either.
+
+    Raises
+    ------
+    ValueError : only one of `mean` and `std` is set, and the other is not known.
+    """
+    if mean is None and std is None:
+        return None if known is None else {"mean": list(known["mean"]), "std": list(known["std"])}
+    if known is None and (mean is None or std is None):
+        raise ValueError(f"mean and std go together: give both or neither, got mean {mean!r} and std {std!r}")
+    given = {**(known or {}), **{k: v for k, v in (("mean", mean), ("std", std)) if v is not None}}
+    return {name: [value] if isinstance(value, int | float) else list(value) for name, value in given.items()}
 
 
 def freeze_batch_norm(network: nn.Module) -> None:

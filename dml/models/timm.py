@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
-from dml.models._wrapped import Wrapped
+from torch import nn
+
+from dml.models._weights import State, WeightsFile, load
+from dml.models._wrapped import IMAGENET, Wrapped, own_statistics
 
 
 class Timm(Wrapped):
@@ -18,6 +21,11 @@ class Timm(Wrapped):
     name : a name from `timm.list_models()`, such as `inception_v3` or `vit_small_patch16_224`.
     pretrained : load timm's weights, which timm downloads once.
     frozen_batch_norm : keep batch-norm statistics and affine parameters as loaded.
+    weights : a file of weights in place of timm's (`.safetensors`, `.pth`, `.pt`), with timm's names, with or without
+        the classifier. All names and shapes must fit; for other channels than 3, timm adapts the first convolution.
+    mean, std : of the pixels, from 0 to 1, that the weights expect: a number or one for each channel. None: those of
+        timm's weights of this name, also for weights from a file; ImageNet's if timm has none.
+    arguments : further arguments of timm's constructor, such as `{pad_type: same}`.
     """
 
     version: ClassVar[int] = 1
@@ -30,13 +38,23 @@ class Timm(Wrapped):
         name: str = "resnet50",
         pretrained: bool = True,
         frozen_batch_norm: bool = False,
+        weights: WeightsFile | None = None,
+        mean: float | Sequence[float] | None = None,
+        std: float | Sequence[float] | None = None,
+        arguments: Mapping[str, Any] | None = None,
     ):
         import timm  # an optional dependency
 
         if not timm.is_model(name):
             close = ", ".join(timm.list_models(f"*{name.split('.')[0][:6]}*")[:10])
             raise ValueError(f"backbone 'timm': unknown name {name!r}. Close: {close or 'see timm.list_models()'}")
-        network = timm.create_model(name, pretrained=pretrained, num_classes=0, in_chans=channels)
+        settings = {"num_classes": 0, "in_chans": channels, **(arguments or {})}
+        try:
+            network = timm.create_model(name, pretrained=pretrained and weights is None, **settings)
+        except TypeError as error:
+            raise ValueError(f"backbone 'timm': {name}: arguments {arguments}: {error}") from error
+        if weights is not None:
+            load(network, weights, _names(network, "classifier"), lambda state: _adapt(state, network, channels))
         super().__init__(network, cast(int, network.num_features), frozen_batch_norm)
 
     @classmethod
@@ -46,12 +64,36 @@ class Timm(Wrapped):
 
     @classmethod
     def statistics(
-        cls, name: str = "resnet50", pretrained: bool = True, **settings: Any
+        cls,
+        name: str = "resnet50",
+        pretrained: bool = True,
+        weights: WeightsFile | None = None,
+        mean: float | Sequence[float] | None = None,
+        std: float | Sequence[float] | None = None,
+        **settings: Any,
     ) -> dict[str, list[float]] | None:
-        """Mean and std with which timm's weights of this name were trained, not always ImageNet's; None without."""
+        """The settings `mean` and `std`, else those of timm's weights of this name; None without weights."""
         import timm
 
-        if not pretrained or not timm.is_model(name):
-            return None
-        known = timm.get_pretrained_cfg(name)
-        return {"mean": list(known.mean), "std": list(known.std)} if known is not None else None
+        config = timm.get_pretrained_cfg(name) if timm.is_model(name) else None
+        known = None
+        if weights is not None or pretrained:
+            known = {"mean": config.mean, "std": config.std} if config is not None else None
+        return own_statistics(known if weights is None else known or IMAGENET, mean, std)
+
+
+def _names(network: nn.Module, kind: str) -> tuple[str, ...]:
+    """The modules that timm's configuration of a network calls `classifier` or `first_conv`."""
+    found = getattr(network, "pretrained_cfg", {}).get(kind) or ()
+    return (found,) if isinstance(found, str) else tuple(found)
+
+
+def _adapt(state: State, network: nn.Module, channels: int) -> State:
+    """Weights of RGB images for images of other channels, as timm adapts its own."""
+    import timm
+
+    own, adapted = network.state_dict(), dict(state)
+    for name in (f"{module}.weight" for module in _names(network, "first_conv")):
+        if name in own and name in state and own[name].shape[1] != state[name].shape[1] == 3:
+            adapted[name] = timm.models.adapt_input_conv(channels, state[name])
+    return adapted

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from torch import nn
 from torchvision import models
 
 from dml.discovery import suggestion
-from dml.models._wrapped import Wrapped
+from dml.models._padding import check_padding, pad_as_tensorflow
+from dml.models._weights import WeightsFile, load
+from dml.models._wrapped import IMAGENET, Wrapped, own_statistics
+
+HEADS = ("aux1", "aux2", "AuxLogits")  # auxiliary classifiers of GoogLeNet and Inception
 
 
 class Torchvision(Wrapped):
@@ -22,6 +26,12 @@ class Torchvision(Wrapped):
     name : a name from `torchvision.models.list_models()`.
     pretrained : load torchvision's default ImageNet weights, which torchvision downloads once.
     frozen_batch_norm : keep batch-norm statistics and affine parameters as loaded (LoOp's supplement).
+    weights : a file of weights in place of torchvision's (`.safetensors`, `.pth`, `.pt`), with or without the
+        classifier. All names and shapes must fit.
+    mean, std : of the pixels, from 0 to 1, that the weights expect: a number or one for each channel. None: those of
+        torchvision's weights, also for weights from a file (ImageNet's for almost all networks).
+    padding : `torch`, or `tensorflow` for weights from there: layers with a stride pad as `SAME` does.
+    arguments : further arguments of torchvision's constructor, such as `{width_mult: 0.5}`.
     """
 
     version: ClassVar[int] = 1
@@ -34,15 +44,30 @@ class Torchvision(Wrapped):
         name: str = "resnet50",
         pretrained: bool = True,
         frozen_batch_norm: bool = False,
+        weights: WeightsFile | None = None,
+        mean: float | Sequence[float] | None = None,
+        std: float | Sequence[float] | None = None,
+        padding: str = "torch",
+        arguments: Mapping[str, Any] | None = None,
     ):
         available = models.list_models(module=models)
         if name not in available:
             raise ValueError(f"backbone 'torchvision': unknown name {name!r}{suggestion(name, available)}")
         if channels != 3:
             raise ValueError(f"backbone 'torchvision': expected 3 channels, got {channels}")
-        network = models.get_model(name, weights="DEFAULT" if pretrained else None)
+        check_padding(padding, "backbone 'torchvision'")
+        fetched = "DEFAULT" if pretrained and weights is None else None
+        try:
+            network = models.get_model(name, weights=fetched, **(arguments or {}))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"backbone 'torchvision': {name}: arguments {arguments}: {error}") from error
         _settle_architecture(network)
-        super().__init__(network, _take_off_classifier(network), frozen_batch_norm)
+        classifier, features = _take_off_classifier(network)
+        if padding == "tensorflow":
+            pad_as_tensorflow(network)
+        if weights is not None:
+            load(network, weights, removed=(classifier, *HEADS))
+        super().__init__(network, features, frozen_batch_norm)
 
     @classmethod
     def channels_for(cls, channels: int) -> int:
@@ -51,13 +76,25 @@ class Torchvision(Wrapped):
 
     @classmethod
     def statistics(
-        cls, name: str = "resnet50", pretrained: bool = True, **settings: Any
+        cls,
+        name: str = "resnet50",
+        pretrained: bool = True,
+        weights: WeightsFile | None = None,
+        mean: float | Sequence[float] | None = None,
+        std: float | Sequence[float] | None = None,
+        **settings: Any,
     ) -> dict[str, list[float]] | None:
-        """Mean and std with which torchvision's default weights of this network were trained; None without them."""
-        if not pretrained or name not in models.list_models(module=models):
-            return None
-        preset = models.get_model_weights(name).DEFAULT.transforms()  # type: ignore[attr-defined]
-        return {"mean": list(preset.mean), "std": list(preset.std)}
+        """The settings `mean` and `std`, else those of torchvision's default weights; None without weights."""
+        known = None
+        if weights is not None or pretrained:
+            known = _preset(name) if name in models.list_models(module=models) else None
+        return own_statistics(known, mean, std)
+
+
+def _preset(name: str) -> dict[str, list[float]]:
+    """Mean and std with which torchvision's default weights of a network were trained."""
+    preset: Any = models.get_model_weights(name).DEFAULT.transforms()  # type: ignore[attr-defined]
+    return {"mean": list(preset.mean), "std": list(preset.std)} if hasattr(preset, "mean") else IMAGENET
 
 
 def _settle_architecture(network: nn.Module) -> None:
@@ -69,20 +106,26 @@ def _settle_architecture(network: nn.Module) -> None:
     if hasattr(network, "aux_logits"):
         setattr(network, "aux_logits", False)  # noqa: B010  (plain attributes, which Module's types do not know)
         setattr(network, "transform_input", True)  # noqa: B010
-    for head in ("aux1", "aux2", "AuxLogits"):
+    for head in HEADS:
         if hasattr(network, head):
             setattr(network, head, None)
 
 
-def _take_off_classifier(network: nn.Module) -> int:
-    """Replace the last linear layer by the identity. Returns the width of its input."""
+def _take_off_classifier(network: nn.Module) -> tuple[str, int]:
+    """Replace the classifier's last layer by the identity. Returns its name and the width of its input.
+
+    SqueezeNet's classifier is a convolution, which is followed by the mean over space.
+    """
     for attribute in ("fc", "classifier", "head", "heads"):
         layer = getattr(network, attribute, None)
         if isinstance(layer, nn.Linear):
             setattr(network, attribute, nn.Identity())
-            return layer.in_features
-        if isinstance(layer, nn.Sequential) and isinstance(layer[-1], nn.Linear):
-            width = layer[-1].in_features
-            layer[-1] = nn.Identity()
-            return width
+            return attribute, layer.in_features
+        if not isinstance(layer, nn.Sequential):
+            continue
+        for name, inner in reversed(list(layer.named_children())):
+            if isinstance(inner, nn.Linear | nn.Conv2d):
+                setattr(layer, name, nn.Identity())
+                width = inner.in_features if isinstance(inner, nn.Linear) else inner.in_channels
+                return f"{attribute}.{name}", width
     raise ValueError(f"backbone 'torchvision': {type(network).__name__} has no linear classifier to remove")

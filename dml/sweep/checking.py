@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from dml.config import ConfigError, Study, place_of
+from dml import models
+from dml.config import ConfigError, Study, check_files, location, place_of
 from dml.sweep import specs
 from dml.sweep.extracting import frozen_trainings
 from dml.sweep.space import space_of
@@ -13,7 +14,7 @@ from dml.sweep.specs import FindStart
 from dml.training.build import build_model, build_sampler
 from dml.training.data import EVALUATION_ROLES, of_fitting_classes, open_data, open_packed_of, seeds_by_split, split_of
 from dml.training.frozen.opening import find_features
-from dml.types import Cell, Choice, StartSpec
+from dml.types import Choice, StartSpec
 
 DIGESTS = dict.fromkeys(("packed", "split", "labels"), "")  # neither networks nor batches depend on them
 
@@ -31,9 +32,10 @@ def check(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
     ------
     ValueError : a dataset has no images in a set that `evaluation.sets` names.
     FileNotFoundError : the features of frozen trials are missing; the message names the stage to run.
-    ConfigError : there are fewer classes than a batch has, or a network does not fit the weights that it starts from;
-        with file, line and choices.
+    ConfigError : there are fewer classes than a batch has, or a network does not fit the weights that it starts from
+        or loads from a file; with file, line and choices.
     """
+    check_files(study, file)
     _check_sets(study, root)
     _check_batches(study, root, file)
     for dataset in study.datasets:
@@ -82,18 +84,20 @@ def _check_batches(study: Study, root: Path, file: Path) -> None:
                 build_sampler(spec, open_data(spec, root))
             except ValueError as error:
                 half = " (tuning trains on half of the classes)" if spec.data_phase == "tune" else ""
-                place = place_of(file, *_location(study, cell, "training.batch"))
+                place = place_of(file, *location(study, cell, "training.batch"))
                 raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}{half}") from None
 
 
 def _check_starts(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
-    """That the weights to start from exist, and fit."""
+    """That the weights to start from, and those that backbones load from files, exist and fit."""
     seeds = dict.fromkeys([*study.seeds, study.search.seed])
     seen = set()
     for cell in study.cells():
         training = study.training_of(cell)
-        if training.start is None:
+        files = any(training.backbone_settings.get(name) for name in models.find(training.backbone).file_settings)
+        if training.start is None and not files:
             continue
+        setting = "training.start" if training.start is not None else "training.backbone_settings"
         space = space_of(study, cell).get("training.embedding_size", Choice((training.embedding_size,)))
         assert isinstance(space, Choice), "whole numbers are searched among choices"
         for seed, size in itertools.product(seeds, space.options):
@@ -104,14 +108,4 @@ def _check_starts(study: Study, root: Path, file: Path, find_start: FindStart) -
                     build_model(spec, open_data(spec, root))
                 seen.add(case)
             except ValueError as error:
-                raise ConfigError(f"{place_of(file, *_location(study, cell, 'training.start'))}: {error}") from None
-
-
-def _location(study: Study, cell: Cell, setting: str) -> tuple[str | int, ...]:
-    """Where a study states a setting, or a section, of a cell."""
-    for axis, points in study.axes.items():
-        for place, point in enumerate(points):
-            own = {key: value for key, value in point.items() if key == setting or key.startswith(f"{setting}.")}
-            if own and all(cell.varied.get(key) == value for key, value in own.items()):
-                return "vary", axis, place
-    return tuple(setting.split("."))
+                raise ConfigError(f"{place_of(file, *location(study, cell, setting))}: {error}") from None

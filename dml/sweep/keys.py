@@ -131,7 +131,7 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
         del changed["start"]["path"]
     if "batch" in changed:
         changed["batch"] = _changed(changed["batch"], asdict(BatchSpec()))
-    changed["backbone_settings"] = _of_part("dml.models", training.backbone, training.backbone_settings)
+    changed["backbone_settings"] = _of_part("dml.models", training.backbone, _without_paths(training))
     changed["augment_settings"] = _of_part("dml.data.augment", training.augment, training.augment_settings)
     loss, noise = spec.loss, spec.noise
     filled_in = {"normalize": training.normalize, "embedding_size": training.embedding_size}
@@ -143,6 +143,12 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
         "training": changed,
         "evaluation": _changed(content["evaluation"], asdict(EvaluationSpec())),
     }
+
+
+def _without_paths(training: TrainingSpec) -> dict[str, Any]:
+    """The backbone's settings with the digests of the files that they name, wherever the files are."""
+    settings, named = training.backbone_settings, models.find(training.backbone).file_settings
+    return {k: v["sha256"] if k in named and isinstance(v, Mapping) else v for k, v in settings.items()}
 
 
 def _miner(miner: MinerSpec) -> dict[str, Any]:

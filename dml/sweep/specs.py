@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
+from dml import models
 from dml.config import StartSection, Study
 from dml.types import (
     BatchSpec,
@@ -42,6 +43,10 @@ def build(
     Parameters
     ----------
     find_start : finds the weights of `training.start`; needed if the study sets it.
+
+    Raises
+    ------
+    ValueError : a file that the backbone's settings name is missing.
     """
     chosen: dict[str, dict[str, Any]] = {"loss": {}, "miner": {}, "training": {}}
     of_parts = {k: v for k, v in cell.varied.items() if not k.startswith("training.")}  # `training_of` has the others
@@ -65,12 +70,17 @@ def build(
         noise=NoiseSpec(cell.noise, cell.rate, dict(noise.settings)),
         loss=LossSpec(cell.loss.name, {**cell.loss.settings, **chosen["loss"]}),
         miner=_miner(study, cell, chosen["miner"]),
-        training=training.spec(
-            device="cuda" if study.resources.gpus_per_trial else "cpu", start=start, **chosen["training"]
+        training=_with_files(
+            training.spec(device="cuda" if study.resources.gpus_per_trial else "cpu", start=start, **chosen["training"])
         ),
         evaluation=study.evaluation.spec(phase),
         protocol=protocol_of(study, phase),
     )
+
+
+def _with_files(training: TrainingSpec) -> TrainingSpec:
+    """The record with the path and digest of each file that the backbone's settings name."""
+    return replace(training, backbone_settings=models.with_files(training.backbone, training.backbone_settings))
 
 
 def protocol_of(study: Study, phase: str) -> str:

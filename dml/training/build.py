@@ -27,18 +27,24 @@ def build_augment(spec: TrialSpec, data: TrialData) -> Augmentation:
     return augmentations.build(**descriptions.describe_augment(spec.training, data.packed.manifest))
 
 
-def build_model(spec: TrialSpec, data: TrialData) -> EmbeddingNetwork:
-    """The network, with the weights that it starts from. Of a frozen trial: only the head."""
+def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> EmbeddingNetwork:
+    """The network, with the weights that it starts from. Of a frozen trial: only the head.
+
+    Parameters
+    ----------
+    resumes : a checkpoint will replace the weights, so files that contain others are not read, and may be gone.
+    """
     training = spec.training
     if training.frozen:
         width = data.packed.images.shape[-1]
         return models.build_head(width, embedding_size=training.embedding_size, head=training.head)
     network = describe_model(spec, data)["network"]
-    if spec.training.start is None:
+    if spec.training.start is None and not resumes:
         return models.build(**network)
     offline = models.find(spec.training.backbone).without_weights(network)
-    model = models.build(**{**network, **offline})
-    load_start(model, spec.training.start)
+    model = models.build(**offline)
+    if spec.training.start is not None and not resumes:
+        load_start(model, spec.training.start)
     return model
 
 

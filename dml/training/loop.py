@@ -31,7 +31,7 @@ from dml.training.frozen.opening import open_trial
 from dml.training.model_files import save_model
 from dml.training.optimizers import build_optimizer
 from dml.training.random_streams import RandomStreams
-from dml.training.resuming import Checkpoints, History, TrialState
+from dml.training.resuming import Checkpoints, History, TrialState, resumes
 from dml.types import EvaluationPoint, TrialResult, TrialSpec
 
 
@@ -73,7 +73,7 @@ class Training:
         self._augment = build_augment(spec, data)
         self._streams = RandomStreams(spec.seed, self._rank, self._device)
         with self._streams.as_global():
-            self.model = build_model(spec, data).to(self._device)
+            self.model = build_model(spec, data, resumes(self._folder)).to(self._device)
             if training.channels_last:
                 self.model = self.model.to(memory_format=torch.channels_last)
             self.loss = build_loss(spec, data.classes).to(self._device)

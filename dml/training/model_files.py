@@ -47,7 +47,7 @@ class TrainedEmbedder:
         weights, description = load_model(Path(folder))
         network = description["network"]
         offline = models.find(network["backbone"]).without_weights(network)
-        self._model = models.build(**{**network, **offline})
+        self._model = models.build(**offline)
         self._model.load_state_dict(weights)
         self._model.eval()
         vectors = description["augment"] is None

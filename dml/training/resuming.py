@@ -20,6 +20,8 @@ from dml.training.diagnostics import Diagnostics
 from dml.training.random_streams import RandomStreams
 from dml.types import EvaluationPoint
 
+FOLDER = "checkpoint"
+
 
 class UnusableCheckpoint(ValueError):
     """A checkpoint that this trial cannot resume from: damaged, or written by other code. `path` is the file."""
@@ -105,7 +107,7 @@ class Checkpoints:
     """
 
     def __init__(self, folder: Path, state: TrialState):
-        self._folder, self._state = folder / "checkpoint", state
+        self._folder, self._state = folder / FOLDER, state
 
     def save(self, name: str = "last") -> None:
         """Save the present state."""
@@ -113,7 +115,7 @@ class Checkpoints:
 
     def resume(self) -> None:
         """Restore the last checkpoint, if there is one."""
-        if self._path("last").is_file():
+        if resumes(self._folder.parent):
             self._state.load(self._path("last"))
 
     def discard(self, keep: Collection[str]) -> None:
@@ -125,3 +127,8 @@ class Checkpoints:
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.pt"
+
+
+def resumes(folder: Path) -> bool:
+    """Whether a trial's folder contains a checkpoint from which it resumes."""
+    return (folder / FOLDER / "last.pt").is_file()

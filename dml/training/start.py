@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from dml.files import sha256 as digest
 from dml.training import checkpoint
 from dml.training.model_files import WEIGHTS
 from dml.types import StartSpec
@@ -33,18 +32,6 @@ def weights_file(path: Path) -> Path:
     if not file.is_file():
         raise ValueError(f"{file}: no such file")
     return file
-
-
-def digest(file: Path) -> str:
-    """SHA-256 of a file."""
-    state = file.stat()
-    return _digest(file.resolve(), state.st_mtime_ns, state.st_size)
-
-
-@lru_cache(maxsize=64)
-def _digest(file: Path, modified: int, size: int) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def load_start(model: nn.Module, start: StartSpec) -> None:

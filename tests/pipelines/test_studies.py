@@ -17,7 +17,15 @@ ROOT = Path(__file__).parents[2]
 STUDIES = sorted(path.stem for path in (ROOT / "pipelines" / "studies").glob("*.yaml"))
 PAPERS = {claim.paper: claim for claim in printed().values()}
 OF_PAPERS = [name for name in STUDIES if name.partition("-")[0] in PAPERS]
-EXAMPLES = {"every-figure", "every-part", "foreign-parts", "omniglot-letters", "quickstart"}
+EXAMPLES = {
+    "cars-frozen",
+    "every-figure",
+    "every-part",
+    "flowers-frozen",
+    "foreign-parts",
+    "omniglot-letters",
+    "quickstart",
+}
 
 
 @cache

@@ -136,6 +136,31 @@ def test_a_key_contains_the_weights_and_not_their_place(toy_study):
     assert key(None) == keys.key(specs.build(study, study.cells()[0], "confirm", 0, {}, DIGESTS))
 
 
+def test_a_key_contains_the_weights_of_a_backbone_and_not_their_place(toy_study, tmp_path):
+    def built(path, **settings):
+        section = {"name": "resnet18", **settings} | ({} if path is None else {"weights": str(path)})
+        study = toy_study(training={"backbone": "torchvision", "backbone_settings": section})
+        spec = specs.build(study, study.cells()[0], "confirm", 0, {}, DIGESTS)
+        assert specs.load(specs.dump(spec)) == spec
+        return spec
+
+    for name, content in (("a.pth", "one"), ("b.safetensors", "one"), ("c.pt", "two")):
+        (tmp_path / name).write_text(content)
+    one, same, two = (built(tmp_path / name) for name in ("a.pth", "b.safetensors", "c.pt"))
+    assert one.training.backbone_settings["weights"] == {
+        "path": str(tmp_path / "a.pth"),
+        "sha256": digest(tmp_path / "a.pth"),
+    }
+    assert keys.key(one) == keys.key(same)
+    assert len({keys.key(spec) for spec in (one, two, built(None))}) == 3
+    assert keys.key(built(None)) == keys.key(built(None, padding="torch", mean=None)), "defaults"
+    assert str(tmp_path) not in keys.canonical(keys.record(one))
+    (tmp_path / "a.pth").write_text("three")
+    assert keys.key(built(tmp_path / "a.pth")) not in (keys.key(one), keys.key(two))
+    with pytest.raises(ValueError, match=r"weights: .*none\.pth: no such file"):
+        built(tmp_path / "none.pth")
+
+
 def test_every_trial_of_a_plan_has_its_start(toy_study, tmp_path):
     study = toy_study(training={"steps": 10, "start": {"path": "mine.pt"}})
     asked = []

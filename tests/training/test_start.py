@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from dml import models
 from dml.training import checkpoint
 from dml.training.loop import Training
+from dml.training.model_files import TrainedEmbedder
 from dml.training.start import digest, fit, load_start, read_weights, weights_file
 from dml.types import StartSpec
 
@@ -135,3 +138,29 @@ def test_no_pretrained_weights_are_fetched(make_spec, data_root, tmp_path, monke
         -0.485 / 0.229
     )
     assert replace(spec.training, start=None) != spec.training
+
+
+def test_a_backbones_file_is_needed_only_for_the_first_step(make_spec, data_root, tmp_path, finish):
+    """A trial resumes without it, and its model is loaded without it."""
+    path = tmp_path / "own.safetensors"
+    wanted = {"backbone": "mobilenet_v1", "backbone_settings": {"width": 0.25, "mean": 0.4, "std": 0.2}}
+    torch.manual_seed(3)
+    made = models.build("mobilenet_v1", embedding_size=1, channels=1, width=0.25).backbone
+    save_file(made.state_dict(), path)
+    settings = {**wanted["backbone_settings"], "weights": str(path)}
+    spec = make_spec(backbone="mobilenet_v1", backbone_settings=models.with_files("mobilenet_v1", settings))
+    broken = Training(spec, data_root, tmp_path / "trial")
+    assert torch.equal(broken.model.backbone.conv_stem.weight, made.conv_stem.weight)
+    assert broken._augment(torch.zeros(1, 1, 8, 8, dtype=torch.uint8), False)[0, 0, 0, 0].item() == pytest.approx(-2)
+    broken.advance()
+    broken.close()
+    path.unlink()
+    with pytest.raises(ValueError, match=r"own\.safetensors: no such file"):
+        Training(spec, data_root, tmp_path / "another")
+    resumed = finish(Training(spec, data_root, tmp_path / "trial"))
+    embed = TrainedEmbedder(tmp_path / "trial/model")
+    images = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 1), dtype=np.uint8)
+    with torch.no_grad():
+        pixels = resumed._augment(torch.from_numpy(images).permute(0, 3, 1, 2), False)
+        expected = torch.nn.functional.normalize(resumed.model.eval()(pixels))
+    np.testing.assert_allclose(embed(images), expected.numpy(), atol=1e-6)

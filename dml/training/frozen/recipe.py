@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,7 +16,6 @@ import torch
 from dml import discovery, models
 from dml.seeding import derive
 from dml.training.descriptions import describe_augment, describe_backbone
-from dml.training.start import digest
 from dml.types import TrainingSpec
 
 version = 1
@@ -38,15 +36,15 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
 
     Raises
     ------
-    OSError : the backbone's file of weights cannot be read.
+    ValueError : the backbone's file of weights is missing.
     """
     backbone = models.find(training.backbone)
     described = describe_backbone(training, manifest)
     defaults = discovery.defaults_of(backbone)
     own = {key: value for key, value in training.backbone_settings.items() if value != defaults.get(key)}
-    for name in getattr(backbone, "file_settings", ()):  # files count by their content, wherever they are
-        if own.get(name):
-            own[name] = digest(Path(own[name]))
+    for name in own.keys() & set(backbone.file_settings):  # files count by their content, wherever they are
+        resolved = isinstance(own[name], Mapping)  # in a trial's spec; the file may be gone by now
+        own[name] = (own if resolved else models.with_files(training.backbone, own))[name]["sha256"]
     packages = {name: discovery.package_version(name) for name in backbone.packages}
     return {
         "images": manifest["digest"],

@@ -1,0 +1,133 @@
+"""A backbone's weights from a file: safetensors, or a `.pth` or `.pt` that torch reads without running its code."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from dml import files
+
+SUFFIXES = (".safetensors", ".pth", ".pt")
+WRAPPERS = ("state_dict", "model")  # keys under which training programs save the weights beside other things
+SHOWN = 3  # tensors that a message names
+
+State = dict[str, Tensor]
+WeightsFile = str | Mapping[str, str]
+"""A path; or `{path, sha256}`, as `resolve` returns it."""
+
+
+def resolve(path: Any) -> dict[str, str]:
+    """The absolute path and the SHA-256 of a file of weights: `{path, sha256}`.
+
+    Raises
+    ------
+    ValueError : there is no such file, or it is of another kind.
+    """
+    file = Path(path["path"] if isinstance(path, Mapping) else path)
+    check_suffix(file)
+    if not file.is_file():
+        raise ValueError(f"weights: {file}: no such file (from {Path.cwd()})")
+    return {"path": str(file.resolve()), "sha256": files.sha256(file)}
+
+
+def check_suffix(path: Path) -> None:
+    """Raise a ValueError unless the file's name is that of a file of weights."""
+    if path.suffix not in SUFFIXES:
+        raise ValueError(f"weights: {path}: expected a file whose name ends with {', '.join(SUFFIXES)}")
+
+
+def load(
+    network: nn.Module,
+    weights: WeightsFile,
+    removed: Sequence[str] = (),
+    adapt: Callable[[State], State] = lambda state: state,
+) -> None:
+    """Give a network the weights in a file. All of them must fit.
+
+    The names may be those inside the network's only part, such as torchvision's `features`.
+
+    Parameters
+    ----------
+    removed : the modules that the network lacks, such as its classifier; the file may have them.
+    adapt : changes the weights before they are compared with the network's.
+
+    Raises
+    ------
+    ValueError : the file is missing, has changed since the trial was planned, cannot be read, or belongs to another
+        network; the message names a few tensors of each kind.
+    """
+    found = resolve(weights)
+    if isinstance(weights, Mapping) and found["sha256"] != weights["sha256"]:
+        raise ValueError(
+            f"{found['path']}: these are not the weights that the trial was planned with: run the sweep again"
+        )
+    own = network.state_dict()
+    parts = sorted({name.partition(".")[0] for name in own})
+    state = {name: w for name, w in read(Path(found["path"])).items() if not _below(name, removed)}
+    if len(parts) == 1 and not own.keys() & state.keys() and any(f"{parts[0]}.{name}" in own for name in state):
+        state = {f"{parts[0]}.{name}": weight for name, weight in state.items()}
+    state = adapt(state)
+    problems = _problems(own, state)
+    if problems:
+        hint = ". A model of an earlier trial is loaded by training.start" if "head.weight" in state else ""
+        raise ValueError(f"{found['path']}: weights of another network: {'; '.join(problems)}{hint}")
+    network.load_state_dict(state, strict=False)  # old files lack `num_batches_tracked`, which no result depends on
+
+
+def read(file: Path) -> State:
+    """The tensors in a file by name.
+
+    Raises
+    ------
+    ValueError : the file cannot be read, or contains something else.
+    """
+    if file.suffix == ".safetensors":
+        try:
+            return load_file(file)
+        except (SafetensorError, OSError) as error:
+            raise ValueError(f"{file}: not a safetensors file: {error}") from error
+    try:
+        found = torch.load(file, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError, LookupError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ValueError(f"{file}: not a file of weights that can be read safely (weights_only): {reason}") from error
+    for name in WRAPPERS:
+        if isinstance(found, Mapping) and isinstance(found.get(name), Mapping):
+            found = found[name]
+    if not isinstance(found, Mapping) or not all(isinstance(value, Tensor) for value in found.values()):
+        raise ValueError(f"{file}: expected tensors by name, as `torch.save(network.state_dict(), path)` writes them")
+    parallel = all(name.startswith("module.") for name in found)  # saved from `DistributedDataParallel`
+    return {name.removeprefix("module.") if parallel else name: weight for name, weight in found.items()}
+
+
+def _below(name: str, modules: Sequence[str]) -> bool:
+    return any(name.startswith(f"{module}.") for module in modules)
+
+
+def _problems(own: State, given: State) -> list[str]:
+    """How the names and shapes in a file differ from the network's."""
+    missing = [repr(name) for name in own if name not in given and not _is_count(name)]
+    unexpected = [repr(name) for name in sorted(given, key=_is_count) if name not in own]
+    other = [
+        f"{name!r} has the shape {tuple(given[name].shape)}, the network's {tuple(own[name].shape)}"
+        for name in own
+        if name in given and given[name].shape != own[name].shape
+    ]
+    kinds = (("missing", missing), ("unexpected", unexpected), ("of another shape", other))
+    return [f"{len(names)} {kind}: {_few(names)}" for kind, names in kinds if names]
+
+
+def _is_count(name: str) -> bool:
+    return name.endswith("num_batches_tracked")
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

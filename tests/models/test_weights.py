@@ -1,0 +1,228 @@
+"""Backbones with weights from a file: what fits is loaded, what does not fit is named."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+from torch.nn import functional as F
+
+from dml import models
+
+SHARED = Path(os.environ.get("DML_WEIGHTS") or Path(__file__).parents[2] / "../shared/weights")
+IMAGES = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+
+
+def network(name="mobilenet_v2", **settings):
+    from torchvision import models as available
+
+    torch.manual_seed(1)
+    return available.get_model(name, weights=None, **settings).eval()
+
+
+def backbone(path, part="torchvision", **settings):
+    return models.find(part)(weights=str(path), **settings).eval()
+
+
+@pytest.mark.parametrize("kept", ["all", "no classifier", "classifier of 7 classes"])
+@pytest.mark.parametrize("suffix", [".safetensors", ".pth", ".pt"])
+def test_features_are_those_of_the_network_in_the_file(kept, suffix, tmp_path):
+    made = network(num_classes=7 if "7" in kept else 1000)
+    state = {k: w for k, w in made.state_dict().items() if kept != "no classifier" or "classifier" not in k}
+    path = tmp_path / f"own{suffix}"
+    save_file(state, path) if suffix == ".safetensors" else torch.save(state, path)
+    loaded = backbone(path, name="mobilenet_v2")
+    expected = made.features(IMAGES).mean((2, 3))
+    assert torch.equal(loaded(IMAGES), expected)
+    assert loaded.features == expected.shape[1] == 1280
+
+
+@pytest.mark.parametrize("wrapped", ["state_dict", "model", None])
+def test_checkpoints_of_training_programs(wrapped, tmp_path):
+    """Weights beside other things, or with the names of a data-parallel network."""
+    made = network("squeezenet1_1")
+    state = made.state_dict()
+    saved = {f"module.{k}": w for k, w in state.items()} if wrapped is None else {wrapped: state, "epoch": 3}
+    torch.save(saved, tmp_path / "own.pth")
+    expected = made.features(IMAGES).mean((2, 3))
+    assert torch.equal(backbone(tmp_path / "own.pth", name="squeezenet1_1")(IMAGES), expected)
+
+
+def test_weights_of_the_only_part_have_its_own_names(tmp_path):
+    made = network("squeezenet1_1")
+    save_file(made.features.state_dict(), tmp_path / "features.safetensors")
+    loaded = backbone(tmp_path / "features.safetensors", name="squeezenet1_1")
+    assert torch.equal(loaded(IMAGES), made.features(IMAGES).mean((2, 3)))
+    assert loaded.features == 512
+
+
+def test_auxiliary_heads_are_ignored(tmp_path):
+    made = network("googlenet", init_weights=False)
+    assert any(name.startswith("aux1.") for name in made.state_dict())
+    save_file(made.state_dict(), tmp_path / "own.safetensors")
+    loaded = backbone(tmp_path / "own.safetensors", name="googlenet").state_dict()
+    assert torch.equal(loaded["network.conv1.conv.weight"], made.conv1.conv.weight)
+
+
+def test_timms_names_and_other_channels(tmp_path):
+    timm = pytest.importorskip("timm")
+    made = timm.create_model("resnet18", num_classes=5).eval()
+    save_file(made.state_dict(), tmp_path / "own.safetensors")
+    loaded = backbone(tmp_path / "own.safetensors", "timm", name="resnet18")
+    assert torch.equal(loaded(IMAGES), made.forward_head(made.forward_features(IMAGES), pre_logits=True))
+    grey = backbone(tmp_path / "own.safetensors", "timm", name="resnet18", channels=1)
+    torch.testing.assert_close(grey(IMAGES[:, :1]), loaded(IMAGES[:, :1].repeat(1, 3, 1, 1)), rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match=r"backbone 'timm': mobilenetv1_100: arguments .*channel_multiplier"):
+        models.find("timm")(name="mobilenetv1_100", pretrained=False, arguments={"channel_multiplier": 0.75})
+
+
+def test_arguments_reach_the_constructor(tmp_path):
+    settings = {"name": "mobilenet_v2", "arguments": {"width_mult": 0.5}}
+    save_file(network(width_mult=0.5).state_dict(), tmp_path / "half.safetensors")
+    assert backbone(tmp_path / "half.safetensors", **settings)(IMAGES).shape == (2, 1280)
+    with pytest.raises(ValueError, match="of another shape"):
+        backbone(tmp_path / "half.safetensors", name="mobilenet_v2")
+    with pytest.raises(ValueError, match=r"arguments {'width': 2}: .*unexpected keyword argument 'width'"):
+        models.find("torchvision")(name="mobilenet_v2", pretrained=False, arguments={"width": 2})
+
+
+def test_what_does_not_fit_is_named_and_counted(tmp_path):
+    state = network("squeezenet1_1").state_dict()
+    changed = {k: w for k, w in state.items() if k not in ("features.0.bias", "features.0.weight")}
+    changed |= {f"more.{n}": torch.zeros(1) for n in range(5)} | {"features.3.squeeze.bias": torch.zeros(9)}
+    path = tmp_path / "own.safetensors"
+    save_file(changed, path)
+    with pytest.raises(ValueError, match="weights of another network") as raised:
+        backbone(path, name="squeezenet1_1")
+    assert str(raised.value).endswith(
+        "2 missing: 'features.0.weight', 'features.0.bias'; "
+        "5 unexpected: 'more.0', 'more.1', 'more.2' and 2 more; "
+        "1 of another shape: 'features.3.squeeze.bias' has the shape (9,), the network's (16,)"
+    )
+    assert str(path) in str(raised.value)
+
+
+def test_a_trials_model_is_no_file_of_a_backbone(tmp_path):
+    model = models.build("torchvision", embedding_size=2, name="squeezenet1_1", pretrained=False)
+    save_file(model.state_dict(), tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match=r"A model of an earlier trial is loaded by training\.start"):
+        backbone(tmp_path / "model.safetensors", name="squeezenet1_1")
+
+
+class Harmful:
+    def __reduce__(self):
+        return os.mkdir, ("made-by-a-pickle",)
+
+
+def test_files_that_are_not_weights(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    torch.save(Harmful(), "code.pth")
+    torch.save(nn.Linear(1, 1), "module.pt")
+    torch.save([1, 2], "list.pt")
+    Path("cut.pth").write_bytes(b"PK\x03\x04")
+    Path("empty.pt").write_bytes(b"")
+    Path("cut.safetensors").write_bytes(b"{}")
+    Path("own.onnx").write_bytes(b"")
+    for name, expected in (
+        ("code.pth", "can be read safely"),
+        ("module.pt", "can be read safely"),
+        ("list.pt", "expected tensors by name"),
+        ("cut.pth", "can be read safely"),
+        ("empty.pt", "can be read safely"),
+        ("cut.safetensors", "not a safetensors file"),
+        ("own.onnx", r"own\.onnx: expected a file whose name ends with \.safetensors, \.pth, \.pt"),
+        ("none.pth", r"none\.pth: no such file \(from "),
+        ("..", "expected a file whose name ends"),
+    ):
+        with pytest.raises(ValueError, match=expected):
+            backbone(name, name="squeezenet1_1")
+    assert not Path("made-by-a-pickle").exists()
+
+
+def test_a_file_that_changed_since_the_plan_is_refused(tmp_path):
+    path = tmp_path / "own.safetensors"
+    save_file(network("squeezenet1_1").state_dict(), path)
+    settings = models.with_files("torchvision", {"name": "squeezenet1_1", "weights": str(path)})
+    assert settings["weights"]["path"] == str(path)
+    assert models.with_files("torchvision", settings) == settings
+    assert models.with_files("mlp", {"weights": "x"}) == {"weights": "x"}, "not a file's path to other backbones"
+    part = models.find("torchvision")
+    part(**settings)
+    state = load_file(path)
+    save_file({**state, "features.0.bias": state["features.0.bias"] + 1}, path)
+    with pytest.raises(ValueError, match="not the weights that the trial was planned with"):
+        part(**settings)
+    assert models.with_files("torchvision", settings)["weights"]["sha256"] != settings["weights"]["sha256"]
+
+
+@pytest.mark.parametrize("part", ["torchvision", "timm", "mobilenet_v1"])
+def test_statistics_of_weights_from_a_file(part):
+    if part == "timm":
+        pytest.importorskip("timm")
+    found, chosen = models.find(part), {} if part == "mobilenet_v1" else {"name": "mobilenetv2_100"}
+    if part == "torchvision":
+        chosen = {"name": "mobilenet_v2"}
+    imagenet = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
+    assert found.statistics(**chosen, weights="x.pth") == imagenet
+    assert found.statistics(**chosen, weights="x.pth", mean=0.5, std=[0.1, 0.2, 0.3]) == {
+        "mean": [0.5],
+        "std": [0.1, 0.2, 0.3],
+    }
+    assert found.statistics(**chosen, weights="x.pth", mean=0.5) == {**imagenet, "mean": [0.5]}
+    offline = found.without_weights({**chosen, "weights": "x.pth", "mean": 0.5, "std": 0.5})
+    assert "weights" not in offline
+    assert found.statistics(**offline) == {"mean": [0.5], "std": [0.5]}
+    with pytest.raises(ValueError, match="mean and std go together"):
+        found.statistics(**{**offline, "std": None})
+
+
+# Real weights, of which the README beside them says how they load.
+
+
+def real(name):
+    path = SHARED / f"{name}.safetensors"
+    if not path.is_file():
+        pytest.skip("no pretrained weights here: set DML_WEIGHTS")
+    return path
+
+
+@pytest.fixture
+def image():
+    """A fixed image of 128 pixels with edges and colours, normalised."""
+    y, x = torch.meshgrid(torch.linspace(-1, 1, 128), torch.linspace(-1, 1, 128), indexing="ij")
+    return torch.stack([torch.sin(9 * x * y), (x**2 + y**2 < 0.5).float(), x + y])[None]
+
+
+def test_real_mobilenet_v2_with_tensorflows_padding(image):
+    path = real("mobilenet_v2")
+    naive = network()
+    naive.load_state_dict(load_file(path), strict=True)
+    for layer in naive.modules():
+        if isinstance(layer, nn.Conv2d) and layer.stride == (2, 2):
+            layer.padding = (0, 0)
+            layer.register_forward_pre_hook(lambda layer, inputs: (F.pad(inputs[0], (0, 1, 0, 1)),))
+    settings = {"name": "mobilenet_v2", "padding": "tensorflow"}
+    loaded = backbone(path, **settings)
+    assert torch.equal(loaded(image), naive.features(image).mean((2, 3)))
+    assert not torch.allclose(loaded(image), backbone(path, name="mobilenet_v2")(image), atol=0.1), "padding counts"
+
+
+def test_real_squeezenet_without_its_classifier(image):
+    naive = network("squeezenet1_1").features
+    naive.load_state_dict(load_file(real("squeezenet1_1")), strict=True)
+    loaded = backbone(real("squeezenet1_1"), name="squeezenet1_1")
+    assert torch.equal(loaded(image), naive(image).mean((2, 3)))
+
+
+def test_real_mobilenet_v1_of_width_075(image):
+    timm = pytest.importorskip("timm")
+    path = real("mobilenet_v1_075")
+    make = timm.models.efficientnet._gen_mobilenet_v1
+    naive = make("mobilenetv1_100", 0.75, num_classes=0, pad_type="same").eval()
+    naive.load_state_dict(load_file(path), strict=True)
+    loaded = backbone(path, "mobilenet_v1", width=0.75)
+    assert loaded.features == 768
+    for side in (128, 127, 96):
+        torch.testing.assert_close(loaded(image[..., :side, :side]), naive(image[..., :side, :side]))
