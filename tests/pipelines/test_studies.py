@@ -18,8 +18,10 @@ STUDIES = sorted(path.stem for path in (ROOT / "pipelines" / "studies").glob("*.
 PAPERS = {claim.paper: claim for claim in printed().values()}
 OF_PAPERS = [name for name in STUDIES if name.partition("-")[0] in PAPERS]
 EXAMPLES = {
+    "cars-frozen",
     "every-figure",
     "every-part",
+    "flowers-frozen",
     "foreign-parts",
     "joint-digits",
     "joint-omniglot",

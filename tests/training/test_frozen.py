@@ -90,7 +90,7 @@ def test_training_on_features_is_training_through_the_frozen_network(
     network = naive(FROZEN, packed)[0]
     whole = EmbeddingNetwork(Still(network), spec.training.embedding_size, head)
     whole.head.load_state_dict(own.model.head.state_dict())
-    monkeypatch.setattr(loop, "build_model", lambda spec, data, resumes=False: own.model and whole)
+    monkeypatch.setattr(loop, "build_model", lambda *given: whole)
     monkeypatch.setattr(loop, "build_loss", lambda spec, classes, make=loop.build_loss: _same(make(spec, classes), own))
     through = Training(replace(spec, training=replace(spec.training, frozen=False)), data_root, tmp_path / "images")
     own, through = finish(own).result(), finish(through).result()
@@ -182,12 +182,11 @@ def test_weights_count_by_their_content_and_not_by_their_place(packed, tmp_path)
         (tmp_path / f"{name}.pt").write_bytes(content)
 
     def name_of(file):
-        return features_id(
-            {**recipe(replace(FROZEN, backbone_settings={"weights": str(tmp_path / f"{file}.pt")}), packed.manifest)}
-        )
+        weights = str(tmp_path / f"{file}.pt")
+        return features_id(recipe(replace(FROZEN, backbone_settings={"weights": weights}), packed.manifest))
 
     with pytest.MonkeyPatch.context() as patch:  # a backbone whose setting `weights` names a file
-        patch.setattr(models.SmallConv, "file_settings", ("weights",), raising=False)
+        patch.setattr(models.SmallConv, "file_settings", ("weights",))
         patch.setattr(recipes, "describe_augment", lambda *given: {})
         assert name_of("a") == name_of("b") != name_of("c")
 
