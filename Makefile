@@ -50,7 +50,8 @@ bench: setup  ## write docs/benchmarks: measurements compared with other librari
 	@for part in losses data evaluation sweep; do python benchmarks/$$part.py --out docs/benchmarks/$$part.md; done
 	@python benchmarks/loop.py | tee docs/benchmarks/loop.md
 
-ui: setup  ## browse the runs in MLflow
+ui: setup  ## browse the runs in MLflow; prints the addresses of the tables that compare each study's cells
+	@python -m dml.tracking.view
 	@mlflow ui --backend-store-uri $${MLFLOW_TRACKING_URI:-sqlite:///mlflow.db}
 
 why: setup  ## show why the trials of STUDY run again: what differs from earlier trials

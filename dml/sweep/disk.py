@@ -56,6 +56,8 @@ def unreferenced(project: Path) -> list[Unreferenced]:
     store = project / "store"
     found = [*_trials(project), *_models(project), *_packed(project), *_features(project), *_sweeps(project)]
     found += [(path, "left by a removal that was interrupted") for path in (store / REMOVING).glob("*")]
+    whole = {path for path, _ in found}
+    found = [(path, why) for path, why in found if whole.isdisjoint(path.parents)]
     entries = [entry for path, why in found if (entry := _entry(path, why)) is not None]
     return sorted(entries, key=lambda entry: (-entry.bytes, str(entry.path)))
 
@@ -71,15 +73,12 @@ def remove(entries: Iterable[Unreferenced]) -> int:
     """
     freed = 0
     for entry in entries:
-        if _is_running(entry.path):
+        if _is_running(entry.path) or not entry.path.exists():
             continue
         store = next(folder for folder in entry.path.parents if folder.name == "store")
         away = store / REMOVING / f"{entry.path.parent.name}-{entry.path.name}-{time.time_ns()}"
         away.parent.mkdir(exist_ok=True)
-        try:
-            entry.path.rename(away)
-        except FileNotFoundError:
-            continue
+        entry.path.rename(away)
         if away.is_dir():
             shutil.rmtree(away)
         else:
@@ -128,7 +127,7 @@ def _models(project: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _packed(project: Path) -> Iterator[tuple[Path, str]]:
-    packed = sorted((project / "store/packed").glob("*"))
+    packed = sorted((project / "store/packed").glob("[!.]*"))
     try:
         named = {name for path in (project / "pipelines/studies").glob("*.yaml") for name in packed_by(path)}
     except (ConfigError, ValueError, KeyError, TypeError, ImportError):
@@ -158,7 +157,7 @@ def _features(project: Path) -> Iterator[tuple[Path, str]]:
     if any(not (project / "data" / study / "features.json").is_file() for study in frozen):
         return
     named = "\n".join(path.read_text(encoding="utf-8") for path in sorted((project / "data").glob("*/*.json")))
-    for folder in sorted((project / "store/features").glob("*")):
+    for folder in sorted((project / "store/features").glob("[!.]*")):
         if folder.is_dir() and json.dumps(folder.name)[1:-1] not in named:
             yield folder, "features that no study names"
 

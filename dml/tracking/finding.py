@@ -32,13 +32,25 @@ def find_study(study: str, uri: str | None = None) -> FoundStudy:
     uri = uri or default_uri()
     if is_missing(uri):
         raise ValueError(f"{uri}: no study was tracked here yet: run one first, such as make repro STUDY={study}")
+    found = find_studies(uri)
+    if study not in found:
+        raise ValueError(f"study {study!r} has no run in MLflow at {uri}{suggestion(study, found)}")
+    return found[study]
+
+
+def find_studies(uri: str | None = None) -> dict[str, FoundStudy]:
+    """The runs of all studies by name, the latest first; empty if nothing was tracked."""
+    uri = uri or default_uri()
+    if is_missing(uri):
+        return {}
     with quiet():
         client = mlflow.MlflowClient(tracking_uri=uri)
         experiment = client.get_experiment_by_name(EXPERIMENT)
-        place = [experiment.experiment_id] if experiment else []
-        runs = client.search_runs(place, "tags.`dml.kind` = 'study'", max_results=1000) if place else []
-    found = next((run for run in runs if run.data.tags.get("dml.study") == study), None)
-    if experiment is None or found is None:
-        known = sorted(run.data.tags.get("dml.study", "") for run in runs)
-        raise ValueError(f"study {study!r} has no run in MLflow at {uri}{suggestion(study, known)}")
-    return FoundStudy(uri, experiment.experiment_id, found, VIEW_TAG + study in experiment.tags)
+        if experiment is None:
+            return {}
+        runs = client.search_runs([experiment.experiment_id], "tags.`dml.kind` = 'study'", max_results=1000)
+    by_name = {run.data.tags["dml.study"]: run for run in reversed(runs)}  # of two, the one that sweeps use: the first
+    return {
+        name: FoundStudy(uri, experiment.experiment_id, run, VIEW_TAG + name in experiment.tags)
+        for name, run in reversed(by_name.items())
+    }

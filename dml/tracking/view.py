@@ -9,15 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from dml.tracking.names import metric_name
+
+if TYPE_CHECKING:
+    from dml.tracking.finding import FoundStudy
 
 VIEW_TAG = "mlflow.sharedViewState."
 SERVER = "http://127.0.0.1:5000"  # of `mlflow ui`
 SECTION = "cells"
 AXES = 6  # parameters of the parallel coordinates; more cannot be read
+OBJECTIVE = "objective.mean"
 
 
 def ui_address(study: str, server: str | None = None, uri: str | None = None, *, charts: bool = False) -> str:
@@ -36,7 +40,18 @@ def ui_address(study: str, server: str | None = None, uri: str | None = None, *,
     """
     from dml.tracking.finding import find_study
 
-    found = find_study(study, uri)
+    return _address(find_study(study, uri), server, charts)
+
+
+def ui_addresses(server: str | None = None, uri: str | None = None) -> dict[str, str]:
+    """The address of `ui_address` for each study that was tracked, the latest first."""
+    from dml.tracking.finding import find_studies
+
+    return {name: _address(found, server, charts=False) for name, found in find_studies(uri).items()}
+
+
+def _address(found: FoundStudy, server: str | None, charts: bool) -> str:
+    study = found.run.data.tags["dml.study"]
     base = server or (found.uri if found.uri.startswith("http") else SERVER)
     if found.has_view:
         terms = {"viewStateShareKey": study}
@@ -45,9 +60,6 @@ def ui_address(study: str, server: str | None = None, uri: str | None = None, *,
     if charts:
         terms["compareRunsMode"] = "CHART"
     return f"{base.rstrip('/')}/#/experiments/{found.experiment}/runs?{urlencode(terms)}"
-
-
-OBJECTIVE = "objective.mean"
 
 
 def default_uri() -> str:
@@ -105,3 +117,8 @@ def view_state(study: str, columns: Mapping[str, Sequence[str]]) -> dict[str, An
 
 def _is_spread(name: str) -> bool:
     return name.rpartition(".")[2] in ("std", "low", "high")
+
+
+if __name__ == "__main__":
+    for name, address in ui_addresses().items():
+        print(f"{name}: {address}")

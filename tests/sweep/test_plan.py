@@ -5,7 +5,7 @@ import optuna
 import pytest
 import toy
 
-from dml.sweep import run
+from dml.sweep import finishing
 from dml.sweep.plan import Plan
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome, TrialStore
 
@@ -202,10 +202,10 @@ def test_a_pruner_takes_over_only_trials_with_its_curve(toy_study, tmp_path, cur
 def test_a_temporary_failure_prints_the_command_that_retries_it(capsys):
     """DVC considers the stage complete and would skip it."""
     ended = [Outcome(FAILED, error="nan"), Outcome(FAILED, error="Traceback\nOSError: away\n", lasting=False)]
-    run._print_retry("mine", SimpleNamespace(ended=lambda: [(None, outcome) for outcome in ended]))
+    finishing.print_retry("mine", SimpleNamespace(ended=lambda: [(None, outcome) for outcome in ended]))
     said = capsys.readouterr().err
     assert "1 trial " in said
     assert "OSError: away" in said
     assert "sweep@mine" in said
-    run._print_retry("mine", SimpleNamespace(ended=lambda: [(None, ended[0])]))
+    finishing.print_retry("mine", SimpleNamespace(ended=lambda: [(None, ended[0])]))
     assert capsys.readouterr().err == ""

@@ -10,7 +10,7 @@ from tracked import record, runs
 
 from dml.tracking.finding import find_study
 from dml.tracking.tracker import Tracker
-from dml.tracking.view import VIEW_TAG, ui_address
+from dml.tracking.view import VIEW_TAG, ui_address, ui_addresses
 
 COLUMNS = {"params": ["loss", "rate"], "metrics": ["objective.mean", "objective.low", "test/fine/recall@1.mean"]}
 
@@ -138,6 +138,7 @@ def test_the_address_of_the_cells(uri, tmp_path):
     address = ui_address("study", "http://host:1/", uri)
     assert address == f"http://host:1/#/experiments/{found.experiment}/runs?viewStateShareKey=study"
     assert ui_address("study", uri=uri, charts=True).startswith("http://127.0.0.1:5000/#/experiments/")
+    assert ui_addresses("http://host:1", uri) == {"study": address}
     assert "compareRunsMode=CHART" in ui_address("study", uri=uri, charts=True)
     state = json.loads(runs(uri)[0].get_experiment(found.experiment).tags[VIEW_TAG + "study"])
     assert "metrics.`test/fine/recall_at_1.mean`" in state["selectedColumns"]
@@ -163,4 +164,5 @@ def test_a_study_without_a_run_is_named_with_the_choices(uri, tmp_path):
         ui_address("studdy", uri=uri)
     with pytest.raises(ValueError, match=r"nowhere\.db: no study was tracked here yet.*STUDY=quickstart"):
         ui_address("quickstart", uri=f"sqlite:///{tmp_path / 'nowhere.db'}")
+    assert ui_addresses(uri=f"sqlite:///{tmp_path / 'nowhere.db'}") == {}
     assert not (tmp_path / "nowhere.db").exists()
