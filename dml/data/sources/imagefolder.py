@@ -3,7 +3,8 @@
     root/<class>/<image>                 fine labels
     root/<coarse>/<fine>/<image>         coarse and fine labels
     table (CSV or Parquet)               columns `path` (relative to `root`) and `fine`; optional columns `coarse`,
-                                         `split` (train, seen, test, query, gallery, unused), `camera` (an integer)
+                                         `split` (train, seen, test, query, gallery, unused), `camera` (an integer),
+                                         `given` (the fine label as it came, where `fine` is verified)
 
 Labels in a table are names. A column of numbers only must contain integers of at least 0. Without a `split` column the
 classes are split in the order of their names: the last `test_share` of them test, the others train, as in CUB-200 and
@@ -42,6 +43,7 @@ class Imagefolder(SourceDefaults):
     version: ClassVar[int] = 1
     name: ClassVar[str] = "imagefolder"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    takes_given: ClassVar[bool] = True
 
     def __init__(self, root: str, table: str | None = None, test_share: float = 0.5, disjoint: str = "fine") -> None:
         if not 0 <= test_share <= 1:
