@@ -193,6 +193,7 @@ class NegativePolicy(Protocol):
 NOISE_CONTEXT = {
     "features": "float (n, d), one row for each label: any description of the image, such as an embedding",
     "similarity": "float (C, C), row and column by class label; larger is more similar",
+    "given": "int64 (n,), the labels as they came with the images; -1: none",
     "index": "int64 (n,), the rows of the packed data that the labels belong to",
     "phase": "'tune' (some of the training classes) or 'confirm' (all of them)",
 }
@@ -278,6 +279,8 @@ class Source(Protocol):
 
         Each has `image` (a file's path, encoded bytes, or uint8 (H, W) or (H, W, C)), `fine` (int) and `path` (str),
         and if known `coarse` (int), `fine_name`, `coarse_name`, `part` (the dataset's own designation), `camera` (int).
+        `given_fine` and `given_coarse` (int) are the labels as they came, where `fine` and `coarse` are verified.
+        `verified: False` says that nobody verified them, so that `fine` is as it came.
         """
         ...
 

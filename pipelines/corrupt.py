@@ -1,35 +1,46 @@
 """Stage `corrupt`: corrupt the labels of the training images. Test labels never change."""
 
+from collections.abc import Iterator
+
 import pandas as pd
 from _stage import data_root, run
 
 from dml import noise
-from dml.config import Study
+from dml.config import DatasetSection, Study
 from dml.data.packing import of_vectors
 from dml.files import replacing
-from dml.training.data import open_packed_of, seeds_by_split, training_rows
+from dml.training.data import given_of, open_packed_of, seeds_by_split, training_rows
 
 
 def corrupt(study: Study) -> None:
-    models = [(spec.model, rate, spec.settings) for spec in study.noise for rate in spec.rates]
+    for dataset in study.datasets:
+        path = data_root(study) / "noise" / f"{dataset.label}.parquet"
+        with replacing(path) as temporary:
+            pd.concat(tables(study, dataset), ignore_index=True).to_parquet(temporary, index=False)
+
+
+def tables(study: Study, dataset: DatasetSection) -> Iterator[pd.DataFrame]:
+    root, name = data_root(study), dataset.label
     tuning = [study.search.seed]
     if study.search.protocol == "train_val_test":  # then the confirmed models are trained on the images of tuning
         tuning += [seed for seed in study.seeds if seed not in tuning]
-    for dataset in study.datasets:
-        packed = open_packed_of(data_root(study), dataset.label)
-        tables = []
-        for phase, seeds in (("tune", tuning), ("confirm", study.seeds)):
-            for group in seeds_by_split(data_root(study), dataset.label, seeds):
-                rows = training_rows(data_root(study), dataset.label, phase, group[0])
+    packed = open_packed_of(root, name)
+    for phase, seeds in (("tune", tuning), ("confirm", study.seeds)):
+        for group in seeds_by_split(root, name, seeds):
+            for by_given in (False, True):
+                models = [
+                    (n.model, rate, n.settings) for n in study.noise for rate in n.rates if n.by_given == by_given
+                ]
+                if not models:
+                    continue
+                rows = training_rows(root, name, phase, group[0], by_given)
                 labels = packed.index[dataset.train_on].to_numpy()[rows]
+                context = {"given": given_of(packed, dataset.train_on, rows)} if by_given else {}
                 if of_vectors(packed.manifest):
-                    described = {"features": packed.images[rows][:, 0, 0]}
+                    context["features"] = packed.images[rows][:, 0, 0]
                 else:
-                    described = {"images": packed.images}
-                tables.append(noise.table(rows, labels, models, group, phase, **described))
-        path = data_root(study) / "noise" / f"{dataset.label}.parquet"
-        with replacing(path) as temporary:
-            pd.concat(tables, ignore_index=True).to_parquet(temporary, index=False)
+                    context["images"] = packed.images
+                yield noise.table(rows, labels, models, group, phase, **context)
 
 
 if __name__ == "__main__":

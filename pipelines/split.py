@@ -15,10 +15,15 @@ def split(study: Study) -> None:
         for table in found.values():
             used = packed.index[(table["final"] != "unused").to_numpy()]
             for level in (dataset.train_on, *dataset.evaluate_on):
-                if (used[level] < 0).any():
+                if level != "given" and (used[level] < 0).any():
                     raise ValueError(
                         f"dataset {dataset.label!r}: the study names {level!r} labels, which its images lack"
                     )
+            if "verified" in used and dataset.evaluate_on != ["given"]:
+                raise ValueError(
+                    f"dataset {dataset.label!r}: its labels are only as given, none is verified: expected "
+                    "`evaluate_on: [given]`, so that scores are marked as measured against given labels"
+                )
             check_sets(table, study.evaluation.sets, dataset.label)
         print(f"{dataset.label}: {splits.summary(table, packed.index[source.disjoint].to_numpy())}")
         splits.save_all(found, data_root(study) / "split", dataset.label)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from dml import discovery, noise
-from dml.config.terms import Level, Name, StudySection
+from dml.config.terms import EvaluatedLevel, Level, Name, StudySection
 from dml.data import sources
 
 
@@ -26,16 +26,18 @@ class DatasetSection(StudySection):
         "eager", description="lazy: decode during training, for data that would fill a disk"
     )
     train_on: Level = "fine"
-    evaluate_on: list[Level] = Field(["fine"], min_length=1)
+    evaluate_on: list[EvaluatedLevel] = Field(["fine"], min_length=1)
 
     @model_validator(mode="after")
     def _check(self) -> DatasetSection:
         discovery.check_settings(sources.find(self.source), self.options, f"source {self.source!r}")
         if self.passes_on is not None and {"resize", "decode", "on_corrupt"} & self.model_fields_set:
             raise ValueError(f"source {self.source!r} has no images: remove resize, decode and on_corrupt")
+        takes_given = getattr(sources.find(self.source), "takes_given", False)
+        known = (*self.levels, *(["given"] if takes_given else []))
         for level in [self.train_on, *self.evaluate_on]:
-            if level not in self.levels:
-                raise ValueError(f"source {self.source!r} has no {level!r} labels. Choices: {', '.join(self.levels)}")
+            if level not in known:
+                raise ValueError(f"source {self.source!r} has no {level!r} labels. Choices: {', '.join(known)}")
         if not re.fullmatch(r"[\w.+-]+", self.label):
             raise ValueError(
                 f"name: {self.label!r} is used in file names: expected only letters, digits and the signs . _ + -"
@@ -70,4 +72,11 @@ class NoiseSection(StudySection):
     def _check(self) -> NoiseSection:
         for rate in self.rates:
             noise.build(self.model, rate=rate, **self.settings)
+        if self.by_given and len(self.rates) > 1:
+            raise ValueError(f"noise {self.model!r}: its rate is counted, so there is one; got {self.rates}")
         return self
+
+    @property
+    def by_given(self) -> bool:
+        """Whether the model observes labels as given, so that training images are chosen by them."""
+        return "given" in discovery.find("dml.noise", self.model).context  # type: ignore[attr-defined]

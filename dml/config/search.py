@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from dml import evaluation
-from dml.config.terms import Level, Name, StudySection
+from dml.config.terms import EvaluatedLevel, Name, StudySection
 
 
 class SearchSection(StudySection):
@@ -16,7 +16,9 @@ class SearchSection(StudySection):
     sampler: Literal["tpe", "random", "grid", "fixed"] = "tpe"
     trials: int = Field(8, ge=1, description="trials per cell; `fixed` runs none and confirms the defaults")
     objective: Name = "recall@1"
-    level: Level | None = Field(None, description="label level of the objective; none: the first evaluated one")
+    level: EvaluatedLevel | None = Field(
+        None, description="label level of the objective; none: the first evaluated one"
+    )
     pruner: Literal["none", "median", "halving"] = "none"
     seed: int = 0
     protocol: Literal["refit", "train_val_test"] = Field(

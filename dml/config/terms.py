@@ -40,6 +40,7 @@ SpaceTerm = Annotated[Any, BeforeValidator(_space)]
 
 Name = Annotated[str, Field(min_length=1)]
 Level = Literal["fine", "coarse"]
+EvaluatedLevel = Literal["fine", "coarse", "given"]
 EvaluationSet = Literal["test", "seen", "train"]
 
 

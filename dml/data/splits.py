@@ -11,6 +11,10 @@ Deviation: if sorted halves would leave a coarse class out of one half although 
 Online Products), the classes, sorted by coarse and then fine label, go to the two halves in turn.
 
 A class is a fine class. For a source with `disjoint = "coarse"`, coarse classes are kept whole instead.
+
+Where images have given labels beside verified ones, `final` and `tune` follow the verified labels. Two more columns,
+`final_given` and `tune_given`, have `train` for the images that train if classes are chosen by given labels. Such an
+image is in no evaluation set, whatever its verified label.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from dml.protocols import Source, SplitBySeed
 ROLES = ("train", "seen", "test", "query", "gallery", "unused")
 COLUMNS = ("index", "final", "tune")
 MEANING = {"seen": "held-out images of classes that train", "test": "classes that never train"}
+GIVEN_COLUMNS = ("final_given", "tune_given")
 
 
 def make(index: pd.DataFrame, source: Source) -> pd.DataFrame:
@@ -55,9 +60,44 @@ def make(index: pd.DataFrame, source: Source) -> pd.DataFrame:
     if len(units) < 2:
         raise ValueError(f"a split needs at least 2 training classes (level {source.disjoint!r}), got {len(units)}")
 
+    fitting = _fitting_half(units)
     tune = np.full(len(index), "unused", dtype=object)
-    tune[train] = np.where(np.isin(classes[train], _fitting_half(units)), "train", "validation")
-    return pd.DataFrame({"index": index["index"].to_numpy(np.int64), "final": final, "tune": tune})
+    tune[train] = np.where(np.isin(classes[train], fitting), "train", "validation")
+    split = pd.DataFrame({"index": index["index"].to_numpy(np.int64), "final": final, "tune": tune})
+    return split if "given_fine" not in index else _by_given(split, index, source, classes, fitting)
+
+
+def given_labels(index: pd.DataFrame, level: str) -> np.ndarray:
+    """The given labels int64 (n,) of a packed index; its own where an image has no other."""
+    own = index[level].to_numpy(np.int64)
+    if f"given_{level}" not in index:
+        return own
+    given = index[f"given_{level}"].to_numpy(np.int64)
+    return np.where(given >= 0, given, own)
+
+
+def _by_given(
+    split: pd.DataFrame, index: pd.DataFrame, source: Source, classes: np.ndarray, fitting: np.ndarray
+) -> pd.DataFrame:
+    """The split with the images that train by their given labels."""
+    levels = [level for level in ("fine", "coarse") if f"given_{level}" in index]
+    if source.disjoint not in levels:
+        raise ValueError(f"source {source.name!r}: disjoint is {source.disjoint!r}, but no such label is given")
+    given = given_labels(index, source.disjoint)
+    as_given = index.assign(**{level: given_labels(index, level) for level in levels})
+    trains = np.asarray(source.roles(as_given), dtype=object) == "train"
+    known = np.unique(classes[(split["final"] == "train").to_numpy()])
+    trains &= np.isin(given, known)
+    without = np.setdiff1d(known, given[trains])
+    if len(without):
+        named = without[:5].tolist()
+        raise ValueError(f"{len(without)} training classes have no image with their label as given, among them {named}")
+    fits = trains & np.isin(given, fitting)
+    split["final_given"] = np.where(trains, "train", "unused")
+    split["tune_given"] = np.where(fits, "train", "unused")
+    split.loc[trains & (split["final"] != "train").to_numpy(), "final"] = "unused"
+    split.loc[fits & (split["tune"] == "validation").to_numpy(), "tune"] = "unused"
+    return split
 
 
 def by_seed(index: pd.DataFrame, source: Source) -> dict[int | None, pd.DataFrame]:
@@ -95,7 +135,8 @@ def save_all(found: Mapping[int | None, pd.DataFrame], folder: Path, dataset: st
 def save(split: pd.DataFrame, path: Path | str) -> None:
     """Write a split as Parquet, atomically. Equal splits give equal bytes."""
     with files.replacing(Path(path)) as temporary:
-        split.loc[:, list(COLUMNS)].to_parquet(temporary, index=False)
+        given = [name for name in GIVEN_COLUMNS if name in split]
+        split.loc[:, [*COLUMNS, *given]].to_parquet(temporary, index=False)
 
 
 def load(path: Path | str) -> pd.DataFrame:
@@ -106,7 +147,7 @@ def load(path: Path | str) -> pd.DataFrame:
     ValueError : the file is not a split.
     """
     split = pd.read_parquet(path)
-    if list(split.columns) != list(COLUMNS):
+    if tuple(split.columns) not in (COLUMNS, (*COLUMNS, *GIVEN_COLUMNS)):
         raise ValueError(f"{path}: expected the columns {', '.join(COLUMNS)}, got {', '.join(map(str, split.columns))}")
     unknown = set(split["final"]) - set(ROLES)
     if unknown:

@@ -2,6 +2,7 @@
 from dml.noise._build import build as build
 from dml.noise._table import table as table
 from dml.noise.asymmetric import Asymmetric as Asymmetric
+from dml.noise.given import Given as Given
 from dml.noise.label_file import LabelFile as LabelFile
 from dml.noise.open_set import OpenSet as OpenSet
 from dml.noise.similarity import Similarity as Similarity

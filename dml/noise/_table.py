@@ -12,7 +12,7 @@ from dml.noise._build import build
 from dml.noise._features import pixels
 
 PHASES = ("tune", "confirm")
-OFFERED = ("features", "images", "similarity")
+OFFERED = ("features", "given", "images", "similarity")
 
 
 def table(
@@ -32,9 +32,9 @@ def table(
     models : (name, rate, settings) each, no two with the same name and rate.
     seeds : of the trials.
     phase : `"tune"` or `"confirm"`.
-    context : `features` and `similarity` (see `dml.protocols.NOISE_CONTEXT`), and `images`, uint8 (N, H, W, C) with the
-        training images at `images[index]`. Features are computed from the images if a model needs features and none are
-        given.
+    context : `features`, `given` and `similarity` (see `dml.protocols.NOISE_CONTEXT`), and `images`, uint8 (N, H, W, C)
+        with the training images at `images[index]`. Features are computed from the images if a model needs features
+        and none are given.
 
     Returns
     -------

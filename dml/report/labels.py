@@ -49,4 +49,4 @@ def counted(number: int, noun: str) -> str:
 
 def _group(key: str) -> str:
     part, level, _ = key.split("/", 2)
-    return f"{SETS.get(part, part)}, {level} labels"
+    return f"{SETS.get(part, part)}, {'against labels as given' if level == 'given' else f'{level} labels'}"

@@ -66,7 +66,9 @@ class TrialData:
         return sample(rows, self.labels("fine", rows)) if name == "train" else rows
 
     def labels(self, level: str, rows: np.ndarray) -> np.ndarray:
-        """The clean labels (m,) of some rows. Only evaluation uses them."""
+        """The clean labels (m,) of some rows, or those as given (level `given`). Only evaluation uses them."""
+        if level == "given":
+            return splits.given_labels(self.packed.index, "fine")[rows]
         return self.packed.index[level].to_numpy(dtype=np.int64)[rows]
 
 
@@ -176,16 +178,35 @@ def seeds_by_split(data_root: Path, name: str, seeds: Sequence[int]) -> list[lis
     return [[seed for seed in seeds if files[seed] == file] for file in dict.fromkeys(files.values())]
 
 
-def training_rows(data_root: Path, name: str, phase: str, seed: int | None = None) -> np.ndarray:
+def training_rows(data_root: Path, name: str, phase: str, seed: int | None = None, given: bool = False) -> np.ndarray:
     """Rows (n,) of a phase's training images: all training classes to `confirm`, half of them to `tune`.
 
     Parameters
     ----------
     seed : of the trial; needed where seeds select the split.
+    given : choose classes by the labels as given, not by the verified ones.
+
+    Raises
+    ------
+    ValueError : `given`, but the images have no such labels.
     """
     split = split_of(data_root, name, seed)
-    column = {"tune": "tune", "confirm": "final"}[phase]
+    column = {"tune": "tune", "confirm": "final"}[phase] + ("_given" if given else "")
+    if column not in split:
+        raise ValueError(f"dataset {name!r} has no labels as given beside verified ones, which noise 'given' needs")
     return split.loc[split[column] == "train", "index"].to_numpy(dtype=np.int64)
+
+
+def given_of(packed: Packed, level: str, rows: np.ndarray) -> np.ndarray:
+    """The labels as given int64 (m,) of some rows.
+
+    Raises
+    ------
+    ValueError : there are none of this level.
+    """
+    if f"given_{level}" not in packed.index:
+        raise ValueError(f"{packed.folder}: the images have no {level} labels as given")
+    return splits.given_labels(packed.index, level)[rows]
 
 
 def _manifests(data_root: Path) -> Mapping[str, Any]:

@@ -63,7 +63,7 @@ def test_the_measured_rate_is_the_given_one(name, tools):
 @pytest.mark.parametrize("rate", [-0.1, 1.0, float("nan"), "half", True])
 def test_wrong_rates(name, rate, tools):
     with pytest.raises(ValueError, match=f"rate: .*0 <= rate < 1.*{rate!r}"):
-        noise.build(name, rate=rate, **({"path": "labels.csv"} if tools.reads_labels(name) else {}))
+        noise.build(name, rate=rate, **({"path": "labels.csv"} if tools.reads_file(name) else {}))
 
 
 def test_rates_of_numpy(name, tools):

@@ -20,6 +20,9 @@ NUMBERS = {"fine": None, "coarse": -1, "camera": -1}  # column: value if a recor
 TEXTS = ("fine_name", "coarse_name", "path", "part")
 COLUMNS = ("index", "fine", "coarse", "fine_name", "coarse_name", "path", "part", "camera", "height", "width")
 
+OPTIONAL = {"given_fine": -1, "given_coarse": -1, "verified": True}
+"""Columns that an index has only if some record differs from this value."""
+
 MALFORMED = (LookupError, ValueError, TypeError, AttributeError, AssertionError, OverflowError, struct.error)
 
 
@@ -27,7 +30,7 @@ MALFORMED = (LookupError, ValueError, TypeError, AttributeError, AssertionError,
 class Listing:
     """The images of a source. Rows are in the source's order and include corrupt images."""
 
-    index: pd.DataFrame  # COLUMNS; height and width are 0 for corrupt images
+    index: pd.DataFrame  # COLUMNS, and some of OPTIONAL; height and width are 0 for corrupt images
     corrupt: dict[int, str]  # row -> reason
     grey: bool  # whether all images are grey
 
@@ -49,7 +52,7 @@ def list_images(source: Source, raw: Path, workers: int, report: Callable[[str],
     ------
     DataError : there are no images, the raw files cannot be read, or a label is not an integer of at least 0.
     """
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    columns: dict[str, list[Any]] = {name: [] for name in (*COLUMNS, *OPTIONAL)}
     corrupt: dict[int, str] = {}
     grey = True
     progress = ProgressLine(f"listing {source.name}", None, report)
@@ -65,6 +68,7 @@ def list_images(source: Source, raw: Path, workers: int, report: Callable[[str],
         progress(row + 1)
     if not columns["index"]:
         raise DataError(f"{source.name}: no images in {raw}")
+    columns = {k: v for k, v in columns.items() if k not in OPTIONAL or any(value != OPTIONAL[k] for value in v)}
     index = pd.DataFrame({name: _column(name, values, columns["path"]) for name, values in columns.items()})
     return Listing(index, corrupt, grey)
 
@@ -107,6 +111,7 @@ def _records(source: Source, raw: Path) -> Iterator[Mapping[str, Any]]:
 def _describe(record: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[int, int, bool] | str]:
     fields = {name: record.get(name, default) for name, default in NUMBERS.items()}
     fields |= {name: record.get(name, "") for name in TEXTS}
+    fields |= {name: record.get(name, default) for name, default in OPTIONAL.items()}
     try:
         return fields, header(record["image"])
     except CorruptImage as error:
@@ -118,9 +123,9 @@ def _describe(record: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[int, int
 
 
 def _column(name: str, values: list[Any], paths: list[str]) -> Any:
-    if name in TEXTS:
+    if name in TEXTS or name == "verified":
         return values
-    lowest = -1 if NUMBERS.get(name) == -1 else 0
+    lowest = -1 if -1 in (NUMBERS.get(name), OPTIONAL.get(name)) else 0
     for row, value in enumerate(values):
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
             raise DataError(f"row {row} ({paths[row]}): {name} is {value!r}, expected an integer of at least {lowest}")

@@ -14,7 +14,7 @@ from dml import discovery
 from dml.data import DataError
 
 ROLES = ("train", "seen", "test", "query", "gallery", "unused")
-COLUMNS = ("path", "fine", "coarse", "split", "camera")
+COLUMNS = ("path", "fine", "given", "coarse", "split", "camera")
 LARGEST = 2**53  # larger numbers of a table may have been rounded
 
 
@@ -22,15 +22,18 @@ def read_table(path: Path, required: tuple[str, ...] = ("path", "fine")) -> Iter
     """Records of `path`, `fine`, `fine_name`, and if the table has them, `coarse`, `coarse_name`, `part`, `camera`.
 
     Without a column `path`, where it is not required, the row's place from 0 stands for it.
+    With a column `given` beside `fine`, records have `given_fine`, and `given_coarse` if there are coarse labels.
+    Without `fine`, the given labels take its place, and records have `verified: False`.
 
     Raises
     ------
     DataError : the table cannot be read; a column is missing or unknown; a path is empty or repeated; a label is
-        missing, negative, not an integer, or too large.
+        missing, negative, not an integer, or too large; a given label is not one of the verified ones, or a verified
+        one was given to no image.
     """
     table, numbers = _read(path)
     for name in required:
-        if name not in table:
+        if name not in table and not (name == "fine" and "given" in table):
             raise DataError(f"{path}: no column {name!r}{discovery.suggestion(name, [str(c) for c in table.columns])}")
     for name in table.columns:
         if name not in COLUMNS:
@@ -48,16 +51,52 @@ def read_table(path: Path, required: tuple[str, ...] = ("path", "fine")) -> Iter
         if first != row:
             spelt = "" if (other := table["path"].iloc[first]) == value else f" as {other!r}"
             raise DataError(f"{where[row]}: {value!r} is repeated, first in row {numbers[first]}{spelt}")
-    columns = {name: labels(table[name].tolist(), name, where) for name in ("fine", "coarse") if name in table}
+    verified = "fine" in table
+    fine = "fine" if verified else "given"
+    columns = {"fine": labels(table[fine].tolist(), fine, where)}
+    if "coarse" in table:
+        columns["coarse"] = labels(table["coarse"].tolist(), "coarse", where)
+    given = _given(table, columns, where) if verified and "given" in table else {}
     for row, image in enumerate(table["path"].tolist()):
         record: dict[str, Any] = {"path": image}
         for name, (classes, names) in columns.items():
             record |= {name: classes[row], f"{name}_name": names[row]}
+        record |= {name: values[row] for name, values in given.items()}
+        if not verified:
+            record["verified"] = False
         if "split" in table:
             record["part"] = _one_of(table["split"].iloc[row], where[row])
         if "camera" in table:
             record["camera"] = _integer(table["camera"].iloc[row], "camera", where[row])
         yield record
+
+
+def _given(
+    table: pd.DataFrame, columns: dict[str, tuple[list[int], list[str]]], where: list[str]
+) -> dict[str, list[int]]:
+    """The given labels by level, numbered as the verified ones."""
+    verified, names = columns["fine"]
+    number = dict(zip(names, verified, strict=True))
+    _, given = labels(table["given"].tolist(), "given", where)
+    for row, value in enumerate(given):
+        if value not in number:
+            choices = discovery.suggestion(value, sorted(number))
+            raise DataError(f"{where[row]}: given is {value!r}, which is no verified label{choices}")
+    absent = sorted(set(number) - set(given))
+    if absent:
+        raise DataError(
+            f"{where[0].partition(': ')[0]}: no image was given the label {absent[0]!r}: {len(absent)} such"
+        )
+    found = {"given_fine": [number[value] for value in given]}
+    if "coarse" in columns:
+        group: dict[int, int] = {}
+        for row, (one, other) in enumerate(zip(verified, columns["coarse"][0], strict=True)):
+            if group.setdefault(one, other) != other:
+                raise DataError(
+                    f"{where[row]}: {names[row]!r} is in two coarse classes, so that of a given label is unknown"
+                )
+        found["given_coarse"] = [group[value] for value in found["given_fine"]]
+    return found
 
 
 def labels(values: list[Any], name: str, where: list[str]) -> tuple[list[int], list[str]]:

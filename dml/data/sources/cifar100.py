@@ -4,13 +4,18 @@ Fine is the kind, coarse the group. None of the four papers uses this dataset; t
 paper. Half of the classes train, with their images of the training part. Their images of the test part are `seen`, the
 other classes' images of the test part are `test`, and all other images are unused. The training half is the first 50
 kinds (`disjoint="fine"`: both halves share the groups, so a model can train on groups and be evaluated on unseen kinds)
-or the kinds of the first 10 groups (`disjoint="coarse"`).
+or the kinds of the first 10 groups (`disjoint="coarse"`). With `held_out="images"` all classes train, with their images
+of the training part, and the test part is `seen`.
+
+`given` names a file with the labels that people gave to the training part (CIFAR-100N, Wei et al., ICLR 2022), which
+`_given.py` describes.
 
 URL and MD5 sum: torchvision.datasets.CIFAR100.
 """
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,8 +28,10 @@ import pandas as pd
 from dml.data import DataError
 from dml.data.packing import check_content
 from dml.data.raw import Archive, fetch
+from dml.data.raw.walking import content_of
 from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._files import label, missing
+from dml.data.sources._given import absent, read_given
 
 SIZES = {"fine": 100, "coarse": 20}
 FOLDER = "cifar-100-python"
@@ -40,6 +47,19 @@ BROKEN = (
     struct.error,
 )
 ALLOWED = {("multiarray", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode")}
+COUNTS: Mapping[str, Mapping[str, Mapping[str, int]]] = {
+    "classes": {
+        "train": {"images": 25000, "fine": 50},
+        "seen": {"images": 5000, "fine": 50},
+        "test": {"images": 5000, "fine": 50},
+        "all": {"images": 60000, "fine": 100, "coarse": 20},
+    },
+    "images": {
+        "train": {"images": 50000, "fine": 100},
+        "seen": {"images": 10000, "fine": 100},
+        "all": {"images": 60000, "fine": 100, "coarse": 20},
+    },
+}
 
 
 class Cifar100(SourceDefaults):
@@ -49,11 +69,14 @@ class Cifar100(SourceDefaults):
     ----------
     disjoint : the level whose classes are split in halves, `fine` or `coarse`.
     complete : False accepts a part of the dataset.
+    held_out : `classes` or `images`: what is not trained on.
+    given : a CSV of labels as given; None: there are none.
     """
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "cifar100"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    takes_given: ClassVar[bool] = True
     archives: Sequence[Archive] = (
         Archive(
             f"{FOLDER}.tar.gz",
@@ -61,21 +84,30 @@ class Cifar100(SourceDefaults):
             md5="eb9058c3a382ffc7106e4002c42a8d85",
         ),
     )
-    counts: Mapping[str, Mapping[str, int]] = {
-        "train": {"images": 25000, "fine": 50},
-        "seen": {"images": 5000, "fine": 50},
-        "test": {"images": 5000, "fine": 50},
-        "all": {"images": 60000, "fine": 100, "coarse": 20},
-    }
 
-    def __init__(self, disjoint: str = "fine", complete: bool = True) -> None:
+    def __init__(
+        self, disjoint: str = "fine", complete: bool = True, held_out: str = "classes", given: str | None = None
+    ) -> None:
         if disjoint not in ("fine", "coarse"):
             raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
-        self.disjoint, self.complete = disjoint, complete
-        self.options = {"disjoint": disjoint, "complete": complete}
+        if held_out not in COUNTS:
+            raise ValueError(f"held_out: {held_out!r}. Choices: {', '.join(COUNTS)}")
+        self.disjoint, self.complete, self._held_out, self._given = disjoint, complete, held_out, given
+        self.counts = COUNTS[held_out]
+        self.options = {"disjoint": disjoint, "complete": complete, "held_out": held_out, "given": given}
+
+    def fingerprint(self, raw: Path) -> str | None:
+        """Changes with the file of given labels and the raw files; None without such a file."""
+        if self._given is None:
+            return None
+        path = Path(self._given)
+        own = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
+        return f"{own}-{content_of(raw, raw / 'none')}"
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Fetch, verify and unpack the archive (169 MB) into `raw`."""
+        """Fetch, verify and unpack the archive (169 MB) into `raw`. The file of given labels must exist."""
+        if self._given is not None and not Path(self._given).is_file():
+            raise absent(Path(self._given))
         fetch(self, raw, check_content, report)
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
@@ -83,7 +115,9 @@ class Cifar100(SourceDefaults):
         names = _names(raw / FOLDER / "meta")
         for part in ("train", "test"):
             path = raw / FOLDER / part
-            for row, (image, *labels) in enumerate(zip(*_batch(path), strict=True)):
+            batch = _batch(path)
+            given = self._given_to(batch) if part == "train" else {}
+            for row, (image, *labels) in enumerate(zip(*batch, strict=True)):
                 fine, coarse = (
                     label(value, len(names[level]), f"{path}: row {row}: {level}", first=0)
                     for value, level in zip(labels, SIZES, strict=True)
@@ -96,13 +130,21 @@ class Cifar100(SourceDefaults):
                     "coarse_name": names["coarse"][coarse],
                     "path": f"{part}/{row:05d}",
                     "part": part,
+                    **{f"given_{level}": int(values[row]) for level, values in given.items()},
                 }
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
         """train, seen, test and unused (see the module)."""
         known = index[self.disjoint].to_numpy() < (50 if self.disjoint == "fine" else 10)
+        known |= self._held_out == "images"
         train = index["part"].to_numpy() == "train"
         return np.select([known & train, known, ~train], ["train", "seen", "test"], "unused")
+
+    def _given_to(self, batch: tuple[np.ndarray, list[int], list[int]]) -> dict[str, np.ndarray]:
+        """The given labels of the training part by level; empty without a file."""
+        if self._given is None:
+            return {}
+        return read_given(Path(self._given), dict(zip(SIZES, batch[1:], strict=True)), SIZES)
 
 
 class _Arrays(pickle.Unpickler):

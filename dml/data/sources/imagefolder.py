@@ -5,7 +5,8 @@
     root/train/<class>/<image>           fine labels, or coarse and fine ones in one more level; beside it test, val,
                                          valid, validation, query, gallery (layout `splits`)
     table (CSV or Parquet)               columns `path` (relative to `root`) and `fine`; optional columns `coarse`,
-                                         `split` (train, seen, test, query, gallery, unused), `camera` (an integer)
+                                         `split` (train, seen, test, query, gallery, unused), `camera` (an integer),
+                                         `given` (the fine label as it came, where `fine` is verified)
 
 Labels in a table are names. A column of numbers only must contain integers of at least 0. Without a `split` column the
 classes are split in the order of their names: the last `test_share` of them test, the others train, as in CUB-200 and
@@ -48,6 +49,7 @@ class Imagefolder(SourceDefaults):
     version: ClassVar[int] = 1
     name: ClassVar[str] = "imagefolder"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    takes_given: ClassVar[bool] = True
 
     def __init__(
         self,
