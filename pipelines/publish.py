@@ -5,11 +5,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from _stage import PUBLISHED, RESULTS, STORE, STUDIES, run
+from _stage import PUBLISHED, RESULTS, STORE, STUDIES, data_root, run
 
 from dml.config import Study, load_study
 from dml.files import write_text
 from dml.report.overview import FIGURES, overview
+from dml.report.recording import figure_arrays
 from dml.report.site import build
 from dml.snapshots import publish, snapshots
 
@@ -19,7 +20,8 @@ def publish_study(study: Study) -> None:
     changed = subprocess.run(code, capture_output=True, text=True, check=True).stdout.strip()
     if changed:
         raise ValueError(f"commit these files first: a snapshot names the code that it comes from\n{changed}")
-    found = publish(study, RESULTS / study.name, PUBLISHED)
+    arrays = figure_arrays(study, RESULTS / study.name, STORE, data_root(study))
+    found = publish(study, RESULTS / study.name, PUBLISHED, arrays)
     docs = PUBLISHED.parent
     with tempfile.TemporaryDirectory() as folder:
         build([study], RESULTS, STORE, Path(folder) / "site", PUBLISHED)

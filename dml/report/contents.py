@@ -27,6 +27,9 @@ STUDY = (
 )
 """A study's page."""
 
+EMBEDDINGS = ("planes", "retrieval", "similarities", "tsne", "spectrum")
+"""Those of them that draw kept embeddings. A publication keeps what they show."""
+
 KEY_FIGURE = ("planes", "against_setting", "winners")
 """The first drawing of the first of these that applies is the study's key figure: `figures/<study>-key.png`."""
 

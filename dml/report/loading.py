@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from dml.config import Study
+from dml.report.figure_data import FigureData
 from dml.report.results import Results
 from dml.snapshots import Snapshot
 
@@ -43,7 +44,8 @@ def load(
             origin = f"Published results, of commit {commit}. To run the study here: make repro STUDY={study.name}"
             if snapshot.summary().get("study_digest", study.digest) != study.digest:
                 origin += ". The study has changed since"
-            return Results(study, _complete(snapshot.trials(study)), snapshot.summary(), "", store, origin, data=data)
+            trials, figures = _complete(snapshot.trials(study)), FigureData(snapshot.figures())
+            return Results(study, trials, snapshot.summary(), "", store, origin, data=data, figures=figures)
         origin = f"Run here; it takes the place of the results of {commit}."
         return replace(load(study, folder, store, data=data), origin=origin)
     summary, problem = _summary(folder / "summary.json")

@@ -15,6 +15,7 @@ import pandas as pd
 from dml import discovery
 from dml.config import Study
 from dml.report.analysis.verdicts import Verdict
+from dml.report.figure_data import FigureData
 from dml.report.labels import SETS, readable
 from dml.types import Cell, Part, value_text
 
@@ -57,6 +58,7 @@ class Results:
     origin: str = ""  # whether the results are published ones
     verdicts: Sequence[Verdict] = ()  # on the study's claims; `analysis.claims` makes them for all studies together
     data: Path | None = None  # `data/<study>`, which names the packed images
+    figures: FigureData = field(default_factory=FigureData)  # what the figures of embeddings are drawn from
 
     @property
     def kept(self) -> Path | None:
@@ -144,9 +146,14 @@ class Results:
             return pd.Series(dtype=float)
         return rows[key].dropna().astype(float) * 100
 
-    def embedded(self, cell: str) -> str | None:
-        """The key of the cell's first confirmed trial that saved its embeddings."""
+    def embedded(self, cell: str, figure: str = "") -> str | None:
+        """The key of the cell's first confirmed trial that saved its embeddings.
+
+        Of published results: of the first trial with arrays for this figure.
+        """
         keys = self.confirmed.loc[self.confirmed["cell"] == cell, "key"].astype(str)
+        if self.figures.published is not None:
+            return next((key for key in keys if self.figures.sets(figure, key)), None)
         return next((key for key in keys if self.store is not None and self._embeddings_file(key).is_file()), None)
 
     def embeddings(self, key: str, start: bool = False) -> dict[str, np.ndarray]:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dml.config import Study
-from dml.snapshots import table
+from dml.snapshots import figures, table
 
 LARGEST = 1_000_000  # bytes of one snapshot
 TRIALS, SUMMARY = "trials.csv", "summary.json"
@@ -40,6 +41,15 @@ class Snapshot:
     def trials(self, study: Study) -> pd.DataFrame:
         """The trials of the cells that the study still has, as in `trials.parquet`."""
         return table.from_text(study, (self.path / TRIALS).read_text(encoding="utf-8"))
+
+    def figures(self) -> dict[str, np.ndarray]:
+        """The arrays that its figures of embeddings are drawn from, by `<figure>/<key>/<set>/<field>`."""
+        return figures.read(self.path)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its files."""
+        return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
 
     def outcomes(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """(first digits of the key, `scores`, `curve`, `diagnostics`, `counts`, `seconds`, `started`) of each trial."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pandas as pd
 from dml import statistics
 from dml.config import Study
 from dml.files import write_text
-from dml.snapshots import table
+from dml.snapshots import figures, table
 from dml.snapshots.folder import LARGEST, SUMMARY, TRIALS, Snapshot
 
 PROVENANCE = (
@@ -31,13 +32,14 @@ PROVENANCE = (
 )
 
 
-def publish(study: Study, results: Path, root: Path) -> list[str]:
+def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.ndarray] | None = None) -> list[str]:
     """Write a study's snapshot. Returns what changed against the one before, in sentences.
 
     Parameters
     ----------
     results : contains `trials.parquet` and `summary.json`.
     root : contains the snapshots of all studies.
+    arrays : what its figures of embeddings are drawn from, see `dml.snapshots.figures`.
 
     Raises
     ------
@@ -51,12 +53,15 @@ def publish(study: Study, results: Path, root: Path) -> list[str]:
     _check(study, trials, summary)
     text = table.to_text(study, trials)
     if len(text) > LARGEST:
-        raise ValueError(f"{study.name}: its snapshot would have {len(text):,} bytes; at most {LARGEST:,} are allowed")
+        text = table.to_text(study, trials, thin=True)
+    content = {**{name: summary[name] for name in PROVENANCE if name in summary}, "machine": _machine()}
+    described = json.dumps(content, indent=2) + "\n"
+    _check_size(study, len(text.encode()) + len(described.encode()), arrays or {})
     snapshot = Snapshot(root / study.name)
     before = snapshot.trials(study) if snapshot.exists else None
     write_text(snapshot.path / TRIALS, text)
-    content = {**{name: summary[name] for name in PROVENANCE if name in summary}, "machine": _machine()}
-    write_text(snapshot.path / SUMMARY, json.dumps(content, indent=2) + "\n")
+    write_text(snapshot.path / SUMMARY, described)
+    figures.write(snapshot.path, arrays or {})
     return [] if before is None else changes(before, snapshot.trials(study))
 
 
@@ -92,6 +97,18 @@ def _check(study: Study, trials: pd.DataFrame, summary: Mapping[str, Any]) -> No
     if missing:
         listed = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise ValueError(f"{study.name}: {len(missing)} of {len(study.cells())} cells lack seeds: {listed}")
+
+
+def _check_size(study: Study, text: int, arrays: Mapping[str, np.ndarray]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        figures.write(Path(folder), arrays)
+        drawn = Snapshot(Path(folder)).size
+    if text + drawn > LARGEST:
+        fewer = "; let report.cells name fewer cells, or lower report.queries or report.neighbors" if drawn else ""
+        raise ValueError(
+            f"{study.name}: its snapshot would have {text + drawn:,} bytes ({text:,} of trials, {drawn:,} of figures); "
+            f"at most {LARGEST:,} are allowed{fewer}"
+        )
 
 
 def _objectives(trials: pd.DataFrame) -> dict[str, list[float]]:

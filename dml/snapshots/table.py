@@ -2,6 +2,10 @@
 
 The columns of a trial's cell (dataset, noise, loss, ...) are rebuilt from the study. Keys are cut to 20 of their 64
 digits. Curves contain the objective only, and of trials without pruning at most 20 points.
+
+A study of a thousand cells is thinned further: a cell and settings that repeat the row above are left out, settings
+have four digits, tuning trials have no score but their objective, and what trials log is left out unless a claim of the
+study compares it.
 """
 
 from __future__ import annotations
@@ -15,19 +19,22 @@ from typing import Any
 import pandas as pd
 
 from dml.config import Study
+from dml.config.claim_checks import LOGGED
 from dml.types import Cell
 
 KEY_DIGITS = 20
 COLUMNS = ("key", "cell", "phase", "number", "seed", "settings", "seconds", "started", "curve", "diagnostics")
 POINTS = 20  # of a curve
+REPEATED = ("cell", "settings")  # empty in a thinned table where they are those of the row above
 
 
-def to_text(study: Study, trials: pd.DataFrame) -> str:
+def to_text(study: Study, trials: pd.DataFrame, thin: bool = False) -> str:
     """The finished trials of a study's cells as CSV, in the order of the cells.
 
     Parameters
     ----------
     trials : the content of `trials.parquet`.
+    thin : as a large study is written.
     """
     scores = sorted(column for column in trials if column.count("/") >= 2)
     used = [key for key in scores if trials[key].notna().any()]
@@ -38,8 +45,14 @@ def to_text(study: Study, trials: pd.DataFrame) -> str:
     order = {name: i for i, name in enumerate(cells)}
     known = trials[trials["cell"].isin(order) & (trials["status"] == "finished")]
     known = known.assign(_cell=known["cell"].map(order), _phase=known["phase"] == "confirm")
+    above = [""] * len(COLUMNS)
     for row in known.sort_values(["_cell", "_phase", "number"]).to_dict("records"):
-        writer.writerow([*_texts(study, cells[row["cell"]], row), *(_score(key, row[key]) for key in used)])
+        cell = cells[row["cell"]]
+        kept = {_objective(study, cell, "tune")} if thin and row["phase"] == "tune" else used
+        texts = list(_texts(study, cell, _thinned(study, row) if thin else row))
+        shown = _without_repeats(texts, above) if thin else texts
+        writer.writerow([*shown, *(_score(key, row[key]) if key in kept else "" for key in used)])
+        above = texts
     return file.getvalue()
 
 
@@ -54,6 +67,7 @@ def from_text(study: Study, text: str) -> pd.DataFrame:
     lacking = [column for column in COLUMNS if column not in frame]
     if lacking:
         raise ValueError(f"the trials of a snapshot lack the columns {', '.join(lacking)}")
+    frame[list(REPEATED)] = frame[list(REPEATED)].ffill()
     cells = {cell.name: cell for cell in study.cells()}
     frame = frame[frame["cell"].isin(cells)].reset_index(drop=True)
     rebuilt = pd.DataFrame([{"study": study.name, **cells[name].columns} for name in frame["cell"]], index=frame.index)
@@ -79,6 +93,28 @@ def _texts(study: Study, cell: Cell, row: Mapping[str, Any]) -> Iterator[str]:
     yield json.dumps({name: _rounded(value) for name, value in diagnostics.items()}, separators=(",", ":"))
 
 
+def _thinned(study: Study, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A trial without what only a small snapshot can contain."""
+    claimed = {claim.score.partition("/")[2] for claim in study.claims if (claim.score or "").startswith(LOGGED)}
+    logged = json.loads(row["diagnostics"] or "{}")
+    wanted = {"eta_drawn", "eta_uniform"} if "eta" in claimed else set()
+    settings = {name: _digits(value, 4) for name, value in json.loads(row["settings"]).items()}
+    curve = json.loads(row["curve"] or "[]")
+    first = row["phase"] == "confirm" and row["number"] == 0
+    return {
+        **row,
+        "settings": json.dumps(settings, separators=(",", ":")),
+        "started": row["started"] if first else "",
+        "curve": row["curve"] if len(curve) > 1 else "[]",
+        "diagnostics": json.dumps({name: value for name, value in logged.items() if name in claimed | wanted}),
+    }
+
+
+def _without_repeats(texts: list[str], above: list[str]) -> list[str]:
+    places = [COLUMNS.index(name) for name in REPEATED]
+    return ["" if i in places and text == above[i] else text for i, text in enumerate(texts)]
+
+
 def _curve(study: Study, cell: Cell, row: Mapping[str, Any]) -> list[Any]:
     """`[[step, {objective: value}], ...]`: all of it if a pruner may compare it, else thinned, or nothing in tuning."""
     pruned = study.search.pruner != "none"
@@ -102,7 +138,11 @@ def _score(key: str, value: Any) -> str:
 def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(inner) for inner in value]
-    return float(f"{value:.5g}") if isinstance(value, float) else value
+    return _digits(value, 5)
+
+
+def _digits(value: Any, digits: int) -> Any:
+    return float(f"{value:.{digits}g}") if isinstance(value, float) else value
 
 
 def _objective(study: Study, cell: Cell, phase: str) -> str:

@@ -180,9 +180,14 @@ class Plan:
                 self._sequence += 1
 
     def _comparable(self, job: Job, outcome: Outcome) -> bool:
-        """Whether a pruner can compare a stored outcome. Snapshots contain curves only for their own study's search."""
-        if job.phase != "tune" or self.study.search.pruner == "none" or outcome.status != FINISHED:
+        """Whether this search can use a stored outcome of a tuning trial.
+
+        Snapshots contain curves only for their own study's search, and of large studies only its objective.
+        """
+        if job.phase != "tune" or outcome.status != FINISHED:
             return True
+        if self.study.search.pruner == "none":
+            return self.objective(job) in outcome.scores
         return any(self.objective(job) in scores for _, scores in outcome.curve)
 
     def _settle_all(self) -> None:

@@ -130,7 +130,11 @@ def test_its_trials_count_as_stored(tmp_path, study, folder):
         (lambda f: f[:-1], "0" * 40, "1 of 8 cells lack seeds"),
         (lambda f: f, "abc-dirty", "not committed"),
         (lambda f: f, "", "no repository"),
-        (lambda f: f.assign(settings="x" * 40_000), "0" * 40, "at most 1,000,000"),
+        (
+            lambda f: f.assign(settings=[json.dumps({"a": f"{i}" * 40_000}) for i in f.index]),
+            "0" * 40,
+            "at most 1,000,000",
+        ),
     ],
 )
 def test_what_is_not_whole_is_refused(tmp_path, study, change, commit, expected):

@@ -12,6 +12,7 @@ from dml.data.raw import Archive
 class SourceDefaults:
     """One label level, nothing to fetch, nothing to check."""
 
+    redistributable: ClassVar[bool] = False
     levels: ClassVar[tuple[str, ...]] = ("fine",)
     disjoint: str = "fine"
     archives: Sequence[Archive] = ()

@@ -29,6 +29,7 @@ class Digits(SourceDefaults):
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "digits"
+    redistributable: ClassVar[bool] = True
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
 
     def __init__(self, seen_share: float = 0.2) -> None:

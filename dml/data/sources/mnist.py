@@ -47,6 +47,7 @@ class Mnist(SourceDefaults):
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "mnist"
+    redistributable: ClassVar[bool] = True
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     archives: Sequence[Archive] = (
         _archive("train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),

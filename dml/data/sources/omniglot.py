@@ -46,6 +46,7 @@ class Omniglot(SourceDefaults):
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "omniglot"
+    redistributable: ClassVar[bool] = True
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     disjoint: str = "coarse"
     archives: Sequence[Archive] = (

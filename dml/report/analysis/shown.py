@@ -20,6 +20,7 @@ MOST = 6  # cells of a dataset
 class Shown:
     """Some cells of one dataset, each by its first trial that saved its embeddings."""
 
+    figure: str  # its name in `report.figures`, or `planes`
     dataset: str
     keys: Mapping[str, str]  # cell -> key of the trial
     left_out: int  # cells that would be shown if there were space
@@ -36,12 +37,16 @@ class Shown:
         return f"{shared}First seed of each method; {left_out}."
 
 
-def shown(results: Results, most: int = MOST) -> list[Shown]:
+def shown(results: Results, figure: str, most: int = MOST) -> list[Shown]:
     """For each dataset, the first cells with kept embeddings among those that `report.cells` names.
 
     Unless it names a noise model or a noise rate, only the first one is shown.
+
+    Parameters
+    ----------
+    figure : a name of `report.figures`; of published results, only cells with this figure are shown.
     """
-    return _first(results, results.study.report.cells, most, lambda name: True)
+    return _first(results, results.study.report.cells, figure, most, lambda name: True)
 
 
 def planes(results: Results, most: int) -> list[Shown]:
@@ -50,10 +55,13 @@ def planes(results: Results, most: int) -> list[Shown]:
     def two(name: str) -> bool:
         return results.study.training_of(results.cells[name]).embedding_size == 2
 
-    return _first(results, results.study.report.cells, most, two) or _first(results, {}, most, two)
+    asked = results.study.report.cells
+    return _first(results, asked, "planes", most, two) or _first(results, {}, "planes", most, two)
 
 
-def _first(results: Results, asked: Mapping[str, object], most: int, suits: Callable[[str], bool]) -> list[Shown]:
+def _first(
+    results: Results, asked: Mapping[str, object], figure: str, most: int, suits: Callable[[str], bool]
+) -> list[Shown]:
     found = []
     named = [cell for cell in matching(results.cells.values(), asked) if suits(cell.name)]
     for dataset in dict.fromkeys(cell.dataset for cell in named):
@@ -61,12 +69,12 @@ def _first(results: Results, asked: Mapping[str, object], most: int, suits: Call
         for attribute in ("noise", "rate"):
             if attribute not in asked:
                 cells = [c for c in cells if getattr(c, attribute) == getattr(cells[0], attribute)]
-        keys = {cell.name: results.embedded(cell.name) for cell in cells}
+        keys = {cell.name: results.embedded(cell.name, figure) for cell in cells}
         kept = {name: key for name, key in keys.items() if key is not None}
         if kept:
             chosen = dict(list(kept.items())[:most])
             where = _where(results, [results.cells[name] for name in chosen])
-            found.append(Shown(dataset, chosen, len(kept) - len(chosen), where, _shared(results, list(chosen))))
+            found.append(Shown(figure, dataset, chosen, len(kept) - len(chosen), where, _shared(results, list(chosen))))
     return found
 
 
@@ -110,6 +118,9 @@ def level_of(results: Results, dataset: str) -> str:
 
 def sets_of(results: Results, shown: Shown) -> list[str]:
     """The sets of the shown trials' embeddings, new classes first."""
-    found = {str(part) for key in shown.keys.values() for part in np.unique(results.embeddings(key)["set"])}
+    if results.figures.published is not None:
+        found = {part for key in shown.keys.values() for part in results.figures.sets(shown.figure, key)}
+    else:
+        found = {str(part) for key in shown.keys.values() for part in np.unique(results.embeddings(key)["set"])}
     order = list(SETS)
     return sorted(found, key=lambda part: order.index(part) if part in order else len(order))

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from dml.report.analysis.shown import Shown, planes, sets_of
+from dml.report.figure_data import Arrays
 from dml.report.figures.embedded import SETS, titles
 from dml.report.figures.points import FEW, panels, scatter
 from dml.report.labels import metric_label, metric_of
@@ -34,7 +35,10 @@ class Planes:
         for each in found:
             figure, classes = _figure(results, each)
             numerals = "; the numerals are at the medians of the classes" if classes <= FEW else ""
-            caption = f"Each point is an image and each colour a class{each.where}{numerals}. {each.note}"
+            caption = (
+                f"Each point is an image and each colour a class{each.where}{numerals}. At most {POINTS:,} images of "
+                f"each set. {each.note}"
+            )
             name = "planes" if len(found) == 1 else f"planes-{each.dataset}"
             alt = "Two-dimensional embeddings by method, coloured by class."
             yield Drawing(name, figure, alt, caption)
@@ -43,16 +47,28 @@ class Planes:
 def _figure(results: Results, of: Shown) -> tuple[Figure, int]:
     """The figure, and how many classes it has."""
     sets = list(reversed(sets_of(results, of)))
-    saved = {name: results.embeddings(key) for name, key in of.keys.items()}
-    classes = sorted({int(label) for content in saved.values() for label in np.unique(content["labels_fine"])})
+    drawn = {name: [_points(results, key, part) for part in sets] for name, key in of.keys.items()}
+    classes = sorted({int(label) for found in drawn.values() for each in found for label in np.unique(each["labels"])})
     figure, grid = panels(titles(results, list(of.keys)), [SETS.get(part, part) for part in sets])
-    for own, (name, content) in zip(grid, saved.items(), strict=True):
-        for axes, part in zip(own, sets, strict=True):
-            chosen = np.flatnonzero(content["set"] == part)
-            chosen = chosen[:: max(1, -(-len(chosen) // POINTS))]
-            scatter(axes, content["embeddings"][chosen], content["labels_fine"][chosen], classes)
+    for own, (name, found) in zip(grid, drawn.items(), strict=True):
+        for axes, part, each in zip(own, sets, found, strict=True):
+            scatter(axes, each["points"].astype(np.float32), each["labels"], classes)
             axes.set_xlabel(_score(results, name, of.keys[name], part))
     return figure, len(classes)
+
+
+def _points(results: Results, key: str, part: str) -> Arrays:
+    """Every so many-th point of a set: `points` float16 (n, 2) and `labels` int (n,)."""
+
+    def compute() -> Arrays:
+        content = results.embeddings(key)
+        chosen = np.flatnonzero(content["set"] == part)
+        chosen = chosen[:: max(1, -(-len(chosen) // POINTS))]
+        labels = content["labels_fine"][chosen].astype(np.int32)
+        return {"points": content["embeddings"][chosen].astype(np.float16), "labels": labels}
+
+    found = results.figures.of("planes", key, part, compute)
+    return found or {"points": np.empty((0, 2)), "labels": np.empty(0, dtype=int)}
 
 
 def _score(results: Results, name: str, key: str, part: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
 from dml.report.analysis.neighbors import nearest, random_queries
 from dml.report.analysis.shown import Shown, level_of, shown, vectors
+from dml.report.figure_data import Arrays
 from dml.report.figures.embedded import titles
 from dml.report.figures.retrieval_rows import Block as Rows
 from dml.report.figures.retrieval_rows import Picture, retrieval_rows
@@ -16,9 +18,11 @@ from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.pictures import Pictures, open_pictures
 from dml.report.results import Results
 from dml.report.sections._embedded import ABSENT, asked
+from dml.report.thumbnails import Thumbnails, published_pictures, record_pictures
 
 MOST = 4  # methods
 ELSEWHERE = "The images of {} are not on this machine, or cannot be read, so neighbours are not drawn."
+UNPUBLISHED = "The images of {} are not published with results, so neighbours are drawn only where the study has run."
 OTHER = "The packed images of {} are not those that these trials were evaluated on, so neighbours are not drawn."
 
 
@@ -33,40 +37,86 @@ class Retrieval:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """A figure for each dataset, or why there is none."""
-        found = shown(results, MOST)
+        found = shown(results, "retrieval", MOST)
         if not found:
             yield ABSENT
         for each in found:
-            try:
-                pictures = open_pictures(results, each.dataset)
-            except (OSError, KeyError, ValueError):
-                yield Paragraph(ELSEWHERE.format(each.dataset))
-            else:
-                yield _drawing(results, each, pictures)
+            yield _block(results, each)
 
 
-def _drawing(results: Results, of: Shown, pictures: Pictures) -> Block:
-    asked, level = results.study.report, level_of(results, of.dataset)
-    chosen: np.ndarray | None = None  # the queries' rows in the packed array
-    blocks: list[list[list[Picture]]] = []
-    for name, key in of.keys.items():
+def _block(results: Results, of: Shown) -> Block:
+    if results.figures.published is not None:
+        thumbnails = published_pictures(results, of.dataset)
+        if thumbnails is None:
+            return Paragraph(UNPUBLISHED.format(of.dataset))
+        searched = {key: results.figures.of(*_place(key), dict) for key in of.keys.values()}
+        return _drawing(results, of, thumbnails, searched)
+    try:
+        pictures = open_pictures(results, of.dataset)
+    except (OSError, KeyError, ValueError):
+        return Paragraph(ELSEWHERE.format(of.dataset))
+    for key in of.keys.values():
         content = results.embeddings(key)
-        rows = np.flatnonzero(content["set"] == "test")
+        rows = content["set"] == "test"
         if "index" not in content:
             return Paragraph("These trials were evaluated before embeddings carried the numbers of their images.")
-        index, labels = content["index"][rows], content[f"labels_{level}"][rows]
-        if not pictures.matches(index, content["labels_fine"][rows]):
+        if not pictures.matches(content["index"][rows], content["labels_fine"][rows]):
             return Paragraph(OTHER.format(of.dataset))
-        roles, points = pictures.roles(index), vectors(results, name, content)[rows]
-        if chosen is None:
-            chosen = index[random_queries(labels, roles, asked.queries, asked.seed)]
-        found = []
-        for query in (int(np.flatnonzero(index == row)[0]) for row in chosen):
-            near = nearest(points, labels, roles, query, asked.neighbors)
-            found.append([_picture(pictures, int(index[n]), level, bool(labels[n] == labels[query])) for n in near])
-        blocks.append(found)
-    assert chosen is not None
-    queries = [_picture(pictures, int(row), level) for row in chosen]
+    queries = _queries(results, of, pictures)
+    searched = {
+        key: results.figures.of(*_place(key), partial(_neighbours, results, name, key, pictures, queries))
+        for name, key in of.keys.items()
+    }
+    rows = np.unique(np.concatenate([array.ravel() for found in searched.values() for array in _images(found)]))
+    record_pictures(results, of.dataset, pictures, rows[rows >= 0], level_of(results, of.dataset))
+    return _drawing(results, of, pictures, searched)
+
+
+def _place(key: str) -> tuple[str, str, str]:
+    return "retrieval", key, "test"
+
+
+def _images(found: Arrays) -> tuple[np.ndarray, np.ndarray]:
+    return found["queries"], found["near"]
+
+
+def _tested(results: Results, dataset: str, key: str) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """What a trial kept; of its test images, their rows in the packed array and their labels."""
+    content = results.embeddings(key)
+    rows = content["set"] == "test"
+    return content, content["index"][rows], content[f"labels_{level_of(results, dataset)}"][rows]
+
+
+def _queries(results: Results, of: Shown, pictures: Pictures) -> np.ndarray:
+    """The rows (q,) of random queries in the packed array."""
+    _, index, labels = _tested(results, of.dataset, next(iter(of.keys.values())))
+    asked = results.study.report
+    return index[random_queries(labels, pictures.roles(index), asked.queries, asked.seed)]
+
+
+def _neighbours(results: Results, name: str, key: str, pictures: Pictures, queries: np.ndarray) -> Arrays:
+    """`queries` (q,) and `near` (q, k), rows of the packed array, -1 for none; `right` (q, k): of the query's class."""
+    content, index, labels = _tested(results, results.cells[name].dataset, key)
+    roles, points = pictures.roles(index), vectors(results, name, content)[content["set"] == "test"]
+    near = np.full((len(queries), results.study.report.neighbors), -1, dtype=np.int32)
+    right = np.zeros(near.shape, dtype=bool)
+    for place, row in enumerate(queries):
+        query = int(np.flatnonzero(index == row)[0])
+        found = nearest(points, labels, roles, query, near.shape[1])
+        near[place, : len(found)], right[place, : len(found)] = index[found], labels[found] == labels[query]
+    return {"queries": queries.astype(np.int32), "near": near, "right": right}
+
+
+def _drawing(results: Results, of: Shown, pictures: Pictures | Thumbnails, searched: Mapping[str, Arrays]) -> Block:
+    asked, level = results.study.report, level_of(results, of.dataset)
+    blocks = [
+        [
+            [_picture(pictures, int(row), level, bool(same)) for row, same in zip(*each, strict=True) if row >= 0]
+            for each in zip(found["near"], found["right"], strict=True)
+        ]
+        for found in searched.values()
+    ]
+    queries = [_picture(pictures, int(row), level) for row in next(iter(searched.values()))["queries"]]
     figure = retrieval_rows(
         [Rows(query, [found[i] for found in blocks]) for i, query in enumerate(queries)],
         titles(results, list(of.keys), 18),
@@ -83,5 +133,5 @@ def _drawing(results: Results, of: Shown, pictures: Pictures) -> Block:
     )
 
 
-def _picture(pictures: Pictures, row: int, level: str, right: bool | None = None) -> Picture:
+def _picture(pictures: Pictures | Thumbnails, row: int, level: str, right: bool | None = None) -> Picture:
     return Picture(pictures.thumbnail(row), pictures.label(row, level), right)

@@ -10,6 +10,7 @@ import pandas as pd
 from dml.report.analysis import similarities as analysis
 from dml.report.analysis.shown import Shown, level_of, sets_of, shown, vectors
 from dml.report.analysis.summaries import summary_of
+from dml.report.figure_data import Arrays
 from dml.report.figures.embedded import titles
 from dml.report.figures.similarity_histograms import similarity_histograms
 from dml.report.labels import SETS
@@ -33,7 +34,7 @@ class Similarities:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """A figure for each dataset and set, all but the first set folded; a table for all seeds."""
-        found = shown(results)
+        found = shown(results, "similarities")
         if not found:
             yield ABSENT
         rows = []
@@ -100,13 +101,23 @@ def _table(results: Results, frame: pd.DataFrame) -> Table:
 
 def _measured(results: Results, name: str, key: str, part: str, start: bool, cosine: bool) -> analysis.Overlap | None:
     """A trial's similarities on one set; None if it kept no such embeddings."""
-    content = results.embeddings(key, start=start)
-    if not content:
+
+    def compute() -> Arrays:
+        content = results.embeddings(key, start=start)
+        if not content:
+            return {}
+        rows = content["set"] == part
+        labels = content[f"labels_{level_of(results, results.cells[name].dataset)}"][rows]
+        points = vectors(results, name, content)[rows]
+        measured = analysis.measured(points, labels, cosine, results.study.report.seed, results.kept)
+        return {of + field: np.asarray(value, dtype=np.float32) for field, value in vars(measured).items()}
+
+    of = ("start " if start else "") + ("" if cosine else "distance ")
+    found = results.figures.of("similarities", key, part, compute)
+    if of + "reverse" not in found:
         return None
-    rows = content["set"] == part
-    labels = content[f"labels_{level_of(results, results.cells[name].dataset)}"][rows]
-    points = vectors(results, name, content)[rows]
-    return analysis.measured(points, labels, cosine, results.study.report.seed, results.kept)
+    positive, negative, edges = (found[of + field] for field in ("positive", "negative", "edges"))
+    return analysis.Overlap(positive, negative, edges, float(found[of + "reverse"]), float(found[of + "area"]))
 
 
 def _cosine(results: Results, of: Shown) -> bool:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from dml.report.analysis import spectrum as analysis
 from dml.report.analysis.shown import Shown, level_of, sets_of, shown, vectors
+from dml.report.figure_data import Arrays
 from dml.report.figures.eigenvalues import eigenvalues
 from dml.report.figures.embedded import titles
 from dml.report.labels import SETS
@@ -33,7 +34,7 @@ class Spectrum:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """What is compared; a figure for each dataset and set, all but the first set folded; a table."""
-        found = shown(results)
+        found = shown(results, "spectrum")
         if not found:
             yield ABSENT
             return
@@ -58,13 +59,9 @@ class Spectrum:
 
 def _measured(results: Results, of: Shown, part: str) -> tuple[Drawing | None, list[dict[str, Any]]]:
     """The figure of one set, and the rows of its table."""
-    level, seed = level_of(results, of.dataset), results.study.report.seed
     spectra: dict[str, analysis.Spectrum] = {}
     for name, key in of.keys.items():
-        content = results.embeddings(key)
-        rows = content["set"] == part
-        points, labels = vectors(results, name, content)[rows] * np.sqrt(SCALE), content[f"labels_{level}"][rows]
-        made = analysis.spectrum(points, labels, seed, results.kept)
+        made = _spectrum(results, of, name, key, part)
         if made is not None:
             spectra[name] = made
     if not spectra:
@@ -79,6 +76,22 @@ def _measured(results: Results, of: Shown, part: str) -> tuple[Drawing | None, l
     alt = "Eigenvalues of class covariances by method, beside those of samples of one Gaussian."
     drawing = Drawing(f"spectrum-{of.dataset}-{part}", figure, alt, caption, png=True)
     return drawing, [row for name, made in spectra.items() for row in _rows(results, of, name, part, made)]
+
+
+def _spectrum(results: Results, of: Shown, name: str, key: str, part: str) -> analysis.Spectrum | None:
+    def compute() -> Arrays:
+        content = results.embeddings(key)
+        rows = content["set"] == part
+        points = vectors(results, name, content)[rows] * np.sqrt(SCALE)
+        labels = content[f"labels_{level_of(results, of.dataset)}"][rows]
+        made = analysis.spectrum(points, labels, results.study.report.seed, results.kept)
+        if made is None:
+            return {}
+        classes, null = made.classes.astype(np.float32), made.null.astype(np.float16)
+        return {"classes": classes, "sizes": made.sizes.astype(np.int32), "null": null}
+
+    found = results.figures.of("spectrum", key, part, compute)
+    return analysis.Spectrum(found["classes"], found["sizes"], found["null"].astype(np.float32)) if found else None
 
 
 def _rows(results: Results, of: Shown, name: str, part: str, made: analysis.Spectrum) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from dml.report.analysis import tsne as analysis
 from dml.report.analysis.shown import Shown, sets_of, shown, vectors
+from dml.report.figure_data import Arrays
 from dml.report.figures.embedded import SETS, titles
 from dml.report.figures.points import panels, scatter
 from dml.report.page.blocks import Block, Drawing
@@ -27,7 +28,7 @@ class Tsne:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """A figure for each dataset: a panel per method and evaluated set."""
-        found = shown(results)
+        found = shown(results, "tsne")
         if not found:
             yield ABSENT
         for each in found:
@@ -49,17 +50,30 @@ class Tsne:
 
 def _figure(results: Results, of: Shown) -> tuple[Figure, bool]:
     """The figure, and whether some classes are grey."""
-    sets, seed, many = list(reversed(sets_of(results, of))), results.study.report.seed, False
+    sets, many = list(reversed(sets_of(results, of))), False
     figure, grid = panels(titles(results, list(of.keys)), [SETS.get(part, part) for part in sets])
     for own, (name, key) in zip(grid, of.keys.items(), strict=True):
-        content = results.embeddings(key)
-        points = vectors(results, name, content)
         for axes, part in zip(own, sets, strict=True):
-            rows = np.flatnonzero(content["set"] == part)
-            labels = content["labels_fine"][rows]
-            chosen = analysis.sample(labels, seed)
-            coloured = analysis.largest(labels)
-            many |= len(coloured) < len(np.unique(labels))
-            places = analysis.layout(points[rows[chosen]], seed, results.kept)
-            scatter(axes, places, labels[chosen], [int(label) for label in coloured])
+            laid = _laid_out(results, name, key, part)
+            if laid:
+                many |= bool((~np.isin(laid["labels"], laid["coloured"])).any())
+                scatter(axes, laid["places"].astype(np.float32), laid["labels"], [int(c) for c in laid["coloured"]])
     return figure, many
+
+
+def _laid_out(results: Results, name: str, key: str, part: str) -> Arrays:
+    """`places` float16 (n, 2), `labels` int (n,), and `coloured`, the labels that have colours."""
+
+    def compute() -> Arrays:
+        content, seed = results.embeddings(key), results.study.report.seed
+        rows = np.flatnonzero(content["set"] == part)
+        labels = content["labels_fine"][rows].astype(np.int32)
+        chosen = analysis.sample(labels, seed)
+        places = analysis.layout(vectors(results, name, content)[rows[chosen]], seed, results.kept)
+        return {
+            "places": places.astype(np.float16),
+            "labels": labels[chosen],
+            "coloured": analysis.largest(labels),
+        }
+
+    return results.figures.of("tsne", key, part, compute)

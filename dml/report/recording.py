@@ -1,0 +1,30 @@
+"""What a publication keeps of a study's embeddings: the arrays that the figures of its page are drawn from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from dml import discovery
+from dml.config import Study
+from dml.report import contents
+from dml.report.assembly import PACKAGE
+from dml.report.loading import load
+from dml.report.sections.protocols import Section
+
+
+def figure_arrays(study: Study, results: Path, store: Path, data: Path) -> dict[str, np.ndarray]:
+    """By `<figure>/<key>/<set>/<field>`; empty if the study keeps no embeddings.
+
+    Parameters
+    ----------
+    results, store, data : the study's folder of results, the store of trials, and the study's folder of data.
+    """
+    loaded = load(study, results, store, data=data)
+    for name in contents.EMBEDDINGS:
+        section: Section = discovery.build(PACKAGE, name)
+        if section.applies(loaded):
+            for _ in section.content(loaded):
+                pass
+    return loaded.figures.found

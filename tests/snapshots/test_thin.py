@@ -1,0 +1,73 @@
+"""Large studies: their snapshots are thinned, and still give back what figures and later sweeps need."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml.config import ClaimSection, Study, load_study
+from dml.snapshots import LARGEST, table
+
+ROOT = Path(__file__).parents[2]
+
+
+def frame_of(study: Study) -> pd.DataFrame:
+    """Invented trials of every cell, with as many digits and as much logged as real ones."""
+    rng, rows = np.random.default_rng(0), []
+    for place, cell in enumerate(study.cells()):
+        phases = (("tune", range(study.search.trials)), ("confirm", range(len(study.seeds))))
+        chosen = {f"loss.{name}": float(rng.random()) for name in cell.loss.search}
+        for phase, numbers in phases:
+            part = "validation" if phase == "tune" else "test"
+            for number in numbers:
+                score = float(rng.random())
+                scores = {f"{part}/fine/{m}": score / (i + 1) for i, m in enumerate(study.evaluation.metrics)}
+                settings = chosen if phase == "confirm" else {name: float(rng.random()) for name in chosen}
+                logged = {"loss": float(rng.random()), "active_share": 0.5} | {"eta_drawn": list(range(100))}
+                row = {"key": f"{place:05d}{number}{phase[0]}".ljust(64, "f"), "cell": cell.name, "phase": phase}
+                row |= {"number": number, "seed": number, "status": "finished", "settings": json.dumps(settings)}
+                row |= {"objective": scores[study.objective(cell.dataset, part)], "curve": json.dumps([[60, scores]])}
+                row |= {"seconds": 0.5123, "started": "2026-01-01T00:00:00+00:00", "diagnostics": json.dumps(logged)}
+                rows.append(row | scores)
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def joint():
+    """The study with the most cells, and invented trials."""
+    study = load_study(ROOT / "pipelines/studies/joint-digits.yaml")
+    return study, frame_of(study)
+
+
+def test_a_study_of_a_thousand_cells_fits(joint):
+    study, frame = joint
+    assert len(study.cells()) > 1000
+    assert len(table.to_text(study, frame, thin=True)) < 0.85 * LARGEST < LARGEST < len(table.to_text(study, frame))
+
+
+def test_scores_come_back_and_the_search_to_the_last_bit(joint):
+    study, frame = joint
+    found = table.from_text(study, table.to_text(study, frame, thin=True))
+    assert found["cell"].tolist() == frame["cell"].tolist()
+    tuned = (frame["phase"] == "tune").to_numpy()
+    assert found["objective"][tuned].tolist() == frame["objective"][tuned].tolist()
+    for metric in study.evaluation.metrics:
+        mine, theirs = (each[f"test/fine/{metric}"][~tuned] for each in (found, frame))
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+    for text, whole in zip(found["settings"], frame["settings"], strict=True):
+        assert json.loads(text) == pytest.approx(json.loads(whole), rel=1e-3)
+    assert set(found["diagnostics"]) == {"{}"}
+
+
+def test_what_a_claim_compares_stays(joint):
+    study, frame = joint
+    claim = {"paper": "ours", "text": "x", "compare": {"first": {"loss": "triplet"}, "second": {"loss": "margin"}}}
+    section = ClaimSection(**claim, score="diagnostics/active_share")
+    claimed = study.model_copy(update={"claims": [section]})
+    rows = frame[frame["cell"] == study.cells()[0].name]
+    found = table.from_text(study, table.to_text(claimed, rows, thin=True))
+    assert set(found.loc[found["phase"] == "confirm", "diagnostics"]) == {'{"active_share":0.5}'}
