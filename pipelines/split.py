@@ -4,7 +4,7 @@ from _stage import data_root, run
 
 from dml.config import Study
 from dml.data import sources, splits
-from dml.training.data import open_packed_of
+from dml.training.data import check_sets, open_packed_of
 
 
 def split(study: Study) -> None:
@@ -19,6 +19,8 @@ def split(study: Study) -> None:
                     raise ValueError(
                         f"dataset {dataset.label!r}: the study names {level!r} labels, which its images lack"
                     )
+            check_sets(table, study.evaluation.sets, dataset.label)
+        print(f"{dataset.label}: {splits.summary(table, packed.index[source.disjoint].to_numpy())}")
         splits.save_all(found, data_root(study) / "split", dataset.label)
 
 

@@ -27,6 +27,7 @@ from dml.protocols import Source, SplitBySeed
 
 ROLES = ("train", "seen", "test", "query", "gallery", "unused")
 COLUMNS = ("index", "final", "tune")
+MEANING = {"seen": "held-out images of classes that train", "test": "classes that never train"}
 
 
 def make(index: pd.DataFrame, source: Source) -> pd.DataFrame:
@@ -113,6 +114,22 @@ def load(path: Path | str) -> pd.DataFrame:
     return split
 
 
+def summary(split: pd.DataFrame, classes: np.ndarray) -> str:
+    """What a split contains, for the user: the classes and images of each role, and what its scores are.
+
+    Parameters
+    ----------
+    classes : int (n,), the class of each row of the split.
+    """
+    lines = []
+    for role in ROLES:
+        chosen = (split["final"] == role).to_numpy()
+        if chosen.any():
+            meaning = f" ({MEANING[role]})" if role in MEANING else ""
+            lines.append(f"{role} {len(np.unique(classes[chosen]))} classes, {chosen.sum()} images{meaning}")
+    return "; ".join(lines)
+
+
 def _check_roles(final: np.ndarray, classes: np.ndarray, fine: np.ndarray) -> None:
     if final.shape != classes.shape:
         raise ValueError(f"roles: expected {len(classes)}, one per row, got the shape {final.shape}")
@@ -125,7 +142,10 @@ def _check_roles(final: np.ndarray, classes: np.ndarray, fine: np.ndarray) -> No
     tested = np.isin(final, ("test", "query", "gallery"))
     both = np.intersect1d(classes[train], classes[tested])
     if len(both):
-        raise ValueError(f"roles: {len(both)} classes both train and test, among them {both[:5].tolist()}")
+        raise ValueError(
+            f"roles: {len(both)} classes both train and test, among them {both[:5].tolist()}. "
+            "Held-out images of classes that train are `seen`, not `test`"
+        )
     untrained = np.setdiff1d(classes[final == "seen"], classes[train])
     if len(untrained):
         raise ValueError(

@@ -12,7 +12,15 @@ from dml.sweep.extracting import frozen_trainings
 from dml.sweep.space import space_of
 from dml.sweep.specs import FindStart
 from dml.training.build import build_model, build_sampler
-from dml.training.data import EVALUATION_ROLES, of_fitting_classes, open_data, open_packed_of, seeds_by_split, split_of
+from dml.training.data import (
+    EVALUATION_ROLES,
+    check_sets,
+    of_fitting_classes,
+    open_data,
+    open_packed_of,
+    seeds_by_split,
+    split_of,
+)
 from dml.training.frozen.opening import find_features
 from dml.types import Choice, StartSpec
 
@@ -49,14 +57,9 @@ def _check_sets(study: Study, root: Path) -> None:
     for dataset in study.datasets:
         found = [split_of(root, dataset.label, seeds[0]) for seeds in seeds_by_split(root, dataset.label, study.seeds)]
         for split, name in itertools.product(found, study.evaluation.sets):
+            check_sets(split, [name], dataset.label)
             column, roles = EVALUATION_ROLES[name]
             chosen = split[column].isin(roles)
-            if not chosen.any():
-                roles_found = ", ".join(sorted(set(split[column])))
-                raise ValueError(
-                    f"dataset {dataset.label!r}: evaluation.sets names {name!r}, but none of its images is "
-                    f"{' or '.join(roles)}. Roles of its images: {roles_found}"
-                )
             if study.search.protocol == "train_val_test" and name != "test":
                 fine = open_packed_of(root, dataset.label).index["fine"].to_numpy()
                 if not len(of_fitting_classes(split.loc[chosen, "index"].to_numpy(), split, fine)):

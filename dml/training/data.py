@@ -87,6 +87,29 @@ def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
     return TrialData(opened, rows, contiguous, coarse, len(classes), split, spec.protocol)
 
 
+def check_sets(split: pd.DataFrame, sets: Sequence[str], name: str) -> None:
+    """Check that each evaluation set has images.
+
+    Parameters
+    ----------
+    split : of a dataset.
+    name : of the dataset.
+
+    Raises
+    ------
+    ValueError : a set has none; the message lists those that have images.
+    """
+    full = [s for s in ("test", "seen", "train") if split["final"].isin(EVALUATION_ROLES[s][1]).any()]
+    for asked in sets:
+        if asked not in full:
+            found = ", ".join(sorted(set(split["final"])))
+            raise ValueError(
+                f"dataset {name!r}: evaluation.sets names {asked!r}, but none of its images is "
+                f"{' or '.join(EVALUATION_ROLES[asked][1])}. Roles of its images: {found}. Choices: "
+                f"{', '.join(full)}, as in evaluation: {{sets: [{full[0]}]}}"
+            )
+
+
 def of_fitting_classes(rows: np.ndarray, split: pd.DataFrame, fine: np.ndarray) -> np.ndarray:
     """Those of the rows (m,) whose fine class is in the half of the training classes that fits.
 

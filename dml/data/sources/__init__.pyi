@@ -8,6 +8,7 @@ from dml.data.sources.cuhk03 import Cuhk03 as Cuhk03
 from dml.data.sources.digits import Digits as Digits
 from dml.data.sources.features import Features as Features
 from dml.data.sources.flowers102 import Flowers102 as Flowers102
+from dml.data.sources.huggingface import Huggingface as Huggingface
 from dml.data.sources.imagefolder import Imagefolder as Imagefolder
 from dml.data.sources.market1501 import Market1501 as Market1501
 from dml.data.sources.mnist import Mnist as Mnist

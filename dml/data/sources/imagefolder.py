@@ -1,13 +1,15 @@
-"""A user's own images: class folders, two levels of class folders, or a table of paths and labels.
+"""A user's own images: class folders, two levels of class folders, either of them in splits, or a table.
 
-    root/<class>/<image>                 fine labels
-    root/<coarse>/<fine>/<image>         coarse and fine labels
+    root/<class>/<image>                 fine labels (layout `classes`)
+    root/<coarse>/<fine>/<image>         coarse and fine labels (layout `groups`)
+    root/train/<class>/<image>           fine labels, or coarse and fine ones in one more level; beside it test, val,
+                                         valid, validation, query, gallery (layout `splits`)
     table (CSV or Parquet)               columns `path` (relative to `root`) and `fine`; optional columns `coarse`,
                                          `split` (train, seen, test, query, gallery, unused), `camera` (an integer)
 
 Labels in a table are names. A column of numbers only must contain integers of at least 0. Without a `split` column the
 classes are split in the order of their names: the last `test_share` of them test, the others train, as in CUB-200 and
-Cars196. `disjoint="coarse"` splits whole coarse classes.
+Cars196. `disjoint="coarse"` splits whole coarse classes. In the layout `splits`, folders decide (`_splits.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ import pandas as pd
 from dml.data import DataError
 from dml.data.raw import files_below
 from dml.data.sources._defaults import SourceDefaults
+from dml.data.sources._layout import LAYOUTS, below, check_paths, has_splits, subfolders
+from dml.data.sources._splits import Roles, by_classes, roles_of
 from dml.data.sources._table import ROLES, read_table
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
@@ -37,28 +41,53 @@ class Imagefolder(SourceDefaults):
     table : a CSV or Parquet file; None: folders are classes.
     test_share : share of the classes that test, without a `split` column.
     disjoint : the level whose classes are split, `fine` or `coarse`.
+    layout : `splits`, `classes` or `groups`. `auto` takes folders for splits if all have names of splits, `train` and
+        another one are among them, and they contain folders.
     """
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "imagefolder"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
 
-    def __init__(self, root: str, table: str | None = None, test_share: float = 0.5, disjoint: str = "fine") -> None:
+    def __init__(
+        self,
+        root: str,
+        table: str | None = None,
+        test_share: float = 0.5,
+        disjoint: str = "fine",
+        layout: str = "auto",
+    ) -> None:
         if not 0 <= test_share <= 1:
             raise ValueError(f"test_share: expected a number from 0 to 1, got {test_share!r}")
         if disjoint not in ("fine", "coarse"):
             raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
+        if layout not in LAYOUTS:
+            raise ValueError(f"layout: {layout!r}. Choices: {', '.join(LAYOUTS)}")
+        if table is not None and layout != "auto":
+            raise ValueError(f"layout: {layout!r} is about folders, and the option table names a table: remove one")
         self.root: str = str(root)
         self.table, self.test_share, self.disjoint = table, test_share, disjoint
+        found = "splits" if table is None and has_splits(Path(self.root)) else "auto"
+        self._layout = found if layout == "auto" else layout
         self.options = {"root": self.root, "table": table, "test_share": test_share, "disjoint": disjoint}
+        if "splits" in (found, self._layout):  # else it says nothing new, and folders packed before it existed stay
+            self.options["layout"] = self._layout
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Check that the folder, and the table if there is one, exist. Nothing is fetched."""
-        if not Path(self.root).is_dir():
-            raise DataError(f"imagefolder: root is {self.root!r}, which is not a folder (from {Path.cwd()})")
-        if self.table is not None and not Path(self.table).is_file():
-            raise DataError(f"imagefolder: table is {self.table!r}, which is not a file (from {Path.cwd()})")
+        """Check that the folder, and the table if there is one, exist. Nothing is fetched.
+
+        Reports how train and test folders are read.
+        """
+        self._check_place()
         report(f"imagefolder: {self.root}, nothing to download")
+        if self._layout != "splits":
+            return
+        names = ", ".join(f"{path.name}/" for path in subfolders(Path(self.root)))
+        report(
+            f"imagefolder: {names} are read as splits; `options: {{layout: groups}}` reads them as groups of classes"
+        )
+        records = pd.DataFrame([{name: r[name] for name in r if name != "image"} for r in self.images(raw)])
+        report(self._split(records).text)
 
     def fingerprint(self, raw: Path) -> str:
         """Changes when a file is added, removed or rewritten."""
@@ -70,40 +99,51 @@ class Imagefolder(SourceDefaults):
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of files: in the order of folders and names, or of the table."""
-        self.download(raw, lambda line: None)
+        self._check_place()
         root = Path(self.root)
         if self.table is not None:
             for record in read_table(Path(self.table)):
                 yield record | {"image": root / record["path"]}
             return
         paths = [path.relative_to(root) for path in self._files()]
-        depths = {len(path.parts): path for path in paths}
-        if not paths or not (set(depths) <= {2} or set(depths) <= {3}):
-            shown = [path.as_posix() for path in list(depths.values())[:3]] + ["..."] * (len(depths) > 3)
-            found = ", ".join(shown) or "no images"
-            raise DataError(
-                f"imagefolder: {root}: expected <class>/<image> or <coarse>/<fine>/<image> throughout, found {found}"
-            )
-        fine = {folder: number for number, folder in enumerate(sorted({path.parent for path in paths}))}
-        coarse = {name: number for number, name in enumerate(sorted({path.parts[0] for path in paths}))}
+        within = 1 if self._layout == "splits" else 0  # folders above the classes
+        check_paths(self.root, paths, self._layout)
+        fine = {folder: n for n, folder in enumerate(sorted({below(path.parent, within) for path in paths}))}
+        coarse = {name: number for number, name in enumerate(sorted({path.parts[within] for path in paths}))}
         for path in paths:
-            record = {"image": root / path, "path": path.as_posix(), "fine": fine[path.parent]}
-            record["fine_name"] = path.parent.as_posix()
-            if len(path.parts) == 3:
-                record |= {"coarse": coarse[path.parts[0]], "coarse_name": path.parts[0]}
-            yield record
+            own = below(path.parent, within)
+            record = {"image": root / path, "path": path.as_posix(), "fine": fine[own], "fine_name": own.as_posix()}
+            if len(own.parts) == 2:
+                record |= {"coarse": coarse[own.parts[0]], "coarse_name": own.parts[0]}
+            yield record | ({"part": f"{path.parts[0]}/"} if within else {})
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
-        """The `split` column if the table has one, else train and test by classes."""
+        """The `split` column if the table has one, or what follows from folders of splits, else train and test by
+        classes.
+        """
         parts = index["part"].to_numpy().astype(str)
         if np.isin(parts, ROLES).all():
             return parts
+        if np.char.endswith(parts, "/").all():
+            return self._split(index).roles
         labels = index[self.disjoint].to_numpy()
         if (labels < 0).any():
             raise DataError(f"imagefolder: disjoint={self.disjoint!r}, but the images have no {self.disjoint} labels")
-        classes = np.unique(labels)
-        train = classes[: len(classes) - round(self.test_share * len(classes))]
-        return np.where(np.isin(labels, train), "train", "test")
+        return by_classes(labels, self.test_share)
+
+    def _split(self, images: pd.DataFrame) -> Roles:
+        """The roles of images in folders of splits."""
+        if self.disjoint not in images or (images[self.disjoint] < 0).any():
+            raise DataError(f"imagefolder: disjoint={self.disjoint!r}, but the images have no {self.disjoint} labels")
+        parts = np.array([part.rstrip("/") for part in images["part"]])
+        classes, names = images[self.disjoint].to_numpy(), images[f"{self.disjoint}_name"].to_numpy().astype(str)
+        return roles_of(parts, classes, names, f"imagefolder: {self.root}")
+
+    def _check_place(self) -> None:
+        if not Path(self.root).is_dir():
+            raise DataError(f"imagefolder: root is {self.root!r}, which is not a folder (from {Path.cwd()})")
+        if self.table is not None and not Path(self.table).is_file():
+            raise DataError(f"imagefolder: table is {self.table!r}, which is not a file (from {Path.cwd()})")
 
     def _files(self) -> list[Path]:
         if self.table is not None:

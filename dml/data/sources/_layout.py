@@ -1,0 +1,71 @@
+"""How folders of images are read: as classes, as groups of classes, or as splits of either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from dml.data import DataError
+from dml.data.sources._splits import kind_of
+
+LAYOUTS = ("auto", "splits", "classes", "groups")
+
+
+def has_splits(root: Path) -> bool:
+    """Whether the folders in `root` are named as splits, `train` and another one among them, and contain folders."""
+    folders = subfolders(root) if root.is_dir() else []
+    splits = [path.name for path in folders if kind_of(path.name)]
+    return len(splits) == len(folders) and _are_splits(splits) and all(map(subfolders, folders))
+
+
+def subfolders(root: Path) -> list[Path]:
+    """Folders in the order of names, without hidden ones."""
+    return sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def below(folder: Path, levels: int) -> Path:
+    """A relative folder without its first levels."""
+    return Path(*folder.parts[levels:])
+
+
+def check_paths(root: str, paths: Sequence[Path], layout: str) -> None:
+    """Check that images are where a layout expects them.
+
+    Parameters
+    ----------
+    paths : of the images, relative to `root`.
+    layout : `auto` stands for `classes` or `groups`.
+
+    Raises
+    ------
+    DataError : there are no images, or they are at other depths; a folder is no split; or some look like splits and
+        others do not.
+    """
+    within = 1 if layout == "splits" else 0
+    depths = {len(path.parts): path for path in paths}
+    classes, groups = 2 + within, 3 + within
+    allowed = {"classes": [classes], "groups": [groups]}.get(layout, [classes, groups])
+    if len(depths) != 1 or not set(depths) <= set(allowed):
+        shown = [path.as_posix() for path in list(depths.values())[:3]] + ["..."] * (len(depths) > 3)
+        split = "<split>/" * within
+        forms = {classes: f"{split}<class>/<image>", groups: f"{split}<coarse>/<fine>/<image>"}
+        expected = " or ".join(forms[depth] for depth in allowed)
+        raise DataError(f"imagefolder: {root}: expected {expected} throughout, found {', '.join(shown) or 'no images'}")
+    folders = {path.parts[0] for path in paths}
+    known = {name for name in folders if kind_of(name)}
+    others = ", ".join(sorted(folders - known)[:3])
+    if within and others:
+        raise DataError(f"imagefolder: {root}: layout: splits, but {others} is not the name of a split")
+    if layout == "auto" and _are_splits(known):
+        kind, choice = ("classes", "classes") if classes in depths else ("groups of classes", "groups")
+        problem = f"{others} does not" if others else "they contain images, not folders of classes"
+        raise DataError(
+            f"imagefolder: {root}: {', '.join(sorted(known))} look like splits, but {problem}. Expected "
+            f"<split>/<class>/<image>; `options: {{layout: {choice}}}` reads them as {kind}"
+        )
+
+
+def _are_splits(names: Iterable[str]) -> bool:
+    """Whether `train` and another split are among names of folders."""
+    kinds = {kind_of(name) for name in names} - {None}
+    return "train" in kinds and len(kinds) > 1

@@ -1,0 +1,119 @@
+"""Roles of images whose dataset is divided into train, test, val, query or gallery, as many datasets on disk are.
+
+Whether test images are of classes that train decides what their scores say: of other classes, `test`; of the same
+classes, `seen`. Anything in between has no meaning and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from dml.data import DataError
+
+NAMES = {
+    "train": "train",
+    "training": "train",
+    "test": "test",
+    "testing": "test",
+    "val": "validation",
+    "valid": "validation",
+    "validation": "validation",
+    "query": "query",
+    "gallery": "gallery",
+}
+"""What a split is called, in lower case -> what it is."""
+
+SHOWN = 3  # classes that a message names
+
+
+class Roles(NamedTuple):
+    """The role of each image, and what to tell the user about them."""
+
+    roles: np.ndarray  # str (n,): train, seen, test, query, gallery or unused
+    text: str
+
+
+def kind_of(name: str) -> str | None:
+    """What a split of this name is: train, test, validation, query or gallery; None if it is no split."""
+    return NAMES.get(name.lower())
+
+
+def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: str) -> Roles:
+    """The roles that follow from splits and classes.
+
+    Without a test split, the validation split is tested. With one, it is `seen` if only its classes are those that
+    train, else unused: tuning validates on half of the training classes.
+
+    Parameters
+    ----------
+    parts : str (n,), the split of each image by its name.
+    classes : int (n,), the class of each image, at the level at which train and test should be disjoint.
+    names : str (n,), the name of that class, for messages.
+    where : begins a message.
+
+    Raises
+    ------
+    DataError : there is no training split; or some classes of a split train and others do not; or classes of queries or
+        of a gallery train; or there are queries without a gallery.
+    """
+    kinds = np.array([kind_of(part) or part for part in parts.tolist()])
+    present = set(kinds.tolist())
+    unknown = present - set(NAMES.values())
+    if unknown or "train" not in present:
+        problem = f"unknown {', '.join(sorted(unknown))}" if unknown else "no train"
+        raise DataError(f"{where}: splits: {problem}; found {', '.join(sorted(present))}. Names: {', '.join(NAMES)}")
+    if ("query" in present) != ("gallery" in present):
+        raise DataError(f"{where}: query and gallery go together: found only {', '.join(sorted(present))}")
+    train = set(classes[kinds == "train"].tolist())
+    roles = np.where(kinds == "train", "train", "unused").astype("U10")
+    lines = [f"{len(train)} classes train"]
+    tested = [kind for kind in ("test", "query", "gallery") if kind in present]
+    for kind in [*tested, *(["validation"] if "validation" in present else [])]:
+        mask = kinds == kind
+        inside = np.isin(classes, list(train))
+        label = _label(parts[mask])
+        if inside[mask].any() and not inside[mask].all():
+            raise DataError(
+                f"{where}: some classes of {label} train and others do not: {_few(names[mask & inside])} are in train "
+                f"too, {_few(names[mask & ~inside])} are not. For scores of new classes, remove the first from one of "
+                f"the two; for scores of the classes that train, remove the others from {label}"
+            )
+        same = bool(inside[mask].all())
+        if kind in ("query", "gallery") and same:
+            raise DataError(f"{where}: the classes of {label} train: {_few(names[mask])}. Those of queries must not")
+        if kind == "validation" and tested and (not same or (roles == "seen").any()):
+            lines.append(f"{label} is not used (tuning validates on half of the training classes)")
+            continue
+        roles[mask] = "seen" if same else "test" if kind == "validation" else kind
+        count = len(np.unique(classes[mask]))
+        if same:
+            lines.append(f"{label} has {count} of these classes: its scores are `seen`, not `test`")
+        else:
+            lines.append(f"{label} has {count} other classes: its scores are `test`")
+    return Roles(roles, f"{where}: {'; '.join(lines)}")
+
+
+def by_classes(labels: np.ndarray, test_share: float) -> np.ndarray:
+    """`train` for the first classes and `test` for the last ones, in the order of their numbers.
+
+    Parameters
+    ----------
+    labels : int (n,).
+    test_share : share of the classes that test.
+    """
+    classes = np.unique(labels)
+    train = classes[: len(classes) - round(test_share * len(classes))]
+    return np.where(np.isin(labels, train), "train", "test")
+
+
+def _label(parts: np.ndarray) -> str:
+    return " and ".join(dict.fromkeys(parts.tolist()))
+
+
+def _few(names: Iterable[str]) -> str:
+    found = sorted({str(name) for name in names})
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return f"{len(found)} ({', '.join(found[:SHOWN])}{more})"

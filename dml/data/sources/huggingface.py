@@ -1,0 +1,172 @@
+"""A dataset of Hugging Face's library `datasets`, on disk or on the hub (the extra `hub`).
+
+    path: data/birds          a folder that `save_to_disk` wrote; or a folder of Parquet files or of images, as
+                              `load_dataset` reads it; or one Parquet file
+    path: owner/name          a dataset on the hub, downloaded once
+
+Splits become roles by their names and classes, as folders of `imagefolder` do (`_splits.py`). With a single split,
+classes are split in the order of their numbers: the last `test_share` of them test, the others train.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dml.data import DataError
+from dml.data.raw import files_below
+from dml.data.sources._columns import Columns, as_image, choose, numbered
+from dml.data.sources._defaults import SourceDefaults
+from dml.data.sources._splits import by_classes, roles_of
+
+SAVED = ("dataset_dict.json", "state.json")  # one of these files is in a folder that `save_to_disk` wrote
+
+
+class Huggingface(SourceDefaults):
+    """Images and labels of one or more splits.
+
+    Parameters
+    ----------
+    path : a folder, a Parquet file, or the name of a dataset on the hub.
+    config : which of the dataset's configurations, if it has several.
+    revision : of a dataset on the hub; None: the newest when it is downloaded.
+    image, label : the columns; None: guessed from types and names, and reported.
+    coarse : the column of coarse labels, if there is one.
+    splits : the splits that are read; None: all.
+    test_share : share of the classes that test, if only one split is read.
+    disjoint : the level whose classes train or test as a whole, `fine` or `coarse`.
+    """
+
+    version: ClassVar[int] = 1
+    name: ClassVar[str] = "huggingface"
+    levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+
+    def __init__(
+        self,
+        path: str,
+        config: str | None = None,
+        revision: str | None = None,
+        image: str | None = None,
+        label: str | None = None,
+        coarse: str | None = None,
+        splits: Sequence[str] | None = None,
+        test_share: float = 0.5,
+        disjoint: str = "fine",
+    ) -> None:
+        if not 0 <= test_share <= 1:
+            raise ValueError(f"test_share: expected a number from 0 to 1, got {test_share!r}")
+        if disjoint not in ("fine", "coarse"):
+            raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
+        if disjoint == "coarse" and coarse is None:
+            raise ValueError("disjoint: 'coarse', but the option coarse names no column")
+        self.path, self.config, self.revision = str(path), config, revision
+        self._wanted = {"image": image, "label": label, "coarse": coarse}
+        self.splits, self.test_share, self.disjoint = splits, test_share, disjoint
+        self.options: dict[str, Any] = {"path": self.path, "config": config, "revision": revision, **self._wanted}
+        self.options |= {"splits": splits, "test_share": test_share, "disjoint": disjoint}
+
+    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
+        """Load the dataset, downloading it if it is on the hub. Reports guessed columns and what the splits are.
+
+        Raises
+        ------
+        DataError : `datasets` is not installed; there is no such dataset, split or column; the hub is out of reach; or
+            a split has classes that train and others that do not.
+        """
+        parts = self._load(raw)
+        columns = self._columns(parts)
+        for line in columns.guessed:
+            report(f"huggingface: {self.path}: {line}")
+        records = pd.DataFrame(list(self._labels(parts, columns)))
+        report(f"huggingface: {self.path}: {len(records)} images in {', '.join(parts)}")
+        if len(parts) > 1:
+            report(self._split(records).text)
+
+    def fingerprint(self, raw: Path) -> str | None:
+        """Changes when a file of a dataset on disk is added, removed or rewritten; None for one of the hub."""
+        place = Path(self.path)
+        if not place.exists():
+            return None
+        digest = hashlib.sha256()
+        for path in sorted(files_below(place)) if place.is_dir() else [place]:
+            state = path.stat()
+            digest.update(f"{path}|{state.st_size, state.st_mtime_ns}\n".encode())
+        return digest.hexdigest()
+
+    def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
+        """Records in the order of splits and rows."""
+        parts = self._load(raw)
+        columns = self._columns(parts)
+        labels = self._labels(parts, columns)
+        for name, part in parts.items():
+            for row, value in enumerate(columns.undecoded(part)):
+                where = f"huggingface: {self.path}: {name}: row {row}"
+                yield {**next(labels), "image": as_image(value, Path(self.path), f"{where}: {columns.image}")}
+
+    def roles(self, index: pd.DataFrame) -> np.ndarray:
+        """By splits if there are several, else by classes."""
+        if index["part"].nunique() > 1:
+            return self._split(index).roles
+        return by_classes(index[self.disjoint].to_numpy(), self.test_share)
+
+    def _split(self, records: pd.DataFrame) -> Any:
+        classes, names = records[self.disjoint].to_numpy(), records[f"{self.disjoint}_name"].to_numpy().astype(str)
+        parts = records["part"].to_numpy().astype(str)
+        return roles_of(parts, classes, names, f"huggingface: {self.path}")
+
+    def _columns(self, parts: Mapping[str, Any]) -> Columns:
+        return choose(next(iter(parts.values())).features, self._wanted, f"huggingface: {self.path}")
+
+    def _labels(self, parts: Mapping[str, Any], columns: Columns) -> Iterator[dict[str, Any]]:
+        """The records of all images, without the images."""
+        found = {}
+        for level, column in (("fine", columns.label), ("coarse", columns.coarse)):
+            if column is not None:
+                found[level] = numbered(parts, column, f"huggingface: {self.path}")
+        place = 0
+        for name, part in parts.items():
+            for row in range(len(part)):
+                record: dict[str, Any] = {"path": f"{name}/{row:06d}", "part": name}
+                for level, (numbers, names) in found.items():
+                    record |= {level: numbers[place], f"{level}_name": names[place]}
+                yield record
+                place += 1
+
+    def _load(self, raw: Path) -> dict[str, Any]:
+        """The splits by name."""
+        try:
+            import datasets  # an optional dependency
+        except ImportError as error:
+            raise DataError("source huggingface needs the library datasets: pip install 'dml[hub]'") from error
+        place = Path(self.path)
+        if not place.exists() and (self.path.startswith((".", "/", "~")) or self.path.count("/") > 1):
+            raise DataError(f"huggingface: path is {self.path!r}, which does not exist (from {Path.cwd()})")
+        try:
+            if place.is_dir() and any((place / name).is_file() for name in SAVED):
+                loaded = datasets.load_from_disk(self.path)
+            else:
+                of_file = {"path": "parquet", "data_files": self.path}
+                chosen = of_file if place.is_file() else {"path": self.path, "name": self.config}
+                loaded = datasets.load_dataset(**chosen, revision=self.revision, cache_dir=str(raw / "cache"))
+        except Exception as error:  # the libraries of the hub raise errors of many kinds
+            raise DataError(self._unreadable(error, place.exists())) from error
+        found = dict(loaded) if isinstance(loaded, dict) else {"all": loaded}
+        for name in self.splits or ():
+            if name not in found:
+                raise DataError(f"huggingface: {self.path}: no split {name!r}. Choices: {', '.join(found)}")
+        return {name: part for name, part in found.items() if self.splits is None or name in self.splits}
+
+    def _unreadable(self, error: Exception, exists: bool) -> str:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if exists:
+            return f"huggingface: {self.path}: cannot be read: {reason}"
+        return (
+            f"huggingface: {self.path!r} is no folder here, and could not be loaded from the hub: {reason}. Check the "
+            "name and the network; or save the dataset elsewhere with `save_to_disk`, copy the folder here, and set "
+            "`options: {path: <folder>}`"
+        )

@@ -1,0 +1,215 @@
+"""Datasets of the library `datasets`, on disk in each of its forms: columns, splits, and what is wrong with them."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+from small_archives import Row, Small, quiet
+
+from dml.data import DataError, splits
+from dml.data.packing import open_packed, pack
+from dml.data.sources import Huggingface
+
+CLASSES = ["ant", "bee", "cat", "dog", "emu"]
+
+
+def table(*classes, count=2, image="image", label="label", **others):
+    """A split with `count` images of each class, of one grey value each."""
+    datasets = pytest.importorskip("datasets")
+    numbers = [CLASSES.index(name) for name in classes for _ in range(count)]
+    content = {
+        image: [Image.new("RGB", (8, 8), (30 * number + row % count,) * 3) for row, number in enumerate(numbers)],
+        label: numbers,
+        **others,
+    }
+    features = {image: datasets.Image(), label: datasets.ClassLabel(names=CLASSES)}
+    features |= {name: datasets.Value(type(values[0]).__name__.replace("str", "string").replace("int", "int64"))
+                 for name, values in others.items()}  # fmt: skip
+    return datasets.Dataset.from_dict(content, features=datasets.Features(features))
+
+
+def make(folder):
+    """Splits of other classes, saved with `save_to_disk`."""
+    datasets = pytest.importorskip("datasets")
+    parts = {"train": table("ant", "bee"), "test": table("cat", "dog")}
+    datasets.DatasetDict(parts).save_to_disk(str(folder / "saved"))
+    rows = [Row(n // 2, -1, "train", "train", 30 * (n // 2) + n % 2) for n in range(4)]
+    rows += [Row(2 + n // 2, -1, "test", "test", 60 + 30 * (n // 2) + n % 2) for n in range(4)]
+    return Small({"path": str(folder / "saved")}, rows)
+
+
+def read(source, folder):
+    """The packed index with roles, the grey values, and what was printed."""
+    lines = []
+    source.download(folder / "raw", lines.append)
+    pack(source, folder / "raw", folder / "packed", report=quiet)
+    packed = open_packed(folder / "packed")
+    roles = splits.make(packed.index, source)["final"]
+    return packed.index.assign(role=roles, grey=packed.images[:, 4, 4, 0]), "\n".join(lines)
+
+
+def save(parts, path, form):
+    datasets = pytest.importorskip("datasets")
+    if form == "save_to_disk":
+        datasets.DatasetDict(parts).save_to_disk(str(path))
+        return
+    path.mkdir(parents=True)
+    for name, part in parts.items():
+        part.to_parquet(path / f"{name}-00000-of-00001.parquet")
+
+
+@pytest.mark.parametrize("form", ["save_to_disk", "parquet"])
+def test_splits_of_the_same_classes_are_seen(form, tmp_path):
+    save({"train": table("ant", "bee", "cat"), "validation": table("ant", "cat")}, tmp_path / "own", form)
+    index, text = read(Huggingface(str(tmp_path / "own")), tmp_path)
+    assert index["part"].tolist() == ["train"] * 6 + ["validation"] * 4
+    assert index["role"].tolist() == ["train"] * 6 + ["seen"] * 4
+    assert index["fine_name"].tolist() == ["ant"] * 2 + ["bee"] * 2 + ["cat"] * 2 + ["ant"] * 2 + ["cat"] * 2
+    assert index["grey"].tolist() == [0, 1, 30, 31, 60, 61, 0, 1, 60, 61]
+    assert "column 'image' is taken for the images" in text
+    assert "column 'label' is taken for the labels" in text
+    assert "validation has 2 of these classes: its scores are `seen`, not `test`" in text
+
+
+def test_in_between_is_refused(tmp_path):
+    save({"train": table("ant", "bee"), "test": table("bee", "cat")}, tmp_path / "own", "save_to_disk")
+    with pytest.raises(DataError, match=r"some classes of test train and others do not: 1 \(bee\) .* 1 \(cat\)"):
+        Huggingface(str(tmp_path / "own")).download(tmp_path / "raw", quiet)
+
+
+def test_one_split_is_split_by_classes(tmp_path):
+    table("ant", "bee", "cat", "dog").save_to_disk(str(tmp_path / "own"))
+    index, _ = read(Huggingface(str(tmp_path / "own")), tmp_path)
+    assert index["role"].tolist() == ["train"] * 4 + ["test"] * 4
+    save({"train": table("ant", "bee", "cat", "emu"), "extra": table("dog")}, tmp_path / "two", "save_to_disk")
+    with pytest.raises(DataError, match="splits: unknown extra; found extra, train"):
+        Huggingface(str(tmp_path / "two")).download(tmp_path / "raw", quiet)
+    source = Huggingface(str(tmp_path / "two"), splits=["train"], test_share=0.25)
+    source.download(tmp_path / "raw", quiet)
+    index, _ = read(source, tmp_path / "second")
+    assert index["role"].tolist() == ["train"] * 6 + ["test"] * 2
+    with pytest.raises(DataError, match=r"no split 'tran'\. Choices: train, extra"):
+        Huggingface(str(tmp_path / "two"), splits=["tran"]).download(tmp_path / "raw", quiet)
+
+
+def test_columns_by_name_and_coarse_labels(tmp_path):
+    part = table("ant", "bee", "cat", "dog", image="photo", label="kind", group=list("wwxxyyzz"), number=[*range(8)])
+    part.save_to_disk(str(tmp_path / "own"))
+    index, text = read(Huggingface(str(tmp_path / "own"), label="kind", coarse="group", disjoint="coarse"), tmp_path)
+    assert index["coarse_name"].tolist() == list("wwxxyyzz")
+    assert index["role"].tolist() == ["train"] * 4 + ["test"] * 4
+    assert "column 'photo' is taken for the images" in text
+    assert "for the labels" not in text
+    index, _ = read(Huggingface(str(tmp_path / "own"), label="number"), tmp_path / "numbers")
+    assert index["fine"].tolist() == list(range(8))
+    with pytest.raises(DataError, match=r"label: no column 'knd'; did you mean 'kind'\? Choices: photo, kind, group"):
+        Huggingface(str(tmp_path / "own"), label="knd").download(tmp_path, quiet)
+
+
+def test_a_column_that_cannot_be_guessed(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    part = table("ant", "bee", label="one").add_column("two", [0, 1, 2, 3])
+    part = part.cast_column("two", datasets.ClassLabel(names=CLASSES))
+    part.save_to_disk(str(tmp_path / "own"))
+    with pytest.raises(DataError, match=r"which column contains the labels\? .*Choices: image, one, two"):
+        Huggingface(str(tmp_path / "own")).download(tmp_path, quiet)
+
+
+def test_images_as_bytes_paths_and_arrays(tmp_path):
+    """Tables that were not made by `datasets`."""
+    datasets = pytest.importorskip("datasets")
+    pixels = np.full((6, 6), 40, np.uint8)
+    encoded = io.BytesIO()
+    Image.fromarray(pixels).save(encoded, "png")
+    (tmp_path / "paths").mkdir()
+    Image.fromarray(pixels).save(tmp_path / "paths/a.png")
+    forms = {
+        "bytes": [encoded.getvalue()],
+        "struct": [{"bytes": encoded.getvalue(), "path": "a.png"}],
+        "paths": ["a.png"],
+        "arrays": [pixels.tolist()],
+    }
+    for form, values in forms.items():
+        part = datasets.Dataset.from_dict({"image": values * 4, "name": ["b", "a", "c", "d"]})
+        part.save_to_disk(str(tmp_path / form))
+        index, _ = read(Huggingface(str(tmp_path / form), label="name"), tmp_path / f"of {form}")
+        assert index["grey"].tolist() == [40] * 4
+        assert index["fine"].tolist() == [1, 0, 2, 3]
+        assert index["fine_name"].tolist() == ["b", "a", "c", "d"]
+    part = datasets.Dataset.from_dict({"image": [[[300.5]]] * 4, "label": [0, 1, 2, 3]})
+    part.save_to_disk(str(tmp_path / "wrong"))
+    with pytest.raises(DataError, match="all: row 0: image: expected an image"):
+        read(Huggingface(str(tmp_path / "wrong")), tmp_path / "of wrong")
+
+
+def test_labels_that_are_missing(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    part = table("ant", "bee")
+    unlabelled = datasets.Dataset.from_dict({"image": part["image"][:], "label": [-1] * 4}, features=part.features)
+    save({"train": part, "test": unlabelled}, tmp_path / "own", "save_to_disk")
+    with pytest.raises(DataError, match=r"test: row 0: label is missing, as in 4 of 4 rows: leave this split out"):
+        Huggingface(str(tmp_path / "own")).download(tmp_path, quiet)
+
+
+def test_a_changed_file_is_noticed(tmp_path):
+    table("ant", "bee").save_to_disk(str(tmp_path / "own"))
+    source = Huggingface(str(tmp_path / "own"))
+    before = source.fingerprint(tmp_path)
+    assert source.fingerprint(tmp_path) == before
+    (tmp_path / "own/state.json").write_text((tmp_path / "own/state.json").read_text() + " ")
+    assert source.fingerprint(tmp_path) != before
+    assert Huggingface("owner/birds").fingerprint(tmp_path) is None
+
+
+def test_what_cannot_be_loaded(tmp_path, monkeypatch):
+    datasets = pytest.importorskip("datasets")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut/state.json").write_text("{")
+    for path, expected in (
+        ("/nowhere/at/all", r"path is '/nowhere/at/all', which does not exist \(from "),
+        (str(tmp_path / "empty"), "empty: cannot be read: "),
+        (str(tmp_path / "cut"), "cut: cannot be read: "),
+    ):
+        with pytest.raises(DataError, match=expected):
+            Huggingface(path).download(tmp_path / "raw", quiet)
+
+    def no_network(*arguments, **keywords):
+        raise ConnectionError("Couldn't reach 'owner/birds' on the Hub\nand a second line")
+
+    monkeypatch.setattr(datasets, "load_dataset", no_network)
+    with pytest.raises(DataError) as raised:
+        Huggingface("owner/birds").download(tmp_path / "raw", quiet)
+    text = str(raised.value)
+    assert text.startswith(
+        "huggingface: 'owner/birds' is no folder here, and could not be loaded from the hub: Couldn't"
+    )
+    assert "save_to_disk" in text
+    assert "\n" not in text
+
+
+def test_a_dataset_of_the_hub_is_asked_for_by_name(tmp_path, monkeypatch):
+    datasets = pytest.importorskip("datasets")
+    asked = []
+
+    def load_dataset(path, name, revision, cache_dir):
+        asked.append((path, name, revision, cache_dir))
+        return datasets.DatasetDict({"train": table("ant", "bee"), "test": table("cat", "dog")})
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    source = Huggingface("owner/birds", config="small", revision="abc")
+    source.download(tmp_path, quiet)
+    assert asked == [("owner/birds", "small", "abc", str(tmp_path / "cache"))]
+
+
+def test_without_the_library(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
+    with pytest.raises(DataError, match=r"needs the library datasets: pip install 'dml\[hub\]'"):
+        Huggingface("owner/birds").download(tmp_path, quiet)
+
+
+@pytest.mark.parametrize("options", [{"test_share": 2}, {"disjoint": "both"}, {"disjoint": "coarse"}])
+def test_options_out_of_range(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        Huggingface("x", **options)
