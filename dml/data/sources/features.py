@@ -20,6 +20,7 @@ import pandas as pd
 
 from dml.data import DataError
 from dml.data.sources._defaults import SourceDefaults
+from dml.data.sources._splits import by_classes
 from dml.data.sources._table import ROLES, read_table
 from dml.data.sources._vectors import read_vectors
 
@@ -88,6 +89,4 @@ class Features(SourceDefaults):
         labels = index[self.disjoint].to_numpy()
         if (labels < 0).any():
             raise DataError(f"features: disjoint={self.disjoint!r}, but the table has no {self.disjoint} labels")
-        classes = np.unique(labels)
-        train = classes[: len(classes) - round(self.test_share * len(classes))]
-        return np.where(np.isin(labels, train), "train", "test")
+        return by_classes(labels, self.test_share)

@@ -1,0 +1,95 @@
+"""Frozen features and a user's own vectors through the stages, in one study."""
+
+import json
+
+import mlflow
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml.training.model_files import TrainedEmbedder
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+STUDY = """\
+title: Frozen features and vectors
+datasets:
+  - digits
+  - source: features
+    options: {vectors: own/x.npy, table: own/labels.csv}
+noise:
+  - {model: similarity, rates: [0.2], settings: {neighbours: 1}}
+losses: [triplet]
+positives: [easy]
+negatives: [random]
+seeds: [0]
+search: {sampler: fixed}
+training: {frozen: true, head: mlp, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
+evaluation: {metrics: [recall@1, map@r], keep_embeddings: true}
+"""
+WIDTH = 6
+
+
+@pytest.fixture(scope="module")
+def work(shared_project):
+    """The project with the study's vectors, after all stages before the sweep."""
+    own = shared_project.root / "own"
+    own.mkdir()
+    labels = np.repeat(np.arange(8), 10)
+    np.save(own / "x.npy", np.random.default_rng(0).normal(size=(80, WIDTH)) + labels[:, None])
+    pd.DataFrame({"fine": [f"class {label}" for label in labels]}).to_csv(own / "labels.csv", index=False)
+    shared_project.study("mine", STUDY)
+    shared_project.stages("resolve download pack split corrupt", "mine")
+    return shared_project
+
+
+def test_a_sweep_without_its_features_says_which_stage_is_missing(work, refused):
+    message = refused(work.stage("sweep", "mine"))
+    assert "features.json has no features 'small_conv-" in message
+    assert "run `dvc repro`" in message
+    assert not (work.root / "store/trials").exists()
+
+
+def test_from_features_to_models(work):
+    work.stages("features sweep", "mine")
+    listed = json.loads((work.root / "data/mine/features.json").read_text())
+    (folder,) = (entry["folder"] for entry in listed["digits"].values())
+    stored = np.load(work.root / "data/mine" / folder / "features.npy", mmap_mode="r")
+    assert stored.shape == (1797, 64)
+    assert listed["features"] == {}, "vectors are used as they are packed"
+
+    frame = pd.read_parquet(work.root / "results/mine/trials.parquet").set_index("dataset")
+    assert set(frame["status"]) == {"finished"}
+    shapes = {"digits": (8, 8, 1), "features": (WIDTH,)}
+    for dataset, shape in shapes.items():
+        folder = work.root / "store/trials" / frame.loc[dataset, "key"]
+        embed = TrainedEmbedder(folder / "model")
+        inputs = np.zeros((3, *shape), np.uint8 if len(shape) == 3 else np.float32)
+        assert embed(inputs).shape == (3, 4)
+    kept = np.load(folder / "embeddings.npz")
+    expected = np.load(work.root / "own/x.npy").astype(np.float32)[kept["index"]]
+    embeddings = kept["embeddings"] / np.linalg.norm(kept["embeddings"], axis=1, keepdims=True)
+    np.testing.assert_allclose(embed(expected), embeddings, atol=1e-5)
+    with pytest.raises(ValueError, match=r"expected float vectors of shape \(N, 6\), got uint8 of shape \(3, 6\)"):
+        embed(np.zeros((3, WIDTH), np.uint8))
+
+
+@pytest.mark.filterwarnings("ignore:.*type hint")  # MLflow would read hints where there are none
+def test_mlflow_serves_the_backbone_with_the_head(work):
+    uri = f"sqlite:///{work.root / 'mlflow.db'}"
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    (model,) = client.search_logged_models([client.get_experiment_by_name("dml").experiment_id])
+    mlflow.set_tracking_uri(uri)
+    images = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 1), dtype=np.uint8)
+    assert mlflow.pyfunc.load_model(model.model_uri).predict(images).shape == (5, 4)
+
+
+def test_a_second_run_computes_no_features(work):
+    done = work.stage("features", "mine")
+    assert done.code == 0, done.text
+    assert "computed already (1797 x 64)" in done.text
+
+
+def test_a_study_without_frozen_trials_passes(work, tiny):
+    work.study("tiny", tiny)
+    work.stages("resolve download pack features", "tiny")
+    assert json.loads((work.root / "data/tiny/features.json").read_text()) == {"digits": {}}
