@@ -18,6 +18,7 @@ STUDIES = sorted(path.stem for path in (ROOT / "pipelines" / "studies").glob("*.
 PAPERS = {claim.paper: claim for claim in printed().values()}
 OF_PAPERS = [name for name in STUDIES if name.partition("-")[0] in PAPERS]
 EXAMPLES = {"every-figure", "every-part", "foreign-parts", "omniglot-letters", "quickstart"}
+EXAMPLES |= {"human-coarse", "human-fine", "robust-methods"}
 
 
 @cache
