@@ -23,10 +23,13 @@ EXAMPLES = {
     "every-part",
     "flowers-frozen",
     "foreign-parts",
+    "human-coarse",
+    "human-fine",
     "joint-digits",
     "joint-omniglot",
     "omniglot-letters",
     "quickstart",
+    "robust-methods",
 }
 
 
