@@ -11,7 +11,7 @@ def report(studies: list[Study]) -> None:
     chosen = {study.name for study in studies}
     others = [snapshot.path.name for snapshot in snapshots(PUBLISHED) if snapshot.path.name not in chosen]
     studies = [*studies, *(load_study(STUDIES / f"{name}.yaml") for name in others)]
-    print(f"report: {build(studies, RESULTS, STORE, REPORT, PUBLISHED)}")
+    print(f"report: {build(studies, RESULTS, STORE, REPORT, PUBLISHED, known=STUDIES)}")
 
 
 if __name__ == "__main__":
