@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -34,14 +35,23 @@ RULE = (
 Proof = tuple[TheorySection, TheoryVerdict]
 
 
-def claims_page(root: Path, studies: Sequence[Results], theory: Sequence[TheorySection]) -> Page:
+def claims_page(
+    root: Path,
+    studies: Sequence[Results],
+    theory: Sequence[TheorySection],
+    testing: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Page:
     """Save the CSV file of the page of claims below `root`, and return the page.
+
+    Parameters
+    ----------
+    testing : the studies that test each claim, as `studies_by_claim` finds them.
 
     Raises
     ------
     ValueError : a section of the theory page decides a claim that no paper makes.
     """
-    entries = claim_entries(studies, theory)
+    entries = claim_entries(studies, theory, testing)
     verdicts = [verdict for results in studies for verdict in results.verdicts]
     own = [_own(verdict) for verdict in verdicts if verdict.claim.printed is None]
     groups = {**PAPERS, **{entry.group: entry.group for entry in own}}
@@ -72,11 +82,16 @@ def claims_page(root: Path, studies: Sequence[Results], theory: Sequence[TheoryS
     )
 
 
-def claim_entries(studies: Sequence[Results], theory: Sequence[TheorySection]) -> list[ClaimEntry]:
+def claim_entries(
+    studies: Sequence[Results],
+    theory: Sequence[TheorySection],
+    testing: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> list[ClaimEntry]:
     """Every claim of the papers with its verdict, in the papers' order. Raises as `claims_page` does."""
     proofs = _proofs(theory)
     verdicts = [verdict for results in studies for verdict in results.verdicts]
-    return [_printed(claim, verdicts, proofs.get(claim.id, ())) for claim in printed().values()]
+    known = {claim.id: testing.get(claim.id, ()) for claim in printed().values()}
+    return [_printed(claim, verdicts, proofs.get(claim.id, ()), known[claim.id]) for claim in printed().values()]
 
 
 def _proofs(theory: Sequence[TheorySection]) -> Mapping[str, Sequence[Proof]]:
@@ -90,7 +105,9 @@ def _proofs(theory: Sequence[TheorySection]) -> Mapping[str, Sequence[Proof]]:
     return found
 
 
-def _printed(claim: PrintedClaim, verdicts: Sequence[Verdict], proofs: Sequence[Proof]) -> ClaimEntry:
+def _printed(
+    claim: PrintedClaim, verdicts: Sequence[Verdict], proofs: Sequence[Proof], testing: Sequence[str]
+) -> ClaimEntry:
     tested = [verdict for verdict in verdicts if verdict.claim.claim == claim.id]
     words: list[Word] = [proof.verdict for _, proof in proofs]
     word = worst(words) if words else head(claim, tested)
@@ -113,6 +130,7 @@ def _printed(claim: PrintedClaim, verdicts: Sequence[Verdict], proofs: Sequence[
         claim.claim,
         tuple((label, value) for label, value in facts if value),
         tuple(found),
+        commands=tuple(f"make repro STUDY={name}" for name in testing) if word in ("not tested", "needs data") else (),
     )
 
 

@@ -14,6 +14,7 @@ from dml.report.loading import load
 from dml.report.page.folder import replaced
 from dml.report.page.html import Renderer
 from dml.report.plots import points
+from dml.report.testers import studies_by_claim
 from dml.snapshots import Snapshot
 
 
@@ -24,6 +25,7 @@ def build(
     out: Path = Path("report"),
     published: Path = Path("docs/results"),
     data: Path = Path("data"),
+    known: Path | None = None,
 ) -> Path:
     """Write the report of some studies and return the path of its `index.html`. The same inputs give the same bytes.
 
@@ -33,8 +35,10 @@ def build(
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings. Slow layouts are kept there.
     published : contains the snapshots of studies that were not run here.
     data : contains `<study>/pack.json` of the studies that show images.
-    out : replaced as a whole by `index.html`, `claims.html`, `theory.html`, `studies/<study>.html`, `figures/`,
-        `data/` (CSV) and `plots/` (for DVC). If an error is raised, the old folder is unchanged.
+    known : the folder of all studies' files; the page of claims names those that would test a claim.
+    out : replaced as a whole by `index.html`, `claims.html`, `theory.html`, `glossary.html`, `assets/`,
+        `studies/<study>.html`, `figures/`, `data/` (CSV) and `plots/` (for DVC). If an error is raised, the old folder
+        is unchanged.
 
     Raises
     ------
@@ -57,8 +61,9 @@ def build(
             plot.parent.mkdir(exist_ok=True)
             points(results).to_csv(plot, index=False, float_format="%.6g")
         sections = theory_sections()
-        theory, claims = theory_page(root, sections), claims_page(root, loaded, sections)
+        theory, claims = theory_page(root, sections), claims_page(root, loaded, sections, studies_by_claim(known))
         renderer.page(theory)
         renderer.page(claims)
+        renderer.glossary()
         renderer.index(pages, claims, theory)
     return out.resolve() / "index.html"

@@ -16,8 +16,13 @@ from dml.report.page.blocks import Evidence
 from dml.report.page.numbers import NOTHING, interval, p_value, percent
 
 
-def compared(claim: ClaimSection) -> str:
-    """`positives easy minus positives random, of test/fine/recall@1`."""
+def compared(claim: ClaimSection, objective: str) -> str:
+    """`positives easy minus positives random, of R@1, the objective`.
+
+    Parameters
+    ----------
+    objective : the metric of the study's objective, as it is written.
+    """
     test = claim.test
     if isinstance(test, SlopeSection) and not test.first:
         what = f"slope over {test.over}"
@@ -29,7 +34,7 @@ def compared(claim: ClaimSection) -> str:
         what = f"noise rate at which the score falls below {test.at:g}% of its topline, {what}"
     where = f", where {_match(claim.where)}" if claim.where else ""
     share = ", in percent of the topline" if claim.share else ""
-    return what + where + (f", of {claim.score}" if claim.score else ", of the objective") + share
+    return what + where + (f", of {claim.score}" if claim.score else f", of {objective}, the objective") + share
 
 
 def expected(claim: ClaimSection) -> str:
@@ -58,7 +63,7 @@ def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:
     """A verdict as a page shows it, with a link to `href` if there is one."""
     claim = verdict.claim
     stand_in = f"on {verdict.stand_in}, as a stand-in: " if verdict.stand_in else ""
-    test = compared(claim)
+    test = compared(claim, verdict.objective)
     smaller = f"Compared: {test}; expected {expected(claim)}. {claim.note}".strip()
     return Evidence(SIGNS[verdict.word], verdict.word, where, href, stand_in + measured(verdict), smaller)
 

@@ -1,6 +1,11 @@
 """Synthetic trials, their results as the report loads them, and a site that is built once."""
 
+import html
 import importlib.util
+import json
+import re
+import shutil
+import subprocess
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -16,6 +21,45 @@ assert _spec is not None
 assert _spec.loader is not None
 _synthetic = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_synthetic)
+
+
+_shapes = importlib.util.spec_from_file_location("shapes", Path(__file__).with_name("shapes.py"))
+assert _shapes is not None
+assert _shapes.loader is not None
+shapes_module = importlib.util.module_from_spec(_shapes)
+_shapes.loader.exec_module(shapes_module)
+
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--allow-file-access-from-files"),
+    *("--virtual-time-budget=60000", "--dump-dom"),
+]
+HARNESS = """<!DOCTYPE html><body><script>
+const seen = {};
+function open(name, address, width, look) {
+  return new Promise((done) => {
+    const frame = document.createElement("iframe");
+    frame.width = width; frame.height = 900; frame.src = address;
+    frame.onload = async () => {
+      seen[name] = await look(frame.contentDocument, frame.contentWindow);
+      frame.remove();
+      done();
+    };
+    document.body.append(frame);
+  });
+}
+SCRIPT
+run().catch((error) => { seen.error = String(error.stack || error); }).then(() => {
+  document.body.innerHTML = "<pre id=seen></pre>";
+  document.getElementById("seen").textContent = JSON.stringify(seen);
+});
+</script></body>"""
+
+
+@pytest.fixture(scope="session")
+def shapes() -> ModuleType:
+    """Studies of extreme shapes."""
+    return shapes_module
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +79,32 @@ def site(tmp_path_factory) -> SimpleNamespace:
         _synthetic.write(study, root)
     index = build(studies, root / "results", root / "store", root / "report")
     return SimpleNamespace(root=root, report=root / "report", index=index, studies=studies)
+
+
+@pytest.fixture(scope="session")
+def browse(site, tmp_path_factory):
+    """(script, dark) -> what the script collects in `seen`, in a page at the root of the site, in headless Chromium.
+
+    The script's `run()` may call `open(name, address, width, look)`: what `look(page, window)` returns becomes
+    `seen[name]`.
+    """
+    names = ("chromium", "chromium-browser", "google-chrome")
+    chromium = next(filter(None, map(shutil.which, names)), None)
+    if chromium is None:
+        pytest.skip("no chromium here")
+
+    def run(script: str, dark: bool = False) -> dict:
+        profile, page = tmp_path_factory.mktemp("profile"), site.report / "harness.html"
+        page.write_text(HARNESS.replace("SCRIPT", script), encoding="utf-8")
+        flags = [*FLAGS, f"--user-data-dir={profile}", *(["--blink-settings=preferredColorScheme=0"] if dark else [])]
+        command = [chromium, *flags, page.as_uri()]
+        dom = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+        page.unlink()
+        found = re.search(r'<pre id="seen">(.*?)</pre>', dom, re.S)
+        assert found, dom[-2000:]
+        return json.loads(html.unescape(found[1]))
+
+    return run
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 
 from dml.config import load_study
 from dml.report import contents
+from dml.report.figures import best
 from dml.report.loading import load
-from dml.report.sections import winners
 from dml.report.site import build
 
 
@@ -36,13 +36,14 @@ def _pages(report: Path) -> list[Path]:
         report / "index.html",
         report / "claims.html",
         report / "theory.html",
+        report / "glossary.html",
         *sorted((report / "studies").glob("*.html")),
     ]
 
 
 def test_every_link_and_image_resolves(site):
     pages = _pages(site.report)
-    assert len(pages) == 6
+    assert len(pages) == 7
     for page in pages:
         found = _Links(page.read_text(encoding="utf-8"))
         assert len(set(found.ids)) == len(found.ids)
@@ -61,8 +62,9 @@ def test_nothing_is_loaded_from_elsewhere(site):
         for link in _Links(page.read_text(encoding="utf-8")).links:
             assert not urllib.parse.urlsplit(link).netloc
             assert not link.startswith("/")
-        assert "@import" not in page.read_text(encoding="utf-8")
-        assert "url(" not in page.read_text(encoding="utf-8")
+    for file in (*_pages(site.report), site.report / "assets" / "report.css"):
+        assert "@import" not in file.read_text(encoding="utf-8")
+        assert "url(" not in file.read_text(encoding="utf-8")
 
 
 def test_the_same_inputs_give_the_same_bytes(synthetic, tmp_path):
@@ -78,7 +80,7 @@ def test_the_same_inputs_give_the_same_bytes(synthetic, tmp_path):
 
 def test_the_key_figure_and_the_points_have_fixed_paths(site):
     for name in ("digits", "planes"):
-        for end in ("-key.png", "-key.svg", "-key-dark.svg"):
+        for end in ("-key.png", "-key.svg"):
             assert (site.report / "figures" / f"{name}{end}").stat().st_size > 5000
     assert (site.report / "plots" / "digits.csv").read_text().startswith("rate,method,score,low,high\n")
     assert (site.report / "figures" / "planes-scores-mnist-uniform.png").is_file()
@@ -190,7 +192,7 @@ def test_the_studies_of_the_repository_have_a_page(synthetic, built, tmp_path, n
 
 def test_very_many_methods_are_drawn_as_a_matrix(synthetic, built, tmp_path, monkeypatch):
     """A panel or a row for each of them would fill pages."""
-    monkeypatch.setattr(winners, "MANY", 7)
+    monkeypatch.setattr(best, "MANY", 7)
     monkeypatch.setattr(contents, "STUDY", ("winners",))
     page = built(synthetic.study(name="many"))
     figure = (tmp_path / "report" / "figures" / "many-key.svg").read_text()

@@ -12,6 +12,7 @@ from dml.config.pairing import pairs
 from dml.config.printed import PrintedClaim
 from dml.report.analysis.effects import effects, unmet
 from dml.report.analysis.verdicts import DECIDED, Verdict, Word, combined, decided, worst
+from dml.report.labels import metric_label
 from dml.report.results import Results
 
 NO_SEED = "no seed finished in all cells that the claim compares"
@@ -62,6 +63,7 @@ def _measured(results: Results, claim: ClaimSection) -> Verdict:
     needs = claim.printed.needs if claim.printed else ()
     stand_in = ", ".join(sources) if needs and not set(needs) & set(sources) else ""
     verdict = Verdict(claim, study.name, study.title, "not tested", sources=sources, stand_in=stand_in)
+    verdict = replace(verdict, objective=metric_label(study.search.objective))
     if results.trials.empty:
         return replace(verdict, reason="not run")
     lacking = unmet(results, claim)

@@ -68,6 +68,7 @@ class Verdict:
     effects: tuple[Effect, ...] = ()
     p: float = float("nan")  # of the question that the word answers, after Holm's correction
     reason: str = ""  # why it was not tested, or why it is undecided
+    objective: str = ""  # the metric of the study's objective, as it is written: `MAP@R`
     sources: tuple[str, ...] = ()  # of the cells that it compares
     stand_in: str = ""  # these sources, if the claim is about others
 

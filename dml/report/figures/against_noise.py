@@ -50,7 +50,7 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figur
         others = [[p[:2] for p in points] for m, points in lines.items() if m not in own and points]
         axes.add_collection(LineCollection(others, colors=style.CONTEXT, linewidths=0.8, zorder=1))
         for method, points in own.items():
-            _band(axes, points, *look(results, method))
+            _band(axes, points, method.label, *look(results, method))
         axes.set_xlim(rates[0] - 0.04 * rates[-1], rates[-1] * 1.42)  # leaves room for labels at the right
         axes.set_xticks(rates if len(rates) <= 6 else rates[:: -(-len(rates) // 6)])
         axes.xaxis.set_major_formatter(PercentTicks(1))
@@ -95,12 +95,12 @@ def _grid(methods: list[Method]) -> tuple[Figure, dict[Panel, Axes]]:
     return figure, dict(zip(panels, grid.flat, strict=False))
 
 
-def _band(axes: Axes, points: Points, colour: str, marker: str) -> None:
+def _band(axes: Axes, points: Points, label: str, colour: str, marker: str) -> None:
     if not points:
         return
     rate, mean, low, high = (np.asarray(column, dtype=float) for column in zip(*points, strict=True))
     axes.fill_between(rate, low, high, color=colour, alpha=0.17, linewidth=0, zorder=2)
-    axes.plot(rate, mean, marker=marker, color=colour, zorder=3)
+    axes.plot(rate, mean, marker=marker, color=colour, label=label, zorder=3)
 
 
 def _axis_labels(figure: Figure, noise: str, label: str) -> None:

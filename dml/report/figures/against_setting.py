@@ -45,7 +45,7 @@ def against_setting(results: Results, dataset: str, noise: str, rate: float, axi
     for axes, (title, lines) in zip(grid.flat, panels.items(), strict=False):
         axes.set_title("\n".join(textwrap.wrap(title, 40)))
         for method, line in lines.items():
-            _draw(axes, results, key, line, positions, *style.look(methods.index(method)))
+            _draw(axes, results, key, line, positions, method.label, *style.look(methods.index(method)))
         _ticks(axes, points, positions, logarithmic)
         axes.tick_params(labelbottom=True)
     if len(methods) > 1:
@@ -85,12 +85,21 @@ def _agree(varied: Any, point: dict[str, Any], own: set[str]) -> bool:
     return bool(shared) and all(varied[k] == point.get(k) for k in shared)
 
 
-def _draw(axes: Axes, results: Results, key: str, line: Line, positions: list[float], colour: str, marker: str) -> None:
+def _draw(
+    axes: Axes,
+    results: Results,
+    key: str,
+    line: Line,
+    positions: list[float],
+    label: str,
+    colour: str,
+    marker: str,
+) -> None:
     summaries = {positions[i]: summary_of(results.values(name, key), "s") for i, name in sorted(line.items())}
     order = sorted(summaries)
     mean, low, high = ([summaries[x][f"s {part}"] for x in order] for part in ("mean", "low", "high"))
     axes.fill_between(order, low, high, color=colour, alpha=0.17, linewidth=0)
-    axes.plot(order, mean, marker=marker, color=colour)
+    axes.plot(order, mean, marker=marker, color=colour, label=label)
 
 
 def _positions(points: list[dict[str, Any]]) -> tuple[list[float], bool]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
+
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
+from dml.report.figures.best import Points, best_lines, best_methods, is_many, said
 from dml.report.figures.methods import dash, look, negatives_label, positives_label
 from dml.report.page.numbers import rate as written
-from dml.report.results import Results
+from dml.report.results import Method, Results
 
 WIDE = 4  # panels in a row, at most, unless both directions have more
 
@@ -43,6 +48,43 @@ def cell_grid(results: Results, names: list[str], below: str, left: str) -> tupl
     figure.supxlabel(below, color=style.MUTED, fontsize=9)
     figure.supylabel(left, color=style.MUTED, fontsize=9)
     return figure, {name: places[results.methods[name].panel, results.cells[name].rate] for name in names}
+
+
+def cells_or_best(
+    results: Results,
+    series: Mapping[str, pd.Series],
+    key: str,
+    labels: tuple[str, str],
+    draw: Callable[[Axes, pd.Series, str, str, str], None],
+    highest: bool = False,
+) -> tuple[Figure | None, str]:
+    """A figure of a series per cell, or of the best of very many methods; and what the caption adds.
+
+    Parameters
+    ----------
+    series : for each cell its values by step or trial; without any there is no figure.
+    key : the score by which methods are the best.
+    labels : of the horizontal and the vertical axis.
+    draw : called with the axes, a series, and its dashes, colour and marker; not for the best of many.
+    highest : the lines of the best of many show the highest value so far.
+    """
+    if not series:
+        return None, ""
+    if not is_many(results, list(series)):
+        figure, panels = cell_grid(results, list(series), *labels)
+        for name, values in series.items():
+            method = results.methods[name]
+            draw(panels[name], values, dash(results, method), *look(results, method))
+        return figure, ""
+    lines: dict[str, dict[Method, Points]] = {}
+    for name, values in sorted(series.items(), key=lambda item: results.cells[item[0]].rate):
+        title = f"{written(results.cells[name].rate)} noise"
+        shown = values.cummax() if highest else values
+        points = [(float(x), float(y), math.nan, math.nan) for x, y in shown.items()]
+        lines.setdefault(title, {})[results.methods[name]] = points
+    best = best_methods(results, list(series), key)
+    methods = len({results.methods[name] for name in series})
+    return best_lines(results, lines, best, *labels), said(best, methods)
 
 
 def _legend(figure: Figure, results: Results, names: list[str]) -> None:

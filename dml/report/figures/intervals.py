@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,9 +18,8 @@ from dml.report.labels import metric_label, metric_of, score_label
 from dml.report.results import Results
 
 
-def intervals(results: Results, dataset: str, noise: str, rate: float, keys: list[str]) -> Figure | None:
-    """The figure, or None if no cell has one of the scores."""
-    cells = results.cells_of(dataset, noise, rate)
+def intervals(results: Results, cells: Sequence[str], keys: list[str]) -> Figure | None:
+    """The figure of some cells, or None if none of them has one of the scores."""
     keys = [key for key in keys if any(len(results.values(name, key)) for name in cells)]
     if not keys or not cells:
         return None

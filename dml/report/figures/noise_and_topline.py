@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import string
 import textwrap
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -27,15 +28,18 @@ from dml.report.results import Method, Results, is_topline, noise_axis
 WIDE = 4  # panels in a row, at most
 
 
-def noise_and_topline(results: Results, dataset: str, noise: str, key: str) -> Figure | None:
+def noise_and_topline(
+    results: Results, dataset: str, noise: str, key: str, only: Sequence[Method] = ()
+) -> Figure | None:
     """The figure, or None if no cell has a share. Bands are 95% intervals over seeds.
 
     Parameters
     ----------
     key : the score.
+    only : the methods to draw; none: all.
     """
     cells: dict[Method, dict[float, str]] = {}
-    for name in results.cells_of(dataset, noise):
+    for name in [c for c in results.cells_of(dataset, noise) if not only or results.methods[c] in only]:
         cells.setdefault(results.methods[name], {})[results.cells[name].rate] = name
     if not any(len(kept(results, name, key)) for rates in cells.values() for name in rates.values()):
         return None
@@ -54,12 +58,20 @@ def noise_and_topline(results: Results, dataset: str, noise: str, key: str) -> F
         for method in [m for m in cells if (m.panel, m.negatives) == panel]:
             colour, marker = _look(results, list(cells), method)
             noisy, clean = _pairs(results, cells[method], key)
-            _line(axes, noisy, colour, marker, "-", SCORE)
-            _line(axes, clean, colour, "", "--", SCORE)
+            _line(axes, noisy, method.label, colour, marker, "-", SCORE)
+            _line(axes, clean, f"{method.label}: topline", colour, "", "--", SCORE)
         _panel(axes, readable(", ".join(filter(None, panel))), panels.index(panel))
     for method, of_rate in cells.items():
         shares = {rate: kept(results, name, key) for rate, name in of_rate.items()}
-        _line(share, shares, *_look(results, list(cells), method), "-", SHARE, band=len(cells) <= len(style.LOOKS))
+        _line(
+            share,
+            shares,
+            method.label,
+            *_look(results, list(cells), method),
+            "-",
+            SHARE,
+            band=len(cells) <= len(style.LOOKS),
+        )
     share.axhline(LEFT, color=style.MUTED, linewidth=0.8, linestyle=":")
     _panel(share, f"{metric_label(metric_of(key))}, share of the topline", len(panels))
     _legend(figure, results, list(cells))
@@ -88,6 +100,7 @@ def _look(results: Results, methods: list[Method], method: Method) -> tuple[str,
 def _line(
     axes: Axes,
     of_rate: dict[float, pd.Series],
+    label: str,
     colour: str,
     marker: str,
     dashes: str,
@@ -100,7 +113,7 @@ def _line(
     mean, low, high = (np.array([s[f"s {part}"] for s in found.values()], float) for part in ("mean", "low", "high"))
     if band:
         axes.fill_between(list(found), low, high, color=colour, alpha=0.15, linewidth=0, zorder=2)
-    axes.plot(list(found), mean, dashes, marker=marker, color=colour, zorder=3)
+    axes.plot(list(found), mean, dashes, marker=marker, color=colour, label=label, zorder=3)
 
 
 def _panel(axes: Axes, title: str, place: int) -> None:

@@ -1,4 +1,4 @@
-"""Saves a figure in a light and a dark version. The same data give the same bytes."""
+"""Saves a figure as a small SVG that is light or dark as the page around it. The same data give the same bytes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,37 @@ import re
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from PIL import Image
 
 from dml.report.figures.style import DARK
 
+DPI = 160
+COLOURS = 256
+MATPLOTLIB = "'DejaVu Sans', sans-serif"
+FONTS = "'DejaVu Sans',Verdana,sans-serif"  # the first two have letters of the same widths
+SHORTER: tuple[tuple[str, str], ...] = (
+    (r"<!--.*?-->", ""),
+    (r"<!DOCTYPE.*?>\s*|<metadata>.*?</metadata>", ""),
+    (r'<g id="[\w.]+"/>', ""),
+    (r'<g id="[\w.]+"', "<g"),
+    (r"\s*\n\s*", " "),
+    (r"> <", "><"),
+    (r' transform="rotate\(-0 [^"]*"', ""),
+    (rf"font-family: *{MATPLOTLIB};| text-anchor: start;", ""),
+    (r"<g>(<(?:path|use)[^<>]*/>|<text[^<>]*>[^<>]*</text>)</g>", r"\1"),
+    (r"<g>(<(?:path|use)[^<>]*/>|<text[^<>]*>[^<>]*</text>)</g>", r"\1"),
+)
+"""What an SVG of matplotlib has and no reader needs."""
+PLACES = re.compile(r' d="[^"]*"| [xy]="[^"]*"|translate\([^)]*\)')
+LINES = re.compile(r'<path d="([^"]*)"([^<>]*fill:none[^<>]*)/>(?:<path d="[^"]*"\2/>)+')
+STYLES = re.compile(r' style="[^"]*"')
+
 
 def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
-    """Write `<stem>.svg`, `<stem>-dark.svg` and, on request, `<stem>.png`.
+    """Write `<stem>.svg` and, on request, `<stem>.png`.
+
+    The SVG has the light colours, and a style sheet that replaces each by its dark one where dark pages are preferred.
+    Programs that do not know such style sheets show the light version.
 
     Returns
     -------
@@ -22,13 +47,50 @@ def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # otherwise each file would repeat the layout
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    light = buffer.getvalue()
-    dark = re.sub("|".join(DARK), lambda match: DARK[match.group()], light)
-    stem.with_suffix(".svg").write_text(light, encoding="utf-8")
-    stem.with_name(f"{stem.name}-dark.svg").write_text(dark, encoding="utf-8")
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    stem.with_suffix(".svg").write_text(with_dark(smaller(text.getvalue())), encoding="utf-8")
     if png:
-        figure.savefig(stem.with_suffix(".png"), dpi=200, metadata={"Software": None})
+        pixels = io.BytesIO()
+        figure.savefig(pixels, format="png", dpi=DPI, metadata={"Software": None})
+        image = Image.open(pixels).convert("RGB")
+        image.quantize(COLOURS, dither=Image.Dither.NONE).save(stem.with_suffix(".png"), optimize=True)
     width, height = figure.get_size_inches()
     return 72 * float(width), 72 * float(height)
+
+
+def smaller(svg: str) -> str:
+    """The same drawing in fewer bytes: no comments, no indentation, coordinates in hundredths of a point."""
+    parts = re.split(r'("data:[^"]*")', svg, flags=re.S)  # images stay as they are
+    return "".join(part if part.startswith('"data:') else _shortened(part) for part in parts)
+
+
+def with_dark(svg: str) -> str:
+    """The drawing with its fonts, and a style sheet for dark pages."""
+    used = [light for light in DARK if light in svg]
+    rules = "".join(
+        f'[style*="{what}:{light}"]{{{what}:{DARK[light]}!important}}' for light in used for what in ("fill", "stroke")
+    )
+    rules = f"text{{font-family:{FONTS}}}@media (prefers-color-scheme:dark){{{rules}}}"
+    return svg.replace("</style>", rules + "</style>", 1)
+
+
+def _shortened(text: str) -> str:
+    for pattern, replacement in SHORTER:
+        text = re.sub(pattern, replacement, text, flags=re.S)
+    text = STYLES.sub(lambda style: re.sub(r"(?<=[:;]) +", "", style[0]), text)
+    return LINES.sub(_joined, PLACES.sub(_rounded, text))
+
+
+def _joined(lines: re.Match[str]) -> str:
+    """Lines of one look, drawn one after the other, as one path. Not those whose crossings would change."""
+    if "opacity" in lines[2]:
+        return lines[0]
+    return f'<path d="{"".join(re.findall(r"""<path d="([^"]*)""", lines[0]))}"{lines[2]}/>'
+
+
+def _rounded(place: re.Match[str]) -> str:
+    """`M 1.2345 2 L 3.000001 4` -> `M1.23 2L3 4`."""
+    text = re.sub(r"(\.\d\d)\d+", r"\1", place[0])
+    text = re.sub(r"\.(\d*[1-9])?0+(?!\d)", lambda found: f".{found[1]}" if found[1] else "", text)
+    return re.sub(r"(?<=[\dMLQCz]) ?([MLQCz]) ?(?=[-\d\"z])", r"\1", text)

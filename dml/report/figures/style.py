@@ -61,7 +61,7 @@ SETTINGS: dict[Any, Any] = {
     "figure.facecolor": PAPER,
     "lines.linewidth": 1.8,
     "lines.markersize": 4.5,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",  # `saving` names fonts of the same widths, for machines without this one
     "svg.hashsalt": "dml",
     "axes.unicode_minus": True,
     "figure.constrained_layout.h_pad": 0.08,

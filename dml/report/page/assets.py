@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from dml.report.figures.drawn import drawn
 from dml.report.figures.saving import save
 from dml.report.page.blocks import (
     Block,
@@ -22,7 +23,7 @@ from dml.report.page.blocks import (
     Paragraph,
 )
 from dml.report.page.cells import TableCell, rows
-from dml.report.page.tables import Column, Table
+from dml.report.page.tables import Column, Table, csv_text
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,9 @@ class SavedDrawing:
     """A drawing's files, as paths from the site's root."""
 
     kind: ClassVar[str] = "image"
-    light: str
-    dark: str
+    svg: str  # light or dark, as the page around it
     png: str  # "": none
+    csv: str  # "": none
     width: int  # points
     height: int
     alt: str
@@ -104,7 +105,7 @@ class Assets:
                 href = self._csv(block.name, block.csv())
                 return SavedTable(block.name, block.title, block.caption, block.columns, rows(block), href)
             case Download():
-                text = block.frame.to_csv(index=False, lineterminator="\n")
+                text = csv_text(block.frame)
                 return SavedDownload(self._csv(block.name, text), block.link, block.text)
             case Folded():
                 inside = self.save(block.blocks)
@@ -119,9 +120,9 @@ class Assets:
         path = f"figures/{self._page}-{drawing.name}"
         width, height = save(drawing.figure, self._root / path, drawing.png)
         png = f"{path}.png" if drawing.png else ""
-        return SavedDrawing(
-            f"{path}.svg", f"{path}-dark.svg", png, round(width), round(height), drawing.alt, drawing.caption
-        )
+        data = drawn(drawing.figure) if drawing.data is None else drawing.data
+        csv = "" if data.empty else self._csv(f"figure-{drawing.name}", csv_text(data))
+        return SavedDrawing(f"{path}.svg", png, csv, round(width), round(height), drawing.alt, drawing.caption)
 
     def _csv(self, name: str, text: str) -> str:
         href = f"data/{self._page}/{name}.csv"

@@ -31,6 +31,7 @@ class Drawing:
     alt: str
     caption: str
     png: bool = False  # also save a PNG
+    data: pd.DataFrame | None = None  # behind the figure, for its CSV file; None: the numbers are read from the figure
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,7 @@ class ClaimEntry:
     facts: tuple[tuple[str, str], ...] = ()
     evidence: tuple[Evidence, ...] = ()
     href: str = ""  # of the place, from the site's root
+    commands: tuple[str, ...] = ()  # each would test it
 
 
 @dataclass(frozen=True)

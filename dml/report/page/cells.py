@@ -23,6 +23,12 @@ class TableCell:
     order: str | float
     small: str = ""
     strip: tuple[float, float, float] | None = None  # low, mean, high on the column's scale, each in [0, 100]
+    cut: str = ""  # CSS classes: at which ends the strip is longer than the scale
+
+    @property
+    def order_text(self) -> str:
+        """What is sorted by, as text: six significant figures."""
+        return self.order if isinstance(self.order, str) else f"{self.order:.6g}"
 
 
 WRITERS: Mapping[Kind, Callable[[Any], str]] = {
@@ -77,22 +83,29 @@ def _score_cell(key: str, row: dict[str, Any], lowest: float, highest: float, us
     text = percent(mean) if _missing(std) or n < 2 else f"{percent(mean)} ± {percent(std)}"
     if _missing(low) or n < 2:
         return TableCell(text, mean, f"n = {int(n)}")
-    strip = None
+    strip, cut = None, ""
     if highest > lowest:
         places = [min(100.0, max(0.0, 100 * (v - lowest) / (highest - lowest))) for v in (low, mean, high)]
         strip = (round(places[0], 1), round(places[1], 1), round(places[2], 1))
+        cut = " cut-low" * (low < lowest) + " cut-high" * (high > highest)
     fewer = "" if n == usual else f", n = {int(n)}"
-    return TableCell(text, mean, f"[{percent(low)}, {percent(high)}]{fewer}", strip)
+    return TableCell(text, mean, f"[{percent(low)}, {percent(high)}]{fewer}", strip, cut)
 
 
 def _scale(frame: pd.DataFrame, key: str) -> tuple[float, float, int]:
-    """The range of a score column's strips, slightly wider than that of its means, and its usual number of seeds."""
+    """The range of a score column's strips, and its usual number of seeds.
+
+    The range contains all intervals, but is at most three times that of the means: longer ones end in an arrow.
+    """
     means = frame[f"{key} mean"].dropna()
     usual = int(frame[f"{key} n"].max()) if len(frame) else 0
     if len(means) < 2 or means.max() == means.min():
         return 0.0, 0.0, usual
-    margin = 0.06 * (means.max() - means.min())
-    return float(means.min() - margin), float(means.max() + margin), usual
+    span = means.max() - means.min()
+    low, high = frame[f"{key} low"].min(), frame[f"{key} high"].max()
+    low, high = (means.min(), means.max()) if math.isnan(low) or math.isnan(high) else (low, high)
+    margin = 0.04 * span
+    return float(max(low, means.min() - span) - margin), float(min(high, means.max() + span) + margin), usual
 
 
 def _missing(value: Any) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
+from dml.report.page.glossary import Marker, terms
 from dml.report.page.pages import Page
 
+ASSETS = {"report.css": ("style.css", "print.css"), "report.js": ("table.js", "scroll.js", "terms.js")}
 TEMPLATES = Path(__file__).with_name("templates")
 
 
@@ -25,8 +26,11 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        for name, file in (("css", "style.css"), ("js", "table.js")):
-            self._environment.globals[name] = Markup((TEMPLATES / file).read_text(encoding="utf-8"))
+        assets = root / "assets"  # shared by all pages
+        assets.mkdir(parents=True, exist_ok=True)
+        for name, files in ASSETS.items():
+            text = "\n".join((TEMPLATES / file).read_text(encoding="utf-8") for file in files)
+            (assets / name).write_text(text, encoding="utf-8")
 
     def page(self, page: Page) -> None:
         """Write one page at its `href`."""
@@ -36,7 +40,12 @@ class Renderer:
         """Write `index.html`, with a card for each page."""
         self._write("index.html", "index.html", pages=studies, claims=claims, theory=theory, root="")
 
+    def glossary(self) -> None:
+        """Write `glossary.html`."""
+        self._write("glossary.html", "glossary.html", entries=terms().values(), root="")
+
     def _write(self, href: str, template: str, **values: object) -> None:
         path = self._root / href
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self._environment.get_template(template).render(**values), encoding="utf-8")
+        text = self._environment.get_template(template).render(terms=Marker(str(values["root"])), **values)
+        path.write_text(text, encoding="utf-8")

@@ -57,4 +57,9 @@ class Table:
 
     def csv(self) -> str:
         """The frame as CSV, with `.` for decimals; a missing value is an empty field."""
-        return self.frame.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+        return csv_text(self.frame)
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """A frame as CSV, with `.` for decimals and six significant figures; a missing value is an empty field."""
+    return frame.to_csv(index=False, float_format="%.6g", lineterminator="\n")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
-from dml.report.labels import counted, readable
+from dml.report.analysis.summaries import summary_of
+from dml.report.labels import counted, readable, score_label
 from dml.report.page.tables import Column
 from dml.report.results import Results, setting_labels
 from dml.types import value_text
@@ -67,8 +69,36 @@ def difference_columns() -> tuple[Column, ...]:
 
 def interval_note(results: Results) -> str:
     """What a score column shows, for captions."""
+    if len(results.study.seeds) < 2:
+        return "one seed, so without a standard deviation and an interval"
     seeds = counted(len(results.study.seeds), "seed")
     return f"mean ± standard deviation over {seeds}, and the 95% interval of the mean below"
+
+
+def band(results: Results) -> str:
+    """What a caption adds to `Mean over seeds`: the band or interval that is drawn, or why none is."""
+    if len(results.study.seeds) < 2:
+        return "; one seed, so no intervals are drawn"
+    return " and 95% confidence intervals"
+
+
+def score_frame(results: Results, names: Iterable[str], keys: Iterable[str]) -> pd.DataFrame:
+    """The data behind a figure of scores: one row per cell and score, in percent."""
+    rows = []
+    for name in names:
+        for key in keys:
+            summary = summary_of(results.values(name, key), "score")
+            if summary["score n"]:
+                rows.append(identity(results, name) | {"metric": score_label(key)} | summary)
+    return pd.DataFrame(rows)
+
+
+def series_frame(results: Results, series: Mapping[str, pd.Series], x: str, y: str) -> pd.DataFrame:
+    """The data behind a figure of a line per cell: one row per cell and point."""
+    rows = [
+        identity(results, name) | {x: place, y: value} for name, own in series.items() for place, value in own.items()
+    ]
+    return pd.DataFrame(rows)
 
 
 def _about_data(columns: list[Column]) -> list[Column]:

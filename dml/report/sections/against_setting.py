@@ -9,6 +9,7 @@ from dml.report.labels import score_label
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.numbers import rate as written
 from dml.report.results import Results, setting_labels
+from dml.report.sections._rows import band
 
 
 class AgainstSetting:
@@ -42,7 +43,7 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, axis: str,
     file = "-".join(["setting", axis, dataset, noise, f"{rate:g}", *key.split("/")])
     for sign, text in ((".", "-"), ("@", ""), ("+", "plus")):
         file = file.replace(sign, text)
-    caption = f"{label}, against {name}{where}. Mean over seeds and 95% confidence band."
+    caption = f"{label}, against {name}{where}. Mean over seeds{band(results)}."
     return Drawing(
         file, against_setting(results, dataset, noise, rate, axis, key), f"{label} against {name}.", caption, png=True
     )

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from dml.report.analysis.summaries import summary_of
 from dml.report.figures.against_noise import against_noise
+from dml.report.figures.best import best_lines, best_methods, is_many, said
 from dml.report.labels import group_label, metric_label, metric_of, score_label
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
-from dml.report.results import Results
-from dml.report.sections._rows import identity, identity_columns, interval_note
+from dml.report.results import Method, Results, noise_axis
+from dml.report.sections._rows import band, identity, identity_columns, interval_note, score_frame
+
+OPEN = 3  # datasets and noise models whose figures are not folded once more, at most
 
 
 class AllResults:
@@ -29,9 +33,12 @@ class AllResults:
         yield from main_results(results)
         for dataset, noise in results.conditions:
             if len(results.rates(dataset, noise)) > 1:
-                for key in results.score_keys:
-                    if key != results.objective(dataset) and not key.startswith("validation/"):
-                        yield _drawing(results, dataset, noise, key)
+                keys = [key for key in results.score_keys if not key.startswith("validation/")]
+                figures = tuple(_drawing(results, dataset, noise, k) for k in keys if k != results.objective(dataset))
+                if len(results.conditions) > OPEN and figures:
+                    yield Folded(f"Other scores, against noise{results.where(dataset, noise)}", figures)
+                else:
+                    yield from figures
 
 
 def main_results(results: Results) -> list[Table]:
@@ -61,9 +68,27 @@ def _drawing(results: Results, dataset: str, noise: str, key: str) -> Folded:
     label, where = score_label(key), results.where(dataset, noise)
     name = "-".join(["noise", dataset, noise, *key.split("/")]).replace("@", "").replace("+", "plus")
     alt = f"{label} against the label-noise rate{where}."
-    caption = f"{label}{where}. Mean over seeds and 95% confidence band."
-    drawing = Drawing(name, against_noise(results, dataset, noise, key), alt, caption)
+    figure, added = against_noise_or_best(results, dataset, noise, key)
+    caption = f"{label}{where}. Mean over seeds{band(results)}.{added}"
+    data = score_frame(results, results.cells_of(dataset, noise), [key])
+    drawing = Drawing(name, figure, alt, caption, data=data)
     return Folded(f"{label}, against noise{where}", (drawing,))
+
+
+def against_noise_or_best(results: Results, dataset: str, noise: str, key: str) -> tuple[Figure | None, str]:
+    """A score against the noise rate, of all methods or of the best of very many, and what the caption adds."""
+    names = results.cells_of(dataset, noise)
+    if not is_many(results, names):
+        return against_noise(results, dataset, noise, key), ""
+    lines: dict[Method, list[tuple[float, float, float, float]]] = {}
+    for name in sorted(names, key=lambda name: results.cells[name].rate):
+        s = summary_of(results.values(name, key), "s")
+        points = lines.setdefault(results.methods[name], [])
+        if s["s n"]:
+            points.append((results.cells[name].rate, s["s mean"], s["s low"], s["s high"]))
+    best = best_methods(results, names, key)
+    figure = best_lines(results, {"": lines}, best, noise_axis(noise), score_label(key), rates=True)
+    return figure, said(best, len(lines))
 
 
 def _state(results: Results, cell: str) -> str:

@@ -38,7 +38,12 @@ def frame(results: Results) -> pd.DataFrame:
     rows = []
     for verdict in results.verdicts:
         claim = verdict.claim
-        row = {"id": claim.claim, "claim": _text(verdict), "verdict": verdict.word, "compared": compared(claim)}
+        row = {
+            "id": claim.claim,
+            "claim": _text(verdict),
+            "verdict": verdict.word,
+            "compared": compared(claim, verdict.objective),
+        }
         row |= {"expected": expected(claim), "unit": unit(claim)}
         rest = {"p": verdict.p, "published": claim.published, "reason": verdict.reason, "note": claim.note}
         none = {"part": "", "effect": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}

@@ -9,6 +9,7 @@ from dml.report.labels import metric_label, metric_of
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate
 from dml.report.results import Results, is_topline
+from dml.report.sections._rows import band
 
 
 class Clusters:
@@ -29,8 +30,8 @@ class Clusters:
                 label = metric_label(stem)
                 where = f"{results.where(dataset, noise)}, with {rate(lowest)} label noise"
                 caption = (
-                    f"{label} against the number of clusters of k-means{where}. Mean over seeds and 95% confidence "
-                    "band. A class in several separate clusters scores low with as many clusters as classes, and "
+                    f"{label} against the number of clusters of k-means{where}. Mean over seeds{band(results)}. "
+                    "A class in several separate clusters scores low with as many clusters as classes, and "
                     "higher with as many clusters as it has."
                 )
                 drawn = against_clusters(results, names, panels)

@@ -11,13 +11,14 @@ import pandas as pd
 from dml.report.analysis.shares import break_point, compared_scores, has_topline, kept
 from dml.report.analysis.skew import skew_of
 from dml.report.analysis.summaries import SHARE, summary_of
+from dml.report.figures.best import best_methods, is_many
 from dml.report.figures.noise_and_topline import noise_and_topline
 from dml.report.labels import metric_label, metric_of, score_label
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results, is_topline
-from dml.report.sections._rows import identity, identity_columns
+from dml.report.sections._rows import band, identity, identity_columns
 
 BOUND_NOTE = "the rate that the loss provably tolerates, from its sampling at the lowest noise rate"
 
@@ -89,13 +90,17 @@ def table(results: Results, place: int = 0) -> Table | None:
 
 
 def _drawing(results: Results, dataset: str, noise: str, key: str, first: bool) -> Drawing:
-    figure = noise_and_topline(results, dataset, noise, key)
+    names = results.cells_of(dataset, noise)
+    best = best_methods(results, names, key) if is_many(results, names) else []
+    figure = noise_and_topline(results, dataset, noise, key, best)
     caption = (
         f"{score_label(key)}, against the noise rate: training on wrong labels, and the topline, training on the "
         f"correctly labelled samples only{results.where(dataset, noise)}. Last panel: the first in percent of the "
         "second; the gap to 100% is due to wrong labels, not to fewer correct ones. Dotted: where a tenth is lost. "
-        "Mean over seeds with its 95% confidence band."
+        f"Mean over seeds{band(results)}."
     )
+    if best:
+        caption += f" Only the best {len(best)} methods by their mean are drawn; the table has all of them."
     alt = f"{score_label(key)} under label noise, its topline, and their ratio, against the label-noise rate."
     name = f"topline-{dataset}-{noise}" + ("" if first else "-" + metric_of(key).replace("@", "").replace("+", "plus"))
     return Drawing(name, figure, alt, caption)

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 
-from dml.report.figures.grid import cell_grid
-from dml.report.figures.methods import dash, look
+from dml.report.figures.grid import cells_or_best
 from dml.report.labels import metric_label, readable, score_label
-from dml.report.page.blocks import Block, Drawing
+from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results, parsed
-from dml.report.sections._rows import identity, identity_columns
+from dml.report.sections._rows import identity, identity_columns, series_frame
 from dml.types import Cell
+
+OPEN = 3  # figures of datasets and noise models that are not folded, at most
 
 
 class Settings:
@@ -31,13 +32,21 @@ class Settings:
     def content(self, results: Results) -> Iterator[Block | None]:
         """A figure for each dataset and noise model, and a table."""
         metric = metric_label(results.study.search.objective)
-        for dataset, noise in results.conditions:
-            caption = (
-                f"Validation {metric} of each tuning trial (points) and the best so far (lines)"
-                f"{results.where(dataset, noise)}."
-            )
+        for place, (dataset, noise) in enumerate(results.conditions):
+            where = results.where(dataset, noise)
+            found = _searches(results, dataset, noise)
+            key = results.objective(dataset, "validation")
+            labels = ("trial", score_label(key))
+            figure, added = cells_or_best(results, found, results.objective(dataset), labels, _draw, highest=True)
+            what = "the best so far (lines)" if added else "each tuning trial (points) and the best so far (lines)"
+            caption = f"Validation {metric}: {what}{where}.{added}"
             alt = "Validation score of each tuning trial, and the best so far."
-            yield Drawing(f"search-{dataset}-{noise}", _searches(results, dataset, noise), alt, caption)
+            data = series_frame(results, found, "trial", "score")
+            drawing = Drawing(f"search-{dataset}-{noise}", figure, alt, caption, data=data)
+            if place < OPEN or figure is None:
+                yield drawing
+            else:
+                yield Folded(f"Searches{where}", (drawing,))
         yield best_settings(results)
 
 
@@ -70,22 +79,19 @@ def best_settings(results: Results) -> Table | None:
     return Table("settings", "Best settings of each cell", caption, columns, pd.DataFrame(rows))
 
 
-def _searches(results: Results, dataset: str, noise: str) -> Figure | None:
-    """Scores by trial; None if no cell has two trials."""
+def _searches(results: Results, dataset: str, noise: str) -> dict[str, pd.Series]:
+    """For each cell the validation score by trial, from 1 on; nothing if no cell has two trials."""
     rows = results.tuned[results.tuned["objective"].notna()]
     trials = {name: rows[rows["cell"] == name] for name in results.cells_of(dataset, noise)}
     trials = {name: found for name, found in trials.items() if len(found)}
     if not trials or max(map(len, trials.values())) < 2:
-        return None
-    label = score_label(results.objective(dataset, "validation"))
-    figure, panels = cell_grid(results, list(trials), below="trial", left=label)
-    for name, found in trials.items():
-        method = results.methods[name]
-        colour, marker = look(results, method)
-        number, score = found["number"] + 1, 100 * found["objective"]
-        panels[name].plot(number, score, marker, color=colour, alpha=0.35, markersize=3)
-        panels[name].plot(number, score.cummax(), dash(results, method), color=colour, linewidth=1.3)
-    return figure
+        return {}
+    return {name: pd.Series(100 * f["objective"].to_numpy(float), f["number"] + 1) for name, f in trials.items()}
+
+
+def _draw(axes: Axes, score: pd.Series, dashes: str, colour: str, marker: str) -> None:
+    axes.plot(score.index, score, marker, color=colour, alpha=0.35, markersize=3)
+    axes.plot(score.index, score.cummax(), dashes, color=colour, linewidth=1.3)
 
 
 def _is_searched(results: Results, cell: Cell, key: str) -> bool:

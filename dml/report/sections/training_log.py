@@ -6,15 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 
-from dml.report.figures.grid import cell_grid
-from dml.report.figures.methods import dash, look
+from dml.report.figures.grid import cells_or_best
 from dml.report.labels import readable, score_label
-from dml.report.page.blocks import Block, Drawing, folded
+from dml.report.page.blocks import Block, Drawing, Folded, folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results, parsed
-from dml.report.sections._rows import LABELS, identity, identity_columns
+from dml.report.sections._rows import LABELS, identity, identity_columns, series_frame
+
+OPEN = 3  # figures of datasets and noise models that are not folded, at most
 
 
 class TrainingLog:
@@ -28,13 +29,18 @@ class TrainingLog:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """A figure for each dataset and noise model, and a folded table."""
-        for dataset, noise in results.conditions:
-            label = score_label(results.objective(dataset))
-            caption = (
-                f"{label}, during training{results.where(dataset, noise)}. Mean over seeds. No step was chosen by it."
-            )
-            figure = _curves(results, dataset, noise)
-            yield Drawing(f"curves-{dataset}-{noise}", figure, f"{label} during training.", caption)
+        for place, (dataset, noise) in enumerate(results.conditions):
+            key = results.objective(dataset)
+            label, where = score_label(key), results.where(dataset, noise)
+            curves = _curves(results, dataset, noise)
+            figure, added = cells_or_best(results, curves, key, ("training steps", label), _draw)
+            caption = f"{label}, during training{where}. Mean over seeds. No step was chosen by it.{added}"
+            data = series_frame(results, curves, "step", "score")
+            drawing = Drawing(f"curves-{dataset}-{noise}", figure, f"{label} during training.", caption, data=data)
+            if place < OPEN or figure is None:
+                yield drawing
+            else:
+                yield Folded(f"{label}, during training{where}", (drawing,))
         yield folded(diagnostics(results))
 
 
@@ -65,8 +71,8 @@ def _label(key: str) -> str:
     return f"Mean {readable(key)}" if key in LABELS else readable(key).capitalize()
 
 
-def _curves(results: Results, dataset: str, noise: str) -> Figure | None:
-    """The objective against training steps, mean over seeds; None if no cell was evaluated twice."""
+def _curves(results: Results, dataset: str, noise: str) -> dict[str, pd.Series]:
+    """For each cell the objective by training step, mean over seeds; nothing if no cell was evaluated twice."""
     key = results.objective(dataset)
     curves: dict[str, pd.Series] = {}
     for name in results.cells_of(dataset, noise):
@@ -76,10 +82,8 @@ def _curves(results: Results, dataset: str, noise: str) -> Figure | None:
             runs.append(pd.Series(points, dtype=float))
         if runs and max(map(len, runs)) > 1:
             curves[name] = pd.concat(runs, axis=1).sort_index().mean(axis=1)
-    if not curves:
-        return None
-    figure, panels = cell_grid(results, list(curves), below="training steps", left=score_label(key))
-    for name, mean in curves.items():
-        method = results.methods[name]
-        panels[name].plot(mean.index, mean, dash(results, method), color=look(results, method)[0], linewidth=1.4)
-    return figure
+    return curves
+
+
+def _draw(axes: Axes, mean: pd.Series, dashes: str, colour: str, marker: str) -> None:
+    axes.plot(mean.index, mean, dashes, color=colour, linewidth=1.4)

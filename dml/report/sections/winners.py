@@ -8,19 +8,21 @@ import numpy as np
 import pandas as pd
 
 from dml.report.analysis.paired import versus_winner
-from dml.report.figures.against_noise import against_noise
+from dml.report.figures.best import best_methods, is_many
 from dml.report.figures.intervals import intervals
 from dml.report.figures.matrix import matrix
 from dml.report.labels import SETS, metric_label, metric_of, readable, score_label
-from dml.report.page.blocks import Block, Drawing, Finding, Findings, folded
+from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, folded
 from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results, noise_axis
-from dml.report.sections._rows import P_NOTE, condition_columns, difference_columns
+from dml.report.sections._rows import P_NOTE, band, condition_columns, difference_columns, score_frame
+from dml.report.sections.all_results import against_noise_or_best
 
 LEVEL = 0.05
-MANY = 40  # methods; more are drawn as a matrix of squares instead of panels or rows
 CARDS = 6  # findings, at most
+OPEN = 3  # figures of datasets and noise models that are not folded, at most
+ROWS = 60  # of a matrix, at most
 
 
 class Winners:
@@ -35,8 +37,12 @@ class Winners:
     def content(self, results: Results) -> Iterator[Block | None]:
         """Findings, a figure of the objective for each dataset and noise model, and the winners."""
         yield from self.card(results)
-        for dataset, noise in results.conditions:
-            yield _drawing(results, dataset, noise)
+        for place, (dataset, noise) in enumerate(results.conditions):
+            blocks = tuple(_drawings(results, dataset, noise))
+            if place < OPEN:
+                yield from blocks
+            elif blocks:
+                yield Folded(f"{metric_label(results.study.search.objective)}{results.where(dataset, noise)}", blocks)
         yield winners(results)
         yield folded(every_pair(results))
 
@@ -99,7 +105,8 @@ def every_pair(results: Results) -> Table | None:
         Column("other", "Compared with"),
         *difference_columns(),
     )
-    caption = "Winner minus the other method, in points of the objective, paired over the seeds that both finished."
+    metric = metric_label(results.study.search.objective)
+    caption = f"Winner minus the other method, in points of {metric}, paired over the seeds that both finished."
     return Table("comparisons", "Every method against the winner", caption, columns, frame)
 
 
@@ -116,27 +123,41 @@ def _finding(results: Results, row: dict) -> Finding:
     return Finding(where, f"{percent(row['score mean'])} %", row["winner"], text)
 
 
-def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
-    """The objective of all methods, in the form that suits their number and the number of noise rates."""
+def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Drawing]:
+    """The objective of all methods, in the forms that suit their number and the number of noise rates."""
     key, rates, where = results.objective(dataset), results.rates(dataset, noise), results.where(dataset, noise)
     name, label = f"scores-{dataset}-{noise}", score_label(key)
-    if len({results.methods[cell] for cell in results.cells_of(dataset, noise)}) > MANY:
+    cells = results.cells_of(dataset, noise)
+    many = is_many(results, cells)
+    if many and len({results.methods[cell].panel for cell in cells}) <= ROWS:
         caption = (
             f"{label} with {rate(max(rates))} label noise{where}. A square is a method: the darker, the higher its "
             "mean over seeds. The frame marks the highest, a cross a method without a finished seed."
         )
         alt = f"{label} of each loss with each choice of tuples, as squares{where}."
-        return Drawing(name, matrix(results, dataset, noise, max(rates), key), alt, caption, png=True)
+        data = score_frame(results, results.cells_of(dataset, noise, max(rates)), [key])
+        yield Drawing(name, matrix(results, dataset, noise, max(rates), key), alt, caption, png=True, data=data)
+        name = f"best-{dataset}-{noise}"
     if len(rates) > 1:
-        caption = (
-            f"{label}, against the {noise_axis(noise)}{where}. Mean over seeds with its 95% confidence "
-            "band; grey: the lines of the other panels. Colours: the choice of positives. Panels: the loss and the "
+        figure, added = against_noise_or_best(results, dataset, noise, key)
+        caption = f"{label}, against the {noise_axis(noise)}{where}. Mean over seeds{band(results)}" + (
+            f".{added}"
+            if many
+            else "; grey: the lines of the other panels. Colours: the choice of positives. Panels: the loss and the "
             "choice of negatives."
         )
         alt = f"{label} against the label-noise rate, for each loss and choice of tuples{where}."
-        return Drawing(name, against_noise(results, dataset, noise, key), alt, caption, png=True)
+        yield Drawing(name, figure, alt, caption, png=True, data=score_frame(results, cells, [key]))
+        return
     keys = [k for k in results.score_keys if not k.startswith("validation/")]
-    caption = f"Mean over seeds with its 95% confidence interval{where}; ticks: single seeds"
+    caption = f"Mean over seeds{band(results)}{where}" + (
+        "; ticks: single seeds" if len(results.study.seeds) > 1 else ""
+    )
     caption += "; open diamonds: published values." if results.study.published else "."
+    only = [method.label for method in best_methods(results, cells, key)] if many else []
+    if many:
+        caption += f" Only the best {len(only)} methods are drawn; the table of all results has the others."
+        cells = [cell for cell in cells if results.methods[cell].label in only]
     alt = f"Scores of each method with their confidence intervals{where}."
-    return Drawing(name, intervals(results, dataset, noise, min(rates), keys), alt, caption, png=True)
+    data = score_frame(results, cells, keys)
+    yield Drawing(name, intervals(results, cells, keys), alt, caption, png=True, data=data)

@@ -1,0 +1,89 @@
+"""Very many methods in one panel: the best ones in colour, all others in grey."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from dml.report.figures import style
+from dml.report.figures.axes import PercentTicks
+from dml.report.figures.methods import short_label
+from dml.report.results import Method, Results
+
+MANY = 40  # methods; more are not all drawn in colour
+BEST = 8  # of them are
+Points = Sequence[tuple[float, float, float, float]]  # (x, mean, low, high), by x; low and high may be NaN
+
+
+def best_methods(results: Results, names: Sequence[str], key: str) -> list[Method]:
+    """The methods with the highest mean of a score over their cells and seeds, best first: at most `BEST`."""
+    found: dict[Method, list[float]] = {}
+    for name in names:
+        values = results.values(name, key)
+        if len(values):
+            found.setdefault(results.methods[name], []).append(float(values.mean()))
+    return sorted(found, key=lambda method: -float(np.mean(found[method])))[:BEST]
+
+
+def is_many(results: Results, names: Sequence[str]) -> bool:
+    """Whether these cells have too many methods for a figure of all."""
+    return len({results.methods[name] for name in names}) > MANY
+
+
+def said(best: Sequence[Method], methods: int) -> str:
+    """What a caption says: `Coloured: the best 8 of 400 methods by their mean; grey: the other 392.`"""
+    others = methods - len(best)
+    return f" Coloured: the best {len(best)} of {methods} methods by their mean score; grey: the other {others}."
+
+
+def best_lines(
+    results: Results,
+    panels: Mapping[str, Mapping[Method, Points]],
+    best: Sequence[Method],
+    below: str,
+    left: str,
+    rates: bool = False,
+) -> Figure | None:
+    """A panel for each title, with a coloured line for each of the best methods; None without points.
+
+    Parameters
+    ----------
+    below, left : the labels of the two axes.
+    rates : whether x is a share, which is written as a percentage.
+    """
+    panels = {title: lines for title, lines in panels.items() if any(lines.values())}
+    if not panels:
+        return None
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(7.6 if columns > 1 else 6.6, 0.6 + 0.19 * len(best) + 2.5 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_axis_off()
+    for axes, (title, lines) in zip(grid.flat, panels.items(), strict=False):
+        others = [[point[:2] for point in points] for method, points in lines.items() if method not in best and points]
+        axes.add_collection(LineCollection(others, colors=style.CONTEXT, linewidths=0.6, alpha=0.5, zorder=1))
+        axes.autoscale_view()
+        for place, method in enumerate(best):
+            if lines.get(method):
+                x, mean, low, high = (np.asarray(column, float) for column in zip(*lines[method], strict=True))
+                colour, marker = style.look(place)
+                axes.fill_between(x, low, high, color=colour, alpha=0.1, linewidth=0, zorder=2)
+                label = "\n".join(textwrap.wrap(short_label(results, method), 90))
+                axes.plot(x, mean, marker=marker if len(x) < 9 else "", color=colour, label=label, zorder=3)
+        axes.set_title(title)
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=not rates))
+        if rates:
+            axes.xaxis.set_major_formatter(PercentTicks(1))
+        axes.yaxis.set_major_formatter(PercentTicks(100))
+        axes.grid(visible=False, axis="x")
+    handles, labels = grid.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=1, frameon=False, fontsize=8.5)
+    figure.supxlabel(below, color=style.MUTED, fontsize=9)
+    figure.supylabel(left, color=style.MUTED, fontsize=9)
+    return figure

@@ -1,0 +1,100 @@
+"""Saved figures: small, the same drawing, dark on dark pages; and the numbers behind each."""
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+
+from dml.report.figures import style
+from dml.report.figures.drawn import drawn
+from dml.report.figures.saving import save, smaller, with_dark
+
+
+@pytest.fixture
+def figure():
+    """Two lines with a legend, one with a band."""
+    with style.applied():
+        made = Figure(figsize=(4, 3))
+        axes = made.subplots()
+        x = np.linspace(0, 1, 7)
+        axes.fill_between(x, x - 0.1, x + 0.2, color=style.BLUE, alpha=0.2)
+        axes.plot(x, x, color=style.BLUE, label="first")
+        axes.plot(x, 1 - x**2, "--", color=style.GREEN)
+        axes.axhline(0.5, color=style.MUTED)
+        axes.set_title("A panel: one; two")
+        axes.text(1, 0, "second", color=style.GREEN)
+        yield made
+
+
+def test_a_small_svg_has_the_same_paths_and_texts(figure, tmp_path):
+    with style.applied():
+        figure.savefig(tmp_path / "full.svg")
+        save(figure, tmp_path / "small")
+    full, small = ((tmp_path / f"{name}.svg").read_text() for name in ("full", "small"))
+    assert len(small) < 0.7 * len(full)
+    one, two = (ElementTree.fromstring(text) for text in (full, small))
+    for tree in (one, two):
+        assert tree.attrib["viewBox"] == "0 0 288 216"
+    texts = [["".join(e.itertext()).strip() for e in tree.findall(".//{*}text")] for tree in (one, two)]
+    assert texts[0] == texts[1]
+    assert "A panel: one; two" in texts[1]
+    numbers = [np.array(_numbers(tree)) for tree in (one, two)]
+    assert np.abs(numbers[0] - numbers[1]).max() < 0.011
+
+
+def _numbers(tree) -> list[float]:
+    """All coordinates of all drawn paths, in order."""
+    paths = "".join(e.attrib["d"] for e in tree.findall(".//{*}path"))
+    return sorted(float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", paths))
+
+
+def test_equal_lines_become_one_path_unless_their_crossings_would_change():
+    line = '<path d="M{0} 0L1 1" style="fill:none;stroke:#000{1}"/>'
+    assert (
+        smaller(line.format(0, "") + line.format(5, "")) == '<path d="M0 0L1 1M5 0L1 1" style="fill:none;stroke:#000"/>'
+    )
+    two = line.format(0, ";stroke-opacity:0.5") + line.format(5, ";stroke-opacity:0.5")
+    assert smaller(two) == two
+
+
+def test_images_inside_stay_as_they_are():
+    image = '<image xlink:href="data:image/png;base64,\nAB 1.23456\n"/>'
+    assert smaller(image) == image
+
+
+def test_each_light_colour_has_a_dark_rule():
+    svg = with_dark(f'<style>*{{}}</style><path style="fill:{style.BLUE};stroke:{style.INK}"/>')
+    for light in (style.BLUE, style.INK):
+        for what in ("fill", "stroke"):
+            assert f'[style*="{what}:{light}"]{{{what}:{style.DARK[light]}!important}}' in svg
+    assert style.GREEN not in svg
+
+
+def test_a_png_has_a_palette(figure, tmp_path):
+    with style.applied():
+        save(figure, tmp_path / "f", png=True)
+    assert Image.open(tmp_path / "f.png").mode == "P"
+
+
+def test_the_numbers_are_read_back_from_a_figure(figure):
+    frame = drawn(figure)
+    first, second = (frame[frame["series"] == name] for name in ("first", "second"))
+    assert list(frame["panel"].unique()) == ["A panel: one; two"]
+    assert len(frame) == 14
+    pd.testing.assert_series_equal(first["y"], first["x"], check_names=False)
+    np.testing.assert_allclose(first["high"] - first["low"], 0.3)
+    np.testing.assert_allclose(second["y"], 1 - second["x"] ** 2)
+    assert second["low"].isna().all()
+
+
+def test_every_figure_of_the_site_has_a_file_of_its_numbers(site):
+    for page in site.report.rglob("*.html"):
+        for figure in re.findall(r"<figure>.*?</figure>", page.read_text(encoding="utf-8"), re.S):
+            found = re.search(r'href="([^"]+\.csv)" download', figure)
+            assert found, figure
+            frame = pd.read_csv(page.parent / found[1])
+            assert len(frame) > 1, found[1]
