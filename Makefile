@@ -1,4 +1,5 @@
 # The commands of the project: `make repro` rebuilds the results, `make test` runs the tests. Both create .venv if needed.
+# `dml` has more of them (docs/commands.md).
 
 PYTHON ?= python3
 EXTRAS ?= pipeline,dev
@@ -24,15 +25,13 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 repro: setup  ## run the studies of params.yaml and write report/index.html; STUDY="a b" chooses others, STUDY=paper-eps a paper's
-	@$(if $(STUDY),python pipelines/choose.py $(STUDY))
-	@dvc repro
-	@python pipelines/choose.py --done
+	@dml run $(STUDY)
 
 report: setup  ## write report/index.html from the results here and the published ones, without training
-	@python pipelines/report.py
+	@dml report
 
 publish: setup  ## publish the results of STUDY in docs/results, for clones to show without training
-	@python pipelines/publish.py $(or $(STUDY),$(error name a study: make publish STUDY=eps-table1))
+	@dml publish $(or $(STUDY),$(error name a study: make publish STUDY=eps-table1))
 
 test: setup  ## run all tests, including slow ones
 	@$(PYTEST) $(ARGS)
@@ -50,18 +49,17 @@ bench: setup  ## write docs/benchmarks: measurements compared with other librari
 	@for part in losses data evaluation sweep frozen; do python benchmarks/$$part.py --out docs/benchmarks/$$part.md; done
 	@python benchmarks/loop.py | tee docs/benchmarks/loop.md
 
-ui: setup  ## browse the runs in MLflow; prints the addresses of the tables that compare each study's cells
-	@python -m dml.tracking.view
-	@mlflow ui --backend-store-uri $${MLFLOW_TRACKING_URI:-sqlite:///mlflow.db}
+ui: setup  ## browse the runs in MLflow
+	@dml ui
 
 why: setup  ## show why the trials of STUDY run again: what differs from earlier trials
-	@python pipelines/why.py $(or $(STUDY),$(error name a study: make why STUDY=quickstart))
+	@dml why $(or $(STUDY),$(error name a study: make why STUDY=quickstart))
 
 stubs: setup  ## write the type stubs of all parts (after adding one)
 	@python -m dml.discovery
 
 status: setup  ## show the progress of sweeps
-	@python -m dml.sweep.status store
+	@dml status
 
 clean:  ## delete the outputs of the stages (finished trials in store/ and .venv stay)
 	rm -rf data results report

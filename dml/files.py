@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -119,3 +120,16 @@ def locked(path: Path, *, wait: bool = True, on_wait: Callable[[], None] | None 
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def explain(error: Exception, again: str = "it again") -> str:
+    """An error's message for a user: what went wrong and, for a full disk, what to do.
+
+    Parameters
+    ----------
+    again : what to run once there is space.
+    """
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        where = f" while writing {error.filename}" if error.filename else ""
+        return f"the disk is full{where}. Free some space and run {again}: finished work is kept."
+    return str(error) or type(error).__name__

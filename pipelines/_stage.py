@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
-import hashlib
 import json
 import os
 import sys
@@ -15,7 +13,7 @@ from typing import Any
 import yaml
 
 from dml.config import DatasetSection, Study, load_study
-from dml.files import write_text
+from dml.files import explain, write_text
 
 PARAMS = Path("params.yaml")
 STUDIES = Path("pipelines/studies")
@@ -24,6 +22,8 @@ RESULTS = Path("results")
 REPORT = Path("report")
 PUBLISHED = Path("docs/results")
 
+REPEAT = "`dvc repro` again"
+
 
 def data_root(study: Study) -> Path:
     """The folder with the outputs of a study's data stages."""
@@ -31,11 +31,8 @@ def data_root(study: Study) -> Path:
 
 
 def raw_folder(dataset: DatasetSection) -> Path:
-    """The folder of a dataset's raw files. Studies that use the same source with the same options share it."""
-    name = dataset.source.rsplit(".", 1)[-1]
-    if dataset.options:
-        name += "-" + hashlib.sha256(json.dumps(dataset.options, sort_keys=True).encode()).hexdigest()[:8]
-    return STORE / "raw" / name
+    """The folder of a dataset's raw files."""
+    return STORE / "raw" / dataset.raw
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -68,12 +65,4 @@ def run(stage: Callable[..., Any], *, several: bool = False) -> None:
     except KeyboardInterrupt:
         sys.exit("\nInterrupted. Finished work is saved: `dvc repro` resumes.")
     except (ValueError, RuntimeError, OSError) as error:
-        sys.exit(f"error: {explain(error)}")
-
-
-def explain(error: Exception) -> str:
-    """The message for a user: what went wrong and, for a full disk, what to do."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        where = f" while writing {error.filename}" if error.filename else ""
-        return f"the disk is full{where}. Free some space and run `dvc repro` again: it resumes."
-    return str(error) or type(error).__name__
+        sys.exit(f"error: {explain(error, REPEAT)}")

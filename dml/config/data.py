@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from typing import Annotated, Any, Literal
 
@@ -54,6 +56,14 @@ class DatasetSection(StudySection):
         """Of a source of vectors, the backbone that takes them as they are; None for images."""
         source = sources.find(self.source)
         return getattr(source, "backbone", None) if hasattr(source, "vectors") else None
+
+    @property
+    def raw(self) -> str:
+        """The name of the folder of its raw files. Studies that use the same source with the same options share it."""
+        name = self.source.rsplit(".", 1)[-1]
+        if self.options:
+            name += "-" + hashlib.sha256(json.dumps(self.options, sort_keys=True).encode()).hexdigest()[:8]
+        return name
 
     @property
     def label(self) -> str:

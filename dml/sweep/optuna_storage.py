@@ -5,7 +5,11 @@ Only one process writes to it, because a sweep locks its study. A trial takes ab
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import optuna
@@ -35,6 +39,16 @@ def open_storage(path: Path) -> optuna.storages.BaseStorage:
     except Exception:
         path.replace(path.with_name(path.name + ".unreadable"))
         return _journal(path)
+
+
+@contextmanager
+def copied_storage(store: Path, study: str) -> Iterator[optuna.storages.BaseStorage]:
+    """A copy of a study's search so far, to plan without changing it. It contains the pruned trials."""
+    with tempfile.TemporaryDirectory(prefix="dml-") as folder:
+        copy = Path(folder) / "journal"
+        with suppress(FileNotFoundError):  # no sweep of this study began
+            shutil.copyfile(journal_of(store, study), copy)
+        yield open_storage(copy)
 
 
 def _journal(path: Path) -> optuna.storages.BaseStorage:

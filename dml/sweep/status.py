@@ -1,33 +1,53 @@
-"""Prints the progress of a store's sweeps, also while they run: `python -m dml.sweep.status [store]`."""
+"""The progress of a store's sweeps, also while they run."""
 
 from __future__ import annotations
 
-import json
-import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from dml.sweep.progress import line
+from rich.console import Console, Group
+from rich.live import Live
+
+from dml.files import read_json
+from dml.sweep.progress import line, table
 
 STALE_SECONDS = 60
 
 
 def describe(store: Path) -> list[str]:
     """One line per study that was swept into this store, the latest last."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in Path(store).glob("sweeps/*.json")]
-    lines = []
+    return [line(now) for now in _found(store)]
+
+
+def live(store: Path, seconds: float) -> None:
+    """Show the progress until KeyboardInterrupt: on a terminal running sweeps as tables, everything else as lines.
+
+    Parameters
+    ----------
+    seconds : between two looks at the store.
+    """
+    console = Console()
+    if not console.is_terminal:
+        while True:
+            print("\n".join(describe(store)) or f"no sweep has run in {store}", flush=True)
+            time.sleep(seconds)
+    with Live(console=console, auto_refresh=False, screen=False) as display:
+        while True:
+            display.update(_shown(store), refresh=True)
+            time.sleep(seconds)
+
+
+def _shown(store: Path) -> Group:
+    found = [table(now) if now["state"] == "running" else line(now) for now in _found(store)]
+    return Group(*(found or [f"no sweep has run in {store}"]))
+
+
+def _found(store: Path) -> Iterator[dict[str, Any]]:
+    """The latest state of each study, the latest last."""
+    found = [now for path in Path(store).glob("sweeps/*.json") if isinstance(now := read_json(path), dict)]
     for now in sorted(found, key=lambda now: now["updated"]):
         age = time.time() - now["updated"]
         stale = now["state"] == "running" and age > STALE_SECONDS
-        lines.append(line({**now, "state": f"no update for {age:.0f} s"} if stale else now))
-    return lines
-
-
-def main() -> None:
-    """Print the progress of all sweeps."""
-    store = Path(sys.argv[1] if len(sys.argv) > 1 else "store")
-    print("\n".join(describe(store)) or f"no sweep has run in {store}")
-
-
-if __name__ == "__main__":
-    main()
+        yield {**now, "state": f"no update for {age:.0f} s"} if stale else now

@@ -1,24 +1,18 @@
 """Why a study's trials run (again): what differs from the most similar trial in the store.
 
-make why STUDY=quickstart
+dml why quickstart
 """
 
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, NamedTuple
-
-import optuna
 
 from dml.config import Study
 from dml.sweep import keys
-from dml.sweep.optuna_storage import journal_of, open_storage
+from dml.sweep.optuna_storage import copied_storage
 from dml.sweep.plan import Job, Plan
 from dml.sweep.specs import Describe, FindStart
 from dml.sweep.store import TrialStore
@@ -52,7 +46,7 @@ def reasons(study: Study, store: TrialStore, describe: Describe, find_start: Fin
 
     Later rounds of a search, and confirmations, depend on results that do not exist yet; they are not included.
     """
-    with _search_storage(study, store) as storage:
+    with copied_storage(store.root, study.name) as storage:
         plan = Plan(study, store, describe, storage, find_start)
         plan.start(lambda job, outcome, reused: None)
     records = {key: (_flat(content), ended) for key, content, ended in store.records()}
@@ -66,16 +60,6 @@ def reasons(study: Study, store: TrialStore, describe: Describe, find_start: Fin
         differences = () if nearest is None else tuple(_differences(records[nearest][0], now))
         found.append(Reason(job, job.key in records, nearest, differences))
     return found
-
-
-@contextmanager
-def _search_storage(study: Study, store: TrialStore) -> Iterator[optuna.storages.BaseStorage]:
-    """A copy of the study's search so far: it contains the pruned trials, which the store does not."""
-    with tempfile.TemporaryDirectory(prefix="dml-") as folder:
-        copy = Path(folder) / "journal"
-        with suppress(FileNotFoundError):  # no sweep of this study began
-            shutil.copyfile(journal_of(store.root, study.name), copy)
-        yield open_storage(copy)
 
 
 def explain(study: Study, store: TrialStore, describe: Describe, find_start: FindStart | None = None) -> list[str]:

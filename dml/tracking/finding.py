@@ -39,16 +39,24 @@ def find_study(study: str, uri: str | None = None) -> FoundStudy:
 
 
 def find_studies(uri: str | None = None) -> dict[str, FoundStudy]:
-    """The runs of all studies by name, the latest first; empty if nothing was tracked."""
+    """The runs of all studies by name, the latest first; empty if nothing was tracked.
+
+    Raises
+    ------
+    ConnectionError : MLflow's backend does not answer, or refuses.
+    """
     uri = uri or default_uri()
     if is_missing(uri):
         return {}
-    with quiet():
-        client = mlflow.MlflowClient(tracking_uri=uri)
-        experiment = client.get_experiment_by_name(EXPERIMENT)
-        if experiment is None:
-            return {}
-        runs = client.search_runs([experiment.experiment_id], "tags.`dml.kind` = 'study'", max_results=1000)
+    try:
+        with quiet():
+            client = mlflow.MlflowClient(tracking_uri=uri)
+            experiment = client.get_experiment_by_name(EXPERIMENT)
+            if experiment is None:
+                return {}
+            runs = client.search_runs([experiment.experiment_id], "tags.`dml.kind` = 'study'", max_results=1000)
+    except mlflow.exceptions.MlflowException as error:
+        raise ConnectionError(f"MLflow at {uri}: {str(error).strip().splitlines()[0][:300]}") from error
     by_name = {run.data.tags["dml.study"]: run for run in reversed(runs)}  # of two, the one that sweeps use: the first
     return {
         name: FoundStudy(uri, experiment.experiment_id, run, VIEW_TAG + name in experiment.tags)

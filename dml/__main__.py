@@ -1,0 +1,5 @@
+"""`python -m dml` is `dml`."""
+
+from dml.cli.main import main
+
+main()

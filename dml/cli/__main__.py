@@ -1,0 +1,5 @@
+"""`python -m dml.cli` is `dml`."""
+
+from dml.cli.main import main
+
+main()

@@ -1,0 +1,37 @@
+"""`dml clean`: remove from the store what no study refers to any more."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from dml.cli.project import find_project
+
+
+def clean(
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")] = False,
+) -> None:
+    """List what no study refers to any more, with its size and age, and remove it on confirmation.
+
+    [bold]Examples[/bold]: dml clean · dml clean --yes
+    """
+    project = find_project()
+
+    from dml.sweep.disk import remove, unreferenced
+    from dml.sweep.estimate import duration_text, size_text
+
+    found = sorted(unreferenced(project.root), key=lambda entry: -entry.bytes)
+    if not found:
+        print("nothing to remove: studies refer to everything in store, data and results")
+        return
+    for entry in found:
+        age, place = duration_text(entry.age_seconds), os.path.relpath(entry.path, project.root)
+        print(f"{size_text(entry.bytes):>8}  {age:>8} old  {place}  ({entry.why})")
+    total = size_text(sum(entry.bytes for entry in found))
+    if not yes and not typer.confirm(f"Remove these {len(found)} ({total})?"):
+        print("nothing was removed")
+        raise typer.Exit(1)
+    remove(found)
+    print(f"{len(found)} removed, {total} freed")

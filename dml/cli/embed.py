@@ -1,0 +1,69 @@
+"""`dml embed`: images to vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dml.cli.vectors import Embedded
+
+FORMATS = (".npy", ".parquet")
+
+ModelName = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A trial's folder, digits of its key, a study (the best seed of its best cell), or models:/... of MLflow.",
+    ),
+]
+SkipCorrupt = Annotated[bool, typer.Option("--skip-corrupt", help="Leave out files that cannot be decoded.")]
+
+
+def embed(
+    model: ModelName,
+    images: Annotated[list[Path], typer.Argument(metavar="IMAGES...", help="Folders or files.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="vectors.npy (paths in a .csv beside it) or vectors.parquet.")
+    ],
+    skip_corrupt: SkipCorrupt = False,
+) -> None:
+    """Embed images with a trained model, and save the vectors.
+
+    [bold]Examples[/bold]: dml embed my-images /data/photos -o vectors.npy · dml embed 3f2a91 a.jpg b.jpg -o two.parquet
+    """
+    if out.suffix not in FORMATS:
+        raise typer.BadParameter(f"{out}: expected a file that ends in {' or '.join(FORMATS)}", param_hint="--out")
+    from dml.cli.models import describe, find_model
+    from dml.cli.vectors import embed_files, image_files
+
+    folder, paths = find_model(model), image_files(images)
+    typer.echo(describe(folder), err=True)
+    found = embed_files(folder, paths, skip_corrupt)
+    save(found, out)
+    print(f"{out}: {len(found.paths)} vectors of {found.vectors.shape[1]} numbers")
+
+
+def save(found: Embedded, out: Path) -> None:
+    """Write vectors: `.npy`, with the paths in a `.csv` beside it, or `.parquet` with columns `path` and `vector`."""
+    import numpy as np
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from dml.files import replacing
+
+    paths = pd.DataFrame({"path": [str(path) for path in found.paths]})
+    with replacing(out) as temporary:
+        if out.suffix == ".npy":
+            with open(temporary, "wb") as file:
+                np.save(file, found.vectors)
+        else:
+            flat = pa.array(found.vectors.ravel())
+            vectors = pa.FixedSizeListArray.from_arrays(flat, found.vectors.shape[1])
+            pq.write_table(pa.table({"path": paths["path"].tolist(), "vector": vectors}), temporary)
+    if out.suffix == ".npy":
+        with replacing(out.with_suffix(".csv")) as temporary:
+            paths.to_csv(temporary, index=False)

@@ -1,0 +1,183 @@
+"""What `dml doctor` looks at. Each check says what it found and, if something is missing, how to get it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from dml.cli.project import Project, find_project
+
+EXTRA = "pipeline"  # the extra of pyproject.toml with all that stages import
+PYTHON = (3, 11)
+DISK = 5e9  # bytes that should be free
+MEMORY = 4e9  # bytes that a machine should have
+SECONDS = 3.0  # to wait for an answer
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found."""
+
+    name: str
+    ok: bool
+    text: str
+    remedy: str = ""
+    needed: bool = True  # studies cannot run without it
+
+
+def findings() -> Iterator[Finding]:
+    """All checks, one after another."""
+    yield python()
+    yield from packages()
+    yield gpu()
+    try:
+        project: Project | None = find_project()
+    except ValueError as error:
+        project = None
+        yield Finding("project", False, "none here", str(error))
+    if project is not None:
+        yield Finding("project", True, str(project.root))
+        yield dvc(project)
+    yield disk(project.root if project else Path.cwd())
+    yield memory()
+    if address := os.environ.get("RAY_ADDRESS"):
+        yield ray(address)
+    if uri := os.environ.get("MLFLOW_TRACKING_URI"):
+        yield tracking(uri)
+    if mirror := os.environ.get("DML_MIRROR"):
+        yield mirrored(mirror)
+
+
+def python() -> Finding:
+    """Python's version."""
+    needed = ".".join(map(str, PYTHON))
+    text = f"{platform.python_version()} ({sys.executable})"
+    return Finding(
+        "Python", sys.version_info >= PYTHON, text, f"install Python {needed} or newer: make setup PYTHON=..."
+    )
+
+
+def packages() -> Iterator[Finding]:
+    """What dml and its pipeline require, each with its version."""
+    from packaging.requirements import Requirement
+
+    try:
+        requires = importlib.metadata.requires("dml") or []
+    except importlib.metadata.PackageNotFoundError:
+        yield Finding("dml", False, "not installed", "make setup, or pip install -e '.[pipeline]'")
+        return
+    wrong, found = [], []
+    for requirement in map(Requirement, requires):
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": EXTRA}):
+            continue
+        try:
+            version = importlib.metadata.version(requirement.name)
+        except importlib.metadata.PackageNotFoundError:
+            wrong.append(f"{requirement.name} (missing, expected {requirement.specifier})")
+            continue
+        found.append(f"{requirement.name} {version}")
+        if not requirement.specifier.contains(version, prereleases=True):
+            wrong.append(f"{requirement.name} ({version}, expected {requirement.specifier})")
+    remedy = "make setup, or pip install -c constraints.txt -e '.[pipeline]'"
+    yield Finding("packages", not wrong, ", ".join(wrong or sorted(found)), remedy)
+
+
+def gpu() -> Finding:
+    """CUDA devices; studies run without."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return Finding("GPU", False, "none: trials train on the CPU", needed=False)
+    devices = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
+    text = ", ".join(f"{device.name} ({device.total_memory / 1e9:.0f} GB)" for device in devices)
+    return Finding("GPU", True, f"{text}, CUDA {torch.version.cuda}", needed=False)
+
+
+def dvc(project: Project) -> Finding:
+    """The DVC repository."""
+    if not (project.root / ".dvc").is_dir():
+        return Finding("DVC repository", False, f"no {project.root / '.dvc'}", "dvc init, in the project's folder")
+    inside = (
+        subprocess.run(
+            ["git", "-C", str(project.root), "rev-parse", "--is-inside-work-tree"], capture_output=True, text=True
+        )
+        if shutil.which("git")
+        else None
+    )
+    if inside is None or inside.returncode:
+        what = "no git" if inside is None else f"{project.root} is not in a git repository"
+        return Finding("DVC repository", False, what, "install git, and clone dml's repository")
+    return Finding("DVC repository", True, str(project.root / ".dvc"))
+
+
+def disk(folder: Path) -> Finding:
+    """Free space where studies write."""
+    free = shutil.disk_usage(folder).free
+    text = f"{free / 1e9:.1f} GB free at {folder}"
+    return Finding("disk", free >= DISK, text, f"free some: expected at least {DISK / 1e9:.0f} GB (dml clean)")
+
+
+def memory() -> Finding:
+    """The machine's memory."""
+    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    text = f"{size / 1e9:.1f} GB, {cores} CPU cores"
+    return Finding("memory", size >= MEMORY, text, f"a machine with at least {MEMORY / 1e9:.0f} GB", needed=False)
+
+
+def ray(address: str) -> Finding:
+    """The cluster at `RAY_ADDRESS`."""
+    remedy = "start it (ray start --head), or unset RAY_ADDRESS to use this machine"
+    if address in ("auto", "local"):
+        code = "import ray; ray.init(address='auto', log_to_driver=False, logging_level='ERROR')"
+        started = address == "local" or not subprocess.run([sys.executable, "-c", code], capture_output=True).returncode
+        return Finding("Ray cluster", started, f"RAY_ADDRESS={address}", remedy)
+    return _reached("Ray cluster", f"RAY_ADDRESS={address}", *_host(address, 6379), remedy)
+
+
+def tracking(uri: str) -> Finding:
+    """The server at `MLFLOW_TRACKING_URI`."""
+    text = f"MLFLOW_TRACKING_URI={uri}"
+    if not uri.startswith("http"):
+        return Finding("tracking", True, f"{text}, no server")
+    remedy = "start it (mlflow server), or unset MLFLOW_TRACKING_URI to use mlflow.db"
+    return _answers("tracking", text, f"{uri.rstrip('/')}/health", remedy)
+
+
+def mirrored(mirror: str) -> Finding:
+    """The mirror of datasets at `DML_MIRROR`."""
+    text, remedy = f"DML_MIRROR={mirror}", "mount or start it, or unset DML_MIRROR to use the public servers"
+    if mirror.startswith(("http://", "https://")):
+        return _reached("mirror", text, *_host(mirror, 443 if mirror.startswith("https") else 80), remedy)
+    return Finding("mirror", Path(mirror.removeprefix("file://")).is_dir(), text, remedy)
+
+
+def _host(address: str, port: int) -> tuple[str, int]:
+    parts = urlsplit(address if "//" in address else f"//{address}")
+    return parts.hostname or "localhost", parts.port or port
+
+
+def _reached(name: str, text: str, host: str, port: int, remedy: str) -> Finding:
+    try:
+        socket.create_connection((host, port), timeout=SECONDS).close()
+    except OSError as error:
+        return Finding(name, False, f"{text}: {host}:{port} does not answer ({error})", remedy)
+    return Finding(name, True, f"{text}, {host}:{port} answers")
+
+
+def _answers(name: str, text: str, url: str, remedy: str) -> Finding:
+    try:
+        with urllib.request.urlopen(url, timeout=SECONDS):
+            return Finding(name, True, f"{text} answers")
+    except (OSError, ValueError) as error:  # URLError is an OSError
+        return Finding(name, False, f"{text} does not answer ({error})", remedy)

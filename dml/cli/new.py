@@ -1,0 +1,121 @@
+"""`dml new`: a study of a folder of images."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dml.cli.project import find_project
+
+if TYPE_CHECKING:
+    from dml.data.survey import Survey
+    from dml.sweep.estimate import Estimate
+
+SHOWN = 3  # names in a list of examples
+FEW = 4  # images of a class, below which it is called small
+
+
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the study: letters, digits and the signs . _ -")],
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER", help="With a folder of images per class.", exists=True, file_okay=False),
+    ],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a study of this name.")] = False,
+) -> None:
+    """Write a study of your own images, after a look at each of them.
+
+    Shows counts, sizes, small classes, exact copies and corrupt files, and proposes image size, batch and steps for
+    this machine. The study is pipelines/studies/NAME.yaml; change it, or run it as it is.
+
+    [bold]Example[/bold]: dml new my-images /data/my-images && dml run my-images
+    """
+    project = find_project()
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise typer.BadParameter(f"{name!r} names a file: expected letters, digits and the signs . _ -")
+    if name in project.names() and not force:
+        raise ValueError(f"{project.file(name)} exists: choose another name, or overwrite it with --force")
+
+    import torch
+    import yaml
+
+    from dml.cli.proposal import fewer_steps, propose, study_text
+    from dml.config import Study
+    from dml.data import sources
+    from dml.data.survey import survey
+    from dml.files import write_text
+    from dml.sweep.estimate import estimate
+
+    root = str(folder.resolve())
+    found = survey(sources.build("imagefolder", root=root), folder, report=lambda line: typer.echo(line, err=True))
+    facts = describe(found)
+    print("\n".join(facts), flush=True)
+    settings = propose(found, torch.cuda.is_available())
+
+    def cost(steps: int) -> Estimate:
+        text = study_text(name, root, found, replace(settings, steps=steps), facts)
+        study = Study(**{**yaml.safe_load(text), "name": name})
+        return estimate(study, project.data(name), project.store, project.results)
+
+    settings = replace(settings, steps=fewer_steps(settings.steps, cost(settings.steps).seconds))
+    lines = cost(settings.steps).lines()
+    write_text(project.file(name), study_text(name, root, found, settings, [*facts, *lines]))
+    print("\n".join([*lines, f"\nwritten: {project.file(name)}", f"next:    dml run {name}"]))
+
+
+def describe(found: Survey) -> list[str]:
+    """What a survey found, as lines of text."""
+    images, grey = len(found.index), "grey" if found.grey else "colour"
+    per_class = found.per_class()
+    sizes = "all of one size" if found.sizes == 1 else f"{found.sizes} sizes"
+    lines = [
+        f"{images} images of {len(per_class)} classes, {per_class.iloc[0]} to {per_class.iloc[-1]} in a class; {grey}",
+        f"{found.side} pixels on the shorter side (median), {sizes}",
+    ]
+    for role, meaning in ROLES.items():
+        if len(counts := found.per_class(role)):
+            lines.append(f"{role}: {counts.sum()} images of {len(counts)} classes{meaning}")
+    if len(single := per_class[per_class == 1]):
+        lines.append(
+            f"{_count(len(single), 'class')} with a single image, which has no positive: {_some(single.index)}"
+        )
+    if len(small := per_class[(per_class > 1) & (per_class < FEW)]):
+        lines.append(f"{_count(len(small), 'class')} with fewer than {FEW} images: {_some(small.index)}")
+    paths = found.index["path"].to_numpy()
+    if found.corrupt:
+        reasons = [f"{paths[row]} ({reason})" for row, reason in found.corrupt.items()]
+        lines.append(f"{_count(len(found.corrupt), 'image')} cannot be decoded: {_some(reasons)}")
+    if found.copies:
+        extra = sum(len(rows) - 1 for rows in found.copies)
+        examples = [f"{paths[rows[0]]} = {paths[rows[1]]}" for rows in found.copies]
+        lines.append(f"{_count(extra, 'exact copy')} of other images: {_some(examples)}")
+    if found.mislabelled:
+        examples = [f"{paths[rows[0]]} = {paths[rows[1]]}" for rows in found.mislabelled]
+        lines.append(
+            f"{_count(len(found.mislabelled), 'image')} in several classes, so labels are wrong: {_some(examples)}"
+        )
+    return lines
+
+
+ROLES = {
+    "train": "",
+    "seen": ", classes that are trained on",
+    "test": ", classes that are never trained on",
+    "query": ", that search",
+    "gallery": ", that are found",
+}
+
+
+def _count(number: int, noun: str) -> str:
+    plural = {"class": "classes", "exact copy": "exact copies"}.get(noun, f"{noun}s")
+    return f"{number} {noun if number == 1 else plural}"
+
+
+def _some(names: object) -> str:
+    listed = list(names)  # type: ignore[call-overload]
+    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
+    return ", ".join(map(str, listed[:SHOWN])) + more

@@ -1,0 +1,165 @@
+"""The project that a command works in: the folder with the pipeline, the studies and the results."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+MARKS = ("dvc.yaml", "params.yaml", "pipelines/studies")
+GROUP = "paper-"  # `paper-eps` stands for the studies of a paper
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project's folders. The stages of `dvc.yaml` use the same ones."""
+
+    root: Path
+
+    @property
+    def studies(self) -> Path:
+        """The folder of study files."""
+        return self.root / "pipelines" / "studies"
+
+    @property
+    def store(self) -> Path:
+        """Raw files, packed images and trials."""
+        return self.root / "store"
+
+    @property
+    def results(self) -> Path:
+        """One folder per study that was swept."""
+        return self.root / "results"
+
+    @property
+    def published(self) -> Path:
+        """One snapshot per published study."""
+        return self.root / "docs" / "results"
+
+    def data(self, study: str) -> Path:
+        """The outputs of a study's data stages."""
+        return self.root / "data" / study
+
+    def file(self, study: str) -> Path:
+        """A study's file."""
+        return self.studies / f"{study}.yaml"
+
+    def names(self) -> list[str]:
+        """The names of all studies."""
+        return sorted(path.stem for path in self.studies.glob("*.yaml"))
+
+    def chosen(self) -> list[str]:
+        """The studies that params.yaml lists."""
+        import yaml
+
+        return yaml.safe_load((self.root / "params.yaml").read_text(encoding="utf-8"))["studies"]
+
+    def run(self, *command: str, check: bool = True) -> int:
+        """Run a Python program of the project, such as `pipelines/report.py` or `-m dvc`, and wait for it.
+
+        Ctrl-C reaches the program, which may need time to stop its workers.
+
+        Raises
+        ------
+        typer.Exit : the program failed, and `check` is set; with the program's exit code.
+        """
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # `python` in dvc.yaml
+        before = signal.signal(signal.SIGINT, lambda *received: None)
+        try:
+            code = subprocess.run(
+                [sys.executable, *command], cwd=self.root, env={**os.environ, "PATH": path}
+            ).returncode
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if check and code:
+            raise typer.Exit(code if code > 0 else 1)
+        return code
+
+
+def find_project(start: Path | None = None) -> Project:
+    """The project that a folder is in; None: the working directory.
+
+    Raises
+    ------
+    ValueError : the folder is not in a project; the message says what was expected.
+    """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if all((folder / mark).exists() for mark in MARKS):
+            return Project(folder)
+    raise ValueError(
+        f"{here} is not in a project: expected a folder with {', '.join(MARKS[:-1])} and {MARKS[-1]}, here or above. "
+        "A clone of dml's repository is a project: `git clone` it, `cd` into it, run `make setup`, and try again there"
+    )
+
+
+def studies_of(project: Project, names: list[str]) -> list[str]:
+    """The studies that names stand for: a group's in the order of their names, else the study itself; each once.
+
+    `paper-eps` and the like stand for a paper's studies that ask for no GPU.
+
+    Raises
+    ------
+    ConfigError : neither a study nor a group, or a study of a group that cannot run.
+    """
+    return list(dict.fromkeys(study for name in names for study in _studies_of(project, name)))
+
+
+def _studies_of(project: Project, name: str) -> list[str]:
+    from dml.config import ConfigError, load_study
+    from dml.config.printed import printed
+    from dml.discovery import suggestion
+
+    studies = project.names()
+    groups = [GROUP + paper for paper in dict.fromkeys(claim.paper for claim in printed().values())]
+    if name in studies:
+        return [name]
+    if name not in groups:
+        place = os.path.relpath(project.file(name), project.root)
+        raise ConfigError(f"{place}: no such study or group{suggestion(name, [*groups, *studies])}")
+    paper = name.removeprefix(GROUP)
+    own = [load_study(project.file(study)) for study in studies if study.startswith(f"{paper}-")]
+    return [study.name for study in own if not study.resources.gpus_per_trial]
+
+
+def choose(project: Project, names: list[str]) -> list[str]:
+    """Write the list of studies into params.yaml if all of them are valid. Returns it, groups resolved.
+
+    Raises
+    ------
+    ConfigError : an unknown name, or a study that cannot run.
+    """
+    import yaml
+
+    from dml.config import load_study
+
+    chosen = studies_of(project, names)
+    for study in chosen:
+        load_study(project.file(study))
+    if chosen != names:
+        print(f"{len(chosen)} studies: {', '.join(chosen)}")
+    params = project.root / "params.yaml"
+    head = [line for line in params.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+    params.write_text("\n".join([*head, yaml.safe_dump({"studies": chosen})]), encoding="utf-8")
+    return chosen
+
+
+def _complete(incomplete: str) -> list[str]:
+    try:
+        return [name for name in find_project().names() if name.startswith(incomplete)]
+    except (ValueError, OSError):
+        return []
+
+
+def study_argument(**settings: Any) -> Any:
+    """An argument that names a study, which the shell completes."""
+    return typer.Argument(autocompletion=_complete, **settings)
+
+
+StudyName = Annotated[str, study_argument(metavar="STUDY", help="A file in pipelines/studies, without .yaml.")]

@@ -1,0 +1,29 @@
+"""`dml report`, `dml publish` and `dml why`: scripts of the pipeline."""
+
+from __future__ import annotations
+
+from dml.cli.project import StudyName, find_project
+
+
+def report() -> None:
+    """Write report/index.html from the results here and the published ones, without training.
+
+    [bold]Example[/bold]: dml report
+    """
+    find_project().run("pipelines/report.py")
+
+
+def publish(study: StudyName) -> None:
+    """Publish a study's results in docs/results, for clones to show without training. Commit its changes first.
+
+    [bold]Example[/bold]: dml publish eps-table1
+    """
+    find_project().run("pipelines/publish.py", study)
+
+
+def why(study: StudyName) -> None:
+    """Show why trials of a study run (again): what differs from the most similar trials in the store.
+
+    [bold]Example[/bold]: dml why quickstart
+    """
+    find_project().run("pipelines/why.py", study)

@@ -1,0 +1,38 @@
+"""`dml search`: the nearest images of a query, as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dml.cli.embed import ModelName, SkipCorrupt
+
+
+def search(
+    model: ModelName,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="With the images to find.", exists=True)],
+    queries: Annotated[list[Path], typer.Argument(metavar="QUERY...", help="Images to search with.", exists=True)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("search.html"),
+    count: Annotated[int, typer.Option("--count", "-k", help="Images to show for each query.", min=1)] = 10,
+    skip_corrupt: SkipCorrupt = False,
+) -> None:
+    """Find the nearest images of each query in a folder, and write them as one page with thumbnails.
+
+    The page needs no other file and no network.
+
+    [bold]Example[/bold]: dml search my-images /data/photos one.jpg two.jpg -o page.html
+    """
+    from dml.cli.models import describe, find_model
+    from dml.cli.nearest import nearest
+    from dml.cli.search_page import search_page
+    from dml.cli.vectors import embed_files, image_files
+    from dml.files import write_text
+
+    found, paths, asked = find_model(model), image_files([folder]), image_files(queries)
+    typer.echo(describe(found), err=True)
+    gallery, searched = embed_files(found, paths, skip_corrupt), embed_files(found, asked)
+    rows = nearest(searched, gallery, count)
+    write_text(out, search_page(model, folder, len(gallery.paths), rows))
+    print(f"{out.resolve().as_uri()}: the {count} nearest of {len(gallery.paths)} images for {len(asked)} queries")

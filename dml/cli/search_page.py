@@ -1,0 +1,51 @@
+"""The page of `dml search`: one HTML file that contains its thumbnails."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+from markupsafe import Markup
+from PIL import Image
+
+from dml.cli.nearest import Found
+from dml.cli.templates import environment
+from dml.data.packing.decoding import decode
+
+SIDE = 160  # pixels of the longer side of a thumbnail
+QUALITY = 80  # of a JPEG
+
+
+def search_page(model: str, folder: Path, images: int, found: Sequence[Found]) -> str:
+    """The page as HTML.
+
+    Parameters
+    ----------
+    model : as the user called it.
+    folder : that was searched; paths are shown relative to it.
+    images : the number of images in it.
+    """
+    templates = environment()
+    templates.filters |= {"thumbnail": thumbnail, "place": lambda path: _place(path, folder)}
+    style = resources.files("dml.report.page").joinpath("templates/style.css").read_text(encoding="utf-8")
+    template = templates.get_template("search.html")
+    return template.render(model=model, folder=str(folder), images=images, found=found, css=Markup(style))
+
+
+def thumbnail(path: Path) -> str:
+    """A small JPEG of an image, as a `data:` address."""
+    image = decode(path, channels=3)
+    image.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
+    content = io.BytesIO()
+    image.save(content, "JPEG", quality=QUALITY)
+    return f"data:image/jpeg;base64,{base64.b64encode(content.getvalue()).decode()}"
+
+
+def _place(path: Path, folder: Path) -> str:
+    """A path relative to the folder if it is inside."""
+    place = os.path.relpath(path, folder)
+    return str(path) if place.startswith("..") else place

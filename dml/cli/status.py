@@ -1,0 +1,27 @@
+"""`dml status`: how far sweeps are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dml.cli.project import find_project
+
+SECONDS = 2.0  # between two looks
+
+
+def status(
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing it, until Ctrl-C.")] = False,
+) -> None:
+    """Show the progress of sweeps, also while they run in another shell.
+
+    [bold]Examples[/bold]: dml status · dml status --watch
+    """
+    from dml.sweep.status import describe, live
+
+    store = find_project().store
+    if watch:
+        live(store, SECONDS)
+    else:
+        print("\n".join(describe(store)) or f"no sweep has run in {store}")

@@ -1,0 +1,55 @@
+"""`dml ui`: browse the runs in MLflow."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from dml.cli.project import Project, find_project
+
+DEFAULT_URI = "sqlite:///mlflow.db"  # in the project's folder
+
+
+def ui(
+    port: Annotated[int, typer.Option(help="Of the server that is started.", min=1, max=65535)] = 5000,
+    host: Annotated[str, typer.Option(help="Address that the server listens at.")] = "127.0.0.1",
+) -> None:
+    """Browse the runs in MLflow. Prints the address of each study's cells, and serves it until Ctrl-C.
+
+    With MLFLOW_TRACKING_URI=http... a server runs already: only its address is printed.
+
+    [bold]Examples[/bold]: dml ui · dml ui --port 5001
+    """
+    uri = os.environ.get("MLFLOW_TRACKING_URI", DEFAULT_URI)
+    if uri.startswith("http"):
+        _print_addresses(uri, uri)
+        return
+    project = find_project()
+    _print_addresses(f"http://{host}:{port}", uri if uri != DEFAULT_URI else f"sqlite:///{project.root / 'mlflow.db'}")
+    print("Ctrl-C ends the server", flush=True)
+    _serve(project, uri, host, port)
+
+
+def _print_addresses(server: str, uri: str) -> None:
+    """The pages to open: the cells of each study, or the start page if no study has runs."""
+    from dml.tracking.tracker import ENVIRONMENT
+
+    for name, value in ENVIRONMENT.items():  # how long to try; mlflow reads them when it is imported
+        os.environ.setdefault(name, value)
+    from dml.tracking.view import ui_addresses
+
+    try:
+        found = ui_addresses(server, uri)
+    except ConnectionError as error:
+        print(f"{server}   (the studies' tables are not listed: {error})")
+        return
+    for study, address in found.items():
+        print(f"{study}: {address}")
+    if not found:
+        print(f"{server}   (no study has runs yet: dml run)")
+
+
+def _serve(project: Project, uri: str, host: str, port: int) -> None:
+    project.run("-m", "mlflow", "ui", "--backend-store-uri", uri, "--host", host, "--port", str(port))

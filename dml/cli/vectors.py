@@ -1,0 +1,105 @@
+"""Applies a trained model to image files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+from rich.console import Console
+from rich.progress import track
+
+from dml.data.packing.decoding import CorruptImage, decode
+from dml.data.packing.streaming import ordered
+from dml.data.raw import files_below
+from dml.data.sources.imagefolder import SUFFIXES
+from dml.files import read_json
+from dml.training.model_files import TrainedEmbedder
+
+BATCH = 128  # images
+
+
+class Embedded(NamedTuple):
+    """Vectors of image files."""
+
+    paths: list[Path]
+    vectors: np.ndarray  # float32 (N, D)
+
+
+def image_files(places: Iterable[Path]) -> list[Path]:
+    """Files as given, and the images below folders, in the order of names.
+
+    Raises
+    ------
+    ValueError : a place does not exist, or there are no images.
+    """
+    places, found = list(places), []
+    for place in places:
+        if not place.exists():
+            raise ValueError(f"{place}: no such file or folder")
+        inside = files_below(place) if place.is_dir() else ()
+        found += [place] if place.is_file() else [path for path in inside if path.name.lower().endswith(SUFFIXES)]
+    if not found:
+        raise ValueError(f"{', '.join(map(str, places))}: no images ({', '.join(SUFFIXES)})")
+    return found
+
+
+def embed_files(model: Path, paths: Sequence[Path], skip_corrupt: bool = False) -> Embedded:
+    """Embed image files, resized as the model's training images were. Shows a progress bar on stderr.
+
+    Parameters
+    ----------
+    model : the folder of a trained model.
+    skip_corrupt : leave out files that cannot be decoded, and print how many.
+
+    Raises
+    ------
+    ValueError : a file cannot be decoded, or the model does not take images.
+    """
+    embedder = TrainedEmbedder(model)
+    shape = (read_json(model / "model.json") or {}).get("image_shape")
+    if not isinstance(shape, list) or len(shape) != 3:
+        raise ValueError(f"{model}: this model does not take images (image_shape is {shape!r})")
+    height, width, channels = shape
+
+    def read(path: Path) -> np.ndarray | str:
+        try:
+            return _resized(decode(path, channels), height, width)
+        except CorruptImage as error:
+            return f"{path}: {error}"
+
+    pixels = ordered(read, paths, os.cpu_count() or 1)
+    shown = track(pixels, "embedding", len(paths), console=Console(stderr=True), disable=not sys.stderr.isatty())
+    kept, parts, corrupt = [], [], []
+    for batch in _batches(zip(paths, shown, strict=True)):
+        corrupt += [image for _, image in batch if isinstance(image, str)]
+        if corrupt and not skip_corrupt:
+            raise ValueError(f"{corrupt[0]} (--skip-corrupt leaves such files out)")
+        good = [(path, image) for path, image in batch if not isinstance(image, str)]
+        if good:
+            kept += [path for path, _ in good]
+            parts.append(embedder(np.stack([image for _, image in good])))
+    if not parts:
+        raise ValueError(f"none of {len(paths)} images can be decoded, such as {corrupt[0]}")
+    if corrupt:
+        print(f"{len(corrupt)} left out, such as {corrupt[0]}", file=sys.stderr)
+    return Embedded(kept, np.concatenate(parts))
+
+
+def _resized(image: Image.Image, height: int, width: int) -> np.ndarray:
+    """uint8 (height, width, C), resized as packing does."""
+    if image.size != (width, height):
+        image = image.resize((width, height), Image.Resampling.BILINEAR)
+    pixels = np.asarray(image)
+    return pixels[:, :, None] if pixels.ndim == 2 else pixels
+
+
+def _batches(items: Iterable[tuple[Path, np.ndarray | str]]) -> Iterator[list[tuple[Path, np.ndarray | str]]]:
+    items = iter(items)
+    while batch := list(islice(items, BATCH)):
+        yield batch

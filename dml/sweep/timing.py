@@ -1,0 +1,118 @@
+"""How long a trial's steps take on this machine, and how large its network is: a few steps on random images."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from statistics import median
+from types import SimpleNamespace
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from dml import models
+from dml.training.build import build_augment, build_loss, build_miner, describe_model
+from dml.training.data import TrialData
+from dml.training.optimizers import build_optimizer
+from dml.types import TrialSpec
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a trial's network costs."""
+
+    step_seconds: float  # of a training step
+    image_seconds: float  # of embedding an image, to evaluate
+
+
+def model_bytes(spec: TrialSpec, manifest: Mapping[str, Any]) -> int:
+    """The size of a trial's saved weights. Downloads no weights."""
+    with torch.random.fork_rng(devices=[]):
+        state = _network(spec, manifest).state_dict()
+    return sum(tensor.numel() * tensor.element_size() for tensor in state.values())
+
+
+def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, threads: int = 1) -> Timing:
+    """Time training steps of a trial, and embedding without gradients, on random images. Downloads no weights.
+
+    Parameters
+    ----------
+    spec : the trial; it trains on `training.device`.
+    manifest : `height`, `width` and `channels` of the packed images.
+    seconds : to spend. A step that takes longer is timed once.
+    threads : of the CPU for one trial.
+
+    Raises
+    ------
+    ValueError : a part rejects its settings.
+    """
+    device, batch = torch.device(spec.training.device), spec.training.batch
+    shape = (batch.size, manifest["channels"], manifest["height"], manifest["width"])
+    classes = max(2, batch.classes)
+    with _threads(threads), torch.random.fork_rng(devices=[]):
+        model = _network(spec, manifest).to(device)
+        loss = build_loss(spec, classes).to(device)
+        mine, augment = build_miner(spec, loss), build_augment(spec, _data(manifest))
+        optimizer, _ = build_optimizer(replace(spec.training, steps=1), model, loss)
+        images = torch.randint(0, 256, shape, dtype=torch.uint8).to(device)
+        labels = torch.arange(batch.size).remainder(classes).to(device)
+        generator = torch.Generator(device=device).manual_seed(0)
+
+        def embed(training: bool) -> Tensor:
+            half = spec.training.precision == "bfloat16"
+            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=half):
+                return model(augment(images, training=training, generator=generator if training else None)).float()
+
+        def step() -> None:
+            embeddings = embed(training=True)
+            tuples = None if mine is None else mine(embeddings.detach(), labels, generator=generator)
+            optimizer.zero_grad(set_to_none=True)
+            loss(embeddings, labels, tuples).backward()
+            optimizer.step()
+
+        step_seconds = _typical_seconds(step, seconds, device)
+        model.eval()
+        with torch.inference_mode():
+            image_seconds = _typical_seconds(lambda: embed(training=False), seconds / 4, device) / batch.size
+    return Timing(step_seconds, image_seconds)
+
+
+def _data(manifest: Mapping[str, Any]) -> TrialData:
+    """All that networks and augmentations need to know of the data."""
+    return cast(TrialData, SimpleNamespace(packed=SimpleNamespace(manifest=manifest)))
+
+
+def _network(spec: TrialSpec, manifest: Mapping[str, Any]) -> nn.Module:
+    network = describe_model(spec, _data(manifest))["network"]
+    offline = models.find(spec.training.backbone).without_weights(network)
+    return models.build(**{**network, **offline})
+
+
+def _typical_seconds(work: Callable[[], Any], seconds: float, device: torch.device) -> float:
+    def timed() -> float:
+        started = time.perf_counter()
+        work()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        return time.perf_counter() - started
+
+    first = timed()  # it also allocates memory, so it counts only if there is no time for others
+    if first > seconds:
+        return first
+    found = [timed()]
+    while sum(found) < seconds:
+        found.append(timed())
+    return median(found)  # other processes delay some steps
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(max(1, number))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,63 @@
+"""`dml clean`: what is listed is removed only on confirmation."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Unreferenced:
+    path: Path
+    bytes: int
+    age_seconds: float
+    why: str
+
+
+@pytest.fixture
+def disk(project, monkeypatch):
+    """A project with two unreferenced folders; `removed` has those that were removed."""
+    removed: list[Unreferenced] = []
+    found = [
+        Unreferenced(project / "store/trials/aa", 2_000, 90_000.0, "no study has this trial"),
+        Unreferenced(project / "store/packed/old", 3_000_000, 60.0, "no study has this dataset"),
+    ]
+    asked = []
+
+    def unreferenced(root):
+        asked.append(root)
+        return found
+
+    fake = SimpleNamespace(unreferenced=unreferenced, remove=removed.extend)
+    monkeypatch.setitem(sys.modules, "dml.sweep.disk", fake)
+    return SimpleNamespace(found=found, removed=removed, asked=asked)
+
+
+def test_it_lists_the_largest_first_and_removes_nothing_unless_confirmed(dml, project, disk):
+    done = dml("clean", answer="n\n")
+    assert done.code == 1
+    assert disk.asked == [project]
+    lines = done.out.splitlines()
+    assert lines[0].split()[:2] == ["3", "MB"]
+    assert "store/packed/old" in lines[0]
+    assert "25 h old" in lines[1]
+    assert "no study has this trial" in lines[1]
+    assert "Remove these 2 (3 MB)?" in done.out
+    assert disk.removed == []
+
+
+@pytest.mark.parametrize(("options", "answer"), [((), "y\n"), (("--yes",), None)])
+def test_it_removes_what_it_listed_on_confirmation(dml, disk, options, answer):
+    done = dml("clean", *options, answer=answer)
+    assert done.code == 0
+    assert {entry.path for entry in disk.removed} == {entry.path for entry in disk.found}
+    assert "2 removed, 3 MB freed" in done.out
+
+
+def test_with_nothing_to_remove_it_does_not_ask(dml, disk):
+    disk.found.clear()
+    done = dml("clean")
+    assert done.code == 0
+    assert done.out.startswith("nothing to remove")

@@ -1,0 +1,136 @@
+"""`dml doctor`: what is missing is named with its remedy, and decides the exit code."""
+
+import http.server
+import importlib.metadata
+import subprocess
+import threading
+
+import pytest
+
+from dml.cli import health
+
+NOWHERE = "http://127.0.0.1:9"  # the port of `discard`: nothing answers
+
+
+@pytest.fixture
+def repository(project):
+    """The project as a git and DVC repository."""
+    subprocess.run(["git", "init", "-q"], check=True)
+    (project / ".dvc").mkdir()
+    return project
+
+
+@pytest.fixture
+def server():
+    """An HTTP server that answers `/health`."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path == "/health" else 404)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as found:
+        threading.Thread(target=found.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{found.server_port}"
+        found.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def requirements(monkeypatch):
+    """What dml requires, whichever version of it is installed."""
+    required = ["numpy>=1", 'ray[tune]>=2; extra == "pipeline"', 'nothing-like-it>=2; extra == "dev"']
+    monkeypatch.setattr(importlib.metadata, "requires", lambda name: required)
+    return required
+
+
+def lines(done):
+    return {line.split()[1]: line for line in done.out.splitlines() if line.startswith(("ok", "missing", "absent"))}
+
+
+def test_a_machine_with_everything(dml, repository):
+    done = dml("doctor")
+    assert done.code == 0
+    assert set(lines(done)) == {"Python", "packages", "GPU", "project", "DVC", "disk", "memory"}
+    assert "numpy " in lines(done)["packages"]
+    assert "ray " in lines(done)["packages"]
+    assert str(repository) in lines(done)["project"]
+    assert done.out.endswith("everything that studies need is here\n")
+
+
+def test_missing_and_old_packages_are_named_with_what_to_run(dml, repository, requirements):
+    requirements += ["nothing-like-it>=2", "pandas>=99"]
+    done = dml("doctor")
+    assert done.code == 1
+    line = lines(done)["packages"]
+    assert line.startswith("missing")
+    assert "nothing-like-it (missing, expected >=2)" in line
+    assert f"pandas ({importlib.metadata.version('pandas')}, expected >=99)" in line
+    assert "numpy" not in line
+    assert "-> make setup" in done.out
+    assert done.out.endswith("1 missing\n")
+
+
+def test_no_gpu_is_no_failure(dml, repository, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    done = dml("doctor")
+    assert done.code == 0
+    assert lines(done)["GPU"].startswith("absent")
+
+
+def test_outside_a_project(dml, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = dml("doctor")
+    assert done.code == 1
+    assert lines(done)["project"].startswith("missing")
+    assert "git clone" in done.out
+
+
+def test_a_project_without_dvc_or_git(dml, project):
+    done = dml("doctor")
+    assert done.code == 1
+    assert "dvc init" in done.out
+    (project / ".dvc").mkdir()
+    assert "is not in a git repository" in lines(dml("doctor"))["DVC"]
+
+
+def test_a_full_disk(dml, repository, monkeypatch):
+    usage = type("Usage", (), {"free": 10**9})
+    monkeypatch.setattr(health.shutil, "disk_usage", lambda folder: usage)
+    done = dml("doctor")
+    assert done.code == 1
+    assert "1.0 GB free" in lines(done)["disk"]
+
+
+def test_services_that_answer(dml, repository, server, monkeypatch, tmp_path):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", server)
+    monkeypatch.setenv("RAY_ADDRESS", server.replace("http", "ray"))
+    monkeypatch.setenv("DML_MIRROR", str(tmp_path))
+    done = dml("doctor")
+    assert done.code == 0
+    assert {"tracking", "Ray", "mirror"} <= set(lines(done))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "name"),
+    [
+        ("MLFLOW_TRACKING_URI", NOWHERE, "tracking"),
+        ("RAY_ADDRESS", "127.0.0.1:9", "Ray"),
+        ("DML_MIRROR", NOWHERE, "mirror"),
+        ("DML_MIRROR", "/does/not/exist", "mirror"),
+    ],
+)
+def test_services_that_do_not_answer(dml, repository, monkeypatch, variable, value, name):
+    monkeypatch.setenv(variable, value)
+    done = dml("doctor")
+    assert done.code == 1
+    assert lines(done)[name].startswith("missing")
+    assert f"{variable}={value}" in lines(done)[name]
+    assert f"unset {variable}" in done.out
+
+
+def test_a_tracking_server_that_is_another_program(dml, repository, server, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"{server}/other")
+    assert lines(dml("doctor"))["tracking"].startswith("missing")

@@ -1,0 +1,112 @@
+"""`dml new`: the study that it writes is valid, and says what was found."""
+
+import shutil
+
+import pytest
+import yaml
+
+from dml.cli import proposal
+from dml.config import load_study
+from dml.data import sources
+from dml.data.survey import survey
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """The cost of a study, without timing any step."""
+    from dml.sweep import estimate, timing
+
+    monkeypatch.setattr(estimate, "time_steps", lambda *_: timing.Timing(step_seconds=0.01, image_seconds=0.001))
+
+
+def test_a_study_is_written_and_described(dml, project, photos, quick):
+    done = dml("new", "mine", photos)
+    assert done.code == 0, done.err
+    path = project / "pipelines/studies/mine.yaml"
+    study = load_study(path)
+    (dataset,) = study.datasets
+    assert (dataset.source, dataset.label, dataset.options) == ("imagefolder", "mine", {"root": str(photos)})
+    assert (dataset.resize, dataset.on_corrupt) == (32, "error")
+    assert study.evaluation.sets == ["test"]
+    assert study.training.batch.classes == 2  # three classes train, two of them fit when settings are tuned
+    assert len(study.cells()) == 8
+    head = [line for line in path.read_text().splitlines() if line.startswith("# ")]
+    assert head[0] == "# 48 images of 6 classes, 8 to 8 in a class; colour"
+    assert head[:4] == [f"# {line}" for line in done.out.splitlines()[:4]]
+    assert any("8 cells, 56 trials" in line for line in head)
+    assert f"written: {path}" in done.out
+
+
+def test_a_study_is_never_overwritten_unasked(dml, project, photos, quick):
+    before = (project / "pipelines/studies/tiny.yaml").read_text()
+    done = dml("new", "tiny", photos)
+    assert done.code == 1
+    assert "tiny.yaml exists" in done.err
+    assert "--force" in done.err
+    assert (project / "pipelines/studies/tiny.yaml").read_text() == before
+    assert dml("new", "tiny", photos, "--force").code == 0
+    assert "48 images" in (project / "pipelines/studies/tiny.yaml").read_text()
+
+
+def test_what_is_wrong_with_the_images_is_said(dml, project, photos, quick, tmp_path):
+    folder = tmp_path / "odd"
+    shutil.copytree(photos, folder)
+    (folder / "kind0/bad.png").write_bytes(b"no image")
+    shutil.copy(folder / "kind1/0.png", folder / "kind2/copy.png")
+    for number in range(1, 8):
+        (folder / f"kind5/{number}.png").unlink()
+    done = dml("new", "odd", folder)
+    assert "1 class with a single image, which has no positive: kind5" in done.out
+    assert "1 image cannot be decoded: kind0/bad.png (not an image of a known format)" in done.out
+    assert "1 exact copy of other images: kind1/0.png = kind2/copy.png" in done.out
+    assert "1 image in several classes, so labels are wrong" in done.out
+    assert load_study(project / "pipelines/studies/odd.yaml").datasets[0].on_corrupt == "skip"
+
+
+def test_quotes_and_spaces_in_a_path_survive(dml, project, photos, quick, tmp_path):
+    folder = tmp_path / 'a "b": {c} # d é'
+    shutil.copytree(photos, folder)
+    assert dml("new", "quoted", folder).code == 0
+    assert load_study(project / "pipelines/studies/quoted.yaml").datasets[0].options == {"root": str(folder)}
+
+
+@pytest.mark.parametrize("name", ["a/b", "", ".hidden", "a b"])
+def test_a_name_that_is_no_files_name_is_refused(dml, project, photos, name):
+    assert dml("new", name, photos).code == 2
+
+
+def test_a_folder_without_class_folders_is_refused(dml, project, photos):
+    done = dml("new", "flat", photos / "kind0")
+    assert done.code == 1
+    assert "expected <class>/<image>" in done.err
+    assert not (project / "pipelines/studies/flat.yaml").exists()
+
+
+def propose(folder, gpu=False):
+    return proposal.propose(survey(sources.build("imagefolder", root=str(folder)), folder), gpu)
+
+
+def test_too_few_classes_are_not_tuned(photos, tmp_path):
+    for number in range(4):  # two train, so one would fit
+        shutil.copytree(photos / f"kind{number}", tmp_path / f"few/kind{number}")
+    found = propose(tmp_path / "few")
+    assert not found.tune
+    assert found.classes == 2
+    text = proposal.study_text(
+        "few", "x", survey(sources.build("imagefolder", root=str(tmp_path / "few")), tmp_path), found, ["a"]
+    )
+    assert yaml.safe_load(text)["search"] == {"objective": "map@r", "sampler": "fixed"}
+
+
+def test_a_gpu_gets_a_pretrained_network_and_large_images(photos):
+    found = propose(photos, gpu=True)
+    text = proposal.study_text("few", "x", survey(sources.build("imagefolder", root=str(photos)), photos), found, ["a"])
+    content = yaml.safe_load(text)
+    assert content["datasets"][0]["resize"] == 224
+    assert content["training"]["backbone_settings"] == {"name": "resnet50"}
+    assert content["resources"] == {"gpus_per_trial": 1}
+
+
+@pytest.mark.parametrize(("seconds", "steps"), [(None, 1000), (3000.0, 1000), (6000.0, 500), (6100.0, 400), (1e9, 200)])
+def test_fewer_steps_are_proposed_for_a_long_study(seconds, steps):
+    assert proposal.fewer_steps(1000, seconds) == steps

@@ -1,0 +1,61 @@
+"""Finding the project, and choosing studies."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+
+from dml.cli.project import Project, choose, find_project, studies_of
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_project_is_found_from_a_folder_inside(project):
+    assert find_project(project / "pipelines/studies") == Project(project)
+    assert find_project() == Project(project)
+
+
+def test_a_folder_with_only_some_of_the_files_is_no_project(project):
+    (project / "params.yaml").unlink()
+    with pytest.raises(ValueError, match=r"expected a folder with dvc\.yaml, params\.yaml and pipelines/studies"):
+        find_project()
+
+
+def test_a_papers_name_stands_for_its_studies_that_need_no_gpu():
+    found = studies_of(Project(ROOT), ["paper-eps", "quickstart", "eps-table1"])
+    assert found[-1] == "quickstart"
+    assert found.count("eps-table1") == 1
+    assert not [name for name in found if name.endswith(("-cub200", "-cars196"))]
+
+
+def test_choosing_keeps_the_comments(project):
+    text = (project / "pipelines/studies/tiny.yaml").read_text()
+    (project / "pipelines/studies/other.yaml").write_text(text)
+    assert choose(Project(project), ["other", "tiny", "other"]) == ["other", "tiny"]
+    written = (project / "params.yaml").read_text()
+    assert written.startswith("# a comment\n")
+    assert yaml.safe_load(written) == {"studies": ["other", "tiny"]}
+    assert Project(project).chosen() == ["other", "tiny"]
+
+
+def test_an_invalid_study_is_not_chosen(project):
+    before = (project / "params.yaml").read_text()
+    (project / "pipelines/studies/bad.yaml").write_text("title: x\nlosses: [tripelt]\ndatasets: [digits]\n")
+    with pytest.raises(ValueError, match="did you mean 'triplet'"):
+        choose(Project(project), ["tiny", "bad"])
+    assert (project / "params.yaml").read_text() == before
+
+
+def test_a_program_runs_in_the_project_with_this_python_first(project, capfd):
+    program = "import os, shutil; print(os.getcwd(), os.path.dirname(shutil.which('python')))"
+    assert Project(project).run("-c", program) == 0
+    assert capfd.readouterr().out.split() == [str(project), str(Path(sys.executable).parent)]
+
+
+def test_a_programs_exit_code_is_passed_on(project):
+    with pytest.raises(typer.Exit) as raised:
+        Project(project).run("-c", "raise SystemExit(3)")
+    assert raised.value.exit_code == 3
+    assert Project(project).run("-c", "raise SystemExit(3)", check=False) == 3

@@ -1,0 +1,68 @@
+"""`dml status`: the last lines that sweeps wrote."""
+
+import json
+import time
+
+import pytest
+
+from dml.sweep import status
+
+NOW = {
+    "study": "tiny",
+    "state": "running",
+    "cells": 2,
+    "cells_done": 1,
+    "trials": 4,
+    "finished": 2,
+    "failed": 0,
+    "pruned": 0,
+    "reused": 0,
+    "resumed": 0,
+    "running": 1,
+    "gpus": "",
+    "unsent": 0,
+    "elapsed": 12.0,
+    "left": 10.0,
+    "best": {"digits|triplet": 0.5},
+}
+
+
+def write(project, **changes):
+    folder = project / "store/sweeps"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tiny.json").write_text(json.dumps({**NOW, "updated": time.time(), **changes}))
+
+
+def test_no_sweep_has_run(dml, project):
+    done = dml("status")
+    assert (done.code, done.out) == (0, f"no sweep has run in {project / 'store'}\n")
+
+
+def test_a_running_sweep(dml, project):
+    write(project)
+    assert dml("status").out.startswith("tiny: 1/2 cells, 2/4 trials, 1 running")
+
+
+def test_watching_looks_again_and_again_until_ctrl_c(dml, project, monkeypatch):
+    write(project)
+    looks = []
+
+    def sleep(seconds):
+        looks.append(seconds)
+        if len(looks) == 2:
+            raise KeyboardInterrupt
+        write(project, finished=3)
+
+    monkeypatch.setattr(status.time, "sleep", sleep)
+    done = dml("status", "--watch")
+    assert done.code == 130
+    assert [line.split(", ")[1] for line in done.out.splitlines() if line] == ["2/4 trials", "3/4 trials"]
+
+
+def test_on_a_terminal_running_sweeps_are_tables(project, monkeypatch, capsys):
+    write(project)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(status.time, "sleep", lambda seconds: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        status.live(project / "store", 1.0)
+    assert "best cells so far" in capsys.readouterr().out

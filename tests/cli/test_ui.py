@@ -1,0 +1,43 @@
+"""`dml ui`: the addresses, and the server behind them."""
+
+import pytest
+
+from dml.tracking import finding, view
+
+
+@pytest.fixture
+def tracked(monkeypatch):
+    """MLflow answers with one study."""
+    monkeypatch.setattr(view, "ui_addresses", lambda server, uri: {"quickstart": f"{server}/#/experiments/1/runs"})
+
+
+def test_the_projects_database_is_served(dml, project, programs, tracked):
+    done = dml("ui", "--port", "5001")
+    assert "quickstart: http://127.0.0.1:5001/#/experiments/1/runs" in done.out
+    (command,) = programs
+    assert command[:3] == ("-m", "mlflow", "ui")
+    assert command[command.index("--backend-store-uri") + 1] == "sqlite:///mlflow.db"
+    assert command[command.index("--port") + 1] == "5001"
+
+
+def test_without_runs_it_says_how_to_get_some(dml, project, programs):
+    assert "no study has runs yet: dml run" in dml("ui").out
+    assert programs
+
+
+def test_a_server_that_runs_already_is_named_and_none_is_started(dml, project, programs, monkeypatch, tracked):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracking:5000")
+    assert "quickstart: http://tracking:5000/#/experiments/1/runs" in dml("ui").out
+    assert programs == []
+
+
+def test_a_server_that_does_not_answer_is_named_with_the_reason(dml, project, programs, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracking:5000")
+
+    def refused(uri):
+        raise ConnectionError(f"MLflow at {uri}: refused")
+
+    monkeypatch.setattr(finding, "find_studies", refused)
+    assert "http://tracking:5000   (the studies' tables are not listed: MLflow at http://tracking:5000: refused)" in (
+        dml("ui").out
+    )

@@ -1,0 +1,168 @@
+"""What a study costs: the trials are counted as the plan counts them, and the time is that of earlier trials."""
+
+import json
+
+import pytest
+
+from dml.config import Study
+from dml.sweep import estimate as estimating
+from dml.sweep import keys
+from dml.sweep.estimate import Estimate, duration_text, estimate, size_text
+from dml.sweep.plan import Plan
+from dml.sweep.store import FINISHED, Outcome, TrialStore
+from dml.sweep.timing import Timing, model_bytes, time_steps
+
+STUDY = {
+    "title": "x",
+    "datasets": [{"source": "digits", "train_on": "coarse"}],
+    "losses": ["triplet", "margin"],
+    "positives": ["random"],
+    "negatives": ["random"],
+    "seeds": [0, 1, 2],
+    "search": {"sampler": "random", "trials": 5},
+    "training": {"backbone": "mlp", "steps": 100, "batch": {"classes": 2, "per_class": 4}},
+    "name": "study",
+}
+STEP = 0.02  # seconds
+
+
+@pytest.fixture(autouse=True)
+def timed(monkeypatch):
+    """The trials whose steps were timed; each step takes `STEP` seconds, and embedding an image 0.001."""
+    asked = []
+
+    def time_steps(spec, manifest, seconds, threads):
+        asked.append((spec, manifest))
+        return Timing(STEP, 0.001)
+
+    monkeypatch.setattr(estimating, "time_steps", time_steps)
+    monkeypatch.setattr(estimating.cluster, "cpus", lambda: 2)
+    return asked
+
+
+def cost(tmp_path, **changes) -> Estimate:
+    study = Study(**{**STUDY, **changes})
+    return estimate(study, tmp_path / "data/study", tmp_path / "store", tmp_path / "results")
+
+
+def describe(*asked):
+    return {"packed": "p", "split": "s", "labels": json.dumps(asked)}
+
+
+@pytest.mark.parametrize(
+    "search",
+    [{"sampler": "random", "trials": 5}, {"sampler": "grid", "trials": 7}, {"sampler": "fixed"}, {"trials": 9}],
+)
+def test_trials_are_counted_as_the_plan_counts_them(tmp_path, search):
+    import optuna
+
+    study = Study(
+        **{**STUDY, "search": search, "training": {**STUDY["training"], "search": {"steps": {"choice": [1, 2]}}}}
+    )
+    plan = Plan(study, TrialStore(tmp_path), describe, optuna.storages.InMemoryStorage())
+    found = cost(tmp_path, search=search, training={**STUDY["training"], "search": {"steps": {"choice": [1, 2]}}})
+    assert found.trials == plan.total
+    assert (found.cells, found.confirming) == (2, 6)
+
+
+def test_seconds_are_those_of_the_steps_the_evaluation_and_the_sweep_itself(tmp_path, timed):
+    pack(tmp_path)
+    found = cost(tmp_path)
+    evaluated = 1000 * estimating.TESTED
+    assert found.trial_seconds == pytest.approx(100 * STEP + evaluated * 0.001 + estimating.OVERHEAD)
+    assert found.seconds == pytest.approx(found.trial_seconds * 16 / 2)
+    assert "random images" in found.basis
+
+
+def test_the_size_of_images_is_looked_up_in_their_files_before_they_are_packed(tmp_path, timed):
+    cost(tmp_path)
+    assert [timed[0][1][name] for name in ("height", "width", "channels")] == [8, 8, 1]
+
+
+def test_resources_decide_how_many_trials_run_at_once(tmp_path):
+    assert cost(tmp_path, resources={"cpus_per_trial": 2}).slots == 1
+    assert cost(tmp_path, resources={"cpus_per_trial": 0.5}).slots == 4
+    assert cost(tmp_path, resources={"cpus_per_trial": 0.5, "concurrent": 3}).slots == 3
+
+
+def store_trial(tmp_path, packed="p", seconds=50.0, **training):
+    """A finished trial of 100 steps."""
+    study = Study(**{**STUDY, "training": {**STUDY["training"], **training}})
+    cell = study.cells()[0]
+    spec = estimating._spec(study, cell, {"digest": packed})
+    trials, key = TrialStore(tmp_path / "store"), keys.key(spec)
+    trials.begin(key, json.dumps(keys.record(spec)))
+    trials.write(key, Outcome(FINISHED, seconds=seconds))
+
+
+def pack(tmp_path):
+    root = tmp_path / "data/study"
+    root.mkdir(parents=True)
+    manifest = {"digest": "p", "height": 8, "width": 8, "channels": 1, "images": 1000, "decode": "eager"}
+    (root / "pack.json").write_text(json.dumps({"digits": manifest}))
+
+
+def test_similar_trials_of_the_store_are_taken_and_nothing_is_timed(tmp_path, timed):
+    pack(tmp_path)
+    store_trial(tmp_path, seconds=50.0)
+    store_trial(tmp_path, seconds=70.0, learning_rate=0.5)  # as fast as with another learning rate
+    store_trial(tmp_path, seconds=9e9, packed="other")
+    store_trial(tmp_path, seconds=9e9, batch={"classes": 2, "per_class": 64})
+    found = cost(tmp_path)
+    assert found.trial_seconds == pytest.approx(60.0 + estimating.OVERHEAD)
+    assert timed == []
+    assert "2 similar trials" in found.basis
+
+
+def test_other_steps_take_as_much_longer(tmp_path):
+    pack(tmp_path)
+    store_trial(tmp_path, seconds=50.0)
+    found = cost(tmp_path, training={**STUDY["training"], "steps": 1000})
+    assert found.trial_seconds == pytest.approx(500.0 + estimating.OVERHEAD)
+
+
+def test_disk_is_models_and_images_that_are_not_packed(tmp_path):
+    study = Study(**STUDY)
+    manifest = {"height": 8, "width": 8, "channels": 1}
+    each = model_bytes(estimating._spec(study, study.cells()[0], manifest), manifest)
+    found = cost(tmp_path)
+    assert found.models == 6
+    assert found.bytes >= 6 * each
+    pack(tmp_path)
+    assert cost(tmp_path).bytes == 6 * each
+
+
+def test_an_hour_is_named(tmp_path, monkeypatch):
+    assert "more than an hour" not in "\n".join(cost(tmp_path).lines())
+    monkeypatch.setattr(estimating, "time_steps", lambda *_: Timing(20.0, 0.0))
+    found = cost(tmp_path)
+    assert found.long
+    assert "more than an hour" in "\n".join(found.lines())
+
+
+def test_a_gpu_that_is_not_here_leaves_the_time_open(tmp_path, monkeypatch, timed):
+    monkeypatch.setattr(estimating.torch.cuda, "is_available", lambda: False)
+    found = cost(tmp_path, resources={"gpus_per_trial": 1})
+    assert found.seconds is None
+    assert timed == []
+    assert "needs a GPU" in "\n".join(found.lines())
+
+
+def test_images_of_unknown_size_are_a_guess_that_is_said(tmp_path):
+    found = cost(tmp_path, datasets=[{"source": "cub200"}])
+    assert "a guess, as the images of cub200 are not here yet" in found.basis
+
+
+def test_timed_steps_of_a_slow_network_take_longer():
+    study = Study(**STUDY)
+    fast = time_steps(estimating._spec(study, study.cells()[0], {}), {"height": 8, "width": 8, "channels": 1}, 0.05)
+    large = Study(**{**STUDY, "training": {**STUDY["training"], "backbone": "small_conv", "batch": {"per_class": 16}}})
+    slow = time_steps(estimating._spec(large, large.cells()[0], {}), {"height": 32, "width": 32, "channels": 3}, 0.05)
+    assert 0 < fast.step_seconds < slow.step_seconds
+    assert 0 < fast.image_seconds < slow.image_seconds
+
+
+def test_units():
+    texts = [duration_text(s) for s in (0.25, 40, 600, 9000, 3 * 86_400)]
+    assert texts == ["0.2 s", "40 s", "10 min", "2.5 h", "3 days"]
+    assert [size_text(s) for s in (12, 3_100_000, 2e13)] == ["12 B", "3.1 MB", "20 TB"]
