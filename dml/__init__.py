@@ -16,6 +16,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 ROOMS = (
+    "audit",
     "cli",
     "config",
     "data",

@@ -1,3 +1,4 @@
+from dml import audit as audit
 from dml import cli as cli
 from dml import config as config
 from dml import data as data

@@ -1,0 +1,15 @@
+"""How many labels are wrong, and which: any vectors, the labels as given, no clean ones.
+
+found = dml.audit.audit({"pixels": pixels, "frozen": features}, labels)
+found.table()                                # index, given, suggested, score, ... of every image
+found.rate.guess, found.rate.assumption      # a first guess of the noise rate
+plan = dml.audit.review_plan(found, n=200)   # which images a person should look at
+dml.audit.estimate(plan, answers)            # the noise rate with an interval
+"""
+
+from dml.audit._audit import audit
+from dml.audit._rate import Rate
+from dml.audit.result import Audit
+from dml.audit.review import Estimate, ReviewPlan, estimate, review_plan
+
+__all__ = ["Audit", "Estimate", "Rate", "ReviewPlan", "audit", "estimate", "review_plan"]

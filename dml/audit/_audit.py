@@ -1,0 +1,207 @@
+"""The audit: from vectors and given labels to a score and a suggestion for every image."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dml import files
+from dml.audit._folds import folds as deal
+from dml.audit._inputs import Given, check
+from dml.audit._neighbours import Vote, contradictions, vote
+from dml.audit._probabilities import OutOfSample, Representation
+from dml.audit._rate import first_guess
+from dml.audit._scores import chance, suspicion
+from dml.audit.result import Audit
+
+VERSION = 1  # of what is computed; saved folds of another version are not used
+KEPT_LEAST = 3  # images of a class that the second round always trains on
+
+Progress = Callable[[float, str], None]
+
+
+def audit(
+    vectors: Any,
+    labels: Any,
+    *,
+    folds: int = 5,
+    neighbours: int = 30,
+    duplicates: float = 0.999,
+    seed: int = 0,
+    folder: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Find the labels that are probably wrong, and guess how many are.
+
+    1. For each representation, a softmax layer is fitted on the other folds and predicts each fold. The representation
+       whose given labels are likeliest out of sample is used.
+    2. The most suspicious labels, as many as the first guess of the noise rate says, are left out, and the layers are
+       fitted again.
+    3. The score joins the odds that the label is wrong with the vote of the nearest images.
+
+    The same arguments and seed give the same result for the same number of threads. Memory: about twice the largest
+    representation.
+
+    Parameters
+    ----------
+    vectors : floats (n, D), or a mapping from names of representations to such arrays. Lengths do not matter.
+    labels : (n,), integers from 0 or strings: as given, right or wrong.
+    folds : number of folds, at least 2.
+    neighbours : voters for each image, at least 1.
+    duplicates : cosine in (0, 1] from which two images are near-duplicates.
+    folder : where finished folds are saved, so that an interrupted audit resumes there.
+    progress : called with the share done, 0 to 1, and what is being done.
+
+    Raises
+    ------
+    ValueError : a setting out of range; vectors or labels that cannot be audited (see `dml.audit._inputs`).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> right = np.repeat([0, 1], 50)
+    >>> given = right.copy()
+    >>> given[7] = 1
+    >>> found = audit(rng.normal(size=(100, 4)) * 0.2 + 3 * np.eye(2, 4)[right], given)
+    >>> int(found.table().sort_values("score", ascending=False)["index"].iloc[0])
+    7
+    """
+    _check_settings(folds, neighbours, duplicates)
+    data = check(vectors, labels)
+    place = _folder(folder, data, {"folds": folds, "seed": seed, "neighbours": neighbours, "duplicates": duplicates})
+    judged = data.codes >= 0
+    dealt = deal(data.codes, min(folds, int(judged.sum())), seed)
+    report = _Steps(progress, (len(data.vectors) + 1) * (int(dealt.max()) + 1) + 1)
+
+    losses: dict[str, float] = {}
+    best: tuple[str, Representation, OutOfSample] | None = None
+    for number, (name, tensor) in enumerate(data.vectors.items()):
+        there = None if place is None else place / f"representation-{number}"
+        report.say(f"round 1, {name}")
+        representation = Representation(tensor, data.codes, dealt, there, report.step)
+        first = representation.round("first", judged)
+        losses[name] = first.loss(judged)
+        if best is None or losses[name] < losses[best[0]]:
+            best = name, representation, first
+        else:
+            representation.release()
+    assert best is not None
+    name, representation, first = best
+
+    cut = first_guess(first, first, data.codes)
+    before = suspicion(first, data.codes, cut.evenness)
+    report.say(f"round 2, {name}")
+    last = representation.round("second", kept(before, data.codes, cut.guess))
+    representation.release()
+    rate = first_guess(first, last, data.codes)
+
+    report.say("neighbours")
+    nearest = _vote(data, name, last, neighbours, duplicates, seed, place)
+    score = suspicion(last, data.codes, rate.evenness, nearest)
+    report.step()
+    return Audit(
+        labels=data.labels,
+        suggested=_suggested(data, last),
+        score=score,
+        wrong=chance(score, rate.guess),
+        own=np.where(judged, np.exp(last.own.astype(np.float64)), np.nan),
+        vote=np.where(judged, nearest.own / np.maximum(nearest.weight, 1e-12), np.nan),
+        rate=rate,
+        representation=name,
+        losses=losses,
+        duplicates=_contradictions(nearest, data.labels),
+        beyond=data.beyond,
+        settings={"folds": int(dealt.max()) + 1, "neighbours": neighbours, "duplicates": duplicates, "seed": seed},
+        digest=data.digest,
+    )
+
+
+def kept(score: np.ndarray, codes: np.ndarray, rate: float) -> np.ndarray:
+    """Which images train the second round, bool (n,): all but the `rate` most suspicious, and 3 of every class."""
+    judged = np.flatnonzero(codes >= 0)
+    order = judged[np.argsort(score[judged], kind="stable")]
+    out = np.zeros(len(codes), dtype=bool)
+    out[order[: len(order) - round(rate * len(order))]] = True
+    by_class = order[np.argsort(codes[order], kind="stable")]
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(codes[by_class])) + 1])
+    rank = np.arange(len(by_class)) - np.repeat(starts, np.diff([*starts, len(by_class)]))
+    out[by_class[rank < KEPT_LEAST]] = True
+    return out
+
+
+def _check_settings(folds: int, neighbours: int, duplicates: float) -> None:
+    if isinstance(folds, bool) or not isinstance(folds, int) or folds < 2:
+        raise ValueError(f"audit: folds: expected a whole number, at least 2, got {folds!r}")
+    if isinstance(neighbours, bool) or not isinstance(neighbours, int) or neighbours < 1:
+        raise ValueError(f"audit: neighbours: expected a whole number, at least 1, got {neighbours!r}")
+    if not 0 < duplicates <= 1:
+        raise ValueError(f"audit: duplicates: expected a cosine above 0, at most 1, got {duplicates!r}")
+
+
+def _folder(folder: str | Path | None, data: Given, settings: dict[str, Any]) -> Path | None:
+    """Where this audit's folds are saved: one folder for each data set, settings and version."""
+    if folder is None:
+        return None
+    text = json.dumps({"data": data.digest, "version": VERSION, **settings}, sort_keys=True)
+    return Path(folder) / hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _vote(
+    data: Given, name: str, last: OutOfSample, neighbours: int, duplicates: float, seed: int, place: Path | None
+) -> Vote:
+    path = None if place is None else place / "neighbours.npz"
+    if path is not None and path.exists():
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return Vote(*(file[field] for field in Vote._fields))
+        except (OSError, ValueError, KeyError, EOFError):
+            pass  # a broken file is computed again
+    found = vote(data.vectors[name], data.codes, np.exp(last.own), neighbours, duplicates, seed)
+    if path is not None:
+        with files.replacing(path) as temporary, open(temporary, "wb") as file:
+            np.savez(file, **found._asdict())
+    return found
+
+
+def _suggested(data: Given, last: OutOfSample) -> np.ndarray:
+    likeliest = data.names[last.top[:, 0]]
+    return np.where(data.codes >= 0, likeliest, data.labels)
+
+
+def _contradictions(nearest: Vote, labels: np.ndarray) -> pd.DataFrame:
+    places = contradictions(nearest, labels)
+    first, second = nearest.pairs[places].T
+    return pd.DataFrame(
+        {
+            "first": first,
+            "second": second,
+            "similarity": nearest.similarity[places],
+            "given_first": labels[first],
+            "given_second": labels[second],
+        }
+    )
+
+
+class _Steps:
+    """Calls the user's progress function with the share of the steps done."""
+
+    def __init__(self, progress: Progress | None, count: int) -> None:
+        self._progress, self._count, self._done, self._text = progress, count, 0, ""
+
+    def say(self, text: str) -> None:
+        self._text = text
+        self._call()
+
+    def step(self) -> None:
+        self._done += 1
+        self._call()
+
+    def _call(self) -> None:
+        if self._progress is not None:
+            self._progress(min(1.0, self._done / self._count), self._text)

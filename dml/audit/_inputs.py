@@ -1,0 +1,112 @@
+"""What an audit is given, checked before any work starts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+JUDGED_FROM = 3  # images of a class; with fewer, a fold can leave none or one to learn it from
+DEFAULT_NAME = "vectors"
+
+
+class Given(NamedTuple):
+    """Checked vectors and labels. Images of classes that are too small to judge have the code -1."""
+
+    vectors: dict[str, Tensor]  # by representation, float32 (n, D)
+    labels: np.ndarray  # (n,), as given: integers or strings
+    names: np.ndarray  # (K,): the labels of the K classes that are judged, ascending
+    codes: np.ndarray  # int64 (n,): the position in `names`, or -1
+    beyond: dict[Any, int]  # label -> images, for the classes that are not judged
+    digest: str  # of vectors and labels
+
+
+def check(vectors: Any, labels: Any) -> Given:
+    """Check vectors and labels.
+
+    Raises
+    ------
+    ValueError : no vectors; not finite floats (n, D); labels that are not n integers or strings, or missing; fewer than
+        two classes with at least 3 images.
+    """
+    if isinstance(vectors, Mapping) and not vectors:
+        raise ValueError("audit: vectors: expected an array (n, D) or a mapping of names to arrays, got an empty one")
+    named = dict(vectors) if isinstance(vectors, Mapping) else {DEFAULT_NAME: vectors}
+    labels = _labels(labels)
+    checked = {str(name): _vectors(str(name), value, len(labels)) for name, value in named.items()}
+    names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    codes = codes.reshape(-1)
+    if len(names) < 2:
+        raise ValueError(
+            f"audit: expected at least two classes, but all {len(labels)} labels are {names[0].item()!r}: "
+            "no label can be told from another"
+        )
+    judged = counts >= JUDGED_FROM
+    if judged.sum() < 2:
+        raise ValueError(
+            f"audit: expected at least two classes of {JUDGED_FROM} or more images, got {int(judged.sum())} "
+            f"(the {len(names)} classes have {counts.min()} to {counts.max()}): smaller ones are beyond judgement"
+        )
+    renumber = np.where(judged, np.cumsum(judged) - 1, -1)
+    return Given(
+        checked,
+        labels,
+        names[judged],
+        renumber[codes].astype(np.int64),
+        {names[k].item(): int(counts[k]) for k in np.flatnonzero(~judged)},
+        _digest(checked, labels),
+    )
+
+
+def _labels(labels: Any) -> np.ndarray:
+    array = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    if array.dtype.kind == "O" and all(isinstance(value, str) for value in array.ravel()):
+        array = array.astype(str)
+    if array.ndim != 1 or array.dtype.kind not in "iuU":
+        raise ValueError(f"audit: labels: expected integers or strings (n,), got {array.dtype} {array.shape}")
+    if len(array) == 0:
+        raise ValueError("audit: labels: expected at least two classes, got no labels")
+    missing = np.flatnonzero(array == "") if array.dtype.kind == "U" else np.flatnonzero(array < 0)
+    if len(missing):
+        raise ValueError(
+            f"audit: labels: {len(missing)} of {len(array)} are missing (empty or below 0): rows {_rows(missing)}"
+        )
+    return array
+
+
+def _vectors(name: str, values: Any, n: int) -> Tensor:
+    tensor = values.detach().cpu() if isinstance(values, Tensor) else None
+    if tensor is None:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiu":
+            raise ValueError(f"audit: {name!r}: expected numbers (n, D), got {array.dtype} {array.shape}")
+        tensor = torch.from_numpy(np.array(array, dtype=np.float32) if array.dtype != np.float32 else _writable(array))
+    if tensor.ndim != 2 or tensor.shape[1] == 0:
+        raise ValueError(f"audit: {name!r}: expected vectors (n, D), got {tuple(tensor.shape)}")
+    if len(tensor) != n:
+        raise ValueError(f"audit: {name!r}: expected one vector for each of the {n} labels, got {len(tensor)}")
+    tensor = tensor.float().contiguous()
+    bad = np.concatenate([(~part.isfinite().all(1)).numpy() for part in tensor.split(1 << 16)]).nonzero()[0]
+    if len(bad):
+        raise ValueError(f"audit: {name!r}: {len(bad)} of {n} rows hold NaN or infinity: {_rows(bad)}")
+    return tensor
+
+
+def _writable(array: np.ndarray) -> np.ndarray:
+    return array if array.flags.writeable and array.flags.c_contiguous else np.array(array)
+
+
+def _rows(rows: np.ndarray) -> str:
+    return ", ".join(map(str, rows[:10])) + (", ..." if len(rows) > 10 else "")
+
+
+def _digest(vectors: dict[str, Tensor], labels: np.ndarray) -> str:
+    digest = hashlib.sha256("\0".join(map(str, labels.tolist())).encode())
+    for name, tensor in vectors.items():
+        digest.update(f"{name} {tuple(tensor.shape)}".encode())
+        digest.update(np.ascontiguousarray(tensor.numpy()).view(np.uint8).data)
+    return digest.hexdigest()

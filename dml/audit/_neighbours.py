@@ -1,0 +1,99 @@
+"""The neighbours' vote on given labels, and near-duplicates whose labels contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dml.evaluation import Vectors
+from dml.evaluation._search import has_faiss
+from dml.evaluation.ranking import Neighbours
+
+EXACT_UP_TO = 200_000  # images; for more, faiss searches an inverted file if it is installed
+
+
+class Vote(NamedTuple):
+    """What the nearest images say. Images that are not judged have no neighbours and are nobody's neighbour."""
+
+    own: np.ndarray  # float64 (n,): the weights of those neighbours that have the image's given label,
+    weight: np.ndarray  # float64 (n,): and of all its neighbours
+    pairs: np.ndarray  # int64 (p, 2): pairs of images, ascending, that are as similar as `duplicates` or more
+    similarity: np.ndarray  # float64 (p,): their cosines
+
+
+def vote(
+    vectors: Tensor,
+    codes: np.ndarray,
+    trust: np.ndarray,
+    k: int,
+    duplicates: float,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Vote:
+    """The k nearest images by cosine of every judged image, itself left out.
+
+    Parameters
+    ----------
+    vectors : float32 (n, D).
+    codes : int64 (n,), the given class; -1: not judged.
+    trust : float (n,), the weight of each image's vote, such as the probability of its own label.
+    duplicates : the cosine from which two images are near-duplicates. They must be among each other's k nearest, or
+        have equal vectors.
+    progress : called with the share that is done.
+    """
+    space = Vectors(vectors)
+    rows = torch.from_numpy(np.flatnonzero(codes >= 0))
+    approximate = len(rows) > EXACT_UP_TO and has_faiss()
+    search = Neighbours(space, rows, rows, approximate=approximate, seed=seed)
+    own, weight = np.zeros(len(codes)), np.zeros(len(codes))
+    pairs, similarities = [], []
+    given, trusted = torch.from_numpy(codes), torch.from_numpy(np.asarray(trust, dtype=np.float64))
+    for block, order in search.blocks(min(k + 1, len(rows))):
+        queries, found = rows[block], rows[order.clamp(min=0)]
+        inside = (order >= 0) & (found != queries[:, None])
+        inside &= inside.cumsum(1) <= k  # without itself among them (equal vectors) there is one too many
+        votes = trusted[found] * inside
+        own[queries] = (votes * (given[found] == given[queries, None])).sum(1).numpy()
+        weight[queries] = votes.sum(1).numpy()
+        for place in range(found.shape[1]):  # the nearest first: mostly ends at once
+            cosine = (space.working[queries] * space.working[found[:, place]]).sum(1)
+            close = ((cosine >= duplicates) & inside[:, place]).nonzero()[:, 0]
+            first, second = queries[close], found[close, place]
+            pairs.append(torch.stack([torch.minimum(first, second), torch.maximum(first, second)], 1).numpy())
+            similarities.append(cosine[close].double().clamp(max=1.0).numpy())
+            if not len(close) and bool(inside[:, place].any()):
+                break
+        if progress is not None:
+            progress(min(block.stop, len(rows)) / len(rows))
+    equal = _equal(vectors)
+    found_pairs = np.concatenate([*pairs, equal])
+    values = np.concatenate([*similarities, np.ones(len(equal))])
+    ranked = np.lexsort((-values, found_pairs[:, 1], found_pairs[:, 0]))
+    found_pairs, values = found_pairs[ranked], values[ranked]
+    new = np.ones(len(values), dtype=bool)
+    new[1:] = (found_pairs[1:] != found_pairs[:-1]).any(axis=1)
+    return Vote(own, weight, found_pairs[new], values[new])
+
+
+def contradictions(vote: Vote, labels: np.ndarray) -> np.ndarray:
+    """Which pairs of near-duplicates have different labels (n,): positions in `vote.pairs`, most similar first."""
+    different = labels[vote.pairs[:, 0]] != labels[vote.pairs[:, 1]]
+    places = np.flatnonzero(different)
+    return places[np.argsort(-vote.similarity[places], kind="stable")]
+
+
+def _equal(vectors: Tensor) -> np.ndarray:
+    """Pairs of images with equal vectors, int64 (p, 2): each with the next one in its group."""
+    array = np.ascontiguousarray(vectors.numpy())
+    keys = array.view(np.dtype((np.void, array.dtype.itemsize * array.shape[1]))).reshape(-1)
+    hashes = np.fromiter((hash(key.tobytes()) for key in keys), dtype=np.int64, count=len(keys))
+    order = np.argsort(hashes, kind="stable")
+    same = hashes[order[1:]] == hashes[order[:-1]]
+    first, second = order[:-1][same], order[1:][same]
+    equal = np.array([bool((array[a] == array[b]).all()) for a, b in zip(first, second, strict=True)], dtype=bool)
+    pairs = np.stack([first, second], 1)
+    return pairs[equal]

@@ -1,0 +1,203 @@
+"""The noise rate for sure: which images a person should look at, and what follows from the answers.
+
+Images are divided into strata by their chance of being mislabelled. Strata and looks follow Neyman's allocation by the
+cumulative root rule (Dalenius & Hodges, "Minimum variance stratification", JASA 1959): strata hold equal sums of
+sqrt(p (1 - p)), and each gets the same number of looks. So looks are dense where the chance is near one half, and few
+where it is near 0 or 1. Within a stratum every image has the same chance of a look, so the Horvitz-Thompson estimate is
+unbiased however wrong the scores are; good scores only make it sharper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from dml import seeding
+from dml.audit.result import Audit
+
+ANSWERS = ("right", "wrong", "unsure")
+PER_STRATUM = 10  # looks, about
+FLOOR = 0.02  # chances nearer to 0 or 1 are not believed: wrong labels with low scores must have a chance of a look
+PRIOR = (
+    1.0  # looks that a stratum's predicted chance counts as in its variance: none wrong of 10 is not a variance of 0
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ReviewPlan:
+    """The images to look at, in random order: a review that stops early is still a random one."""
+
+    rows: np.ndarray  # int64 (n,): images
+    stratum: np.ndarray  # int64 (n,): of each
+    sizes: np.ndarray  # int64 (H,): images in each stratum,
+    expected: np.ndarray  # float64 (H,): and the share of wrong labels that the scores predict there
+    given: np.ndarray  # (n,): their given labels
+    suggested: np.ndarray  # (n,)
+    digest: str  # of the audited vectors and labels
+
+    def table(self) -> pd.DataFrame:
+        """A row for each look: index, given, suggested, stratum, weight (images that it stands for)."""
+        looks = np.bincount(self.stratum, minlength=len(self.sizes))
+        return pd.DataFrame(
+            {
+                "index": self.rows,
+                "given": self.given,
+                "suggested": self.suggested,
+                "stratum": self.stratum,
+                "weight": (self.sizes / np.maximum(looks, 1))[self.stratum],
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The noise rate of the judged images, after a review."""
+
+    rate: float  # Horvitz-Thompson
+    low: float  # the interval,
+    high: float
+    level: float  # which covers the rate in this share of reviews
+    looks: int  # answers right or wrong
+    unsure: int  # not used: taken to be wrong as often as the others of their stratum
+
+
+def review_plan(audit: Audit, n: int = 200, seed: int = 0) -> ReviewPlan:
+    """Draw n images for a person to look at, more of them where the scores are uncertain.
+
+    Raises
+    ------
+    ValueError : n below 2 or above the number of judged images.
+    """
+    judged = np.flatnonzero(np.isfinite(audit.score))
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 2 <= n <= len(judged):
+        raise ValueError(f"review_plan: n: expected a whole number from 2 to {len(judged)} (judged images), got {n!r}")
+    draw = seeding.numpy_generator(seed, "audit/review")
+    order = judged[np.argsort(audit.score[judged], kind="stable")]
+    stratum = _strata(audit.wrong[order], max(1, round(n / PER_STRATUM)))
+    sizes = np.bincount(stratum)
+    believed = np.clip(audit.wrong[order], FLOOR, 1 - FLOOR)
+    expected = np.bincount(stratum, weights=believed) / sizes
+    looks = _looks(sizes, n)
+    chosen = [draw.permutation(np.flatnonzero(stratum == number))[:count] for number, count in enumerate(looks)]
+    places = draw.permutation(np.concatenate(chosen))
+    rows = order[places]
+    return ReviewPlan(rows, stratum[places], sizes, expected, audit.labels[rows], audit.suggested[rows], audit.digest)
+
+
+def estimate(plan: ReviewPlan, answers: Any, level: float = 0.95) -> Estimate:
+    """The noise rate from the answers, with an interval.
+
+    The interval is Wilson's for as many simple random looks as would have the estimate's stratified variance (as for
+    surveys: Korn & Graubard, "Confidence intervals for proportions with small expected number of positive counts
+    estimated from survey data", Survey Methodology 1998).
+
+    Parameters
+    ----------
+    answers : image -> "right", "wrong" or "unsure": a mapping, pairs, or a DataFrame with the columns index and answer
+        (and optionally given, which is compared with the plan). Images without an answer were not looked at.
+    level : of the interval, between 0 and 1.
+
+    Raises
+    ------
+    ValueError : an answer other than those three, an image that is not in the plan, a given label that differs from the
+        plan's, contradictory answers for one image (they are listed), or no answer right or wrong.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"estimate: level: expected a number between 0 and 1, got {level!r}")
+    answered = _answers(plan, answers)
+    place = {int(row): number for number, row in enumerate(plan.rows)}
+    count = len(plan.sizes)
+    right, wrong = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    for row, answer in answered.items():
+        if answer != "unsure":
+            (wrong if answer == "wrong" else right)[plan.stratum[place[row]]] += 1
+    looks, unsure = right + wrong, sum(answer == "unsure" for answer in answered.values())
+    if looks.sum() == 0:
+        raise ValueError("estimate: no image was found right or wrong, so nothing can be said about the rate")
+    known = looks > 0
+    # A stratum without an answer is taken to be like all others together: only after a review that stopped early.
+    share = np.where(
+        known, wrong / np.maximum(looks, 1), (plan.sizes * wrong)[known].sum() / (plan.sizes * looks)[known].sum()
+    )
+    rate = float((plan.sizes * share).sum() / plan.sizes.sum())
+    low, high = _interval(plan, rate, wrong, looks, level)
+    return Estimate(rate, low, high, level, int(looks.sum()), int(unsure))
+
+
+def _interval(plan: ReviewPlan, rate: float, wrong: np.ndarray, looks: np.ndarray, level: float) -> tuple[float, float]:
+    """Wilson's interval at the number of simple random looks that would have the estimate's variance."""
+    part = (wrong + PRIOR * plan.expected) / (looks + PRIOR)
+    unseen = 1 - looks / plan.sizes
+    weight = plan.sizes / plan.sizes.sum()
+    variance = float((weight**2 * part * (1 - part) * unseen / np.maximum(looks - 1, 1)).sum())
+    middle = min(max(rate, float((weight * part).sum()) * 0.5), 1 - float((weight * (1 - part)).sum()) * 0.5)
+    effective = middle * (1 - middle) / variance if variance > 0 else np.inf
+    if not np.isfinite(effective):
+        return rate, rate  # every image was looked at
+    z = float(norm.ppf((1 + level) / 2))
+    centre = (rate + z * z / (2 * effective)) / (1 + z * z / effective)
+    half = z * np.sqrt(rate * (1 - rate) / effective + z * z / (4 * effective**2)) / (1 + z * z / effective)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def _strata(chance: np.ndarray, count: int) -> np.ndarray:
+    """The stratum of each image, int64 (n,), by equal sums of sqrt(p (1 - p)). `chance` is ascending."""
+    believed = np.clip(chance, FLOOR, 1 - FLOOR)
+    reach = np.cumsum(np.sqrt(believed * (1 - believed)))
+    return np.unique(np.minimum((reach / reach[-1] * count).astype(np.int64), count - 1), return_inverse=True)[1]
+
+
+def _looks(sizes: np.ndarray, n: int) -> np.ndarray:
+    """Looks for each stratum, int64 (H,): as equal as the sizes allow, n in all."""
+    looks = np.zeros(len(sizes), dtype=np.int64)
+    left = n
+    while left > 0:
+        open_ = np.flatnonzero(looks < sizes)
+        more = np.minimum(max(1, left // len(open_)), sizes[open_] - looks[open_])
+        more = np.where(np.cumsum(more) <= left, more, 0)
+        looks[open_] += more
+        left -= int(more.sum())
+    return looks
+
+
+def _answers(plan: ReviewPlan, answers: Any) -> dict[int, str]:
+    known = dict(zip(plan.rows.tolist(), plan.given.tolist(), strict=True))
+    out: dict[int, str] = {}
+    contradictory: list[int] = []
+    for row, answer, given in _triples(answers):
+        if answer not in ANSWERS:
+            raise ValueError(f"estimate: image {row}: expected one of {', '.join(ANSWERS)}, got {answer!r}")
+        if row not in known:
+            raise ValueError(f"estimate: image {row} is not in the review plan: is it a review of another audit?")
+        if given is not None and str(given) != str(known[row]):
+            raise ValueError(
+                f"estimate: image {row}: its given label is {known[row]!r} in the plan, but {given!r} in the review: "
+                "is it a review of another dataset, or an edited one?"
+            )
+        if out.setdefault(row, answer) != answer:
+            contradictory.append(row)
+    if contradictory:
+        shown = ", ".join(map(str, sorted(set(contradictory))))
+        raise ValueError(f"estimate: contradictory answers for the images {shown}: decide on one and remove the others")
+    return out
+
+
+def _triples(answers: Any) -> Iterable[tuple[int, str, Any]]:
+    if isinstance(answers, pd.DataFrame):
+        missing = {"index", "answer"} - set(answers.columns)
+        if missing:
+            raise ValueError(
+                f"estimate: expected the columns index and answer, got {', '.join(map(str, answers.columns))}"
+            )
+        given = answers["given"] if "given" in answers.columns else [None] * len(answers)
+        return [
+            (int(row), answer, label)
+            for row, answer, label in zip(answers["index"], answers["answer"], given, strict=True)
+        ]
+    pairs = answers.items() if isinstance(answers, Mapping) else answers
+    return [(int(row), answer, None) for row, answer in pairs]

@@ -1,0 +1,188 @@
+"""The audit as a whole: what it finds, what it refuses, that it repeats and resumes."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_labels import blobs
+from sklearn.metrics import average_precision_score
+
+from dml import audit
+from dml.audit import _audit, _probabilities
+from dml.audit._folds import folds
+
+
+def test_it_finds_the_wrong_labels(noisy, found):
+    _, true, given = noisy
+    assert average_precision_score(given != true, found.score) > 0.95
+    wrong = found.suspects(0.2)
+    assert (found.suggested[wrong] == true[wrong]).mean() > 0.9
+    assert abs(found.rate.guess - 0.2) < 0.05
+    assert f"{found.rate.guess:.3f}" in found.rate.assumption
+    assert found.wrong.mean() == pytest.approx(found.rate.guess, abs=1e-6)
+
+
+def test_the_tables(noisy, found, tmp_path):
+    _, _, given = noisy
+    table = found.table()
+    assert list(table.columns) == ["index", "given", "suggested", "score", "wrong", "own", "vote", "suspect"]
+    assert table["suspect"].sum() == round(found.rate.guess * 600)
+    assert table.loc[table["suspect"], "score"].min() >= table.loc[~table["suspect"], "score"].max()
+    classes, pairs = found.classes(), found.confusions()
+    assert classes["images"].tolist() == np.bincount(given).tolist()
+    assert classes["suspects"].sum() == table["suspect"].sum()
+    expected = pd.crosstab(table["given"][table["suspect"]], table["suggested"][table["suspect"]])
+    for row in pairs.itertuples():
+        assert row.count == expected.loc[row.given, row.suggested]
+    found.to_csv(tmp_path / "a.csv")
+    found.to_parquet(tmp_path / "a.parquet")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "a.csv"), table)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), table)
+
+
+def same(first: audit.Audit, second: audit.Audit) -> bool:
+    return (
+        np.array_equal(first.score, second.score, equal_nan=True)
+        and first.rate == second.rate
+        and first.losses == second.losses
+        and first.duplicates.equals(second.duplicates)
+        and np.array_equal(first.suggested, second.suggested)
+    )
+
+
+def test_it_repeats_and_another_seed_differs(noisy, found):
+    vectors, _, given = noisy
+    assert same(found, audit.audit(vectors, given))
+    assert not same(found, audit.audit(vectors, given, seed=1))
+
+
+def test_names_of_classes_do_not_matter(noisy, found):
+    vectors, _, given = noisy
+    named = audit.audit(vectors, np.array(list("abcdef"))[given])
+    assert np.array_equal(named.score, found.score)
+    assert named.suggested.tolist() == np.array(list("abcdef"))[found.suggested].tolist()
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_an_interrupted_audit_resumes(noisy, tmp_path, monkeypatch):
+    vectors, _, given = noisy
+    both = {"noise": np.random.default_rng(0).normal(size=(600, 5)), "blobs": vectors}
+    whole = audit.audit(both, given)
+
+    def stop(share, text):
+        if text == "round 2, blobs" and share > 0.75:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        audit.audit(both, given, folder=tmp_path, progress=stop)
+    done = len(list(tmp_path.rglob("*.npz")))
+    assert 10 < done < 15
+    next(tmp_path.rglob("second-0.npz")).write_bytes(b"broken")
+    fitted = []
+    real = _probabilities.Representation._fit
+    monkeypatch.setattr(
+        _probabilities.Representation, "_fit", lambda self, train: fitted.append(1) or real(self, train)
+    )
+    assert same(audit.audit(both, given, folder=tmp_path), whole)
+    assert len(fitted) == 15 - done + 1
+    assert same(audit.audit(both, given, folder=tmp_path), whole)
+    assert len(fitted) == 15 - done + 1
+
+
+def test_other_labels_do_not_take_saved_folds(noisy, tmp_path):
+    vectors, true, given = noisy
+    audit.audit(vectors, given, folder=tmp_path)
+    assert same(audit.audit(vectors, true, folder=tmp_path), audit.audit(vectors, true))
+
+
+def test_the_better_representation_is_used(noisy):
+    vectors, _, given = noisy
+    found = audit.audit({"noise": np.random.default_rng(0).normal(size=(600, 5)), "blobs": vectors}, given)
+    assert found.representation == "blobs"
+    assert found.losses["blobs"] < found.losses["noise"]
+
+
+def test_progress_rises_to_one(noisy):
+    vectors, _, given = noisy
+    calls = []
+    audit.audit(vectors, given, progress=lambda share, text: calls.append((share, text)))
+    shares = [share for share, _ in calls]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert {"round 1, vectors", "round 2, vectors", "neighbours"} <= {text for _, text in calls}
+
+
+def test_small_classes_are_beyond_judgement(noisy):
+    vectors, _, given = noisy
+    given = given.copy()
+    given[0], given[1], given[2] = 77, 88, 88
+    found = audit.audit(vectors, given)
+    assert found.beyond == {77: 1, 88: 2}
+    assert np.isnan(found.score[:3]).all()
+    assert np.isfinite(found.score[3:]).all()
+    assert found.suggested[:3].tolist() == [77, 88, 88]
+    assert not found.suspects(1.0)[:3].any()
+    assert not np.isin(audit.review_plan(found, 200).rows, [0, 1, 2]).any()
+
+
+def test_contradicting_duplicates_are_listed():
+    vectors, _, given = blobs(rate=0.0)
+    vectors[7] = vectors[6] * 3  # the same direction, another class
+    vectors[20] = vectors[14]  # equal, the same class
+    vectors[33] = vectors[31]  # equal, another class
+    found = audit.audit(vectors, given)
+    pairs = found.duplicates
+    assert list(zip(pairs["first"], pairs["second"], strict=True)) == [(6, 7), (31, 33)]
+    assert pairs["given_first"].tolist() == [given[6], given[31]]
+    assert (pairs["similarity"] > 0.999).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda v, g: (v[:-1], g), "one vector for each of the 600 labels, got 599"),
+        (lambda v, g: (v, np.zeros_like(g)), "at least two classes, but all 600 labels are 0"),
+        (lambda v, g: (v, np.arange(600)), "beyond judgement"),
+        (lambda v, g: (v, np.where(np.arange(600) == 4, 1, 0)), "two classes of 3 or more images, got 1"),
+        (lambda v, g: (np.where(np.arange(600)[:, None] == 5, np.nan, v), g), "1 of 600 rows hold NaN or infinity: 5"),
+        (lambda v, g: (v, g - 1), "are missing"),
+        (lambda v, g: (v, g + 0.5), "expected integers or strings"),
+        (lambda v, g: (v[:, 0], g), r"expected vectors \(n, D\)"),
+        (lambda v, g: ({}, g), "an empty one"),
+        (lambda v, g: (v, g[:0]), "no labels"),
+        (lambda v, g: (v.astype(str), g), "expected numbers"),
+    ],
+)
+def test_what_cannot_be_audited(noisy, change, message):
+    vectors, _, given = noisy
+    with pytest.raises(ValueError, match=message):
+        audit.audit(*change(vectors, given))
+
+
+@pytest.mark.parametrize("setting", [{"folds": 1}, {"neighbours": 0}, {"duplicates": 0}, {"folds": 2.5}])
+def test_settings_out_of_range(noisy, setting):
+    with pytest.raises(ValueError, match=next(iter(setting))):
+        audit.audit(noisy[0], noisy[2], **setting)
+    with pytest.raises(ValueError, match="rate"):
+        dataclasses.replace(audit.audit(noisy[0], noisy[2])).suspects(1.5)
+
+
+def test_folds_are_stratified():
+    codes = np.repeat([0, 1, -1, 2], [50, 7, 4, 3])
+    dealt = folds(codes, 5, seed=0)
+    assert (dealt[codes < 0] == -1).all()
+    assert np.bincount(dealt[dealt >= 0]).tolist() == [12] * 5
+    for code in range(3):
+        counts = np.bincount(dealt[codes == code], minlength=5)
+        assert counts.max() - counts.min() <= 1
+    assert not np.array_equal(dealt, folds(codes, 5, seed=1))
+
+
+def test_the_second_round_keeps_three_images_of_a_class():
+    codes = np.repeat([0, 1, -1], [10, 10, 2])
+    score = np.concatenate([np.zeros(10), np.arange(10) + 1.0, [np.nan, np.nan]])
+    assert np.flatnonzero(_audit.kept(score, codes, 0.5)).tolist() == [*range(10), 10, 11, 12]

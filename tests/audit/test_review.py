@@ -1,0 +1,118 @@
+"""The review: an unbiased estimate, an interval that covers, and answers that contradict each other."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml import audit
+from dml.audit.review import ReviewPlan
+
+
+def answers(plan, wrong):
+    return {int(row): "wrong" if wrong[row] else "right" for row in plan.rows}
+
+
+def test_horvitz_thompson_over_all_possible_reviews():
+    """Two strata of 4 and 3, two looks each: the mean over all 18 reviews is the rate, exactly."""
+    wrong = np.array([0, 1, 0, 1, 1, 1, 0], dtype=bool)
+    rates = []
+    for first, second in itertools.product(itertools.combinations(range(4), 2), itertools.combinations(range(4, 7), 2)):
+        rows = np.array([*first, *second])
+        plan = ReviewPlan(rows, np.array([0, 0, 1, 1]), np.array([4, 3]), np.array([0.5, 0.5]), rows, rows, "")
+        table = plan.table()
+        rates.append(audit.estimate(plan, answers(plan, wrong)).rate)
+        assert rates[-1] == pytest.approx((table["weight"] * wrong[table["index"]]).sum() / 7)
+    assert len(rates) == 18
+    assert np.mean(rates) == pytest.approx(4 / 7, abs=1e-12)
+
+
+def test_a_thousand_reviews_cover_and_are_sharp(noisy, found):
+    _, true, given = noisy
+    wrong = given != true
+    estimates = []
+    for seed in range(1000):
+        plan = audit.review_plan(found, 100, seed=seed)
+        estimates.append(audit.estimate(plan, answers(plan, wrong)))
+    covered = np.mean([e.low <= wrong.mean() <= e.high for e in estimates])
+    width = np.mean([e.high - e.low for e in estimates])
+    assert covered >= 0.93
+    assert width <= 0.5 * 2 * 1.96 * np.sqrt(0.2 * 0.8 / 100)
+    assert np.mean([e.rate for e in estimates]) == pytest.approx(wrong.mean(), abs=0.003)
+
+
+def test_useless_scores_are_no_worse_than_simple_looks(found):
+    wrong = np.random.default_rng(0).random(600) < 0.3
+    estimates = []
+    for seed in range(300):
+        plan = audit.review_plan(found, 100, seed=seed)
+        estimates.append(audit.estimate(plan, answers(plan, wrong)))
+    assert np.mean([e.low <= wrong.mean() <= e.high for e in estimates]) >= 0.93
+
+
+def test_a_plan_has_different_images_and_repeats(found):
+    plan = audit.review_plan(found, 200)
+    assert len(set(plan.rows.tolist())) == len(plan.rows) == 200
+    assert np.array_equal(plan.rows, audit.review_plan(found, 200).rows)
+    assert not np.array_equal(plan.rows, audit.review_plan(found, 200, seed=1).rows)
+    assert plan.table()["weight"].sum() == pytest.approx(600)
+    uncertain = np.abs(found.wrong - 0.5) < 0.3
+    assert uncertain[plan.rows].mean() > 1.5 * uncertain.mean()
+
+
+def test_all_images_looked_at_give_the_rate_itself(noisy, found):
+    wrong = noisy[1] != noisy[2]
+    plan = audit.review_plan(found, 600)
+    result = audit.estimate(plan, answers(plan, wrong))
+    assert (result.rate, result.low, result.high) == pytest.approx((0.2, 0.2, 0.2))
+
+
+def test_unsure_answers_are_counted_and_not_used(noisy, found):
+    wrong = noisy[1] != noisy[2]
+    plan = audit.review_plan(found, 200)
+    given = answers(plan, wrong)
+    rest = dict(list(given.items())[:150])
+    unsure = {**given, **dict.fromkeys(list(given)[150:], "unsure")}
+    first, second = audit.estimate(plan, unsure), audit.estimate(plan, rest)
+    assert (first.looks, first.unsure, second.unsure) == (150, 50, 0)
+    assert (first.rate, first.low, first.high) == (second.rate, second.low, second.high)
+    assert first.high - first.low > 0
+
+
+def test_a_data_frame_of_answers(noisy, found):
+    plan = audit.review_plan(found, 50)
+    given = answers(plan, noisy[1] != noisy[2])
+    frame = plan.table().assign(answer=[given[row] for row in plan.rows])
+    assert audit.estimate(plan, frame) == audit.estimate(plan, given)
+    with pytest.raises(ValueError, match="another dataset, or an edited one"):
+        audit.estimate(plan, frame.assign(given=frame["given"] + 1))
+    with pytest.raises(ValueError, match="columns index and answer"):
+        audit.estimate(plan, pd.DataFrame({"row": [1]}))
+
+
+def test_answers_that_cannot_be_used(found):
+    plan = audit.review_plan(found, 50)
+    first, second, third = (int(row) for row in plan.rows[:3])
+    outside = next(row for row in range(600) if row not in set(plan.rows.tolist()))
+    with pytest.raises(
+        ValueError, match=f"contradictory answers for the images {min(first, third)}, {max(first, third)}:"
+    ):
+        audit.estimate(
+            plan, [(first, "right"), (second, "wrong"), (third, "unsure"), (first, "wrong"), (third, "right")]
+        )
+    assert audit.estimate(plan, [(first, "right"), (first, "right")]).looks == 1
+    with pytest.raises(ValueError, match=f"image {outside} is not in the review plan"):
+        audit.estimate(plan, {outside: "right"})
+    with pytest.raises(ValueError, match="expected one of right, wrong, unsure, got 'maybe'"):
+        audit.estimate(plan, {first: "maybe"})
+    with pytest.raises(ValueError, match="no image was found right or wrong"):
+        audit.estimate(plan, {first: "unsure"})
+    with pytest.raises(ValueError, match="level"):
+        audit.estimate(plan, {first: "right"}, level=95)
+
+
+@pytest.mark.parametrize("n", [1, 601, 20.5])
+def test_a_plan_of_an_impossible_size(found, n):
+    with pytest.raises(ValueError, match="whole number from 2 to 600"):
+        audit.review_plan(found, n)

@@ -1,0 +1,84 @@
+"""Scores and the first guess of the rate against naive loops, and on data whose noise is known."""
+
+import numpy as np
+import pytest
+from made_labels import blobs
+
+from dml import audit
+from dml.audit._neighbours import Vote
+from dml.audit._probabilities import OutOfSample
+from dml.audit._rate import confident_joint, even_spread, first_guess, sure
+from dml.audit._scores import EVEN_LEAST, chance, suspicion
+
+
+def probabilities(rate: float, even: bool, n: int = 4000, classes: int = 8, sharp: float = 4.0, seed: int = 0):
+    """Calibrated probabilities, the labels given by them, and what is wrong."""
+    rng = np.random.default_rng(seed)
+    logits = sharp * rng.normal(size=(n, classes))
+    p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    true = (p.cumsum(1) > rng.random((n, 1))).argmax(1)
+    wrong = rng.random(n) < rate
+    other = (true + (rng.integers(1, classes, size=n) if even else 1)) % classes
+    given = np.where(wrong, other, true)
+    logs = np.log(p).astype(np.float32)
+    top = np.argsort(-logs, axis=1, kind="stable").astype(np.int32)
+    own = logs[np.arange(n), given]
+    return OutOfSample(own, top, np.take_along_axis(logs, top, 1), np.arange(n), logs), given, given != true, p
+
+
+def test_the_score_equals_a_naive_loop():
+    found, given, _, p = probabilities(0.2, even=False, n=60)
+    weights = np.random.default_rng(0).random((2, 60))
+    vote = Vote(np.minimum(*weights), np.maximum(*weights), np.zeros((0, 2)), np.zeros(0))
+    score = suspicion(found, given, 0.3, vote)
+    for image in range(60):
+        q = 0.0
+        for j in range(8):
+            if j == given[image]:
+                continue
+            others = [i for i in range(60) if i != image and given[i] != j]
+            q += p[image, j] * sum(p[i, j] for i in others if given[i] == given[image]) / sum(p[i, j] for i in others)
+        share = (vote.own[image] + 0.5) / (vote.weight[image] + 0.5)
+        expected = np.log(0.3 / 7 + 0.7 * q) - np.log(p[image, given[image]]) - 0.3 * np.log(share)
+        assert score[image] == pytest.approx(expected, rel=1e-4, abs=1e-4)
+    assert EVEN_LEAST < 0.3
+
+
+def test_the_confident_joint_equals_a_naive_loop():
+    found, given, _, p = probabilities(0.3, even=True, n=300)
+    own = p[np.arange(300), given]
+    threshold = [own[given == k].mean() for k in range(8)]
+    joint = np.zeros((8, 8))
+    for image in range(300):
+        above = [k for k in range(8) if p[image, k] >= threshold[k]]
+        if above:
+            joint[given[image], max(above, key=lambda k: p[image, k])] += 1
+    joint *= np.bincount(given)[:, None] / joint.sum(1, keepdims=True)
+    assert confident_joint(found, given) == pytest.approx(1 - np.trace(joint) / joint.sum(), abs=1e-6)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.4])
+def test_evenly_spread_noise_is_measured(rate):
+    found, given, wrong, _ = probabilities(rate, even=True)
+    assert even_spread(found, given) == pytest.approx(wrong.mean(), abs=0.03)
+    assert sure(found, given) == pytest.approx(wrong.mean(), abs=0.08)
+    guess = first_guess(found, found, given)
+    assert guess.evenness > 0.8
+    assert abs(guess.guess - wrong.mean()) < abs(guess.joint - wrong.mean()) / 2
+
+
+def test_noise_that_goes_to_one_class_is_not_even():
+    evenness = {}
+    for steps in (1, 0):
+        vectors, _, given = blobs(n=1500, classes=10, steps=steps)
+        evenness[steps] = audit.audit(vectors, given).rate.evenness
+    assert evenness[1] < evenness[0] - 0.3, evenness
+
+
+def test_chances_have_the_mean_and_the_order():
+    score = np.array([3.0, np.nan, -2.0, 0.5])
+    found = chance(score, 0.3)
+    assert np.nanmean(found) == pytest.approx(0.3)
+    assert np.isnan(found[1])
+    assert found[0] > found[3] > found[2]
+    assert np.isfinite(chance(score, 0.0)[0])
