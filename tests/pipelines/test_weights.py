@@ -30,7 +30,7 @@ def test_weights_from_a_file(project, refused, tiny):
     project.stages("resolve download pack split corrupt", "own")
     message = refused(project.stage("sweep", "own"))
     assert "own.yaml:12: training.backbone_settings: " in message
-    assert "own.safetensors: weights of another network: 82 of another shape: 'conv_stem.weight' has" in message
+    assert "own.safetensors: weights of another network: 135 of another shape: 'conv_stem.weight' has" in message
     assert not list(project.root.glob("store/trials/*/spec.json")), "nothing ran"
 
     found = []
