@@ -56,7 +56,7 @@ def made_data() -> TrialData:
 
 def first_steps(own_parts, monkeypatch, folder, **training):
     """Numbers of a trial of five steps, evaluated after each."""
-    monkeypatch.setattr(loop, "open_data", lambda spec, data_root: made_data())
+    monkeypatch.setattr(loop, "open_trial", lambda spec, data_root: made_data())
     monkeypatch.setattr(loop, "build_miner", lambda spec, loss: own_parts.Miner())
     spec = TrialSpec(**{**vars(SPEC), "training": TrainingSpec(**TRAINING, **training)})
     trial = loop.Training(spec, Path(), folder)

@@ -21,7 +21,7 @@ CHUNK = 4096  # vectors
 
 def of_vectors(manifest: Mapping[str, Any]) -> bool:
     """Whether a packed folder contains vectors in place of images."""
-    return manifest["decode"] == VECTORS
+    return manifest.get("decode") == VECTORS
 
 
 def write_vectors(
