@@ -7,7 +7,7 @@ after the study's data stages ran.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from dml.sweep.starts import Starts
 from dml.sweep.store import Outcome, TrialStore
 from dml.sweep.timing import model_bytes
 from dml.training.data import describe
-from dml.types import Cell
+from dml.types import Cell, TrialSpec
 
 LONG = 3600.0  # seconds above which a study is called long
 
@@ -121,14 +121,15 @@ def estimate(
     manifests = {dataset.label: images_of(study, dataset.label, root, store) for dataset in study.datasets}
     found = [spec_of(study, cell, manifests[cell.dataset]) for cell in cells]
     costs, basis = trial_seconds(study, found, manifests, store, seconds)
-    slots, kept = _slots(study), _models(study, len(cells))
+    slots = _slots(study)
     mean = total = None
     if costs:
         mean = sum(cost * (tune + seeds) for cost, tune in zip(costs, tuning, strict=True)) / trials
         total = mean * (trials - stored) / slots
-    size = kept * model_bytes(found[0], manifests[found[0].dataset.name]) + sum(map(bytes_to_pack, manifests.values()))
+    models, size = _kept(study, found, manifests)
+    size += sum(map(bytes_to_pack, manifests.values()))
     return Estimate(
-        study.name, len(cells), sum(tuning), len(cells) * seeds, stored, total, slots, mean, basis, size, kept
+        study.name, len(cells), sum(tuning), len(cells) * seeds, stored, total, slots, mean, basis, size, models
     )
 
 
@@ -161,9 +162,17 @@ def _tuning(study: Study, cell: Cell) -> int:
     return len(grid(space, study.search.trials)) if study.search.sampler == "grid" else study.search.trials
 
 
-def _models(study: Study, cells: int) -> int:
-    """The models that stay on disk: those of all confirmed trials."""
-    return cells * len(study.seeds)
+def _kept(study: Study, found: Sequence[TrialSpec], manifests: Mapping[str, Mapping[str, Any]]) -> tuple[int, int]:
+    """How many models stay on disk, and their bytes: those of all confirmed trials."""
+    sizes: dict[str, int] = {}  # by dataset and network, so that each is built once
+    total = 0
+    for spec in found:
+        manifest, training = manifests[spec.dataset.name], spec.training
+        network = repr((spec.dataset.name, training.backbone, training.backbone_settings, training.embedding_size))
+        if network not in sizes:
+            sizes[network] = model_bytes(spec, manifest)
+        total += sizes[network] * len(study.seeds)
+    return len(found) * len(study.seeds), total
 
 
 def _slots(study: Study) -> int:
