@@ -120,7 +120,7 @@ def estimate(
     stored = _stored(study, root, store, results, published) if is_prepared(study, root) else 0
     manifests = {dataset.label: images_of(study, dataset.label, root, store) for dataset in study.datasets}
     found = [spec_of(study, cell, manifests[cell.dataset]) for cell in cells]
-    costs, basis = trial_seconds(study, found, manifests, store, seconds)
+    costs, basis = trial_seconds(study, found, manifests, store, seconds) if stored < trials else ([], "")
     slots = _slots(study)
     mean = total = None
     if costs:

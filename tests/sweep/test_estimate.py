@@ -162,6 +162,19 @@ def test_timed_steps_of_a_slow_network_take_longer():
     assert 0 < fast.image_seconds < slow.image_seconds
 
 
+def test_a_study_whose_trials_are_all_stored_is_not_timed(tmp_path, monkeypatch, timed):
+    monkeypatch.setattr(estimating, "is_prepared", lambda *_: True)
+    monkeypatch.setattr(estimating, "_stored", lambda *_: 16)
+    found = cost(tmp_path)
+    assert timed == []
+    assert found.lines() == [
+        "study: 2 cells, 16 trials (10 to tune, 6 to confirm), 16 of them done already; nothing to train"
+    ]
+    monkeypatch.setattr(estimating, "_stored", lambda *_: 12)
+    found = cost(tmp_path)
+    assert found.seconds == pytest.approx(found.trial_seconds * 4 / 2)
+
+
 def test_units():
     texts = [duration_text(s) for s in (0.25, 40, 600, 9000, 3 * 86_400)]
     assert texts == ["0.2 s", "40 s", "10 min", "2.5 h", "3 days"]
