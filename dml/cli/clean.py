@@ -33,5 +33,4 @@ def clean(
     if not yes and not typer.confirm(f"Remove these {len(found)} ({total})?"):
         print("nothing was removed")
         raise typer.Exit(1)
-    remove(found)
-    print(f"{len(found)} removed, {total} freed")
+    print(f"{size_text(remove(found))} freed")

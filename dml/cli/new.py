@@ -51,7 +51,13 @@ def new(
     from dml.sweep.estimate import estimate
 
     root = str(folder.resolve())
-    found = survey(sources.build("imagefolder", root=root), folder, report=lambda line: typer.echo(line, err=True))
+    source = sources.build("imagefolder", root=root)
+
+    def report(line: str) -> None:
+        typer.echo(line, err=True)
+
+    source.download(folder, report)  # it says how it reads the folders
+    found = survey(source, folder, report=report)
     facts = describe(found)
     print("\n".join(facts), flush=True)
     settings = propose(found, torch.cuda.is_available())

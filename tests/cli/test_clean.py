@@ -30,7 +30,11 @@ def disk(project, monkeypatch):
         asked.append(root)
         return found
 
-    fake = SimpleNamespace(unreferenced=unreferenced, remove=removed.extend)
+    def remove(entries):
+        removed.extend(entries)
+        return sum(entry.bytes for entry in entries)
+
+    fake = SimpleNamespace(unreferenced=unreferenced, remove=remove)
     monkeypatch.setitem(sys.modules, "dml.sweep.disk", fake)
     return SimpleNamespace(found=found, removed=removed, asked=asked)
 
@@ -53,7 +57,7 @@ def test_it_removes_what_it_listed_on_confirmation(dml, disk, options, answer):
     done = dml("clean", *options, answer=answer)
     assert done.code == 0
     assert {entry.path for entry in disk.removed} == {entry.path for entry in disk.found}
-    assert "2 removed, 3 MB freed" in done.out
+    assert done.out.endswith("3 MB freed\n")
 
 
 def test_with_nothing_to_remove_it_does_not_ask(dml, disk):

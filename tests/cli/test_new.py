@@ -14,9 +14,9 @@ from dml.data.survey import survey
 @pytest.fixture
 def quick(monkeypatch):
     """The cost of a study, without timing any step."""
-    from dml.sweep import estimate, timing
+    from dml.sweep import costs, timing
 
-    monkeypatch.setattr(estimate, "time_steps", lambda *_: timing.Timing(step_seconds=0.01, image_seconds=0.001))
+    monkeypatch.setattr(costs, "time_steps", lambda *_: timing.Timing(step_seconds=0.01, image_seconds=0.001))
 
 
 def test_a_study_is_written_and_described(dml, project, photos, quick):

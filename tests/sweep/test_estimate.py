@@ -5,8 +5,8 @@ import json
 import pytest
 
 from dml.config import Study
+from dml.sweep import costs, keys
 from dml.sweep import estimate as estimating
-from dml.sweep import keys
 from dml.sweep.estimate import Estimate, duration_text, estimate, size_text
 from dml.sweep.plan import Plan
 from dml.sweep.store import FINISHED, Outcome, TrialStore
@@ -35,7 +35,7 @@ def timed(monkeypatch):
         asked.append((spec, manifest))
         return Timing(STEP, 0.001)
 
-    monkeypatch.setattr(estimating, "time_steps", time_steps)
+    monkeypatch.setattr(costs, "time_steps", time_steps)
     monkeypatch.setattr(estimating.cluster, "cpus", lambda: 2)
     return asked
 
@@ -68,8 +68,8 @@ def test_trials_are_counted_as_the_plan_counts_them(tmp_path, search):
 def test_seconds_are_those_of_the_steps_the_evaluation_and_the_sweep_itself(tmp_path, timed):
     pack(tmp_path)
     found = cost(tmp_path)
-    evaluated = 1000 * estimating.TESTED
-    assert found.trial_seconds == pytest.approx(100 * STEP + evaluated * 0.001 + estimating.OVERHEAD)
+    evaluated = 1000 * costs.TESTED
+    assert found.trial_seconds == pytest.approx(100 * STEP + evaluated * 0.001 + costs.OVERHEAD)
     assert found.seconds == pytest.approx(found.trial_seconds * 16 / 2)
     assert "random images" in found.basis
 
@@ -89,7 +89,7 @@ def store_trial(tmp_path, packed="p", seconds=50.0, **training):
     """A finished trial of 100 steps."""
     study = Study(**{**STUDY, "training": {**STUDY["training"], **training}})
     cell = study.cells()[0]
-    spec = estimating._spec(study, cell, {"digest": packed})
+    spec = costs.spec_of(study, cell, {"digest": packed})
     trials, key = TrialStore(tmp_path / "store"), keys.key(spec)
     trials.begin(key, json.dumps(keys.record(spec)))
     trials.write(key, Outcome(FINISHED, seconds=seconds))
@@ -109,7 +109,7 @@ def test_similar_trials_of_the_store_are_taken_and_nothing_is_timed(tmp_path, ti
     store_trial(tmp_path, seconds=9e9, packed="other")
     store_trial(tmp_path, seconds=9e9, batch={"classes": 2, "per_class": 64})
     found = cost(tmp_path)
-    assert found.trial_seconds == pytest.approx(60.0 + estimating.OVERHEAD)
+    assert found.trial_seconds == pytest.approx(60.0 + costs.OVERHEAD)
     assert timed == []
     assert "2 similar trials" in found.basis
 
@@ -118,13 +118,13 @@ def test_other_steps_take_as_much_longer(tmp_path):
     pack(tmp_path)
     store_trial(tmp_path, seconds=50.0)
     found = cost(tmp_path, training={**STUDY["training"], "steps": 1000})
-    assert found.trial_seconds == pytest.approx(500.0 + estimating.OVERHEAD)
+    assert found.trial_seconds == pytest.approx(500.0 + costs.OVERHEAD)
 
 
 def test_disk_is_models_and_images_that_are_not_packed(tmp_path):
     study = Study(**STUDY)
     manifest = {"height": 8, "width": 8, "channels": 1}
-    each = model_bytes(estimating._spec(study, study.cells()[0], manifest), manifest)
+    each = model_bytes(costs.spec_of(study, study.cells()[0], manifest), manifest)
     found = cost(tmp_path)
     assert found.models == 6
     assert found.bytes >= 6 * each
@@ -134,14 +134,14 @@ def test_disk_is_models_and_images_that_are_not_packed(tmp_path):
 
 def test_an_hour_is_named(tmp_path, monkeypatch):
     assert "more than an hour" not in "\n".join(cost(tmp_path).lines())
-    monkeypatch.setattr(estimating, "time_steps", lambda *_: Timing(20.0, 0.0))
+    monkeypatch.setattr(costs, "time_steps", lambda *_: Timing(20.0, 0.0))
     found = cost(tmp_path)
     assert found.long
     assert "more than an hour" in "\n".join(found.lines())
 
 
 def test_a_gpu_that_is_not_here_leaves_the_time_open(tmp_path, monkeypatch, timed):
-    monkeypatch.setattr(estimating.torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(costs.torch.cuda, "is_available", lambda: False)
     found = cost(tmp_path, resources={"gpus_per_trial": 1})
     assert found.seconds is None
     assert timed == []
@@ -155,11 +155,24 @@ def test_images_of_unknown_size_are_a_guess_that_is_said(tmp_path):
 
 def test_timed_steps_of_a_slow_network_take_longer():
     study = Study(**STUDY)
-    fast = time_steps(estimating._spec(study, study.cells()[0], {}), {"height": 8, "width": 8, "channels": 1}, 0.05)
+    fast = time_steps(costs.spec_of(study, study.cells()[0], {}), {"height": 8, "width": 8, "channels": 1}, 0.05)
     large = Study(**{**STUDY, "training": {**STUDY["training"], "backbone": "small_conv", "batch": {"per_class": 16}}})
-    slow = time_steps(estimating._spec(large, large.cells()[0], {}), {"height": 32, "width": 32, "channels": 3}, 0.05)
+    slow = time_steps(costs.spec_of(large, large.cells()[0], {}), {"height": 32, "width": 32, "channels": 3}, 0.05)
     assert 0 < fast.step_seconds < slow.step_seconds
     assert 0 < fast.image_seconds < slow.image_seconds
+
+
+def test_a_study_whose_trials_are_all_stored_is_not_timed(tmp_path, monkeypatch, timed):
+    monkeypatch.setattr(estimating, "is_prepared", lambda *_: True)
+    monkeypatch.setattr(estimating, "_stored", lambda *_: 16)
+    found = cost(tmp_path)
+    assert timed == []
+    assert found.lines() == [
+        "study: 2 cells, 16 trials (10 to tune, 6 to confirm), 16 of them done already; nothing to train"
+    ]
+    monkeypatch.setattr(estimating, "_stored", lambda *_: 12)
+    found = cost(tmp_path)
+    assert found.seconds == pytest.approx(found.trial_seconds * 4 / 2)
 
 
 def test_units():

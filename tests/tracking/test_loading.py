@@ -1,0 +1,69 @@
+"""A model that a run logged is found again; what is none of dml's is refused."""
+
+import mlflow
+import pytest
+
+from dml.tracking.loading import is_model_uri, model_folder
+
+pytestmark = pytest.mark.slow  # MLflow creates a database
+
+
+@pytest.fixture(scope="module")
+def uri(tmp_path_factory):
+    return f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}"
+
+
+@pytest.fixture(scope="module")
+def run(uri, tmp_path_factory):
+    """A run with a model's folder, as MLflow arranges it, and another folder."""
+    folder = tmp_path_factory.mktemp("logged")
+    (folder / "best/artifacts/model").mkdir(parents=True)
+    (folder / "best/artifacts/model/model.json").write_text("{}")
+    (folder / "other").mkdir()
+    (folder / "other/page.html").write_text("")
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    location = tmp_path_factory.mktemp("artifacts").as_uri()
+    found = client.create_run(client.create_experiment("dml", artifact_location=location))
+    client.log_artifacts(found.info.run_id, str(folder))
+    return found.info.run_id
+
+
+@pytest.fixture(autouse=True)
+def unset(monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    before = mlflow.get_tracking_uri()
+    yield
+    mlflow.set_tracking_uri(before)
+
+
+def test_a_logged_model_is_a_folder_with_its_description(uri, run):
+    folder = model_folder(f"runs:/{run}/best", uri)
+    assert (folder.name, (folder / "model.json").read_text()) == ("model", "{}")
+
+
+def test_what_is_no_model_of_dml_is_refused(uri, run):
+    with pytest.raises(ValueError, match="not a model that dml logged"):
+        model_folder(f"runs:/{run}/other", uri)
+
+
+@pytest.mark.parametrize("name", ["models:/nothing/1", "runs:/0123456789abcdef/best"])
+def test_what_mlflow_does_not_have_is_named_with_its_address(uri, run, name):
+    with pytest.raises(ValueError, match=f"{name}: MLflow at {uri} has no such model"):
+        model_folder(name, uri)
+
+
+def test_the_environments_server_has_priority(uri, run, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    assert (model_folder(f"runs:/{run}/best", "sqlite:////does/not/exist.db") / "model.json").is_file()
+
+
+def test_uris_of_models():
+    assert [
+        is_model_uri(text) for text in ("models:/a/1", "runs:/b/best", "store/trials/a", "s3://b", "quickstart")
+    ] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
