@@ -15,7 +15,8 @@ def split(study: Study) -> None:
         for table in found.values():
             used = packed.index[(table["final"] != "unused").to_numpy()]
             for level in (dataset.train_on, *dataset.evaluate_on):
-                if level != "given" and (used[level] < 0).any():
+                lacking = not {"given_fine", "verified"} & set(used) if level == "given" else (used[level] < 0).any()
+                if lacking:
                     raise ValueError(
                         f"dataset {dataset.label!r}: the study names {level!r} labels, which its images lack"
                     )

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOGGED = "diagnostics/"
-QUANTITIES = tuple(LOGGED + name for name in ("active_share", "dropped_anchors", "images_per_second", "eta"))
+_OF_FILTERS = ("kept_share", "left_out_precision", "left_out_recall")
+QUANTITIES = tuple(
+    LOGGED + name for name in ("active_share", "dropped_anchors", "images_per_second", "eta", *_OF_FILTERS)
+)
 """What trials log besides their scores, and claims may compare."""
 
 

@@ -1,0 +1,115 @@
+"""A table with labels as given through the data stages, in this process: who trains on what, and what is refused."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from dml.config import load_study
+from dml.training import data as trial_data
+
+PIPELINES = Path(__file__).parents[2] / "pipelines"
+STUDY = """\
+title: Given
+datasets:
+  - {source: imagefolder, name: pets, options: {root: photos, table: table.csv}, evaluate_on: [LEVEL]}
+noise:
+NOISE
+losses: [triplet]
+seeds: [0]
+search: {sampler: fixed}
+"""
+NOISES = (
+    "  - {model: given, rates: [0.214]}\n  - {model: uniform, rates: [0.0, 0.214]}\n  - {model: subset, rates: [0.214]}"
+)
+
+
+@pytest.fixture
+def stages(tmp_path, monkeypatch):
+    """A function that writes a table of 56 images and a study, runs the data stages, and returns the study."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(PIPELINES))
+    (tmp_path / "photos").mkdir()
+
+    def run(table, noise=NOISES, level="fine"):
+        for number, path in enumerate(table["path"]):
+            Image.fromarray(np.full((8, 8), 4 * number, np.uint8)).save(tmp_path / "photos" / path)
+        table.to_csv("table.csv", index=False)
+        Path("pets.yaml").write_text(STUDY.replace("NOISE", noise).replace("LEVEL", level))
+        study = load_study("pets.yaml")
+        for name, function in {
+            "download": "download",
+            "pack": "pack_all",
+            "split": "split",
+            "corrupt": "corrupt",
+        }.items():
+            getattr(importlib.import_module(name), function)(study)
+        return study
+
+    return run
+
+
+def made():
+    """56 images of 8 kinds, 7 each, in a random order. People gave 6 of them another label."""
+    fine = np.array(list("abcdefgh")).repeat(7)
+    given = fine.copy()
+    given[[0, 7, 8, 14, 35, 42]] = list("bahaab")
+    table = pd.DataFrame({"path": [f"{n:02d}.png" for n in range(56)], "fine": fine, "given": given})
+    return table.iloc[np.random.default_rng(0).permutation(56)].reset_index(drop=True)
+
+
+def rows_of(study, noise, rate, phase="confirm"):
+    table = pd.read_parquet(f"data/{study.name}/noise/pets.parquet")
+    found = table[(table["noise"] == noise) & np.isclose(table["rate"], rate) & (table["phase"] == phase)]
+    return found.sort_values("index").reset_index(drop=True)
+
+
+def test_each_noise_model_trains_on_its_own_images(stages):
+    table = made()
+    number = {label: place for place, label in enumerate("abcdefgh")}
+    trains = table["given"].isin(list("abcd"))
+    wrong = (table["given"] != table["fine"])[trains]
+    rate = round(float(wrong.mean()), 3)
+    study = stages(table, NOISES.replace("0.214", str(rate)))
+    given, uniform = rows_of(study, "given", rate), rows_of(study, "uniform", rate)
+    assert given["index"].tolist() == table.index[trains].tolist()
+    assert given["observed"].tolist() == table["given"][trains].map(number).tolist()
+    assert given["flipped"].tolist() == wrong.tolist()
+    assert uniform["index"].tolist() == table.index[table["fine"].isin(list("abcd"))].tolist()
+    split = trial_data.split_of(Path("data/pets"), "pets")
+    tested = split.loc[split["final"] == "test", "index"]
+    assert set(tested) == set(table.index[table["fine"].isin(list("efgh"))]) - set(given["index"])
+    fitting = rows_of(study, "given", rate, "tune")
+    assert set(table["given"][fitting["index"]]) == {"a", "b"}
+    validating = split.loc[split["tune"] == "validation", "index"]
+    assert set(table["fine"][validating]) == {"c", "d"}
+    assert not set(validating) & set(fitting["index"])
+
+
+def test_another_rate_says_which_is_counted(stages):
+    with pytest.raises(
+        ValueError, match=r"0\.\d+ of the labels are wrong, the rate says 0.6: expected `rates: \[0\.\d+\]`"
+    ):
+        stages(made(), "  - {model: given, rates: [0.6]}")
+
+
+def test_unverified_labels_are_evaluated_as_given_only(stages):
+    clean = "  - {model: uniform, rates: [0.0]}"
+    with pytest.raises(ValueError, match=r"none is verified: expected `evaluate_on: \[given\]`"):
+        stages(made().drop(columns="fine"), clean)
+    study = stages(made().drop(columns="fine"), clean, "given")
+    assert study.objective("pets") == "test/given/recall@1"
+    packed = trial_data.open_packed_of(Path("data/pets"), "pets")
+    data = trial_data.TrialData(packed, *[np.array([0])] * 3, 1, trial_data.split_of(Path("data/pets"), "pets"))
+    rows = data.evaluation_rows("test")
+    assert data.labels("given", rows).tolist() == packed.index["fine"].to_numpy()[rows].tolist()
+
+
+@pytest.mark.parametrize("level", ["fine", "given"])
+def test_without_given_labels(stages, level):
+    expected = "has no labels as given beside verified ones" if level == "fine" else "names 'given' labels, .* lack"
+    with pytest.raises(ValueError, match=expected):
+        stages(made().drop(columns="given"), "  - {model: given, rates: [0.2]}", level)

@@ -1,0 +1,38 @@
+"""Cells with and without a filter are told apart on every page."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from dml.config import load_study
+from dml.report.analysis.shown import parts_of
+from dml.report.labels import group_label, score_label
+from dml.report.results import Results
+from dml.report.sections._rows import identity, identity_columns
+
+STUDIES = Path(__file__).parents[2] / "pipelines" / "studies"
+
+
+def test_methods_tables_and_captions_name_the_filter():
+    results = Results(load_study(STUDIES / "human-fine.yaml"), pd.DataFrame())
+    plain, filtered = (
+        f"cifar100|given-0.365|triplet|easy+semihard_random{end}" for end in ("", "|filter=prism(memory=4000)")
+    )
+    assert results.varied == ["filter"]
+    assert results.methods[plain].label == "triplet, easy + semihard random"
+    assert results.methods[filtered].label == "triplet, easy + semihard random; filter prism(memory=4000)"
+    assert len(set(results.methods.values())) == 4
+    assert [identity(results, name)["filter"] for name in (plain, filtered)] == ["", "prism(memory=4000)"]
+    assert "Filter" in [column.label for column in identity_columns(results)]
+    assert parts_of(results, filtered)["filter"] == "filter prism(memory=4000)"
+
+
+def test_without_a_filter_nothing_is_added():
+    results = Results(load_study(STUDIES / "human-coarse.yaml"), pd.DataFrame())
+    assert results.varied == []
+    assert "filter" not in identity(results, next(iter(results.cells)))
+
+
+def test_scores_against_given_labels_say_so():
+    assert score_label("test/given/recall@1") == "R@1, test classes, against labels as given"
+    assert group_label("seen/given/nmi").endswith("against labels as given")
