@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -54,7 +54,7 @@ def choice_text(choice: dict[str, str]) -> str:
     return ", ".join(readable(level) + ("" if axis == "loss" else f" {axis}") for axis, level in choice.items())
 
 
-def _table(tests: list[RuleTest]) -> Table:
+def _table(tests: Sequence[RuleTest]) -> Table:
     columns = (
         *(Column("study", "Study", "name"), Column("dataset", "Dataset", "name"), Column("rate", "Noise rate", "rate")),
         Column("choice", "What the rule takes there"),
