@@ -67,7 +67,7 @@ def front_points(points: Sequence[Kept], rate: float, label: str) -> Figure:
         panel.plot([x.mean, x.mean], [y.low, y.high], color=style.BLUE, linewidth=1.3, alpha=0.6)
         panel.plot(x.mean, y.mean, "o", color=style.BLUE, markersize=5)
         panel.annotate(str(place + 1), (x.mean, y.mean), xytext=(5, 5), textcoords="offset points", weight="bold")
-    panel.set_xlabel(f"{label} with correct labels, in percent")
+    panel.set_xlabel(f"{label}, at 0% noise, in percent")
     panel.set_ylabel(f"share kept at {written(rate)} noise, in percent")
     return figure
 

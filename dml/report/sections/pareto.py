@@ -35,7 +35,7 @@ class Pareto:
                     continue
                 drawing = _drawing(results, block.dataset, block.noise, rate, points)
                 yield drawing if place == 0 else None
-                yield folded(_table(results, f"{block.dataset}-{block.noise}-{rate:g}", rate, points))
+                yield folded(_table(results, f"{block.dataset}-{block.noise}-{100 * rate:.0f}", rate, points))
 
 
 def _rates(rates: tuple[float, ...]) -> list[float]:
@@ -52,7 +52,8 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, points: li
         "methods, some are on the front by luck; the effects above are safer."
     )
     alt = "Clean score against the share kept under noise, by method."
-    return Drawing(f"pareto-{dataset}-{noise}-{rate:g}", front_points(points, rate, key), alt, caption, png=True)
+    name = f"pareto-{dataset}-{noise}-{100 * rate:.0f}"
+    return Drawing(name, front_points(points, rate, key), alt, caption, png=True)
 
 
 def _table(results: Results, name: str, rate: float, points: list[Kept]) -> Table:
