@@ -5,14 +5,14 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from _stage import PUBLISHED, RESULTS, STORE, STUDIES, data_root, run
+from _stage import PUBLISHED, RESULTS, STORE, data_root, run
+from overview import write_overview
 
-from dml.config import Study, load_study
-from dml.files import write_text
-from dml.report.overview import FIGURES, overview
+from dml.config import Study
+from dml.report.overview import FIGURES
 from dml.report.recording import figure_arrays
 from dml.report.site import build
-from dml.snapshots import publish, snapshots
+from dml.snapshots import publish
 
 
 def publish_study(study: Study) -> None:
@@ -22,15 +22,15 @@ def publish_study(study: Study) -> None:
         raise ValueError(f"commit these files first: a snapshot names the code that it comes from\n{changed}")
     arrays = figure_arrays(study, RESULTS / study.name, STORE, data_root(study))
     found = publish(study, RESULTS / study.name, PUBLISHED, arrays)
-    docs = PUBLISHED.parent
+    figure = PUBLISHED.parent / FIGURES / f"{study.name}.png"
+    figure.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         build([study], RESULTS, STORE, Path(folder) / "site", PUBLISHED)
-        figure = docs / FIGURES / f"{study.name}.png"
-        figure.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(Path(folder) / f"site/figures/{study.name}-key.png", figure)
-    studies = [load_study(STUDIES / f"{snapshot.path.name}.yaml") for snapshot in snapshots(PUBLISHED)]
-    write_text(docs / "results.md", overview(studies, PUBLISHED))
-    print("\n".join([f"{PUBLISHED / study.name}, {figure}, {docs / 'results.md'}: written", *found]))
+        drawn = Path(folder) / "site/figures"
+        shutil.copyfile(drawn / f"{study.name}-key.png", figure)
+        for effects in sorted(drawn.glob(f"{study.name}-effects-*.png"))[:1]:
+            shutil.copyfile(effects, figure.with_stem(f"{study.name}-effects"))
+    print("\n".join([f"{PUBLISHED / study.name}, {figure}, {write_overview()}: written", *found]))
 
 
 if __name__ == "__main__":

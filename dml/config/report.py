@@ -29,6 +29,12 @@ class BaseSection(StudySection):
     negatives: Names | None = None
 
 
+class RuleSection(StudySection):
+    """On which other studies the rule of thumb of a study with crossed axes is tested."""
+
+    test: list[Name] = Field(min_length=1, description="names of studies that the rule is not made from")
+
+
 class ReportSection(StudySection):
     """What a study's page shows."""
 
@@ -37,6 +43,7 @@ class ReportSection(StudySection):
     queries: int = Field(6, ge=1, le=40, description="of `retrieval`")
     neighbors: int = Field(5, ge=1, le=20, description="of each query in `retrieval`")
     seed: int = Field(0, description="of random queries, of samples of images and pairs, and of t-SNE")
+    rule: RuleSection | None = None
     base: BaseSection = Field(default_factory=BaseSection, description="none: the first choice of the study")
 
 
@@ -48,6 +55,9 @@ def check(study: Study) -> None:
     LocatedError : a figure of embeddings that are not kept; a cell or a policy that the study does not have.
     """
     _check_figures(study)
+    if study.report.rule is not None and study.name in study.report.rule.test:
+        message = f"expected other studies, got {study.name!r} itself, which the rule is made from"
+        raise LocatedError(message, "report", "rule", "test")
     if study.report.cells:
         try:
             matching.check_matching(study.cells(), study.report.cells)

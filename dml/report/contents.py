@@ -5,6 +5,9 @@ A study's page leaves out the sections that do not apply to its results.
 """
 
 STUDY = (
+    "effects_of_choices",
+    "rule_of_thumb",
+    "pareto",
     "winners",
     "against_setting",
     "planes",

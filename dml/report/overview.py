@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dml.config import Study
+from dml.config.printed import printed
 from dml.report.analysis.claims import with_verdicts
+from dml.report.analysis.rule import with_rule_tests
+from dml.report.answers import answers
 from dml.report.assembly import theory_sections
 from dml.report.claims_page import PAPERS, claim_entries
 from dml.report.labels import counted, metric_label
 from dml.report.loading import load
+from dml.report.not_run import not_run
 from dml.report.page.blocks import ClaimEntry
 from dml.report.page.numbers import duration
 from dml.report.results import Results
@@ -26,45 +30,83 @@ DECIDED = ("confirmed", "refuted", "undecided")
 FIGURES = Path("figures/results")  # below docs: the key figure of each study
 
 
-def overview(studies: Sequence[Study], published: Path) -> str:
-    """The page as Markdown, of studies that are published."""
+def overview(studies: Sequence[Study], published: Path, files: Path) -> str:
+    """The page as Markdown, of studies that are published.
+
+    Parameters
+    ----------
+    published : the folder of snapshots.
+    files : the folder of study files; those without a snapshot are listed as not run.
+    """
     nowhere = Path("nowhere")
     loaded = with_verdicts([load(s, nowhere / s.name, None, Snapshot(published / s.name)) for s in studies])
+    loaded = with_rule_tests(loaded)
     entries = claim_entries(loaded, theory_sections())
-    lines = [HEAD, *_totals(loaded), *_papers(entries), *_studies(loaded)]
-    return "\n".join(lines).rstrip() + "\n"
+    lines = [HEAD, *answers(loaded, FIGURES), *_totals(loaded), *_papers(entries, loaded), *_studies(loaded)]
+    return "\n".join([*lines, *not_run(files, [study.name for study in studies])]).rstrip() + "\n"
 
 
 def _totals(studies: Sequence[Results]) -> list[str]:
     trials = sum(len(results.trials) for results in studies)
     seconds = sum(float(results.trials["seconds"].sum()) for results in studies)
+    failed = sum(len(results.failures) for results in studies)
     what = counted(len(studies), "study").replace("studys", "studies")
-    return [f"{what}, {counted(trials, 'trial')}, {duration(seconds)} of training, no failures.", ""]
+    failures = counted(failed, "failure") if failed else "no failures"
+    return [f"**In total**: {what}, {counted(trials, 'trial')}, {duration(seconds)} of training, {failures}.", ""]
 
 
-def _papers(entries: Sequence[ClaimEntry]) -> list[str]:
+def _papers(entries: Sequence[ClaimEntry], studies: Sequence[Results]) -> list[str]:
     lines = ["## The papers' claims", "", f"| | {' | '.join(word.capitalize() for word in _words(entries))} |"]
     lines.append("|---|" + "---:|" * len(_words(entries)))
     for paper, name in PAPERS.items():
         counts = [sum(e.group == paper and e.verdict == word for e in entries) for word in _words(entries)]
         lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
     for paper, name in PAPERS.items():
-        lines += ["", f"### {name}", "", "| | claim | what was found |", "|---|---|---|"]
-        own = [entry for entry in entries if entry.group == paper]
-        for entry in sorted(own, key=lambda e: _place(e.verdict)):
-            if entry.verdict in DECIDED:
-                found = "; ".join(e.text for e in entry.evidence if e.verdict == entry.verdict)
-                corrected = "".join(f" Corrected: {text}" for label, text in entry.facts if label == "Corrected")
-                text = f"| {entry.sign} {entry.verdict} | {entry.text} ({entry.place}) | {found}{corrected} |"
-                lines.append(text.replace("\n", " "))
+        own = sorted((entry for entry in entries if entry.group == paper), key=lambda e: _place(e.verdict))
+        lines += ["", f"### {name}", "", *_key_figures(paper, studies)]
+        decided = [entry for entry in own if entry.verdict in DECIDED]
+        if decided:
+            lines += [*_by_training(decided), f"<details><summary>{_counts(decided)}</summary>", ""]
+            lines += ["| | claim | what was found |", "|---|---|---|", *map(_row, decided), "", "</details>"]
         rest = [entry for entry in own if entry.verdict not in DECIDED]
         if rest:
-            lines += ["", f"<details><summary>{counted(len(rest), 'claim')} not decided here</summary>", ""]
+            lines += [f"<details><summary>{counted(len(rest), 'claim')} not decided here</summary>", ""]
             for entry in rest:
                 tested = "".join(f" {e.where}: {e.verdict}, {e.text}." for e in entry.evidence)
                 lines.append(f"- {entry.sign} {entry.verdict}: {entry.text} ({entry.place}){tested}")
             lines += ["", "</details>"]
     return [*lines, ""]
+
+
+def _by_training(entries: Sequence[ClaimEntry]) -> list[str]:
+    """The decided claims that are not theory, as a list."""
+    own = [entry for entry in entries if printed()[entry.anchor].decided_by != "theory"]
+    lines = []
+    for entry in own:
+        found = "; ".join(e.text for e in entry.evidence if e.verdict == entry.verdict)
+        lines.append(f"- {entry.sign} **{entry.verdict}**: {entry.text} ({entry.place}) {found}".replace("\n", " "))
+    return [*lines, ""] if lines else []
+
+
+def _row(entry: ClaimEntry) -> str:
+    found = "; ".join(e.text for e in entry.evidence if e.verdict == entry.verdict)
+    corrected = "".join(f" Corrected: {text}" for label, text in entry.facts if label == "Corrected")
+    return f"| {entry.sign} {entry.verdict} | {entry.text} ({entry.place}) | {found}{corrected} |".replace("\n", " ")
+
+
+def _counts(entries: Sequence[ClaimEntry]) -> str:
+    """`6 confirmed, 1 refuted`."""
+    words = dict.fromkeys(entry.verdict for entry in entries)
+    return ", ".join(f"{sum(entry.verdict == word for entry in entries)} {word}" for word in words)
+
+
+def _key_figures(paper: str, studies: Sequence[Results]) -> list[str]:
+    """Links to the paper's published studies below, whose figures are there."""
+    own = [results for results in studies if results.study.name.partition("-")[0] == paper]
+    if not own:
+        return []
+    links = ", ".join(f"[{results.study.name}](#{_anchor(results.study.title)})" for results in own)
+    return [f"Trained here: {links}.", ""]
 
 
 def _studies(studies: Sequence[Results]) -> list[str]:
@@ -86,6 +128,12 @@ def _studies(studies: Sequence[Results]) -> list[str]:
             "",
         ]
     return lines
+
+
+def _anchor(title: str) -> str:
+    """A heading's anchor, as code hosts make it."""
+    kept = "".join(c for c in title.lower() if c.isalnum() or c in " -_")
+    return kept.replace(" ", "-")
 
 
 def _words(entries: Sequence[ClaimEntry]) -> list[str]:

@@ -58,6 +58,7 @@ class Results:
     origin: str = ""  # whether the results are published ones
     verdicts: Sequence[Verdict] = ()  # on the study's claims; `analysis.claims` makes them for all studies together
     data: Path | None = None  # `data/<study>`, which names the packed images
+    rule_tests: Sequence[Any] = ()  # each an `analysis.rule.RuleTest`: the study's rule of thumb on other studies
     figures: FigureData = field(default_factory=FigureData)  # what the figures of embeddings are drawn from
 
     @property

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dml.config import Study
 from dml.report.analysis.claims import with_verdicts
+from dml.report.analysis.rule import with_rule_tests
 from dml.report.assembly import study_page, theory_page, theory_sections
 from dml.report.claims_page import claims_page
 from dml.report.figures import style
@@ -53,7 +54,7 @@ def build(
         renderer = Renderer(root)
         pages = []
         loaded = [load(s, results_root / s.name, store, Snapshot(published / s.name), data / s.name) for s in studies]
-        loaded = with_verdicts(loaded)
+        loaded = with_rule_tests(with_verdicts(loaded))
         for results in loaded:
             pages.append(study_page(results, root))
             renderer.page(pages[-1])

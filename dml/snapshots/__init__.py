@@ -4,8 +4,8 @@ A clone shows them without training, and a sweep takes over their trials where t
 
 - `trials.csv`: one row per trial, as text that can be compared line by line (`dml.snapshots.table`).
 - `summary.json`: what ran where: commit, versions, machine, durations, command.
-- `figures.npz` and `pictures-<dataset>.png`, of studies that keep embeddings: the arrays that their figures are drawn
-  from, and small pictures for the rows of neighbours, only of datasets that allow it (`dml.snapshots.figures`).
+- `figures.npz` and `pictures-<dataset>.png`, of studies that keep embeddings: the arrays that their figures show, and
+  small pictures for the rows of neighbours, only of datasets that allow it (`dml.snapshots.figures`).
 """
 
 from dml.snapshots.folder import LARGEST, Snapshot, snapshots

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from dml.config import load_study
 from dml.config.printed import printed
+from dml.report.answers import QUESTION
 from dml.report.overview import FIGURES, overview
 from dml.snapshots import snapshots
 
@@ -25,13 +26,19 @@ def stable(text: str) -> list[str]:
 def test_the_page_is_up_to_date():
     found = snapshots(DOCS / "results")
     studies = [load_study(ROOT / "pipelines/studies" / f"{snapshot.path.name}.yaml") for snapshot in found]
-    expected = overview(studies, DOCS / "results")
+    expected = overview(studies, DOCS / "results", ROOT / "pipelines/studies")
     written = (DOCS / "results.md").read_text(encoding="utf-8")
-    assert stable(written) == stable(expected), "docs/results.md is stale: `python pipelines/publish.py` writes it"
+    assert stable(written) == stable(expected), "docs/results.md is stale: `python pipelines/overview.py` writes it"
     assert sum(line.startswith("| ") and "refuted |" in line for line in stable(expected)) >= 7
     for snapshot in found:
         assert (DOCS / FIGURES / f"{snapshot.path.name}.png").is_file()
         assert f"make repro STUDY={snapshot.path.name}" in written
+    for image in re.findall(r"!\[[^]]*\]\(([^)]+)\)", written):
+        assert (DOCS / image).is_file(), image
+    assert written.index(QUESTION) < written.index("**In total**") < written.index("## The papers' claims")
+    published = {snapshot.path.name for snapshot in found}
+    listed = set(re.findall(r"- `make repro STUDY=([^`]+)`", written))
+    assert listed == {path.stem for path in (ROOT / "pipelines/studies").glob("*.yaml")} - published
 
 
 def test_numbers_of_theory_may_differ_and_verdicts_may_not():

@@ -1,0 +1,50 @@
+"""The Pareto front of a clean score against the share of it that is kept under label noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dml import statistics
+from dml.report.results import Results
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One method at one noise rate."""
+
+    clean: str  # the cell at rate 0
+    noisy: str  # the cell at this rate
+    score: statistics.Summary  # at rate 0, in percent
+    share: statistics.Summary  # of it that is kept, in percent, paired by seed
+    on_front: bool = False
+
+
+def kept(results: Results, dataset: str, noise: str, rate: float) -> list[Kept]:
+    """The methods of one condition, those on the front marked; methods without a cell at rate 0 are left out."""
+    clean = {results.methods[name]: name for name in results.cells_of(dataset, noise, 0.0)}
+    key, found = results.objective(dataset), []
+    for name in results.cells_of(dataset, noise, rate):
+        twin = clean.get(results.methods[name])
+        if twin is None:
+            continue
+        before, after = results.values(twin, key), results.values(name, key)
+        shares = (100 * after / before[before > 0]).dropna()
+        if len(shares):
+            scores = statistics.summary(before.loc[shares.index], bounds=(0, 100))
+            found.append(Kept(twin, name, scores, statistics.summary(shares)))
+    best = front(np.array([[each.score.mean, each.share.mean] for each in found]).reshape(-1, 2))
+    return [Kept(e.clean, e.noisy, e.score, e.share, bool(on)) for e, on in zip(found, best, strict=True)]
+
+
+def front(points: np.ndarray) -> np.ndarray:
+    """bool (n,): the points (n, 2) than which no other is at least as high in both and higher in one."""
+    order = np.lexsort((-points[:, 1], -points[:, 0]))
+    found, best = np.zeros(len(points), dtype=bool), -np.inf
+    last = (np.nan, np.nan)
+    for row in order:
+        x, y = points[row]
+        if y > best or (x, y) == last:
+            found[row], best, last = True, y, (x, y)
+    return found

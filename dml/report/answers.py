@@ -1,0 +1,135 @@
+"""The answer of `docs/results.md`: which loss, which tuples, which settings hold up under which noise.
+
+Sentences are templates that are filled with numbers of published studies. What is not decided at 5% is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from dml.report.analysis.crossed import Crossed, crossed
+from dml.report.analysis.front import Kept, kept
+from dml.report.analysis.pooled import Effect, pooled_effects
+from dml.report.analysis.rule import RuleTest
+from dml.report.analysis.variance import shares
+from dml.report.labels import counted, metric_label, readable
+from dml.report.page.numbers import interval, percent, rate
+from dml.report.results import Results, is_topline
+from dml.report.sections.effects_of_choices import interactions_text
+from dml.report.sections.rule_of_thumb import choice_text, rule_sentences
+from dml.report.sections.winners import winners
+from dml.statistics import Summary
+
+LEVEL = 0.05
+QUESTION = "## Which loss, which tuples, which settings hold up under which noise?"
+NOTHING_YET = "No published study has a significant answer yet."
+
+
+def answers(studies: Sequence[Results], figures: Path) -> list[str]:
+    """The lines of the first screen.
+
+    Parameters
+    ----------
+    figures : the folder of the studies' figures, relative to the page.
+    """
+    joint = sorted((r for r in studies if crossed(r)), key=lambda r: -len(r.cells))
+    lines = [line for results in joint for line in _of_joint(results, figures)]
+    others = [line for results in studies if results not in joint for line in _of_study(results)]
+    return [QUESTION, "", *lines, *others, *([] if lines or others else [NOTHING_YET]), ""]
+
+
+def _of_joint(results: Results, figures: Path) -> Iterator[str]:
+    """A table of the best and the worst choices at each noise rate, interactions, and the rule."""
+    for block in crossed(results):
+        metric = metric_label(results.study.search.objective)
+        number = counted(block.scores[..., 0].size, "cell")
+        yield (
+            f"**{results.study.title}** (`{results.study.name}`{results.where(block.dataset, block.noise)}; {number}, "
+            f"{counted(len(block.seeds), 'seed')}). Points of {metric} above or below the average choice, all else "
+            "pooled; significant ones only (Holm):"
+        )
+        yield from ("", *_table(block, pooled_effects(block)), "")
+        terms = shares(block)
+        if terms:
+            yield from (interactions_text(terms), "")
+    if results.study.report.rule is not None and results.rule_tests:
+        yield f"**Rule of thumb.** {'. '.join(rule_sentences(crossed(results)))}. On studies that it was not made from:"
+        yield ""
+        yield from (f"- {_tested(test)}" for test in results.rule_tests)
+        yield ""
+    yield from (f"![Effects of choices]({figures / results.study.name}-effects.png)", "")
+
+
+def _table(block: Crossed, effects: Sequence[Effect]) -> Iterator[str]:
+    yield f"| choice of | {' | '.join(f'at {rate(r)} noise' for r in block.rates)} |"
+    yield "|---|" + "---|" * len(block.rates)
+    for axis in block.axes:
+        texts = [_extremes([e for e in effects if (e.axis, e.rate) == (axis, r)]) for r in block.rates]
+        yield f"| {readable(axis)} | {' | '.join(texts)} |"
+
+
+def _extremes(effects: Sequence[Effect]) -> str:
+    """`best margin +2.1 [+1.0, +3.2]; worst all -3.0 [...]` of the significant ones."""
+    sure = sorted((e for e in effects if e.holm < LEVEL), key=lambda e: -e.summary.mean)
+    best = [f"best {_signed(sure[0].level, sure[0].summary)}"] if sure and sure[0].summary.mean > 0 else []
+    worst = [f"worst {_signed(sure[-1].level, sure[-1].summary)}"] if sure and sure[-1].summary.mean < 0 else []
+    return "; ".join(best + worst) or "not decided"
+
+
+def _tested(test: RuleTest) -> str:
+    """One test of the rule in a sentence."""
+    text = f"`{test.study}`, {rate(test.rate)} noise ({choice_text(dict(test.choice))}): gain {_points(test.gain)}"
+    if test.regret is not None:
+        text += f", regret {_points(test.regret)}"
+    return f"{text}, better than {test.better:.0%} of {test.cells} cells."
+
+
+def _of_study(results: Results) -> Iterator[str]:
+    """Who wins at the lowest and the highest noise rate, if anybody is beaten, and who keeps most under noise."""
+    table = winners(results)
+    rows = [] if table is None else table.frame.to_dict("records")
+    for dataset, noise in results.conditions:
+        rates = results.rates(dataset, noise)
+        if is_topline(noise):
+            continue
+        for each in dict.fromkeys((rates[0], rates[-1])):
+            found = [
+                row for row in rows if (row["dataset"], row["noise"], row["rate"]) == (dataset, readable(noise), each)
+            ]
+            yield from (_won(results, row) for row in found if row["worse"] and row["worse"] > 0)
+        if rates[0] == 0 and len(rates) > 1:
+            yield from _robust(results, dataset, noise, rates[-1])
+
+
+def _won(results: Results, row: dict[str, Any]) -> str:
+    metric, name = metric_label(results.study.search.objective), f"`{results.study.name}`"
+    where = results.where(row["dataset"], results.cells[row["cell"]].noise)
+    score = interval(*(percent(row[f"score {part}"]) for part in ("mean", "low", "high")))
+    return (
+        f"- {name}{where}, {rate(row['rate'])} noise: {row['winner']} has the highest {metric}, {score}; "
+        f"{row['worse']:.0f} of {row['others']} others are significantly worse."
+    )
+
+
+def _robust(results: Results, dataset: str, noise: str, at: float) -> Iterator[str]:
+    """The method that keeps most and the one that keeps least, if their intervals do not overlap."""
+    points = sorted(kept(results, dataset, noise, at), key=lambda e: -e.share.mean)
+    if len(points) > 1 and points[0].share.low > points[-1].share.high:
+        first, last = (_kept(results, each) for each in (points[0], points[-1]))
+        name = f"`{results.study.name}`{results.where(dataset, noise)}"
+        yield f"- {name}, {rate(at)} noise: {first} of its clean score, {last}."
+
+
+def _kept(results: Results, each: Kept) -> str:
+    s = each.share
+    return f"{results.methods[each.noisy].label} keeps {interval(percent(s.mean), percent(s.low), percent(s.high))}%"
+
+
+def _signed(level: str, s: Summary) -> str:
+    return f"{readable(level)} {_points(s)}"
+
+
+def _points(s: Summary) -> str:
+    return interval(*(percent(value, signed=True) for value in (s.mean, s.low, s.high)))

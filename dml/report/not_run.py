@@ -1,0 +1,36 @@
+"""What `docs/results.md` lists as not run: the studies without a snapshot, with their commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import yaml
+
+TIME = r"([Aa]bout \d+ (?:minutes|hours?) on two cores|A GPU, about \d+ hours?)"
+
+
+def not_run(studies: Path, published: Sequence[str]) -> list[str]:
+    """The lines of the list.
+
+    Parameters
+    ----------
+    studies : the folder of study files.
+    published : names of the studies with a snapshot.
+    """
+    rows = list(_rows(studies, set(published)))
+    head = ["## Not run", "", f"{len(rows)} studies have no published results here.", ""]
+    body = ["<details><summary>The list, with commands</summary>", "", *rows, "", "</details>", ""]
+    return [*head, *body] if rows else []
+
+
+def _rows(studies: Path, published: set[str]) -> Iterator[str]:
+    for path in sorted(studies.glob("*.yaml")):
+        if path.stem in published:
+            continue
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        time = re.findall(TIME, " ".join(str(content.get("description", "")).split()))
+        often = f" ({time[-1][:1].lower() + time[-1][1:]})" if time and time[-1].startswith("About") else ""
+        often = often or (f" ({time[-1]})" if time else "")
+        yield f"- `make repro STUDY={path.stem}`{often}: {content.get('title', path.stem)}"

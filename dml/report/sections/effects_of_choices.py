@@ -1,0 +1,115 @@
+"""What each choice is worth, pooled over all else: the answer of a study whose axes are crossed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from dml.report.analysis.crossed import Crossed, crossed
+from dml.report.analysis.pooled import Effect, pooled_effects
+from dml.report.analysis.variance import Share, shares
+from dml.report.figures.pooled import effect_rows, share_rows
+from dml.report.labels import counted, readable, score_label
+from dml.report.page.blocks import Block, Drawing, Paragraph, folded
+from dml.report.page.numbers import percent
+from dml.report.page.tables import Column, Table
+from dml.report.results import Results
+
+MATTERS = 0.02  # share of the variance from which an interaction is named in the text
+
+
+class EffectsOfChoices:
+    """Effects with intervals at each noise rate, and the interactions that matter."""
+
+    anchor, title = "effects", "What each choice is worth"
+
+    def applies(self, results: Results) -> bool:
+        """At least two of loss, positives and negatives are crossed."""
+        return not results.confirmed.empty and bool(crossed(results))
+
+    def content(self, results: Results) -> Iterator[Block | None]:
+        """For each dataset and noise model a figure of effects and one of shares, and their tables."""
+        for block in crossed(results):
+            name = f"{block.dataset}-{block.noise}"
+            effects, terms = pooled_effects(block), shares(block)
+            key = score_label(results.objective(block.dataset))
+            yield Drawing(
+                f"effects-{name}",
+                effect_rows(effects, block.axes, block.rates),
+                "Effects of choices at each noise rate, with 95% intervals.",
+                _caption(block, key, results.where(block.dataset, block.noise)),
+                png=True,
+            )
+            yield folded(_effects_table(name, effects))
+            if terms:
+                yield Paragraph(interactions_text(terms))
+                yield Drawing(
+                    f"shares-{name}",
+                    share_rows(terms),
+                    "Shares of the variance between cells by choice and interaction, with 95% intervals.",
+                    "How much of the variance between cells of the same noise rate each choice and each interaction "
+                    "explains, beyond what seeds alone would give, with 95% intervals (noncentral F; the error is the "
+                    f"interaction of cells and seeds){results.where(block.dataset, block.noise)}.",
+                )
+                yield folded(_shares_table(name, terms))
+
+
+def interactions_text(terms: list[Share]) -> str:
+    """Which interactions are significant and large enough to matter, in a sentence."""
+    found = [t for t in terms if " x " in t.term and t.low >= MATTERS]
+    if not found:
+        return f"No interaction of two choices is surely above {MATTERS:.0%} of the variance."
+    listed = "; ".join(
+        f"{readable(t.term)} {percent(100 * t.share)}% ({percent(100 * t.low)} to {percent(100 * t.high)})"
+        for t in found
+    )
+    return f"Choices that depend on each other, by share of the variance between cells of one noise rate: {listed}."
+
+
+def _caption(block: Crossed, key: str, where: str) -> str:
+    left_out = f" Left out, since they do not meet all others: {', '.join(map(readable, block.left_out))}."
+    return (
+        f"{key}: the mean over all cells with a choice minus the mean over all cells, in points, with the 95% interval "
+        f"over {counted(len(block.seeds), 'seed')} (Student's t, seeds as blocks){where}. Each choice meets all "
+        "choices of the others equally often. Blue: above the average choice; orange: below; grey: the interval "
+        f"contains 0.{left_out if block.left_out else ''}"
+    )
+
+
+def _effects_table(name: str, effects: list[Effect]) -> Table:
+    rows = [
+        {
+            "axis": readable(e.axis),
+            "level": readable(e.level),
+            "rate": e.rate,
+            "effect": e.summary.mean,
+            "effect low": e.summary.low,
+            "effect high": e.summary.high,
+            "p": e.p,
+            "holm": e.holm,
+            "seeds": e.summary.n,
+        }
+        for e in effects
+    ]
+    columns = (
+        *(Column("axis", "Choice of", "name"), Column("level", "Choice", "name")),
+        *(Column("rate", "Noise rate", "rate"), Column("effect", "Effect", "difference_interval", "in points")),
+        Column("holm", "p (Holm)", "p", "two-sided, Student's t over seeds, after Holm's correction over the table"),
+        Column("seeds", "Seeds", "count"),
+    )
+    caption = "Each choice against the mean of all choices, in points, all else pooled, with 95% intervals."
+    return Table(f"effects-{name}", "Effects of choices", caption, columns, pd.DataFrame(rows))
+
+
+def _shares_table(name: str, terms: list[Share]) -> Table:
+    rows = [
+        {"term": readable(t.term), "share": t.share, "share low": t.low, "share high": t.high, "p": t.p} for t in terms
+    ]
+    columns = (
+        Column("term", "Choice or interaction", "name"),
+        Column("share", "Share", "rate_interval", "of the variance between cells of one noise rate, beyond seed noise"),
+        Column("p", "p", "p", "of no variance beyond seed noise, by the F test"),
+    )
+    caption = "Shares add up to 1. A small negative estimate counts as 0."
+    return Table(f"shares-{name}", "Which choices decide", caption, columns, pd.DataFrame(rows))

@@ -1,0 +1,62 @@
+"""The first screen of docs/results.md: sentences of numbers that are decided, and none of others."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from dml.report.analysis.crossed import crossed
+from dml.report.analysis.pooled import pooled_effects
+from dml.report.analysis.rule import with_rule_tests
+from dml.report.answers import NOTHING_YET, QUESTION, answers
+from dml.report.not_run import not_run
+
+FIGURES = Path("figures")
+
+
+def test_a_study_with_crossed_axes_answers_with_effects_at_each_rate(synthetic, loaded):
+    report = synthetic.ReportSection.model_validate({"rule": {"test": ["other"]}})
+    study = loaded(synthetic.study("joint", report=report, seeds=list(range(8))))
+    other = loaded(synthetic.study("other", losses=["margin", "contrastive"]))
+    lines = answers(with_rule_tests([study, other]), FIGURES)
+    assert lines[0] == QUESTION
+    text = "\n".join(lines)
+    effects = {(e.level, e.rate): e for e in pooled_effects(crossed(study)[0])}
+    easy = effects["easy", 0.4]
+    assert easy.holm < 0.05
+    row = next(line for line in lines if line.startswith("| positives "))
+    assert f"best easy +{easy.summary.mean:.1f} [+{easy.summary.low:.1f}, +{easy.summary.high:.1f}]" in row
+    assert "Rule of thumb" in text
+    assert len(re.findall(r"- `other`, \d+% noise", text)) == 3
+    assert "![Effects of choices](figures/joint-effects.png)" in text
+
+
+def test_what_is_not_decided_is_left_out(synthetic, loaded):
+    def level(frame):
+        scores = [column for column in frame if column.count("/") == 2]
+        noise = np.random.default_rng(0).normal(0, 0.05, (len(frame), len(scores)))
+        return frame.assign(**{key: 0.5 + noise[:, i] for i, key in enumerate(scores)})
+
+    same = loaded(synthetic.small(), level)
+    assert answers([same], FIGURES) == [QUESTION, "", NOTHING_YET, ""]
+    joint = "\n".join(answers([loaded(synthetic.study(), level)], FIGURES))
+    assert "best" not in joint
+    assert "not decided" in joint
+
+
+def test_a_study_over_noise_rates_says_who_wins_and_who_keeps_most(synthetic, loaded):
+    text = "\n".join(answers([loaded(synthetic.small(seeds=list(range(6))))], FIGURES))
+    assert re.search(r"`small`, 40% noise: triplet, easy \+ random has the highest R@1, [\d.]+ \[", text)
+    assert re.search(r"`small`, 40% noise: triplet, easy \+ random keeps [\d.]+ \[[^]]+\]% of its clean score", text)
+
+
+def test_what_has_no_snapshot_is_listed_with_its_command_and_time(tmp_path):
+    (tmp_path / "a.yaml").write_text("title: First\ndescription: About 5 minutes on two\n  cores.\n")
+    (tmp_path / "b.yaml").write_text("title: Second\n")
+    (tmp_path / "c.yaml").write_text("title: Third\ndescription: A GPU, about 3 hours.\n")
+    lines = not_run(tmp_path, ["b"])
+    assert [line for line in lines if line.startswith("- ")] == [
+        "- `make repro STUDY=a` (about 5 minutes on two cores): First",
+        "- `make repro STUDY=c` (A GPU, about 3 hours): Third",
+    ]
+    assert not_run(tmp_path, ["a", "b", "c"]) == []

@@ -1,0 +1,156 @@
+"""Effects pooled over all else: against naive loops, with true effects that are known, and on the page."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dml.report.analysis.crossed import Crossed, complete, crossed
+from dml.report.analysis.pooled import effects_at, pooled_effects
+from dml.report.analysis.variance import REST, noncentrality, shares
+from dml.report.page.blocks import Drawing, Folded
+from dml.report.sections.effects_of_choices import EffectsOfChoices, interactions_text
+
+LEVELS = {"loss": ("a", "b", "c"), "positives": ("p", "q"), "negatives": ("x", "y", "z")}
+RATES = (0.0, 0.4)
+SHAPE = (3, 2, 3, 2)
+
+
+def block_of(scores) -> Crossed:
+    return Crossed("toys", "uniform", LEVELS, RATES, tuple(range(scores.shape[-1])), scores)
+
+
+def draw(rng, seeds=4, noise=1.0):
+    """(true means of all cells, scores with noise of cells and of seeds)."""
+    loss, positives, negatives = (rng.normal(0, 2, size) for size in (3, 2, 3))
+    both = rng.normal(0, 1, (3, 2))
+    means = 50 + loss[:, None, None, None] + positives[None, :, None, None] + negatives[None, None, :, None]
+    means = means + both[:, :, None, None] - np.array([0, 20.0])
+    scores = means[..., None] + rng.normal(0, noise, (*SHAPE, seeds)) + rng.normal(0, 5, seeds)
+    return means, scores
+
+
+def test_effects_against_a_loop():
+    _, scores = draw(np.random.default_rng(0))
+    block = block_of(scores)
+    cells = list(itertools.product(range(3), range(2), range(3)))
+    for place, (axis, levels) in enumerate(LEVELS.items()):
+        for r, rate in enumerate(RATES):
+            found = effects_at(block, axis, rate)
+            for level, seed in itertools.product(range(len(levels)), range(4)):
+                mine = [scores[(*c, r, seed)] for c in cells if c[place] == level]
+                every = [scores[(*c, r, seed)] for c in cells]
+                assert found[level, seed] == pytest.approx(np.mean(mine) - np.mean(every))
+
+
+def test_intervals_of_effects_cover_the_truth_and_seeds_that_are_good_for_all_do_not_widen_them():
+    rng, hits, widths = np.random.default_rng(1), [], []
+    for _ in range(80):
+        means, scores = draw(rng)
+        for effect in pooled_effects(block_of(scores)):
+            at, place = means[..., RATES.index(effect.rate)], list(LEVELS).index(effect.axis)
+            own = at.take(LEVELS[effect.axis].index(effect.level), axis=place)
+            hits.append(effect.summary.low <= own.mean() - at.mean() <= effect.summary.high)
+            widths.append(effect.summary.high - effect.summary.low)
+    assert np.mean(hits) == pytest.approx(0.95, abs=0.025)
+    assert np.mean(widths) < 2  # the seeds' own spread of 5 would make it 16
+
+
+def test_holm_is_over_all_effects_of_the_factorial():
+    _, scores = draw(np.random.default_rng(2))
+    found = pooled_effects(block_of(scores))
+    assert len(found) == (3 + 2 + 3) * 2
+    first = min(found, key=lambda e: e.p)
+    assert first.holm == pytest.approx(min(1, first.p * len(found)))
+    alone = pooled_effects(block_of(scores[..., :1]))
+    assert all(np.isnan(e.holm) and np.isnan(e.summary.low) for e in alone)
+
+
+def test_shares_add_up_and_their_tests_are_those_of_least_squares():
+    _, scores = draw(np.random.default_rng(3))
+    found = {share.term: share for share in shares(block_of(scores))}
+    assert set(found) == {
+        *("loss", "positives", "negatives", "loss x positives", "loss x negatives", "loss x rate"),
+        *("positives x negatives", "positives x rate", "negatives x rate", REST),
+    }
+    assert sum(share.share for share in found.values()) == pytest.approx(1, abs=0.01)
+    design, y = np.array(list(itertools.product(*(range(n) for n in (*SHAPE, 4))))), scores.ravel()
+
+    def columns(*places):
+        levels = [tuple(row) for row in design[:, places]]
+        return np.array([[a == b for b in sorted(set(levels))] for a in levels], dtype=float)
+
+    def left(*parts):
+        x = np.hstack(parts)
+        return float(((y - x @ np.linalg.lstsq(x, y, rcond=None)[0]) ** 2).sum()), np.linalg.matrix_rank(x)
+
+    full, rank = left(columns(0, 1, 2, 3), columns(4))
+    smaller, less = left(columns(0), columns(1), columns(4))
+    larger, more = left(columns(0, 1), columns(4))
+    f = (smaller - larger) / (more - less) / (full / (len(y) - rank))
+    assert found["loss x positives"].p == pytest.approx(stats.f.sf(f, more - less, len(y) - rank), rel=1e-6)
+
+
+def test_intervals_of_shares_cover_the_truth():
+    rng, hits, nothing = np.random.default_rng(4), [], []
+    for _ in range(80):
+        means, scores = draw(rng, noise=2.0)
+        both = means.mean(axis=(2, 3))
+        both = both - both.mean(0) - both.mean(1, keepdims=True) + both.mean()
+        true = (both**2).mean() / ((means - means.mean(axis=(0, 1, 2))) ** 2).mean()
+        found = {share.term: share for share in shares(block_of(scores))}
+        hits.append(found["loss x positives"].low <= true <= found["loss x positives"].high)
+        nothing.append(found["loss x negatives"].low <= 0)
+    assert np.mean(hits) == pytest.approx(0.95, abs=0.06)
+    assert np.mean(nothing) > 0.9
+
+
+def test_noncentrality_inverts_the_distribution():
+    low, high = noncentrality(80.0, 4, 60)
+    assert stats.ncf.cdf(20.0, 4, 60, low) == pytest.approx(0.975, abs=1e-4)
+    assert stats.ncf.cdf(20.0, 4, 60, high) == pytest.approx(0.025, abs=1e-4)
+    assert noncentrality(0.5, 4, 60)[0] == 0
+    low, high = noncentrality(60_000.0, 8, 3400)  # as large as in a study of a thousand cells
+    assert 50_000 < low < 60_000 < high < 70_000
+
+
+def test_cells_are_left_out_until_all_levels_meet():
+    every = [*itertools.product("abc", "pq", "xy")]
+    assert complete(every, 3) == ([["a", "b", "c"], ["p", "q"], ["x", "y"]], [])
+    levels, left_out = complete([*every, ("d", "p", "x")], 3)
+    assert levels[0] == ["a", "b", "c"]
+    assert left_out == [(0, "d")]
+    levels, left_out = complete([point for point in every if point != ("b", "q", "y")], 3)
+    assert len(left_out) == 1
+    assert np.prod([len(own) for own in levels]) in (6, 8)
+
+
+def test_a_study_with_crossed_axes_shows_effects(synthetic, loaded):
+    results = loaded(synthetic.study())
+    (block,) = crossed(results)
+    assert block.scores.shape == (2, 2, 2, 3, 3)
+    key = results.objective("digits")
+    np.testing.assert_allclose(block.scores[0, 0, 0, 0], results.values(next(iter(results.cells)), key))
+    assert EffectsOfChoices().applies(results)
+    drawing, table, text, _, terms = filter(None, EffectsOfChoices().content(results))
+    assert isinstance(drawing, Drawing)
+    assert isinstance(table, Folded)
+    frame = table.blocks[0].frame
+    own = frame[(frame["level"] == "easy") & (frame["rate"] == 0.4)].iloc[0]
+    noisy = {name: results.values(name, key).mean() for name, cell in results.cells.items() if cell.rate == 0.4}
+    easy = [value for name, value in noisy.items() if results.cells[name].positives == "easy"]
+    assert own["effect"] == pytest.approx(np.mean(easy) - np.mean(list(noisy.values())))
+    assert own["effect"] > 0
+    assert "positives x rate" in text.text
+    assert terms.blocks[0].frame["share"].sum() == pytest.approx(1, abs=0.02)
+    assert not EffectsOfChoices().applies(loaded(synthetic.small()))
+
+
+def test_interactions_that_do_not_matter_are_not_named():
+    _, scores = draw(np.random.default_rng(8), noise=0.1)
+    scores[0, 0] += 9
+    assert "loss x positives" in interactions_text(shares(block_of(scores)))
+    noise = np.random.default_rng(9).normal(size=scores.shape)
+    flat = noise + np.arange(3)[:, None, None, None, None] * 9.0
+    assert interactions_text(shares(block_of(flat))).startswith("No interaction")
