@@ -16,14 +16,13 @@ from dml.audit._folds import folds as deal
 from dml.audit._inputs import Given, check
 from dml.audit._neighbours import Vote, contradictions, vote
 from dml.audit._probabilities import OutOfSample, Representation
+from dml.audit._progress import Progress, Steps
 from dml.audit._rate import first_guess
 from dml.audit._scores import chance, suspicion
 from dml.audit.result import Audit
 
 VERSION = 1  # of what is computed; saved folds of another version are not used
 KEPT_LEAST = 3  # images of a class that the second round always trains on
-
-Progress = Callable[[float, str], None]
 
 
 def audit(
@@ -77,7 +76,7 @@ def audit(
     place = _folder(folder, data, {"folds": folds, "seed": seed, "neighbours": neighbours, "duplicates": duplicates})
     judged = data.codes >= 0
     dealt = deal(data.codes, min(folds, int(judged.sum())), seed)
-    report = _Steps(progress, (len(data.vectors) + 1) * (int(dealt.max()) + 1) + 1)
+    report = Steps(progress, (len(data.vectors) + 1) * (int(dealt.max()) + 1) + 1)
 
     losses: dict[str, float] = {}
     best: tuple[str, Representation, OutOfSample] | None = None
@@ -102,7 +101,7 @@ def audit(
     rate = first_guess(first, last, data.codes)
 
     report.say("neighbours")
-    nearest = _vote(data, name, last, neighbours, duplicates, seed, place)
+    nearest = _vote(data, name, last, neighbours, duplicates, seed, place, report.part)
     score = suspicion(last, data.codes, rate.evenness, nearest)
     report.step()
     return Audit(
@@ -153,7 +152,14 @@ def _folder(folder: str | Path | None, data: Given, settings: dict[str, Any]) ->
 
 
 def _vote(
-    data: Given, name: str, last: OutOfSample, neighbours: int, duplicates: float, seed: int, place: Path | None
+    data: Given,
+    name: str,
+    last: OutOfSample,
+    neighbours: int,
+    duplicates: float,
+    seed: int,
+    place: Path | None,
+    progress: Callable[[float], None],
 ) -> Vote:
     path = None if place is None else place / "neighbours.npz"
     if path is not None and path.exists():
@@ -162,7 +168,7 @@ def _vote(
                 return Vote(*(file[field] for field in Vote._fields))
         except (OSError, ValueError, KeyError, EOFError):
             pass  # a broken file is computed again
-    found = vote(data.vectors[name], data.codes, np.exp(last.own), neighbours, duplicates, seed)
+    found = vote(data.vectors[name], data.codes, np.exp(last.own), neighbours, duplicates, seed, progress)
     if path is not None:
         with files.replacing(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, **found._asdict())
@@ -186,22 +192,3 @@ def _contradictions(nearest: Vote, labels: np.ndarray) -> pd.DataFrame:
             "given_second": labels[second],
         }
     )
-
-
-class _Steps:
-    """Calls the user's progress function with the share of the steps done."""
-
-    def __init__(self, progress: Progress | None, count: int) -> None:
-        self._progress, self._count, self._done, self._text = progress, count, 0, ""
-
-    def say(self, text: str) -> None:
-        self._text = text
-        self._call()
-
-    def step(self) -> None:
-        self._done += 1
-        self._call()
-
-    def _call(self) -> None:
-        if self._progress is not None:
-            self._progress(min(1.0, self._done / self._count), self._text)

@@ -19,6 +19,7 @@ SAMPLE_NUMBERS = 4_000_000  # or as many as fit this many numbers
 STRONGEST = 1e-3  # penalties tried: from here down,
 WEAKER = 3.0  # each so many times weaker than the last,
 WEAKEST = 1e-7  # to here, until the first fold's labels are predicted less often
+FALLS = 2  # times: one fall can be chance
 
 
 class OutOfSample(NamedTuple):
@@ -66,7 +67,7 @@ class Representation:
         """The penalty with which most given labels of the first fold are predicted, on a path from strong to weak.
 
         Not the likelihood: where wrong labels come in clusters, weak penalties that learn them have the better
-        likelihood, and their suspects are worse (CIFAR-100, small clusters: docs/benchmarks/audit.md).
+        likelihood, and their suspects are worse (CIFAR-100, small clusters: docs/LOG.md).
         """
         if self._l2 is None:
             path = None if self._folder is None else self._folder / "l2.json"
@@ -127,16 +128,20 @@ class Representation:
     def _choose(self) -> float:
         held = torch.from_numpy(np.flatnonzero(self._folds == 0))
         train = torch.from_numpy(np.flatnonzero(self._folds > 0))
-        best, chosen, l2 = -1, STRONGEST, STRONGEST
+        best, chosen, l2, falls = -1, STRONGEST, STRONGEST, 0
         weights: Tensor | None = None
         while l2 >= WEAKEST:
             weights = fit(self._vectors, train, self._codes, self._classes, l2, weights)
             agreed = 0
             for rows in held.split(max(1, CHUNK // max(weights.shape))):
                 agreed += int(((self._vectors.vectors[rows] @ weights).argmax(1) == self._codes[rows]).sum())
-            if agreed < best:
+            if agreed > best:
+                best, chosen, falls = agreed, l2, 0
+            else:
+                falls += agreed < best
+            if falls == FALLS:
                 break
-            best, chosen, l2 = agreed, l2, l2 / WEAKER
+            l2 /= WEAKER
         return chosen
 
 

@@ -1,0 +1,326 @@
+"""Finding wrong labels: dml.audit beside cleanlab and beside neighbours, on data whose truth is known.
+
+    pip install --target /tmp/peer cleanlab          # for this benchmark only: cleanlab is AGPL, never a dependency
+    DML_MIRROR=/data python benchmarks/audit.py --weights mobilenet_v1_075.safetensors --peer /tmp/peer \
+        --out docs/benchmarks/audit.md
+
+The mirror holds `cifar100/cifar-100-python.tar.gz`, `cifar100n/cifar100n.csv`, `mnist/`, `omniglot/`, and for Flowers
+and Cars the folders `flowers89` and `cars100`, each with a `table.csv` (path, fine). Rows whose data are absent are
+skipped with a message. Features and finished rows are saved in `--cache`, so an interrupted run resumes; `--rows`
+chooses rows.
+All methods of a row get the same features and the same folds' count (5).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import os
+import pickle
+import resource
+import sys
+import tarfile
+import time
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from PIL import Image
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from torch.nn import functional
+
+import dml
+from dml import audit, files
+from dml.audit._folds import folds
+from dml.audit._neighbours import vote
+from dml.audit._probabilities import Representation
+
+ROWS = {  # row: data, noise model, rate
+    "CIFAR-100, human": ("cifar", "human", None),
+    "CIFAR-100, uniform 20%": ("cifar", "uniform", 0.2),
+    "CIFAR-100, uniform 40%": ("cifar", "uniform", 0.4),
+    "CIFAR-100, similarity 20%": ("cifar", "similarity", 0.2),
+    "CIFAR-100, small cluster 25%": ("cifar", "small_cluster", 0.25),
+    "Omniglot letters, uniform 20%": ("omniglot", "uniform", 0.2),
+    "MNIST, uniform 20%": ("mnist", "uniform", 0.2),
+    "Flowers, similarity 20%": ("flowers", "similarity", 0.2),
+    "Cars, similarity 20%": ("cars", "similarity", 0.2),
+}
+SIDES = {"cifar": 96, "flowers": 128, "cars": 128, "mnist": 64, "omniglot": 64}  # the network's input, pixels
+PIXELS = ("mnist", "omniglot")  # pixels are a second representation
+LETTERS = 250  # of Omniglot's background set
+METHODS = {
+    "dml": "dml.audit",
+    "cleanlab": "cleanlab, logistic regression",
+    "own": "cleanlab's score on dml's first round",
+}
+
+
+def cifar(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    with tarfile.open(folder / "cifar100/cifar-100-python.tar.gz") as archive:
+        member = next(m for m in archive.getmembers() if m.name.endswith("/train"))
+        file = archive.extractfile(member)
+        assert file is not None
+        data = pickle.load(file, encoding="bytes")
+    return data[b"data"].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1), np.array(data[b"fine_labels"])
+
+
+def mnist(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    def values(name: str, skip: int) -> np.ndarray:
+        with gzip.open(folder / "mnist" / name) as file:
+            return np.frombuffer(file.read(), np.uint8, offset=skip)
+
+    images = values("train-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28, 1)
+    return images, values("train-labels-idx1-ubyte.gz", 8).astype(np.int64)
+
+
+def omniglot(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    with zipfile.ZipFile(folder / "omniglot/images_background.zip") as archive:
+        names = sorted(name for name in archive.namelist() if name.endswith(".png"))
+        labels = np.unique([name.rsplit("/", 1)[0] for name in names], return_inverse=True)[1]
+        names = [name for name, label in zip(names, labels, strict=True) if label < LETTERS]
+        read = [Image.open(io.BytesIO(archive.read(name))).convert("L").resize((56, 56), 4) for name in names]
+    return 255 - np.stack([np.asarray(image) for image in read])[..., None], labels[: len(names)]
+
+
+def folder_of_images(folder: Path, side: int = 128) -> tuple[np.ndarray, np.ndarray]:
+    table, images = pd.read_csv(folder / "table.csv"), []
+    for path in table["path"]:
+        image = Image.open(folder / path).convert("RGB")
+        scale = side / min(image.size)
+        size = tuple(max(side, round(length * scale)) for length in image.size)
+        left, top = (size[0] - side) // 2, (size[1] - side) // 2
+        images.append(np.asarray(image.resize(size, 3).crop((left, top, left + side, top + side))))
+    return np.stack(images), np.unique(table["fine"], return_inverse=True)[1]
+
+
+READERS = {
+    "cifar": cifar,
+    "mnist": mnist,
+    "omniglot": omniglot,
+    "flowers": lambda folder: folder_of_images(folder / "flowers89"),
+    "cars": lambda folder: folder_of_images(folder / "cars100"),
+}
+
+
+@torch.inference_mode()
+def frozen(images: np.ndarray, side: int, weights: Path) -> np.ndarray:
+    """Features of MobileNet v1 0.75, float32 (n, 768)."""
+    import timm.models.efficientnet as family
+    from safetensors.torch import load_file
+
+    net = family._gen_mobilenet_v1("mobilenetv1_100", 0.75, num_classes=0, pad_type="same")
+    net.load_state_dict(load_file(weights), strict=True)
+    net = net.eval().to(memory_format=torch.channels_last)
+    out = []
+    for start in range(0, len(images), 250):
+        batch = torch.from_numpy(np.array(images[start : start + 250])).permute(0, 3, 1, 2).float() / 127.5 - 1
+        batch = batch.expand(-1, 3, -1, -1)
+        if batch.shape[-1] != side:
+            batch = functional.interpolate(batch, size=(side, side), mode="bilinear", align_corners=False)
+        out.append(net(batch.contiguous(memory_format=torch.channels_last)))
+        print(f"\r  features {start + len(batch)} of {len(images)}", end="", flush=True)
+    print()
+    return torch.cat(out).numpy()
+
+
+def load(data: str, most: int, arguments: argparse.Namespace) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Representations and true labels of the first `most` images, cached."""
+    path = arguments.cache / f"{data}-{most}.npz"
+    if not path.exists():
+        images, labels = READERS[data](arguments.mirror)
+        images, labels = images[:most], labels[:most]
+        found = {"frozen": frozen(images, SIDES[data], arguments.weights), "labels": labels}
+        if data in PIXELS:
+            found["pixels"] = images[:, :: images.shape[1] // 28, :: images.shape[1] // 28].reshape(len(images), -1)
+        with files.replacing(path) as temporary, open(temporary, "wb") as file:
+            np.savez(file, **found)
+    with np.load(path) as file:
+        content = dict(file)
+    labels = content.pop("labels")
+    return {name: values.astype(np.float32) for name, values in content.items()}, labels
+
+
+def corrupt(noise: str, rate: float, features: np.ndarray, true: np.ndarray, mirror: Path) -> np.ndarray:
+    if noise == "human":
+        return pd.read_csv(mirror / "cifar100n/cifar100n.csv")["noisy_fine"].to_numpy()[: len(true)]
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    context = {} if noise == "uniform" else {"features": unit}
+    return dml.noise.build(noise, rate=rate).corrupt(true, seed=0, **context).observed
+
+
+def scores(wrong: np.ndarray, score: np.ndarray) -> dict[str, float]:
+    first = np.argsort(-score, kind="stable")[: int(wrong.sum())]
+    return {
+        "ap": average_precision_score(wrong, score),
+        "auroc": roc_auc_score(wrong, score),
+        "precision": float(wrong[first].mean()),
+    }
+
+
+def row(name: str, arguments: argparse.Namespace) -> dict:
+    """All methods on one row."""
+    data, noise, rate = ROWS[name]
+    vectors, true = load(data, arguments.cifar if data == "cifar" else arguments.others, arguments)
+    given = corrupt(noise, rate, vectors["frozen"], true, arguments.mirror)
+    wrong, judged = given != true, np.ones(len(true), dtype=bool)
+    start = time.process_time()
+    found = audit.audit(vectors, given)
+    out: dict = {
+        "images": len(true),
+        "classes": len(np.unique(true)),
+        "noise": float(wrong.mean()),
+        "representation": found.representation,
+        "cpu_seconds": time.process_time() - start,
+        "rate": {key: getattr(found.rate, key) for key in ("guess", "sure", "joint", "spread", "evenness")},
+        "methods": {"dml": scores(wrong, found.score)},
+        "neighbours": {},
+    }
+    codes = np.unique(given, return_inverse=True)[1]
+    for key, values in vectors.items():
+        near = vote(torch.from_numpy(values), codes, np.ones(len(codes)), 30, 1.0)
+        out["neighbours"][key] = average_precision_score(wrong, -near.own / near.weight)
+    used = vectors[found.representation]
+    layer = Representation(torch.from_numpy(used), codes, folds(codes, 5, 0))
+    out["methods"]["own"] = scores(wrong, -layer.round("first", judged).own)
+    out["review"] = reviews(found, wrong, arguments.reviews)
+    try:
+        from cleanlab.count import estimate_joint
+        from cleanlab.rank import get_label_quality_scores
+    except ImportError:
+        print("  cleanlab is not installed: skipped (see --peer)")
+        return out
+    start = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        split = StratifiedKFold(5, shuffle=True, random_state=0)
+        probabilities = cross_val_predict(LogisticRegression(), used, codes, cv=split, method="predict_proba")
+        out["methods"]["cleanlab"] = scores(wrong, -get_label_quality_scores(codes, probabilities))
+        out["confident_joint"] = float(1 - np.trace(estimate_joint(codes, probabilities)))
+    out["peer_cpu_seconds"] = time.process_time() - start
+    return out
+
+
+def reviews(found: audit.Audit, wrong: np.ndarray, count: int) -> dict[str, float]:
+    """Simulated reviews of 200 looks: coverage, and the width against that of simple random looks."""
+    ends = []
+    for seed in range(count):
+        plan = audit.review_plan(found, 200, seed=seed)
+        result = audit.estimate(plan, {int(i): "wrong" if wrong[i] else "right" for i in plan.rows})
+        ends.append((result.low, result.high))
+    low, high = np.array(ends).T
+    rate = wrong.mean()
+    simple = 2 * 1.96 * np.sqrt(rate * (1 - rate) / 200)
+    covered = float(((low <= rate) & (rate <= high)).mean())
+    return {"reviews": count, "coverage": covered, "width": float((high - low).mean() / simple)}
+
+
+def report(results: dict[str, dict]) -> str:
+    lines = ["| | images | wrong | used | " + " | ".join(METHODS.values()) + " | neighbours | gain |", "|---" * 9 + "|"]
+    for name, one in results.items():
+        points = {key: one["methods"].get(key, {}).get("ap") for key in METHODS}
+        cells = ["" if value is None else f"{value:.3f}" for value in points.values()]
+        near = ", ".join(f"{key} {value:.3f}" for key, value in one["neighbours"].items())
+        gain = "" if points["cleanlab"] is None else f"{100 * (points['dml'] - points['cleanlab']):+.1f}"
+        lines.append(
+            f"| {name} | {one['images']:,} | {one['noise']:.1%} | {one['representation']} | "
+            + " | ".join(cells)
+            + f" | {near} | {gain} |"
+        )
+    lines += ["", "## AUROC, and precision at the true count", ""]
+    lines += ["| | " + " | ".join(METHODS.values()) + " |", "|---" * 4 + "|"]
+    for name, one in results.items():
+        parts = [one["methods"].get(key) for key in METHODS]
+        cells = ["" if p is None else f"{p['auroc']:.3f}, {p['precision']:.3f}" for p in parts]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    lines += ["", "## The noise rate", ""]
+    lines += [
+        "| | true | guess | confident joint | error of the guess / of the joint | sure | evenness |",
+        "|---" * 7 + "|",
+    ]
+    for name, one in results.items():
+        rate, joint, true = one["rate"], one.get("confident_joint"), one["noise"]
+        ratio = "" if joint is None else f"{abs(rate['guess'] - true) / max(abs(joint - true), 1e-9):.2f}"
+        shown = "" if joint is None else f"{joint:.3f}"
+        lines.append(
+            f"| {name} | {true:.3f} | {rate['guess']:.3f} | {shown} | {ratio} | {rate['sure']:.3f} "
+            f"| {rate['evenness']:.2f} |"
+        )
+    lines += ["", "## 200 looks: interval, and CPU seconds", ""]
+    lines += [
+        "| | coverage | width against simple random looks | dml.audit, CPU s | cleanlab, CPU s |",
+        "|---" * 5 + "|",
+    ]
+    for name, one in results.items():
+        seen, peer = one["review"], one.get("peer_cpu_seconds")
+        lines.append(
+            f"| {name} | {seen['coverage']:.3f} | {seen['width']:.2f} | {one['cpu_seconds']:.0f} | "
+            + ("" if peer is None else f"{peer:.0f}")
+            + " |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def speed(n: int, size: int, classes: int) -> str:
+    """One audit of random vectors about class centres; its time and peak memory."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(classes, size=n)
+    vectors = 1.5 * rng.standard_normal((n, size), dtype=np.float32)
+    vectors += rng.standard_normal((classes, size), dtype=np.float32)[labels] * 0.5
+    given = dml.noise.build("uniform", rate=0.2).corrupt(labels, seed=0).observed
+    before, start, cpu = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.time(), time.process_time()
+    audit.audit(vectors, given, progress=lambda share, text: print(f"  {share:.0%} {text}", flush=True))
+    seconds, peak = time.time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return (
+        f"{n:,} x {size}, {classes} classes: {seconds:.0f} s, {time.process_time() - cpu:.0f} CPU s, "
+        f"peak {peak / 1024:.0f} MiB, of which {before / 1024:.0f} before the audit (imports and vectors)"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mirror", type=Path, default=Path(os.environ.get("DML_MIRROR", ".")))
+    parser.add_argument("--weights", type=Path, default=Path("mobilenet_v1_075.safetensors"))
+    parser.add_argument("--cache", type=Path, default=Path("/tmp/dml-audit"))
+    parser.add_argument("--peer", type=Path, help="the folder where cleanlab is installed")
+    parser.add_argument("--rows", default="", help="parts of the rows' names, separated by |; default: all")
+    parser.add_argument("--cifar", type=int, default=50_000, help="CIFAR-100's first images")
+    parser.add_argument("--others", type=int, default=10_000, help="the first images of the other data")
+    parser.add_argument("--reviews", type=int, default=1000)
+    parser.add_argument("--speed", help="only time and memory of n,D,K, e.g. 50000,768,100 or 1000000,128,100")
+    parser.add_argument("--out", type=Path, help="where the tables are written; default: printed")
+    arguments = parser.parse_args()
+    if arguments.peer is not None:
+        sys.path.append(str(arguments.peer))
+    if arguments.speed:
+        print(speed(*map(int, arguments.speed.split(","))))
+        return
+    results = {}
+    for name, (data, *_) in ROWS.items():
+        if not any(part in name for part in arguments.rows.split("|")):
+            continue
+        most = arguments.cifar if data == "cifar" else arguments.others
+        path = arguments.cache / "rows" / f"{name}-{most}.json".replace(" ", "-")
+        if not path.exists():
+            print(name, flush=True)
+            try:
+                files.write_json(path, row(name, arguments))
+            except FileNotFoundError as error:
+                print(f"  skipped: {error.filename} is missing (--mirror, --weights)")
+                continue
+        results[name] = files.read_json(path)
+    text = report(results)
+    if arguments.out is None:
+        print(text)
+    else:
+        files.write_text(arguments.out, text)
+
+
+if __name__ == "__main__":
+    main()
