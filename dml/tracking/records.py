@@ -74,12 +74,10 @@ class RecordWriter:
         if run.params not in ("", identity):
             run = self._runs.renew_cell(cell, start)
         self._runs.adopt(cell)
-        at, client = int(1000 * record["at"]), self._runs.client
+        at = int(1000 * record["at"])
         tags = {**record["tags"], "dml.params": identity, "dml.content": content}
         self._log(run.id, _metrics(record["metrics"], at), settings, tags)
-        if not run.content and (inputs := self._runs.inputs(record["datasets"])):
-            client.log_inputs(run.id, inputs)
-        client.set_terminated(run.id, status=record["status"], end_time=int(1000 * record["end"]))
+        self._runs.client.set_terminated(run.id, status=record["status"], end_time=int(1000 * record["end"]))
         run.content, run.params = content, identity
 
     def _write_study(self, record: Record) -> None:
