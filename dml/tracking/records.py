@@ -15,7 +15,7 @@ from dml.tracking.names import metric_name, parameters
 from dml.tracking.runs import StudyRuns, TrialRun
 from dml.tracking.view import VIEW_TAG, view_state
 
-METRICS_PER_REQUEST = 800  # MLflow takes 1,000 entries: these, parameters and tags
+METRICS_PER_REQUEST = 1000  # MLflow's limit
 PARAMS_PER_REQUEST = 100  # MLflow's limit
 
 Record = Mapping[str, Any]
