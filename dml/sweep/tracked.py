@@ -73,7 +73,6 @@ class CellRecords:
             "params": {**axes(state.cell), **(flat_settings(job) if job else state.cell.varied)},
             "metrics": self._metrics(index, [outcome for _, outcome in pairs]),
             "tags": {},
-            "datasets": [state.cell.dataset],
             "start": min((begun(outcome) for _, outcome in pairs), default=0.0),
             "end": max((begun(outcome) + outcome.seconds for _, outcome in pairs), default=0.0),
         }

@@ -15,7 +15,7 @@ from dml.tracking.names import metric_name, parameters
 from dml.tracking.runs import StudyRuns, TrialRun
 from dml.tracking.view import VIEW_TAG, view_state
 
-METRICS_PER_REQUEST = 800  # MLflow takes 1,000 entries: these, parameters and tags
+METRICS_PER_REQUEST = 1000  # MLflow's limit
 PARAMS_PER_REQUEST = 100  # MLflow's limit
 
 Record = Mapping[str, Any]
@@ -74,12 +74,10 @@ class RecordWriter:
         if run.params not in ("", identity):
             run = self._runs.renew_cell(cell, start)
         self._runs.adopt(cell)
-        at, client = int(1000 * record["at"]), self._runs.client
+        at = int(1000 * record["at"])
         tags = {**record["tags"], "dml.params": identity, "dml.content": content}
         self._log(run.id, _metrics(record["metrics"], at), settings, tags)
-        if not run.content and (inputs := self._runs.inputs(record["datasets"])):
-            client.log_inputs(run.id, inputs)
-        client.set_terminated(run.id, status=record["status"], end_time=int(1000 * record["end"]))
+        self._runs.client.set_terminated(run.id, status=record["status"], end_time=int(1000 * record["end"]))
         run.content, run.params = content, identity
 
     def _write_study(self, record: Record) -> None:

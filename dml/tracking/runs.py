@@ -119,12 +119,6 @@ class StudyRuns:
             self.client.set_tag(trial.id, PARENT, run.id)
             trial.parent = run.id
 
-    def inputs(self, names: list[str]) -> list[DatasetInput]:
-        """The named datasets, as inputs of a run."""
-        context = [InputTag("mlflow.data.context", "training")]
-        found = {name: self._datasets[name] for name in names if name in self._datasets}
-        return [DatasetInput(Dataset(name, key[:DIGEST_LENGTH], "dml", key), context) for name, key in found.items()]
-
     def _strays(self, cell: str, run: CellRun) -> list[TrialRun]:
         return [trial for trial in self._trials.values() if trial.cell == cell and trial.parent != run.id]
 
@@ -154,8 +148,13 @@ class StudyRuns:
     def _describe_parent(self) -> None:
         tags = {**self._tags, **{f"dml.setting.{k}": v for k, v in parameters(self._settings).items()}}
         self.client.log_batch(self.parent, tags=[RunTag(k, str(v)) for k, v in tags.items()])
-        if self._datasets:
-            self.client.log_inputs(self.parent, self.inputs(list(self._datasets)))
+        context = [InputTag("mlflow.data.context", "training")]
+        inputs = [
+            DatasetInput(Dataset(name, digest[:DIGEST_LENGTH], "dml", digest), context)
+            for name, digest in self._datasets.items()
+        ]
+        if inputs:
+            self.client.log_inputs(self.parent, inputs)
 
     def _list(self, kind: str) -> Iterator[Run]:
         """The study's runs whose kind fulfils a condition."""

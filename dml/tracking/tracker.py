@@ -105,8 +105,8 @@ class Tracker:
         Parameters
         ----------
         cell : its name.
-        record : `status`, `params` (nested), `metrics` {name: value}, `tags`, `datasets` (their names), `start`
-            and `end` in seconds since the epoch. A record with other `params` than before replaces the cell's run.
+        record : `status`, `params` (nested), `metrics` {name: value}, `tags`, `start` and `end` in
+            seconds since the epoch. A record with other `params` than before replaces the cell's run.
         """
         self._spool.append({"kind": "cell", "cell": cell, "at": time.time(), **record})
 

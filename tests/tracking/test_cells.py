@@ -21,7 +21,6 @@ def cell(margin=0.2, score=0.5, **changes):
         "params": {"loss": "triplet", "rate": 0.1, "positives": None, "loss.margin": margin},
         "metrics": {"objective.mean": score, "test/fine/recall@1.mean": score},
         "tags": {},
-        "datasets": ["digits"],
         "start": 1_700_000_000.0,
         "end": 1_700_000_010.0,
     }
@@ -44,14 +43,13 @@ def of_kind(uri, kind):
     return [run for run in runs(uri)[1] if run.data.tags["dml.kind"] == kind]
 
 
-def test_a_cell_has_scores_settings_and_its_dataset(uri, tmp_path):
+def test_a_cell_has_scores_and_settings(uri, tmp_path):
     send(uri, tmp_path, {"cell": cell()})
     (run,) = of_kind(uri, "cell")
     assert run.info.status == "FINISHED"
     assert (run.info.start_time, run.info.end_time) == (1_700_000_000_000, 1_700_000_010_000)
     assert run.data.metrics == {"objective.mean": 0.5, "test/fine/recall_at_1.mean": 0.5}
     assert run.data.params == {"loss": "triplet", "rate": "0.1", "loss.margin": "0.2"}
-    assert [d.dataset.name for d in run.inputs.dataset_inputs] == ["digits"]
     assert {trial.data.tags["mlflow.parentRunId"] for trial in of_kind(uri, "trial")} == {run.info.run_id}
 
 
@@ -79,7 +77,6 @@ def test_other_best_settings_replace_the_run_and_keep_its_trials(uri, tmp_path):
     (new,) = of_kind(uri, "cell")
     assert new.info.run_id != old.info.run_id
     assert new.data.params["loss.margin"] == "0.3"
-    assert [d.dataset.name for d in new.inputs.dataset_inputs] == ["digits"]
     assert {trial.data.tags["mlflow.parentRunId"] for trial in of_kind(uri, "trial")} == {new.info.run_id}
 
 
