@@ -34,9 +34,10 @@ async function edges(page, window) {
   });
   return { page: page.documentElement.clientWidth, content: page.documentElement.scrollWidth, boxes, cut };
 }
-const table = (page) => page.getElementById("table-TABLE");
+const table = (page) => page.getElementById("table-%TABLE%");
 const shown = (page) => Array.from(table(page).tBodies[0].rows).filter((row) => row.offsetParent !== null);
-const column = (page) => Array.from(table(page).tHead.rows[0].cells).findIndex((head) => head.dataset.key === "COLUMN");
+const heads = (page) => Array.from(table(page).tHead.rows[0].cells);
+const column = (page) => heads(page).findIndex((head) => head.dataset.key === "%COLUMN%");
 const orders = (page) => Array.from(table(page).tBodies[0].rows).map((row) => order(row, column(page)));
 const order = (row, at) => row.cells[at].dataset.order ?? row.cells[at].textContent;
 const sorting = (page) => table(page).tHead.rows[0].cells[column(page)].querySelector("button");
@@ -51,13 +52,13 @@ async function run() {
   await open("clicked", study + "#results", 1280, (page, window) => {
     const before = orders(page), few = shown(page).length;
     sorting(page).click(); sorting(page).click();
-    type(page.querySelector("input[data-table=TABLE]"), "margin 40% easy");
+    type(page.querySelector("input[data-table=%TABLE%]"), "margin 40% easy");
     const sort = sorting(page).parentElement.getAttribute("aria-sort");
     left = window.location.href;
     return { before, few, after: orders(page), sort, rows: shown(page).length, left };
   });
   await open("again", left, 1280, (page) => ({
-    after: orders(page), rows: shown(page).length, words: page.querySelector("input[data-table=TABLE]").value,
+    after: orders(page), rows: shown(page).length, words: page.querySelector("input[data-table=%TABLE%]").value,
     sort: sorting(page).parentElement.getAttribute("aria-sort"), at: Math.round(page.documentElement.scrollTop),
   }));
   await open("link", left, 1280, async (page, window) => {
@@ -103,7 +104,7 @@ async function run() {
 def seen(site, browse):
     """What a browser measures on every page of the site."""
     pages = [str(p.relative_to(site.report)) for p in sorted(site.report.rglob("*.html"))]
-    script = SCRIPT.replace('TABLE"', "\0").replace("TABLE", TABLE).replace("\0", 'TABLE"').replace("COLUMN", COLUMN)
+    script = SCRIPT.replace("%TABLE%", TABLE).replace("%COLUMN%", COLUMN)
     found = browse(script.replace("PAGES", json.dumps(pages)).replace("WIDTHS", json.dumps(WIDTHS)))
     assert "error" not in found, found["error"]
     return found

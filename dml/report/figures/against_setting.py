@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,15 +23,20 @@ Line = dict[int, str]  # position on the axis -> name of the cell
 EQUAL_STEPS = 1.6  # largest ratio of two steps between logarithms, for values that are called geometric
 
 
-def against_setting(results: Results, dataset: str, noise: str, rate: float, axis: str, key: str) -> Figure | None:
+def against_setting(
+    results: Results, dataset: str, noise: str, rate: float, axis: str, key: str, only: Sequence[Method] = ()
+) -> Figure | None:
     """The figure, or None if no cell has a value. Bands are 95% intervals over seeds.
 
     Parameters
     ----------
     axis : of the study's `vary`.
     key : the score.
+    only : the methods to draw, without what varies; none: all.
     """
     panels = _lines(results, dataset, noise, rate, axis, key)
+    if only:
+        panels = {title: {m: line for m, line in lines.items() if m in only} for title, lines in panels.items()}
     if not panels:
         return None
     points = results.study.axes[axis]

@@ -41,6 +41,11 @@ def said(best: Sequence[Method], methods: int) -> str:
     return f" Coloured: the best {len(best)} of {methods} methods by their mean score; grey: the other {others}."
 
 
+def only_best(number: int) -> str:
+    """What a caption says where the others are not drawn."""
+    return f" Only the best {number} methods by their mean score are drawn; the table of all results has the others."
+
+
 def best_lines(
     results: Results,
     panels: Mapping[str, Mapping[Method, Points]],

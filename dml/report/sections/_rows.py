@@ -14,6 +14,7 @@ from dml.report.results import Results, setting_labels
 from dml.types import value_text
 
 P_NOTE = "two-sided p of the paired t-test over seeds, after Holm's correction"
+ONE_SEED = "With one seed there are neither intervals nor tests."
 LABELS = {"dataset": "Dataset", "noise": "Noise", "loss": "Loss", "positives": "Positives", "negatives": "Negatives"}
 
 
@@ -56,13 +57,21 @@ def rate_column() -> Column:
     return Column("rate", "Noise rate", "rate", "the share of training labels that are wrong")
 
 
-def difference_columns() -> tuple[Column, ...]:
-    """The columns of a paired comparison."""
-    return (
-        Column("difference", "Difference", "difference", "in points"),
+def difference_columns(several: bool = True) -> tuple[Column, ...]:
+    """The columns of a paired comparison.
+
+    Parameters
+    ----------
+    several : whether there are several seeds; one has neither intervals nor tests.
+    """
+    tested = (
         Column("low", "95% low", "difference"),
         Column("high", "95% high", "difference"),
         Column("holm", "p (Holm)", "p", P_NOTE),
+    )
+    return (
+        Column("difference", "Difference", "difference", "in points"),
+        *(tested if several else ()),
         Column("seeds", "Seeds", "count"),
     )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dml.report.figures.against_setting import against_setting
+from dml.report.figures.best import MANY, best_methods, only_best
 from dml.report.labels import score_label
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.numbers import rate as written
-from dml.report.results import Results, setting_labels
-from dml.report.sections._rows import band
+from dml.report.results import Method, Results, setting_labels
+from dml.report.sections._rows import band, score_frame
 
 
 class AgainstSetting:
@@ -44,9 +45,14 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, axis: str,
     for sign, text in ((".", "-"), ("@", ""), ("+", "plus")):
         file = file.replace(sign, text)
     caption = f"{label}, against {name}{where}. Mean over seeds{band(results)}."
-    return Drawing(
-        file, against_setting(results, dataset, noise, rate, axis, key), f"{label} against {name}.", caption, png=True
-    )
+    names = results.cells_of(dataset, noise, rate)
+    only: list[Method] = []
+    if len({results.methods[cell].bare for cell in names}) > MANY:
+        only = best_methods(results, names, key)
+        caption += only_best(len(only))
+    figure = against_setting(results, dataset, noise, rate, axis, key, [method.bare for method in only])
+    data = score_frame(results, names, [key])
+    return Drawing(file, figure, f"{label} against {name}.", caption, png=True, data=data)
 
 
 def _name(results: Results, axis: str) -> str:

@@ -14,7 +14,7 @@ from dml.report.labels import readable, score_label
 from dml.report.page.blocks import Block, folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._rows import difference_columns, identity, identity_columns
+from dml.report.sections._rows import ONE_SEED, difference_columns, identity, identity_columns
 
 AXES = ("positives", "negatives")
 
@@ -63,14 +63,15 @@ def choice(results: Results, axis: str) -> Table | None:
         *([Column("base choice", "Base", "name")] if several else []),
         Column("base", "With the base" if several else f"With {readable(bases[0])}", "percent"),
         Column("score", "With this", "percent"),
-        *difference_columns(),
+        *difference_columns(len(results.study.seeds) > 1),
     )
     key = score_label(results.objective(next(iter(results.cells.values())).dataset))
     named = "the base's" if several else readable(bases[0])
     caption = (
         f"{key}, in percent. Difference: this choice of {axis} minus {named} {axis}, in points, paired over "
-        "seeds, all else equal. Holm's correction is over the whole table."
+        "seeds, all else equal."
     )
+    caption += " Holm's correction is over the whole table." if len(results.study.seeds) > 1 else f" {ONE_SEED}"
     return Table(
         f"choice-{axis}", f"What the choice of {axis} changes", caption, columns, pd.DataFrame(corrected(rows))
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dml.report.figures.against_clusters import against_clusters
+from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.labels import metric_label, metric_of
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate
@@ -34,6 +35,10 @@ class Clusters:
                     "A class in several separate clusters scores low with as many clusters as classes, and "
                     "higher with as many clusters as it has."
                 )
+                if is_many(results, names):
+                    best = best_methods(results, names, results.objective(dataset))
+                    names = [name for name in names if results.methods[name] in best]
+                    caption += only_best(len(best))
                 drawn = against_clusters(results, names, panels)
                 yield Drawing(f"clusters-{dataset}-{noise}-{stem}", drawn, f"{label} by number of clusters.", caption)
 

@@ -11,7 +11,7 @@ import pandas as pd
 from dml.report.analysis.shares import break_point, compared_scores, has_topline, kept
 from dml.report.analysis.skew import skew_of
 from dml.report.analysis.summaries import SHARE, summary_of
-from dml.report.figures.best import best_methods, is_many
+from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.noise_and_topline import noise_and_topline
 from dml.report.labels import metric_label, metric_of, score_label
 from dml.report.page.blocks import Block, Drawing
@@ -100,7 +100,7 @@ def _drawing(results: Results, dataset: str, noise: str, key: str, first: bool) 
         f"Mean over seeds{band(results)}."
     )
     if best:
-        caption += f" Only the best {len(best)} methods by their mean are drawn; the table has all of them."
+        caption += only_best(len(best))
     alt = f"{score_label(key)} under label noise, its topline, and their ratio, against the label-noise rate."
     name = f"topline-{dataset}-{noise}" + ("" if first else "-" + metric_of(key).replace("@", "").replace("+", "plus"))
     return Drawing(name, figure, alt, caption)

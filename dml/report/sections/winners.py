@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dml.report.analysis.paired import versus_winner
-from dml.report.figures.best import best_methods, is_many
+from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.intervals import intervals
 from dml.report.figures.matrix import matrix
 from dml.report.labels import SETS, metric_label, metric_of, readable, score_label
@@ -16,7 +16,7 @@ from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, fo
 from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results, noise_axis
-from dml.report.sections._rows import P_NOTE, band, condition_columns, difference_columns, score_frame
+from dml.report.sections._rows import ONE_SEED, P_NOTE, band, condition_columns, difference_columns, score_frame
 from dml.report.sections.all_results import against_noise_or_best
 
 LEVEL = 0.05
@@ -68,23 +68,28 @@ def winners(results: Results) -> Table | None:
         row |= {"lead": best["difference"], "lead low": best["low"], "lead high": best["high"], "holm": best["holm"]}
         row["worse"] = int((others["holm"] < LEVEL).sum()) if others["holm"].notna().any() else np.nan
         rows.append(row | {"others": len(others), "cell": best["winner"]})
-    columns = (
+    several, rivals = len(results.study.seeds) > 1, any(row["others"] for row in rows)
+    columns = [
         *condition_columns(results),
-        Column("winner", "Winner"),
+        Column("winner", "Winner" if rivals else "Method"),
         Column("score", metric_label(results.study.search.objective), "score"),
-        Column("runner-up", "Runner-up"),
-        Column("lead", "Lead", "difference_interval", "winner minus runner-up, in points, with its 95% interval"),
-        Column("holm", "p (Holm)", "p", P_NOTE),
-        Column("worse", "Significantly worse", "share", f"methods whose corrected p is below {LEVEL}"),
-    )
+    ]
     key = score_label(results.objective(next(iter(results.cells.values())).dataset))
-    caption = (
-        f"{key}, in percent. A method is a loss with its positives + its negatives. Lead: winner minus runner-up in "
-        "points, paired over seeds, with its 95% interval. p: of that lead. Significantly worse: methods that differ "
-        f"from the winner with p < {LEVEL} (paired t-test over seeds, Holm's correction over all methods at that noise "
-        "rate). The winner is chosen by the same scores, so its lead is slightly optimistic."
-    )
-    return Table("winners", "Winners", caption, columns, pd.DataFrame(rows))
+    caption = f"{key}, in percent. A method is a loss with its positives + its negatives."
+    if rivals:
+        note = "winner minus runner-up, in points" + (", with its 95% interval" if several else "")
+        columns += [Column("runner-up", "Runner-up"), Column("lead", "Lead", "difference_interval", note)]
+        caption += " Lead: winner minus runner-up in points, paired over seeds" + (
+            f", with its 95% interval. p: of that lead. Significantly worse: methods that differ from the winner with "
+            f"p < {LEVEL} (paired t-test over seeds, Holm's correction over all methods at that noise rate)."
+            if several
+            else f". {ONE_SEED}"
+        )
+        caption += " The winner is chosen by the same scores, so its lead is slightly optimistic."
+    if rivals and several:
+        columns.append(Column("holm", "p (Holm)", "p", P_NOTE))
+        columns.append(Column("worse", "Significantly worse", "share", f"methods whose corrected p is below {LEVEL}"))
+    return Table("winners", "Winners", caption, tuple(columns), pd.DataFrame(rows))
 
 
 def every_pair(results: Results) -> Table | None:
@@ -103,7 +108,7 @@ def every_pair(results: Results) -> Table | None:
         *condition_columns(results),
         Column("winner", "Winner"),
         Column("other", "Compared with"),
-        *difference_columns(),
+        *difference_columns(len(results.study.seeds) > 1),
     )
     metric = metric_label(results.study.search.objective)
     caption = f"Winner minus the other method, in points of {metric}, paired over the seeds that both finished."
@@ -156,7 +161,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Drawing]:
     caption += "; open diamonds: published values." if results.study.published else "."
     only = [method.label for method in best_methods(results, cells, key)] if many else []
     if many:
-        caption += f" Only the best {len(only)} methods are drawn; the table of all results has the others."
+        caption += only_best(len(only))
         cells = [cell for cell in cells if results.methods[cell].label in only]
     alt = f"Scores of each method with their confidence intervals{where}."
     data = score_frame(results, cells, keys)
