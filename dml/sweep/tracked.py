@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -128,7 +129,7 @@ class CellRecords:
 
 def _clean_twins(cells: Sequence[Cell]) -> list[int | None]:
     """For each cell with noise the same one at rate 0, with the same noise model if the study has it."""
-    clean: dict[tuple[str, ...], dict[str, int]] = {}
+    clean: dict[str, dict[str, int]] = {}
     for index, cell in enumerate(cells):
         if cell.rate == 0:
             clean.setdefault(_method(cell), {})[cell.noise] = index
@@ -186,16 +187,9 @@ def _settled(plan: Plan, index: int) -> Job | None:
     return confirmed or (best[0] if best else None)
 
 
-def _method(cell: Cell) -> tuple[str, ...]:
+def _method(cell: Cell) -> str:
     """What two cells that differ only in noise share."""
-    return (
-        cell.dataset,
-        repr(cell.loss),
-        repr(cell.positives),
-        repr(cell.negatives),
-        repr(cell.miner),
-        repr(cell.varied),
-    )
+    return repr(replace(cell, noise="", rate=0.0))
 
 
 def _note(plan: Plan, summary: Mapping[str, Any]) -> str:
