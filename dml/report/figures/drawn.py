@@ -16,7 +16,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle, StepPatch
 
-CONTOUR = 100  # points of a contour line, at most
+CONTOUR = 40  # points of a contour line, at most
 COLUMNS = ("panel", "series", "x", "y", "low", "high")
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from dml.report.figures.style import DARK
 
-DPI = 160
+DPI = 130
 COLOURS = 256
 MATPLOTLIB = "'DejaVu Sans', sans-serif"
 FONTS = "'DejaVu Sans',Verdana,sans-serif"  # the first two have letters of the same widths

@@ -10,11 +10,18 @@ const address = (() => {
   };
   let [anchor, rest] = split();
   const values = new URLSearchParams(rest.join("&"));
+  let written = null;
   const write = () => {
     const hash = [anchor, values.toString()].filter(Boolean).join("&");
-    history.replaceState(null, "", hash ? "#" + hash : location.pathname + location.search);
+    written = hash;
+    try {
+      history.replaceState(null, "", "#" + hash);
+    } catch {  // some browsers forbid this for files on disk
+      location.replace("#" + hash);
+    }
   };
   addEventListener("hashchange", () => {  // a link within the page keeps what is sorted and filtered
+    if (location.hash.slice(1) === written) return;
     const [next, more] = split();
     if (more.length) location.reload();
     anchor = next;
