@@ -94,8 +94,10 @@ def packages() -> Iterator[Finding]:
 
 def gpu() -> Finding:
     """CUDA devices; studies run without."""
-    import torch
-
+    try:
+        import torch
+    except ImportError as error:
+        return Finding("GPU", False, f"not known: {error}", needed=False)  # `packages` says what to install
     if not torch.cuda.is_available():
         return Finding("GPU", False, "none: trials train on the CPU", needed=False)
     devices = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]

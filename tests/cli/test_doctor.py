@@ -3,6 +3,7 @@
 import http.server
 import importlib.metadata
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -77,6 +78,15 @@ def test_no_gpu_is_no_failure(dml, repository, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     done = dml("doctor")
     assert done.code == 0
+    assert lines(done)["GPU"].startswith("absent")
+
+
+def test_a_missing_torch_is_a_missing_package_and_no_traceback(dml, repository, requirements, monkeypatch):
+    requirements.append("torch>=99")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    done = dml("doctor")
+    assert done.code == 1
+    assert "torch" in lines(done)["packages"]
     assert lines(done)["GPU"].startswith("absent")
 
 

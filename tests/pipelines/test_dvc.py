@@ -18,6 +18,7 @@ from dml.training.data import open_packed_of, training_rows
 
 ROOT = Path(__file__).parents[2]
 STUDY = "pipelines/studies/tiny.yaml"
+PERSON = ("-c", "user.name=A tester", "-c", "user.email=tester@example.org")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
@@ -28,8 +29,7 @@ def work(shared_project, tiny):
     project.environment |= {"PYTHONPATH": str(project.root)}
     project.study("tiny", tiny)
     assert project.stage("choose", "tiny").code == 0
-    person = ("-c", "user.name=A tester", "-c", "user.email=tester@example.org")
-    for command in (("init", "-q"), ("add", "-A"), (*person, "commit", "-q", "-m", "start")):
+    for command in (("init", "-q"), ("add", "-A"), (*PERSON, "commit", "-q", "-m", "start")):
         subprocess.run(["git", *command], cwd=project.root, check=True)
     return project
 
@@ -92,6 +92,19 @@ def test_what_metrics_and_plots_show(work):
     assert not plots.get("errors"), plots
     assert "triplet, easy + random" in json.dumps(plots)
     assert work.run("dvc", "plots", "show").code == 0
+
+
+def test_an_experiment_is_compared_with_the_last_commit(work):
+    for command in (("add", "-A"), (*PERSON, "commit", "-q", "-m", "swept")):
+        subprocess.run(["git", *command], cwd=work.root, check=True)
+    done = work.run("dvc", "exp", "run", "-n", "longer", "-S", f"{STUDY}:training.steps=5", "sweep@tiny", timeout=600)
+    assert done.code == 0, done.text
+    changed = json.loads(work.run("dvc", "metrics", "diff", "--json").text)["diff"]["results/tiny/summary.json"]["data"]
+    assert changed["study_digest"]["old"] != changed["study_digest"]["new"]
+    assert "longer" in work.run("dvc", "exp", "list").text
+    subprocess.run(["git", "checkout", "-q", "--", "."], cwd=work.root, check=True)
+    assert work.run("dvc", "checkout").code == 0
+    assert repro(work) == set()
 
 
 def test_a_new_seed_trains_alone(work):
