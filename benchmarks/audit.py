@@ -169,6 +169,8 @@ def row(name: str, arguments: argparse.Namespace) -> dict:
     data, noise, rate = ROWS[name]
     vectors, true = load(data, arguments.cifar if data == "cifar" else arguments.others, arguments)
     given = corrupt(noise, rate, vectors["frozen"], true, arguments.mirror)
+    enough = np.bincount(given)[given] >= 5  # an image for each fold
+    vectors, true, given = {key: values[enough] for key, values in vectors.items()}, true[enough], given[enough]
     wrong, judged = given != true, np.ones(len(true), dtype=bool)
     start = time.process_time()
     found = audit.audit(vectors, given)

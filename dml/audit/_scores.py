@@ -16,7 +16,8 @@ from scipy.special import expit
 from dml.audit._neighbours import Vote
 from dml.audit._probabilities import OutOfSample
 
-EVEN_LEAST = 0.05  # of the wrong labels are taken to be spread evenly; T has gaps where classes are small
+EVEN_LEAST = 0.05  # of the wrong labels are taken to be spread evenly
+PRIOR = 5.0  # wrong labels of each class that T has seen beforehand, spread evenly: small classes have few of their own
 VOTE_WEIGHT = 0.3  # of the log of the neighbours' share
 
 
@@ -33,7 +34,7 @@ def suspicion(probabilities: OutOfSample, codes: np.ndarray, evenness: float, vo
     given, own = codes[judged], probabilities.own[judged].astype(np.float64)
     share = max(EVEN_LEAST, evenness)
     classes = int(codes.max()) + 1
-    wrong = share / (classes - 1) + (1 - share) * _confusion(probabilities, judged, given)
+    wrong = share / (classes - 1) + (1 - share) * _confusion(probabilities, judged, given, classes)
     out[judged] = np.log(wrong) - own
     if vote is not None:
         out[judged] -= VOTE_WEIGHT * np.log((vote.own[judged] + 0.5) / (vote.weight[judged] + 0.5))
@@ -49,17 +50,16 @@ def chance(score: np.ndarray, rate: float) -> np.ndarray:
     return np.where(judged, expit(score + shift), np.nan)
 
 
-def _confusion(probabilities: OutOfSample, judged: np.ndarray, given: np.ndarray) -> np.ndarray:
+def _confusion(probabilities: OutOfSample, judged: np.ndarray, given: np.ndarray, classes: int) -> np.ndarray:
     """q(given | x) of the judged images, float64 (m,), each image left out of its own T."""
     top = probabilities.top[judged].astype(np.int64)
     weights = np.exp(probabilities.values[judged].astype(np.float64))
-    classes = int(max(top.max(), given.max())) + 1
     off = top != given[:, None]
     weights = np.where(off, weights, 0.0)
     pairs, place = np.unique(top * classes + given[:, None], return_inverse=True)
     place = place.reshape(top.shape)
     counts = np.bincount(place.ravel(), weights=weights.ravel(), minlength=len(pairs))
     totals = np.bincount(top.ravel(), weights=weights.ravel(), minlength=classes)
-    others = np.maximum(totals[top] - weights, 0.0)
-    share = np.where(others > 0, np.maximum(counts[place] - weights, 0.0) / np.maximum(others, 1e-12), 0.0)
+    seen, others = np.maximum(counts[place] - weights, 0.0), np.maximum(totals[top] - weights, 0.0)
+    share = (seen + PRIOR / (classes - 1)) / (others + PRIOR)
     return (weights * np.minimum(share, 1.0)).sum(axis=1)

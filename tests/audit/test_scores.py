@@ -8,7 +8,7 @@ from dml import audit
 from dml.audit._neighbours import Vote
 from dml.audit._probabilities import OutOfSample
 from dml.audit._rate import confident_joint, even_spread, first_guess, sure
-from dml.audit._scores import EVEN_LEAST, chance, suspicion
+from dml.audit._scores import EVEN_LEAST, PRIOR, chance, suspicion
 
 
 def probabilities(rate: float, even: bool, n: int = 4000, classes: int = 8, sharp: float = 4.0, seed: int = 0):
@@ -37,7 +37,8 @@ def test_the_score_equals_a_naive_loop():
             if j == given[image]:
                 continue
             others = [i for i in range(60) if i != image and given[i] != j]
-            q += p[image, j] * sum(p[i, j] for i in others if given[i] == given[image]) / sum(p[i, j] for i in others)
+            seen = sum(p[i, j] for i in others if given[i] == given[image])
+            q += p[image, j] * (seen + PRIOR / 7) / (sum(p[i, j] for i in others) + PRIOR)
         share = (vote.own[image] + 0.5) / (vote.weight[image] + 0.5)
         expected = np.log(0.3 / 7 + 0.7 * q) - np.log(p[image, given[image]]) - 0.3 * np.log(share)
         assert score[image] == pytest.approx(expected, rel=1e-4, abs=1e-4)
