@@ -99,7 +99,7 @@ def test_an_experiment_is_compared_with_the_last_commit(work):
         subprocess.run(["git", *command], cwd=work.root, check=True)
     done = work.run("dvc", "exp", "run", "-n", "longer", "-S", f"{STUDY}:training.steps=5", "sweep@tiny", timeout=600)
     assert done.code == 0, done.text
-    changed = json.loads(work.run("dvc", "metrics", "diff", "--json").text)["diff"]["results/tiny/summary.json"]["data"]
+    changed = json.loads(work.run("dvc", "metrics", "diff", "--json").text)["results/tiny/summary.json"]
     assert changed["study_digest"]["old"] != changed["study_digest"]["new"]
     assert "longer" in work.run("dvc", "exp", "list").text
     subprocess.run(["git", "checkout", "-q", "--", "."], cwd=work.root, check=True)
