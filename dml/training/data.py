@@ -43,8 +43,8 @@ class TrialData:
     classes: int  # K
     split: pd.DataFrame
     protocol: str = "refit"
-    backbone: Path | None = None  # of a frozen trial: the weights of the network that gave the stored features
     flipped: np.ndarray | None = None  # bool (n,): which observed labels are wrong. Only evaluation uses them
+    backbone: Path | None = None  # of a frozen trial: the weights of the network that gave the stored features
 
     def evaluation_rows(self, name: str) -> np.ndarray:
         """Rows (m,) of an evaluation set (`validation`, `test`, `seen` or `train`) in the packed array.
@@ -88,7 +88,7 @@ def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
     contiguous = np.where(observed >= 0, np.searchsorted(classes, observed), -1).astype(np.int64)
     coarse = opened.index["coarse"].to_numpy(dtype=np.int64)[rows]
     flipped = noise["flipped"].to_numpy(dtype=bool)
-    return TrialData(opened, rows, contiguous, coarse, len(classes), split, spec.protocol, flipped)
+    return TrialData(opened, rows, contiguous, coarse, len(classes), split, spec.protocol, flipped=flipped)
 
 
 def check_sets(split: pd.DataFrame, sets: Sequence[str], name: str) -> None:
