@@ -67,7 +67,7 @@ class Project:
 
         Raises
         ------
-        typer.Exit : the program failed, and `check` is set; with the program's exit code.
+        typer.Exit : the program failed, and `check` is set; with exit code 1, and the program printed why.
         """
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # `python` in dvc.yaml
         before = signal.signal(signal.SIGINT, lambda *received: None)
@@ -78,7 +78,7 @@ class Project:
         finally:
             signal.signal(signal.SIGINT, before)
         if check and code:
-            raise typer.Exit(code if code > 0 else 1)
+            raise typer.Exit(1)
         return code
 
 

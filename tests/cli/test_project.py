@@ -54,8 +54,8 @@ def test_a_program_runs_in_the_project_with_this_python_first(project, capfd):
     assert capfd.readouterr().out.split() == [str(project), str(Path(sys.executable).parent)]
 
 
-def test_a_programs_exit_code_is_passed_on(project):
+def test_a_program_that_fails_is_a_failure_of_the_command(project):
     with pytest.raises(typer.Exit) as raised:
         Project(project).run("-c", "raise SystemExit(3)")
-    assert raised.value.exit_code == 3
+    assert raised.value.exit_code == 1
     assert Project(project).run("-c", "raise SystemExit(3)", check=False) == 3

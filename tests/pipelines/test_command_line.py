@@ -1,7 +1,9 @@
 """A new user's way with the command line: a folder of images, a study of it, a search with its model."""
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ import pytest
 import yaml
 from PIL import Image
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
 
 
@@ -21,6 +24,8 @@ def test_from_a_folder_of_images_to_a_search(project, tmp_path_factory):
         for image in range(6):
             pixels = np.clip(patch + generator.normal(0, 20, (4, 4, 3)), 0, 255).astype(np.uint8)
             Image.fromarray(pixels).resize((16, 16)).save(photos / f"kind{number}/{image}.png")
+    shutil.copytree(ROOT / "dml", project.root / "dml", ignore=shutil.ignore_patterns("__pycache__"))
+    project.environment |= {"PYTHONPATH": str(project.root)}
     subprocess.run(["git", "init", "-q"], cwd=project.root, check=True)
 
     def dml(*arguments):
