@@ -56,9 +56,10 @@ def log_page(study: str, page: Path, uri: str | None = None) -> str:
 
 
 def self_contained(page: Path) -> str:
-    """The page with its images inside, and without its links to other files of the report."""
+    """The page with its images, styles and scripts inside, and without its links to other files of the report."""
     text = page.read_text(encoding="utf-8")
-    text = re.sub(r'\b(src|srcset)="([^"]+)"', lambda match: _inlined(page, match), text)
+    linked = r'(\bsrc|\bsrcset|<link rel="stylesheet" href)="([^"]+)"'
+    text = re.sub(linked, lambda match: _inlined(page, match), text)
     return re.sub(r'(<a\b[^>]*?)\s+href="(?!#|[a-z]+:)[^"]*"', r"\1", text)
 
 
