@@ -65,13 +65,14 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     ------
     ValueError : the study cannot run with its images, which were packed already.
     """
-    from dml.config import load_study
+    from dml.config import check_files, load_study
     from dml.sweep.checking import check as check_data
     from dml.sweep.estimate import estimate, is_prepared
     from dml.sweep.published import published_trials
     from dml.sweep.starts import Starts
 
     study, root = load_study(project.file(name)), project.data(name)
+    check_files(study, project.file(name))
     prepared = is_prepared(study, root)
     if prepared:
         check_data(study, root, project.file(name), Starts(project.results, project.store))

@@ -29,7 +29,7 @@ GUESSED_SIDE = 64  # pixels of images whose size is not known before they are pa
 TESTED = 0.5  # share of the images in an evaluation set: half of the classes test
 LOSSES_TIMED = 3  # of the losses and miners that one network is trained with
 SIMILAR: tuple[str, ...] = ("backbone", "backbone_settings", "batch", "augment", "augment_settings", "precision")
-SIMILAR += ("channels_last", "compile", "devices", "device")
+SIMILAR += ("channels_last", "compile", "devices", "device", "frozen", "head")
 
 
 def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any]:
@@ -103,6 +103,8 @@ def trial_seconds(
     measured = sum(map(len, earlier.values()))
     parts = [f"as {measured} similar trials in the store"] if measured else []
     parts += ["by timing a few steps on random images"] if missing else []
+    if any(spec.training.frozen and spec.training.backbone != "identity" for spec in found):
+        parts.append("beside computing the features")
     guesses = [name for name, manifest in manifests.items() if "guessed" in manifest]
     if guesses and missing:
         parts.append(f"a guess, as the images of {', '.join(guesses)} are not here yet")

@@ -7,7 +7,7 @@ after the study's data stages ran.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,14 @@ import torch
 from dml.config import Study
 from dml.sweep import cluster
 from dml.sweep.costs import bytes_to_pack, images_of, spec_of, trial_seconds
+from dml.sweep.model_size import kept_models
 from dml.sweep.optuna_storage import copied_storage
 from dml.sweep.plan import Plan
 from dml.sweep.space import grid, space_of
 from dml.sweep.starts import Starts
 from dml.sweep.store import Outcome, TrialStore
-from dml.sweep.timing import model_bytes
 from dml.training.data import describe
-from dml.types import Cell, TrialSpec
+from dml.types import Cell
 
 LONG = 3600.0  # seconds above which a study is called long
 
@@ -126,10 +126,10 @@ def estimate(
     if costs:
         mean = sum(cost * (tune + seeds) for cost, tune in zip(costs, tuning, strict=True)) / trials
         total = mean * (trials - stored) / slots
-    models, size = _kept(study, found, manifests)
-    size += sum(map(bytes_to_pack, manifests.values()))
+    kept = kept_models(study, manifests)
+    size = kept.bytes + sum(map(bytes_to_pack, manifests.values()))
     return Estimate(
-        study.name, len(cells), sum(tuning), len(cells) * seeds, stored, total, slots, mean, basis, size, models
+        study.name, len(cells), sum(tuning), len(cells) * seeds, stored, total, slots, mean, basis, size, kept.models
     )
 
 
@@ -160,19 +160,6 @@ def _tuning(study: Study, cell: Cell) -> int:
     if not space:
         return 0
     return len(grid(space, study.search.trials)) if study.search.sampler == "grid" else study.search.trials
-
-
-def _kept(study: Study, found: Sequence[TrialSpec], manifests: Mapping[str, Mapping[str, Any]]) -> tuple[int, int]:
-    """How many models stay on disk, and their bytes: those of all confirmed trials."""
-    sizes: dict[str, int] = {}  # by dataset and network, so that each is built once
-    total = 0
-    for spec in found:
-        manifest, training = manifests[spec.dataset.name], spec.training
-        network = repr((spec.dataset.name, training.backbone, training.backbone_settings, training.embedding_size))
-        if network not in sizes:
-            sizes[network] = model_bytes(spec, manifest)
-        total += sizes[network] * len(study.seeds)
-    return len(found) * len(study.seeds), total
 
 
 def _slots(study: Study) -> int:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from dml import models
 from dml.config import Study
-from dml.data import augment as augmentations
-from dml.files import read_json
+from dml.sweep.costs import spec_of
 from dml.sweep.keys import canonical
 from dml.sweep.models import policy
-from dml.types import Cell
-
-UNKNOWN = {"channels": 3, "height": 64}  # of images that are not packed yet and not resized
+from dml.training.descriptions import describe_model
 
 
 @dataclass(frozen=True)
@@ -32,19 +29,23 @@ class KeptModels:
     peak_bytes: int  # before the others are deleted: one for each cell and seed
 
 
-def kept_models(study: Study, data: Path | None = None) -> KeptModels:
+def kept_models(study: Study, manifests: Mapping[str, Mapping[str, Any]]) -> KeptModels:
     """Estimate the models that a study will keep. Builds each network without memory for its weights.
 
     Parameters
     ----------
-    data : `data/<study>`, whose `pack.json` gives the images' sizes. Without it they are RGB of `resize` pixels, or 64.
+    manifests : `height`, `width` and `channels` of each dataset's images, as of `dml.sweep.costs.images_of`.
 
     Raises
     ------
-    ValueError : a network cannot be built for these images.
+    ValueError : a network cannot be built for these images, or a file of its weights is missing.
     """
     cells = study.cells()
-    sizes = [_bytes_of(study, cell, data) for cell in cells]
+    sizes = []
+    for cell in cells:
+        training = spec_of(study, cell, manifests[cell.dataset]).training
+        network = describe_model(training, manifests[cell.dataset])["network"]
+        sizes.append(_bytes(canonical(models.find(training.backbone).without_weights(network))))
     each = max(sizes)
     chosen = policy(study, sum(sizes))
     number, total = {
@@ -53,29 +54,6 @@ def kept_models(study: Study, data: Path | None = None) -> KeptModels:
         "all": (len(cells) * len(study.seeds), sum(sizes) * len(study.seeds)),
     }[chosen]
     return KeptModels(chosen, number, each, total, sum(sizes) * len(study.seeds))
-
-
-def _bytes_of(study: Study, cell: Cell, data: Path | None) -> int:
-    """The bytes of a cell's model."""
-    training = study.training_of(cell)
-    image = {**UNKNOWN, **_image_of(study, cell, data)}
-    backbone = models.find(training.backbone)
-    augment = augmentations.build(training.augment, **{"channels": image["channels"], **training.augment_settings})
-    network = {
-        "backbone": training.backbone,
-        "embedding_size": training.embedding_size,
-        "channels": backbone.channels_for(image["channels"]),
-        "image_size": augment.image_size or image["height"],
-        **training.backbone_settings,
-    }
-    return _bytes(canonical({**network, **backbone.without_weights(network)}))
-
-
-def _image_of(study: Study, cell: Cell, data: Path | None) -> dict[str, Any]:
-    if data is not None and (manifest := (read_json(data / "pack.json") or {}).get(cell.dataset)):
-        return {name: manifest[name] for name in UNKNOWN if manifest.get(name)}
-    resize = study.dataset(cell.dataset).resize
-    return {"height": resize} if resize else {}
 
 
 @cache

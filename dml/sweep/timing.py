@@ -1,4 +1,4 @@
-"""How long a trial's steps take on this machine, and how large its network is: a few steps on random images."""
+"""How long a trial's steps take on this machine: a few steps on random images, or random features if it is frozen."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dml import models
+from dml.models import EmbeddingNetwork
 from dml.training.build import build_augment, build_loss, build_miner, describe_model
 from dml.training.data import TrialData
 from dml.training.optimizers import build_optimizer
@@ -26,13 +27,6 @@ class Timing:
 
     step_seconds: float  # of a training step
     image_seconds: float  # of embedding an image, to evaluate
-
-
-def model_bytes(spec: TrialSpec, manifest: Mapping[str, Any]) -> int:
-    """The size of a trial's saved weights. Downloads no weights."""
-    with torch.random.fork_rng(devices=[]):
-        state = _network(spec, manifest).state_dict()
-    return sum(tensor.numel() * tensor.element_size() for tensor in state.values())
 
 
 def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, threads: int = 1) -> Timing:
@@ -53,11 +47,13 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
     shape = (batch.size, manifest["channels"], manifest["height"], manifest["width"])
     classes = max(2, batch.classes)
     with _threads(threads), torch.random.fork_rng(devices=[]):
-        model = _network(spec, manifest).to(device)
+        model, images = _network(spec, manifest), torch.randint(0, 256, shape, dtype=torch.uint8)
+        if spec.training.frozen:
+            model, images = _head(spec, model), torch.rand(batch.size, model.backbone.features, 1, 1)
+        model, images = model.to(device), images.to(device)
         loss = build_loss(spec, classes).to(device)
         mine, augment = build_miner(spec, loss), build_augment(spec, _data(manifest))
         optimizer, _ = build_optimizer(replace(spec.training, steps=1), model, loss)
-        images = torch.randint(0, 256, shape, dtype=torch.uint8).to(device)
         labels = torch.arange(batch.size).remainder(classes).to(device)
         generator = torch.Generator(device=device).manual_seed(0)
 
@@ -85,10 +81,16 @@ def _data(manifest: Mapping[str, Any]) -> TrialData:
     return cast(TrialData, SimpleNamespace(packed=SimpleNamespace(manifest=manifest)))
 
 
-def _network(spec: TrialSpec, manifest: Mapping[str, Any]) -> nn.Module:
+def _network(spec: TrialSpec, manifest: Mapping[str, Any]) -> EmbeddingNetwork:
     network = describe_model(spec, _data(manifest))["network"]
     offline = models.find(spec.training.backbone).without_weights(network)
     return models.build(**{**network, **offline})
+
+
+def _head(spec: TrialSpec, whole: EmbeddingNetwork) -> EmbeddingNetwork:
+    """What a frozen trial trains."""
+    training, width = spec.training, int(whole.backbone.features)  # type: ignore[arg-type]
+    return models.build_head(width, embedding_size=training.embedding_size, head=training.head)
 
 
 def _typical_seconds(work: Callable[[], Any], seconds: float, device: torch.device) -> float:

@@ -8,9 +8,10 @@ from dml.config import Study
 from dml.sweep import costs, keys
 from dml.sweep import estimate as estimating
 from dml.sweep.estimate import Estimate, duration_text, estimate, size_text
+from dml.sweep.model_size import kept_models
 from dml.sweep.plan import Plan
 from dml.sweep.store import FINISHED, Outcome, TrialStore
-from dml.sweep.timing import Timing, model_bytes, time_steps
+from dml.sweep.timing import Timing, time_steps
 
 STUDY = {
     "title": "x",
@@ -123,13 +124,12 @@ def test_other_steps_take_as_much_longer(tmp_path):
 
 def test_disk_is_models_and_images_that_are_not_packed(tmp_path):
     study = Study(**STUDY)
-    manifest = {"height": 8, "width": 8, "channels": 1}
-    each = model_bytes(costs.spec_of(study, study.cells()[0], manifest), manifest)
+    kept = kept_models(study, {"digits": {"height": 8, "width": 8, "channels": 1}})
     found = cost(tmp_path)
-    assert found.models == 6
-    assert found.bytes >= 6 * each
+    assert found.models == kept.models == len(study.cells())
+    assert found.bytes >= kept.bytes
     pack(tmp_path)
-    assert cost(tmp_path).bytes == 6 * each
+    assert cost(tmp_path).bytes == kept.bytes
 
 
 def test_an_hour_is_named(tmp_path, monkeypatch):
@@ -179,3 +179,17 @@ def test_units():
     texts = [duration_text(s) for s in (0.25, 40, 600, 9000, 3 * 86_400)]
     assert texts == ["0.2 s", "40 s", "10 min", "2.5 h", "3 days"]
     assert [size_text(s) for s in (12, 3_100_000, 2e13)] == ["12 B", "3.1 MB", "20 TB"]
+
+
+def test_a_frozen_trial_is_timed_on_features(tmp_path):
+    manifest = {"height": 64, "width": 64, "channels": 3}
+
+    def timed(frozen):
+        training = {**STUDY["training"], "backbone": "small_conv", "frozen": frozen}
+        study = Study(**{**STUDY, "training": training})
+        return time_steps(costs.spec_of(study, study.cells()[0], manifest), manifest, seconds=0.1)
+
+    features, images = timed(frozen=True), timed(frozen=False)
+    assert 0 < features.image_seconds < images.image_seconds / 2
+    found = cost(tmp_path, training={**STUDY["training"], "frozen": True})
+    assert "beside computing the features" in found.basis

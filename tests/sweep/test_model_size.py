@@ -1,7 +1,5 @@
 """The estimate of what a study keeps, against models on disk."""
 
-import json
-
 import pytest
 
 from dml import models
@@ -9,12 +7,13 @@ from dml.sweep.model_size import kept_models
 from dml.sweep.models import SMALL
 from dml.training.model_files import save_model
 
+IMAGES = {"digits": {"digest": "", "height": 8, "width": 8, "channels": 1}}
+
 
 @pytest.mark.parametrize("backbone", ["mlp", "small_conv"])
 def test_the_estimate_is_the_files_size(toy_study, tmp_path, backbone):
-    (tmp_path / "pack.json").write_text(json.dumps({"digits": {"height": 8, "width": 8, "channels": 1}}))
     study = toy_study(training={"backbone": backbone, "embedding_size": 12}, resources={"keep_models": "all"})
-    found = kept_models(study, tmp_path)
+    found = kept_models(study, IMAGES)
     save_model(tmp_path / "model", models.build(backbone, embedding_size=12, channels=1, image_size=8), {})
     real = (tmp_path / "model/model.safetensors").stat().st_size
     assert found.bytes_each <= real < found.bytes_each + 5000, "the file has a header too"
@@ -27,7 +26,8 @@ def test_policies_and_the_default(toy_study):
     cells = [0.01 * rate for rate in range(12)]
 
     def kept(rates, **changes):
-        return kept_models(toy_study(training=resnet, noise=[{"model": "uniform", "rates": rates}], **changes))
+        study = toy_study(training=resnet, noise=[{"model": "uniform", "rates": rates}], **changes)
+        return kept_models(study, IMAGES)
 
     few, many = kept(cells[:2]), kept(cells)
     assert (few.policy, few.models) == ("cells", 4)
@@ -39,6 +39,6 @@ def test_policies_and_the_default(toy_study):
 
 def test_a_setting_that_varies_counts(toy_study):
     study = toy_study(vary={"training.embedding_size": [4, 400]}, resources={"keep_models": "cells"})
-    found = kept_models(study)
+    found = kept_models(study, IMAGES)
     assert found.models == 4
     assert found.bytes < 4 * found.bytes_each
