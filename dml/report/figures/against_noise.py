@@ -105,6 +105,7 @@ def _band(axes: Axes, points: Points, label: str, colour: str, marker: str) -> N
 
 def _axis_labels(figure: Figure, noise: str, label: str) -> None:
     width, height = figure.get_size_inches()
-    below = f"{noise_axis(noise)}   (panels: loss, negatives; lines: positives)"
+    narrow = width < 5  # one panel, whose title says as much
+    below = noise_axis(noise) + ("" if narrow else "   (panels: loss, negatives; lines: positives)")
     figure.supxlabel(below, color=style.MUTED, fontsize=9, y=0.09 / height, va="bottom")
     figure.supylabel(label, color=style.MUTED, fontsize=9, x=0.08 / width, ha="left")
