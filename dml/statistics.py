@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import special, stats
 
 from dml.seeding import numpy_generator
 
@@ -66,8 +67,14 @@ def summary(values: ArrayLike, level: float = 0.95, *, bounds: tuple[float, floa
     if x.size == 1:
         return Summary(float(x[0]), np.nan, np.nan, np.nan, 1)
     mean, std = float(x.mean()), float(x.std(ddof=1))
-    half = float(stats.t.ppf((1 + level) / 2, x.size - 1)) * std / x.size**0.5
+    half = _quantile((1 + level) / 2, x.size - 1) * std / x.size**0.5
     return Summary(mean, std, max(mean - half, lowest), min(mean + half, highest), int(x.size))
+
+
+@cache
+def _quantile(share: float, freedom: int) -> float:
+    """Of Student's t. Tables of thousands of cells ask for the same one."""
+    return float(stats.t.ppf(share, freedom))
 
 
 def compare(first: ArrayLike, second: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> Comparison:
@@ -133,7 +140,8 @@ def paired_t(differences: np.ndarray) -> float:
         return np.nan
     if np.ptp(differences) == 0:
         return 1.0 if differences[0] == 0 else 2.0 ** (1 - differences.size)
-    return float(stats.ttest_1samp(differences, 0.0).pvalue)
+    t = differences.mean() / (differences.std(ddof=1) / differences.size**0.5)
+    return float(2 * special.stdtr(differences.size - 1, -abs(t)))  # `stats.ttest_1samp` takes 30 times as long
 
 
 def one_sided_t(values: ArrayLike, bound: float = 0.0) -> float:

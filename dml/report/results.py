@@ -67,6 +67,11 @@ class Results:
         return None if self.store is None else self.store / "report"
 
     @cached_property
+    def analyses(self) -> dict[str, Any]:
+        """What `dml.report.once` keeps, by the name of the analysis. A record with other fields begins anew."""
+        return {}
+
+    @cached_property
     def cells(self) -> dict[str, Cell]:
         """The study's cells by name, in the study's order."""
         return {cell.name: cell for cell in self.study.cells()}
@@ -95,6 +100,14 @@ class Results:
         pairs = dict.fromkeys((cell.dataset, cell.noise) for cell in self.cells.values())
         return sorted(pairs, key=lambda pair: is_topline(pair[1]))
 
+    @cached_property
+    def twins(self) -> dict[tuple[str, Method], dict[tuple[str, float], str]]:
+        """By dataset and method, the cells at each noise model and rate."""
+        found: dict[tuple[str, Method], dict[tuple[str, float], str]] = {}
+        for name, cell in self.cells.items():
+            found.setdefault((cell.dataset, self.methods[name]), {})[cell.noise, cell.rate] = name
+        return found
+
     def cells_of(self, dataset: str, noise: str, rate: float | None = None) -> list[str]:
         """The names of the cells of one condition, at one noise rate or at all."""
         found = {name: c for name, c in self.cells.items() if (c.dataset, c.noise) == (dataset, noise)}
@@ -122,6 +135,14 @@ class Results:
         return self._ordered(self.trials[self.trials["phase"] == "tune"], "number")
 
     @cached_property
+    def logged(self) -> dict[str, list[dict[str, Any]]]:
+        """What the confirmed trials of each cell logged, in the order of seeds."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for cell, text in zip(self.confirmed["cell"], self.confirmed["diagnostics"], strict=True):
+            found.setdefault(cell, []).append(parsed(text) or {})
+        return found
+
+    @cached_property
     def score_keys(self) -> list[str]:
         """The score keys `<set>/<level>/<metric>` of the confirmed trials, in the study's order of sets and metrics."""
         sets, metrics = [*self.study.evaluation.sets, *SETS], list(self.study.evaluation.metrics)
@@ -142,17 +163,25 @@ class Results:
 
     def values(self, cell: str, key: str) -> pd.Series:
         """A cell's confirmed scores in percent, indexed by seed."""
-        rows = self._by_cell.get(cell)
-        if rows is None or key not in rows:
-            return pd.Series(dtype=float)
-        return rows[key].dropna().astype(float) * 100
+        if key not in self._scores:
+            self._scores[key] = self._scores_by_cell(key)
+        found = self._scores[key].get(cell)
+        return pd.Series(dtype=float) if found is None else found
+
+    def confirmed_of(self, cell: str) -> pd.DataFrame:
+        """A cell's rows of `confirmed`. The rows of all cells are found at once: filters per cell would be slow."""
+        return self.confirmed.iloc[self._confirmed_places.get(cell, slice(0))]
+
+    def tuned_of(self, cell: str) -> pd.DataFrame:
+        """A cell's rows of `tuned`."""
+        return self.tuned.iloc[self._tuned_places.get(cell, slice(0))]
 
     def embedded(self, cell: str, figure: str = "") -> str | None:
         """The key of the cell's first confirmed trial that saved its embeddings.
 
         Of published results: of the first trial with arrays for this figure.
         """
-        keys = self.confirmed.loc[self.confirmed["cell"] == cell, "key"].astype(str)
+        keys = self.confirmed_of(cell)["key"].astype(str)
         if self.figures.published is not None:
             return next((key for key in keys if self.figures.sets(figure, key)), None)
         return next((key for key in keys if self.store is not None and self._embeddings_file(key).is_file()), None)
@@ -201,8 +230,24 @@ class Results:
         return (self.store or Path()) / "trials" / key / f"embeddings{'_start' if start else ''}.npz"
 
     @cached_property
-    def _by_cell(self) -> dict[str, pd.DataFrame]:
-        return {str(name): rows.set_index("seed") for name, rows in self.confirmed.groupby("cell")}
+    def _scores(self) -> dict[str, dict[str, pd.Series]]:
+        """By score key and cell, what `values` returns."""
+        return {}
+
+    def _scores_by_cell(self, key: str) -> dict[str, pd.Series]:
+        if key not in self.confirmed:
+            return {}
+        known = self.confirmed[self.confirmed[key].notna()]
+        percent = 100 * known.set_index("seed")[key].astype(float)
+        return {name: percent.iloc[place] for name, place in _places(known).items()}
+
+    @cached_property
+    def _confirmed_places(self) -> dict[str, slice]:
+        return _places(self.confirmed)
+
+    @cached_property
+    def _tuned_places(self) -> dict[str, slice]:
+        return _places(self.tuned)
 
     def _ordered(self, rows: pd.DataFrame, by: str) -> pd.DataFrame:
         order = {name: i for i, name in enumerate(self.cells)}
@@ -257,6 +302,14 @@ def setting_labels(keys: Iterable[str]) -> dict[str, str]:
         key: readable(name if last.count(name) == 1 else " ".join(key.split(".")[-2:]))
         for key, name in zip(keys, last, strict=True)
     }
+
+
+def _places(rows: pd.DataFrame) -> dict[str, slice]:
+    """Where each cell's rows are, of rows in the order of cells."""
+    found: dict[str, slice] = {}
+    for place, name in enumerate(rows["cell"]):
+        found[name] = slice(found[name].start if name in found else place, place + 1)
+    return found
 
 
 def is_score(column: str) -> bool:

@@ -12,6 +12,7 @@ from itertools import product
 
 import numpy as np
 
+from dml.report.once import once
 from dml.report.results import Results, is_topline
 from dml.types import value_text
 
@@ -42,6 +43,7 @@ class Crossed:
         return self.scores[..., self.rates.index(rate), :]
 
 
+@once
 def crossed(results: Results) -> list[Crossed]:
     """The factorials of a study in which at least two of `CHOICES` have two levels; without toplines."""
     found = [_crossed(results, *pair) for pair in results.conditions if not is_topline(pair[1])]

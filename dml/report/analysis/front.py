@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dml import statistics
+from dml.report.analysis.shares import share
 from dml.report.results import Results
 
 
@@ -30,7 +31,7 @@ def kept(results: Results, dataset: str, noise: str, rate: float) -> list[Kept]:
         if twin is None:
             continue
         before, after = results.values(twin, key), results.values(name, key)
-        shares = (100 * after / before[before > 0]).dropna()
+        shares = share(after, before)
         if len(shares):
             scores = statistics.summary(before.loc[shares.index], bounds=(0, 100))
             found.append(Kept(twin, name, scores, statistics.summary(shares)))

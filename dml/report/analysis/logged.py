@@ -21,7 +21,7 @@ def is_logged(key: str) -> bool:
 def logged(results: Results, name: str, key: str) -> pd.Series:
     """A cell's logged numbers, indexed by seed: shares in percent, all others as they are."""
     quantity = key.removeprefix(LOGGED)
-    rows = results.confirmed[results.confirmed["cell"] == name]
+    rows = results.confirmed_of(name)
     values = {row.seed: _number(parsed(row.diagnostics) or {}, quantity) for row in rows.itertuples()}
     return pd.Series(values, dtype=float).dropna()
 

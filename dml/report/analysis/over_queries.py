@@ -21,7 +21,7 @@ WORK = 100_000_000  # random numbers for one bootstrap
 
 def query_scores(results: Results, name: str, key: str) -> pd.DataFrame:
     """A cell's scores of single queries in percent: a row per query (its image's row), a column per seed."""
-    rows = results.confirmed[results.confirmed["cell"] == name]
+    rows = results.confirmed_of(name)
     found = {}
     for seed, trial in zip(rows["seed"], rows["key"], strict=True):
         saved = results.queries(str(trial))

@@ -14,16 +14,25 @@ import pandas as pd
 
 from dml import statistics
 from dml.report.analysis.summaries import summary_of
+from dml.report.once import once
 from dml.report.results import Results, is_topline
+
+
+def aligned(first: pd.Series, second: pd.Series) -> tuple[pd.Series, pd.Series]:
+    """Both on the seeds (index) that both have."""
+    if first.index.equals(second.index):  # as nearly always: thousands of intersections take seconds
+        return first, second
+    seeds = first.index.intersection(second.index)
+    return first[seeds], second[seeds]
 
 
 def paired(first: pd.Series, second: pd.Series) -> dict[str, Any]:
     """`difference`, `low`, `high`, `p` and `seeds` of first minus second, on the seeds (index) that both have."""
-    seeds = first.index.intersection(second.index)
-    found = {"difference": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "seeds": len(seeds)}
-    if not len(seeds):
+    first, second = aligned(first, second)
+    found = {"difference": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "seeds": len(first)}
+    if not len(first):
         return found
-    differences = (first[seeds] - second[seeds]).to_numpy()
+    differences = first.to_numpy() - second.to_numpy()
     s = statistics.summary(differences, bounds=(-100.0, 100.0))
     return found | {"difference": s.mean, "low": s.low, "high": s.high, "p": statistics.paired_t(differences)}
 
@@ -35,6 +44,7 @@ def corrected(family: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row | {"holm": float(adjusted.get(i, np.nan))} for i, row in enumerate(family)]
 
 
+@once
 def versus_winner(results: Results) -> pd.DataFrame:
     """The winner of each dataset, noise model and rate, compared with every other method there.
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
+from dml.report.analysis.paired import aligned
 from dml.report.results import Results, is_topline
 
 LEFT = 90.0  # percent of the reference; a method breaks where its share falls below
@@ -18,12 +19,8 @@ LEFT = 90.0  # percent of the reference; a method breaks where its share falls b
 
 def reference(results: Results, name: str) -> str | None:
     """The reference of a cell: its topline, or its method's cell at rate 0, or None."""
-    cell, method = results.cells[name], results.methods[name]
-    twins = {
-        (c.noise, c.rate): n
-        for n, c in results.cells.items()
-        if c.dataset == cell.dataset and results.methods[n] == method
-    }
+    cell = results.cells[name]
+    twins = results.twins[cell.dataset, results.methods[name]]
     topline = next((n for (noise, rate), n in twins.items() if is_topline(noise) and rate == cell.rate), None)
     return topline or twins.get((cell.noise, 0.0))
 
@@ -38,9 +35,14 @@ def kept(results: Results, name: str, key: str) -> pd.Series:
     by = reference(results, name)
     if by is None:
         return pd.Series(dtype=float)
-    mine, theirs = results.values(name, key), results.values(by, key)
-    seeds = mine.index.intersection(theirs.index)
-    return (100 * mine[seeds] / theirs[seeds].where(theirs[seeds] > 0)).dropna()
+    return share(results.values(name, key), results.values(by, key))
+
+
+def share(scores: pd.Series, references: pd.Series) -> pd.Series:
+    """Scores in percent of their references, on the seeds (index) that both have and whose reference is above 0."""
+    mine, theirs = aligned(scores, references)
+    above = theirs.to_numpy() > 0
+    return pd.Series(100 * mine.to_numpy()[above] / theirs.to_numpy()[above], index=mine.index[above])
 
 
 def break_point(rates: list[float], shares: list[float], left: float = LEFT) -> float:

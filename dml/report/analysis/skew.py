@@ -67,7 +67,7 @@ def _gamma(
     results: Results, name: str, negatives: Histograms, positives: Histograms, classes: int | None
 ) -> dict[str, Any]:
     """`gamma` and `bound` with their intervals; nothing if the boundary is unknown or there are too few pairs."""
-    rows = results.confirmed[results.confirmed["cell"] == name]
+    rows = results.confirmed_of(name)
     margins = [(parsed(text) or {}).get("loss.margin", _default_margin()) for text in rows["settings"]]
     betas = [d["beta"] for d in _logged(results, name) if "beta" in d]
     if not betas:
@@ -87,5 +87,4 @@ def _default_margin() -> float:
 
 
 def _logged(results: Results, name: str) -> list[dict[str, Any]]:
-    texts = results.confirmed.loc[results.confirmed["cell"] == name, "diagnostics"]
-    return [parsed(text) or {} for text in texts]
+    return results.logged.get(name, [])

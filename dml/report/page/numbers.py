@@ -20,8 +20,11 @@ def rate(value: float) -> str:
     """A share as a percentage: `0.2` -> `20%`, `0.125` -> `12.5%`."""
     if value is None or not math.isfinite(value):
         return NOTHING
-    texts = [f"{100 * value:.{digits}f}" for digits in (0, 1, 2, 4)]
-    return next((text for text in texts if abs(float(text) - 100 * value) < 1e-9), texts[1]) + "%"
+    for digits in (0, 1, 2, 4):
+        text = f"{100 * value:.{digits}f}"
+        if abs(float(text) - 100 * value) < 1e-9:
+            return f"{text}%"
+    return f"{100 * value:.1f}%"
 
 
 def duration(seconds: float) -> str:

@@ -39,10 +39,11 @@ def identity_columns(results: Results, rate: bool = True) -> tuple[Column, ...]:
     ----------
     rate : whether rows are about one noise rate.
     """
-    rows = pd.DataFrame([identity(results, name) for name in results.cells])
+    rows = [identity(results, name) for name in results.cells]
+    several = {key for key in (rows[0] if rows else ()) if len({row[key] for row in rows}) > 1}
     labels = LABELS | {key: label.capitalize() for key, label in setting_labels(results.varied).items()}
-    columns = [Column(key, label, "name") for key, label in labels.items() if rows[key].nunique() > 1]
-    if rate and rows["rate"].nunique() > 1:
+    columns = [Column(key, label, "name") for key, label in labels.items() if key in several]
+    if rate and "rate" in several:
         columns.insert(len(_about_data(columns)), rate_column())
     return tuple(columns) or (Column("loss", "Loss", "name"),)
 

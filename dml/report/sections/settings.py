@@ -54,17 +54,20 @@ def best_settings(results: Results) -> Table | None:
     """One row per cell: the chosen settings, their validation score and the number of trials."""
     rows, keys = [], []
     for name, cell in results.cells.items():
-        tried = results.tuned[results.tuned["cell"] == name]
-        done = tried[(tried["status"] == "finished") & tried["objective"].notna()]
-        confirmed = results.confirmed[results.confirmed["cell"] == name]
-        source = done.sort_values(["objective", "number"], ascending=[False, True]) if len(done) else confirmed
-        settings = (parsed(source.iloc[0]["settings"]) or {}) if len(source) else {}
+        tried = results.tuned_of(name)
+        finished = (tried["status"] == "finished").to_numpy(dtype=bool) & tried["objective"].notna().to_numpy()
+        scores = tried["objective"].to_numpy(dtype=float)[finished]
+        if len(scores):  # the first of equally good trials, which are in the order of their numbers
+            source = tried["settings"].iloc[np.flatnonzero(finished)[scores.argmax()]]
+        else:
+            source = next(iter(results.confirmed_of(name)["settings"]), None)
+        settings = parsed(source) or {}
         searched = {key: value for key, value in settings.items() if _is_searched(results, cell, key)}
         keys += [key for key in searched if key not in keys]
         row: dict[str, Any] = identity(results, name)
-        row["validation"] = 100 * float(done["objective"].max()) if len(done) else np.nan
-        row["default"] = 100 * float(done.iloc[0]["objective"]) if len(done) else np.nan
-        row |= {"trials": len(done), "tried": len(tried)}
+        row["validation"] = 100 * float(scores.max()) if len(scores) else np.nan
+        row["default"] = 100 * float(scores[0]) if len(scores) else np.nan
+        row |= {"trials": len(scores), "tried": len(tried)}
         rows.append(row | searched | {"cell": name})
     if not keys and not len(results.tuned):
         return None
@@ -81,12 +84,13 @@ def best_settings(results: Results) -> Table | None:
 
 def _searches(results: Results, dataset: str, noise: str) -> dict[str, pd.Series]:
     """For each cell the validation score by trial, from 1 on; nothing if no cell has two trials."""
-    rows = results.tuned[results.tuned["objective"].notna()]
-    trials = {name: rows[rows["cell"] == name] for name in results.cells_of(dataset, noise)}
-    trials = {name: found for name, found in trials.items() if len(found)}
-    if not trials or max(map(len, trials.values())) < 2:
-        return {}
-    return {name: pd.Series(100 * f["objective"].to_numpy(float), f["number"] + 1) for name, f in trials.items()}
+    found = {}
+    for name in results.cells_of(dataset, noise):
+        tried = results.tuned_of(name)
+        scores = pd.Series(100 * tried["objective"].to_numpy(float), tried["number"] + 1).dropna()
+        if len(scores):
+            found[name] = scores
+    return found if max(map(len, found.values()), default=0) > 1 else {}
 
 
 def _draw(axes: Axes, score: pd.Series, dashes: str, colour: str, marker: str) -> None:

@@ -72,7 +72,7 @@ def _drawing(results: Results, of: Shown, part: str) -> Drawing:
 
 def _row(results: Results, of: Shown, name: str, part: str) -> dict[str, object]:
     """One row of the table: a cell on one set, over the seeds that kept their embeddings."""
-    trials = results.confirmed[results.confirmed["cell"] == name]
+    trials = results.confirmed_of(name)
     values: dict[str, list[float]] = {}
     cosine = results.study.training_of(results.cells[name]).normalize
     for key in trials["key"].astype(str):

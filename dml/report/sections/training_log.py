@@ -47,14 +47,14 @@ class TrainingLog:
 def diagnostics(results: Results) -> Table | None:
     """One row per cell: the mean over seeds of each number that its trials logged."""
     rows, keys = [], []
+    seconds = results.confirmed.groupby("cell")["seconds"].mean()
     for name in results.cells:
-        trials = results.confirmed[results.confirmed["cell"] == name]
-        logged = pd.DataFrame([parsed(value) or {} for value in trials["diagnostics"]])
-        means = {key: float(mean) for key, mean in logged.mean(numeric_only=True).items()} if len(logged) else {}
+        logged = [found for found in results.logged.get(name, []) if found]
+        means = {k: float(v) for k, v in pd.DataFrame(logged).mean(numeric_only=True).items()} if logged else {}
         means.pop("eta", None)  # of older trials: a maximum, biased upwards. `negative_skew` pools counts instead
         keys += [key for key in means if key not in keys]
         row = identity(results, name) | {f"mean {key}": mean for key, mean in means.items()}
-        rows.append(row | {"seconds": float(trials["seconds"].mean()) if len(trials) else np.nan, "cell": name})
+        rows.append(row | {"seconds": float(seconds.get(name, np.nan)), "cell": name})
     if not keys:
         return None
     columns = (
@@ -77,11 +77,12 @@ def _curves(results: Results, dataset: str, noise: str) -> dict[str, pd.Series]:
     curves: dict[str, pd.Series] = {}
     for name in results.cells_of(dataset, noise):
         runs = []
-        for text in results.confirmed.loc[results.confirmed["cell"] == name, "curve"]:
+        for text in results.confirmed_of(name)["curve"]:
             points = {step: 100 * s[key] for step, s in parsed(text) or [] if isinstance(s.get(key), int | float)}
-            runs.append(pd.Series(points, dtype=float))
-        if runs and max(map(len, runs)) > 1:
-            curves[name] = pd.concat(runs, axis=1).sort_index().mean(axis=1)
+            runs.append(points)
+        if max(map(len, runs), default=0) > 1:
+            series = [pd.Series(points, dtype=float) for points in runs]
+            curves[name] = pd.concat(series, axis=1).sort_index().mean(axis=1)
     return curves
 
 

@@ -12,6 +12,7 @@ from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.intervals import intervals
 from dml.report.figures.matrix import matrix
 from dml.report.labels import SETS, metric_label, metric_of, readable, score_label
+from dml.report.once import once
 from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, folded
 from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
@@ -53,6 +54,7 @@ class Winners:
             yield Findings(tuple(_finding(results, row) for row in table.frame.to_dict("records")))
 
 
+@once
 def winners(results: Results) -> Table | None:
     """One row per dataset, noise model and rate: the winner, its lead, and how many are significantly worse."""
     compared = versus_winner(results)
