@@ -17,6 +17,7 @@ from dml.report.results import Results
 from dml.report.sections.protocols import CardSection, Section, TheorySection
 
 PACKAGE, THEORY = "dml.report.sections", "dml.report.theory"
+MANY = 5  # datasets; so many are counted at the head of a page, and named where the page says what was run
 
 
 def study_page(results: Results, root: Path) -> Page:
@@ -84,8 +85,9 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
     others = [f"{int(counts[s])} {s}" for s in ("failed", "pruned") if counts.get(s)]
     rates = sorted({cell.rate for cell in results.cells.values()})
     spread = " to ".join(map(rate, dict.fromkeys((rates[0], rates[-1]))))
+    data = [dataset.label for dataset in study.datasets]
     return [
-        ("Data", ", ".join(dataset.label for dataset in study.datasets), f"label noise {spread}"),
+        ("Data", ", ".join(data) if len(data) < MANY else counted(len(data), "dataset"), f"label noise {spread}"),
         ("Cells", f"{len(results.cells):,}", counted(len(set(results.methods.values())), "method")),
         ("Trials", f"{int(counts.get('finished', 0)):,}", ", ".join(["finished", *others])),
         (

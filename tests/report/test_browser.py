@@ -61,6 +61,12 @@ async function run() {
     after: orders(page), rows: shown(page).length, words: page.querySelector("input[data-table=%TABLE%]").value,
     sort: sorting(page).parentElement.getAttribute("aria-sort"), at: Math.round(page.documentElement.scrollTop),
   }));
+  await open("reload", left, 1280, async (page, window) => {
+    const frame = window.frameElement;
+    await new Promise((done) => { frame.onload = done; window.location.reload(); });
+    const next = frame.contentDocument;
+    return [orders(next), shown(next).length, next.querySelector("input[data-table=%TABLE%]").value, next !== page];
+  });
   await open("link", left, 1280, async (page, window) => {
     page.querySelector('.contents a[href="#winners"]').click();
     await frames(window);
@@ -96,6 +102,21 @@ async function run() {
     const text = page.getElementById(term.getAttribute("aria-describedby")).textContent;
     return [...found, open(), text, place.left >= 0 && place.right <= 400];
   });
+  await open("heading", study, 1280, (page) => {  // what the Tab key reaches explains itself too
+    const button = table(page).querySelector("thead button[aria-describedby]"), tip = page.getElementById("tip");
+    const texts = button.getAttribute("aria-describedby").split(" ").map((id) => page.getElementById(id).textContent);
+    button.focus();
+    return [button.tabIndex, page.activeElement === button, tip.matches(":popover-open"), tip.textContent, texts];
+  });
+  await open("unfocused", study, 1280, async (page, window) => {
+    const [first, second] = page.querySelectorAll("a.term"), tip = page.getElementById("tip");
+    const named = (term) => page.getElementById(term.getAttribute("aria-describedby")).textContent;
+    first.focus(); second.focus();
+    const moved = tip.textContent === named(second);
+    second.blur();
+    await new Promise((done) => window.setTimeout(done, 400));
+    return [moved, tip.matches(":popover-open"), first.tabIndex, first.getAttribute("href")];
+  });
 }
 """
 
@@ -128,6 +149,14 @@ def test_sorting_and_filter_survive_a_reload(seen):
     assert again["words"] == "margin 40% easy"
 
 
+def test_sorting_and_filter_survive_a_reload_of_the_same_page(seen):
+    """Of a page on disk: the harness opens every page by a `file:` address."""
+    clicked, (after, rows, typed, is_new) = seen["clicked"], seen["reload"]
+    assert clicked["left"].startswith("file:")
+    assert is_new
+    assert (after, rows, typed) == (clicked["after"], clicked["rows"], "margin 40% easy")
+
+
 def test_a_link_within_the_page_keeps_the_filter(seen):
     assert seen["link"].startswith("#winners&sort.")
     assert "filter." in seen["link"]
@@ -151,6 +180,19 @@ def test_a_term_explains_itself_on_focus_until_escape(seen):
     assert (closed, opened, after, inside) == (False, True, False, True)
     assert text == meaning
     assert len(text) > 30
+
+
+def test_a_heading_explains_itself_on_focus(seen):
+    place, focused, opened, text, meanings = seen["heading"]
+    assert (place, focused, opened) == (0, True, True)
+    assert text == "\n".join(meanings)
+    assert len(text) > 20
+
+
+def test_the_explanation_follows_the_focus_and_closes(seen):
+    moved, opened, place, href = seen["unfocused"]
+    assert (moved, opened, place) == (True, False, 0)
+    assert "glossary.html#" in href
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -57,3 +57,6 @@ def test_the_figures_of_many_datasets_are_folded(synthetic, shapes, built):
     page = built(shapes.many_datasets(synthetic, 5))
     assert page.count("<summary>MAP@R, on collection") + page.count("<summary>R@1, on collection") == 2
     assert 'alt="R@1, test classes' in page
+    for section in ("What each choice is worth", "Good and robust"):  # the first dataset is not folded
+        assert [page.count(f"<summary>{section}: on collection-{i:02d}") for i in (1, 2, 5)] == [0, 1, 1]
+    assert "5 datasets" in page

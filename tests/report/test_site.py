@@ -5,6 +5,7 @@ import re
 import urllib.parse
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from dml.config import load_study
@@ -55,6 +56,14 @@ def test_every_link_and_image_resolves(site):
                 assert (page.parent / urllib.parse.unquote(path)).is_file(), f"{page.name}: {link}"
             else:
                 assert anchor in found.ids
+
+
+def test_the_files_of_the_theory_figures_name_every_series(site):
+    files = sorted((site.report / "data" / "_theory").glob("figure-*.csv"))
+    assert len(files) > 14
+    for file in files:
+        frame = pd.read_csv(file, dtype={"series": str})
+        assert frame["series"].notna().all(), (file.name, frame[frame["series"].isna()])
 
 
 def test_nothing_is_loaded_from_elsewhere(site):

@@ -90,5 +90,8 @@ def best_lines(
     handles, labels = grid.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper left", ncols=1, frameon=False, fontsize=8.5)
     figure.supxlabel(below, color=style.MUTED, fontsize=9)
-    figure.supylabel(left, color=style.MUTED, fontsize=9)
+    if rows > 1:
+        figure.supylabel(left, color=style.MUTED, fontsize=9)
+    else:  # beside the axes alone, so that it does not reach up into the legend
+        grid[0, 0].set_ylabel("\n".join(textwrap.wrap(left, 34)))
     return figure

@@ -37,15 +37,19 @@ def matrix(results: Results, dataset: str, noise: str, rate: float, key: str) ->
         if method.positives not in blocks.setdefault(method.negatives, []):
             blocks[method.negatives].append(method.positives)
     left = 0.3 + 0.062 * max(map(len, losses))  # inches, as all lengths here
-    top, foot, gap = 0.5, 1.3, 0.13
-    width = left + SQUARE * sum(map(len, blocks.values())) + gap * len(blocks) + 0.35
+    titles = {name: textwrap.wrap(readable(name), max(6, 2 * len(columns))) for name, columns in blocks.items()}
+    top = 0.1 + 0.14 * max(map(len, titles.values()))
+    foot = 0.45 + 0.065 * max(len(readable(column)) for columns in blocks.values() for column in columns)
+    gap = 0.13
+    rooms = {name: max(SQUARE * len(blocks[name]), 0.075 * max(map(len, titles[name]))) for name in blocks}
+    width = max(left + sum(rooms.values()) + gap * len(blocks) + 0.35, 5.0)  # 5 inches: the text at the foot
     height = top + SQUARE * len(losses) + foot
     figure = Figure(figsize=(width, height))
     at = left
     for number, (negatives, columns) in enumerate(blocks.items()):
         span = (at / width, foot / height, SQUARE * len(columns) / width, SQUARE * len(losses) / height)
         axes = figure.add_axes(span)
-        at += SQUARE * len(columns) + gap
+        at += rooms[negatives] + gap
         for y, loss in enumerate(losses):
             for x, positives in enumerate(columns):
                 _square(axes, x, y, places.get((loss, positives, negatives)), known.min(), known.max())
@@ -53,8 +57,7 @@ def matrix(results: Results, dataset: str, noise: str, rate: float, key: str) ->
         axes.set_ylim(len(losses) - 0.5, -0.5)
         axes.set_xticks(range(len(columns)), [readable(c) for c in columns], rotation=90, fontsize=7.5)
         axes.set_yticks(range(len(losses)), losses if number == 0 else [], fontsize=8)
-        title = textwrap.wrap(readable(negatives), max(6, 2 * len(columns)))
-        axes.set_title("\n".join(title), fontsize=8)
+        axes.set_title("\n".join(titles[negatives]), fontsize=8)
         axes.grid(visible=False)
         axes.spines[:].set_visible(False)
     ends = f"faintest {known.min():.1f}%, darkest {known.max():.1f}%"

@@ -11,11 +11,12 @@ from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.variance import Share, shares
 from dml.report.figures.pooled import effect_rows, share_rows
 from dml.report.labels import counted, readable, score_label
-from dml.report.page.blocks import Block, Drawing, Paragraph, folded
+from dml.report.page.blocks import Block, Drawing, Folded, Paragraph, folded
 from dml.report.page.numbers import percent
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 
+UNFOLDED = 3  # datasets and noise models; of more, all but the first are folded
 MATTERS = 0.02  # share of the variance from which an interaction is named in the text
 
 
@@ -29,30 +30,41 @@ class EffectsOfChoices:
         return not results.confirmed.empty and bool(crossed(results))
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """For each dataset and noise model a figure of effects and one of shares, and their tables."""
-        for block in crossed(results):
-            name = f"{block.dataset}-{block.noise}"
-            effects, terms = pooled_effects(block), shares(block)
-            key = score_label(results.objective(block.dataset))
-            yield Drawing(
-                f"effects-{name}",
-                effect_rows(effects, block.axes, block.rates),
-                "Effects of choices at each noise rate, with 95% intervals.",
-                _caption(block, key, results.where(block.dataset, block.noise)),
-                png=True,
-            )
-            yield folded(_effects_table(name, effects))
-            if terms:
-                yield Paragraph(interactions_text(terms))
-                yield Drawing(
-                    f"shares-{name}",
-                    share_rows(terms),
-                    "Shares of the variance between cells by choice and interaction, with 95% intervals.",
-                    "How much of the variance between cells of the same noise rate each choice and each interaction "
-                    "explains, beyond what seeds alone would give, with 95% intervals (noncentral F; the error is the "
-                    f"interaction of cells and seeds){results.where(block.dataset, block.noise)}.",
-                )
-                yield folded(_shares_table(name, terms))
+        """For each dataset and noise model a figure of effects and one of shares, and their tables.
+
+        Those of many datasets or noise models are folded, all but the first.
+        """
+        found = crossed(results)
+        for place, block in enumerate(found):
+            if place and len(found) > UNFOLDED:
+                where = results.where(block.dataset, block.noise).removeprefix(", ")
+                yield Folded(f"{self.title}: {where}", tuple(_blocks(results, block)))
+            else:
+                yield from _blocks(results, block)
+
+
+def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
+    name, where = f"{block.dataset}-{block.noise}", results.where(block.dataset, block.noise)
+    effects, terms = pooled_effects(block), shares(block)
+    yield Drawing(
+        f"effects-{name}",
+        effect_rows(effects, block.axes, block.rates),
+        "Effects of choices at each noise rate, with 95% intervals.",
+        _caption(block, score_label(results.objective(block.dataset)), where),
+        png=True,
+    )
+    yield folded(_effects_table(name, effects))
+    if terms:
+        yield Paragraph(interactions_text(terms))
+        yield Drawing(
+            f"shares-{name}",
+            share_rows(terms),
+            "Shares of the variance between cells by choice and interaction, with 95% intervals.",
+            "How much of the variance between cells of the same noise rate each choice and each interaction "
+            "explains, beyond what seeds alone would give, with 95% intervals (noncentral F; the error is the "
+            f"interaction of cells and seeds){where}.",
+        )
+        yield folded(_shares_table(name, terms))
 
 
 def interactions_text(terms: list[Share]) -> str:

@@ -7,14 +7,16 @@ from typing import Any
 
 import pandas as pd
 
-from dml.report.analysis.crossed import crossed
+from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.front import Kept, kept
 from dml.report.figures.pooled import front_points
 from dml.report.labels import counted, score_label
-from dml.report.page.blocks import Block, Drawing, folded
+from dml.report.page.blocks import Block, Drawing, Folded, folded
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
+
+UNFOLDED = 3  # datasets and noise models; of more, all but the first are folded
 
 
 class Pareto:
@@ -27,15 +29,22 @@ class Pareto:
         return not results.confirmed.empty and any(_rates(block.rates) for block in crossed(results))
 
     def content(self, results: Results) -> Iterator[Block | None]:
-        """A figure and a table for each dataset, noise model and rate."""
-        for block in crossed(results):
-            for place, rate in enumerate(reversed(_rates(block.rates))):
-                points = kept(results, block.dataset, block.noise, rate)
-                if not points:
-                    continue
-                drawing = _drawing(results, block.dataset, block.noise, rate, points)
-                yield drawing if place == 0 else None
-                yield folded(_table(results, f"{block.dataset}-{block.noise}-{100 * rate:.0f}", rate, points))
+        """A figure and a table for each dataset, noise model and rate; of many, all but the first are folded."""
+        found = crossed(results)
+        for place, block in enumerate(found):
+            if place and len(found) > UNFOLDED:
+                where = results.where(block.dataset, block.noise).removeprefix(", ")
+                yield Folded(f"{self.title}: {where}", tuple(_blocks(results, block)))
+            else:
+                yield from _blocks(results, block)
+
+
+def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
+    for place, rate in enumerate(reversed(_rates(block.rates))):
+        points = kept(results, block.dataset, block.noise, rate)
+        if points:
+            yield _drawing(results, block.dataset, block.noise, rate, points) if place == 0 else None
+            yield folded(_table(results, f"{block.dataset}-{block.noise}-{100 * rate:.0f}", rate, points))
 
 
 def _rates(rates: tuple[float, ...]) -> list[float]:

@@ -60,8 +60,8 @@ def _figure() -> Figure:
         right.plot(gammas, [bounds.marginal(gamma, k) for gamma in gammas], color=shade, label=label)
     left.set_title("triplet loss with hinge and mining")
     right.set_title("marginal loss")
-    left.set_xlabel("eta: how much more often the most favoured negatives are drawn")
-    right.set_xlabel("gamma: smallest negative weight over largest positive weight")
+    left.set_xlabel("eta: how much more often the most\nfavoured negatives are drawn")
+    right.set_xlabel("gamma: smallest negative weight\nover largest positive weight")
     for axes in (left, right):
         axes.yaxis.set_major_formatter(PercentTicks(1))
         axes.set_ylim(0, 1)

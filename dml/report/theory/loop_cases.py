@@ -31,7 +31,7 @@ class LoopCases:
         yield stated(self.verdicts(), names)
         caption = (
             "Left: f = -p1.p2 over the two angles for one pair of arcs (blue: near), with the box of its arcs. Dots: "
-            "roots with equal signs, where the gradient is 0; ++ is the minimum. Crosses: roots paired as printed; the "
+            "roots with equal signs, where the gradient is 0; ++ is the minimum. Crosses: roots as printed; the "
             "gradient is not 0. Right: the share of random arcs at which the formulas accept no case, or return a "
             "wrong distance, with the signs as printed. With equal signs both are 0."
         )

@@ -97,7 +97,8 @@ def _figure() -> Figure:
     figure = Figure(figsize=(8.2, 3.3), layout="constrained")
     left, right = figure.subplots(1, 2)
     sizes = np.array(DIMENSIONS)
-    left.plot(sizes[1:], 0.07 / np.sqrt(sizes[1:]), "--", color=style.CONTEXT, linewidth=1.2)
+    near = 0.07 / np.sqrt(sizes[1:])
+    left.plot(sizes[1:], near, "--", color=style.CONTEXT, linewidth=1.2, label="0.07 / sqrt(dimension)")
     for spread, name, colour, marker in (
         (None, "random", style.BLUE, "o"),
         (TIGHT, "within classes", style.GREEN, "s"),

@@ -39,7 +39,7 @@ class LoopProposition:
             "Shaded: more probable under the blue class. Dots: two samples on its side. Cross: the middle between "
             "them, on the other side. Left: Gaussians N((0, 0), diag(9, 1)) and N((0, 2), diag(1, 9)) with their "
             "contours at one and two standard deviations. Middle: two laws on the sphere that are rotations of each "
-            "other, seen from above. Right: equal covariances, but the boundary does not pass through the centre of "
+            "other, viewed from above. Right: equal covariances, but the boundary does not pass through the centre of "
             "the sphere, so that the blue cap exceeds a half sphere. Arcs are geodesics."
         )
         alt = (

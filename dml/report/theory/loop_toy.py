@@ -51,8 +51,8 @@ def _figure() -> Figure:
         _map(axes, next(run for run in runs if run.arm == arm and run.seed == 0))
     for place, arm in enumerate(ARMS):
         own = [100 * run.seen for run in runs if run.arm == arm]
-        scores.plot([place] * len(own), own, "o", color=COLOURS[arm], alpha=0.7)
-        scores.plot([place - 0.3, place + 0.3], [np.mean(own)] * 2, color=COLOURS[arm])
+        scores.plot([place] * len(own), own, "o", color=COLOURS[arm], alpha=0.7, label=arm)
+        scores.plot([place - 0.3, place + 0.3], [np.mean(own)] * 2, color=COLOURS[arm], label=f"{arm}, mean")
     scores.set_xticks(range(len(ARMS)), ["un-\ntrained", "one\nend", "four\nends", "LoOp"], fontsize=8)
     scores.set_title("R-precision, %")
     scores.grid(visible=False, axis="x")
@@ -64,7 +64,7 @@ def _map(axes: Axes, run: Run) -> None:
     for place, label in enumerate(np.unique(run.labels)):
         own = run.labels == label
         colour, marker = style.LOOKS[place]
-        axes.plot(np.arctan2(y, x)[own], z[own], marker, color=colour, markersize=3, alpha=0.75)
+        axes.plot(np.arctan2(y, x)[own], z[own], marker, color=colour, markersize=3, alpha=0.75, label=f"class {label}")
     axes.set_xlim(-np.pi, np.pi)
     axes.set_ylim(-1, 1)
     axes.set_xticks([])

@@ -106,10 +106,10 @@ def _figure() -> Figure:
         significant = row.p < LEVEL
         shade = style.BLUE if significant else style.VERMILION
         low, high = tests.iloc[place][["gain low", "gain high"]]
-        axes.plot([low, high], [place, place], color=shade, linewidth=2.4, solid_capstyle="butt")
-        axes.plot(
-            row.gain, place, "o", color=shade, markerfacecolor=shade if significant else style.PAPER, markersize=6
-        )
+        interval = {"linewidth": 2.4, "solid_capstyle": "butt", "label": f"{row.case}, interval"}
+        axes.plot([low, high], [place, place], color=shade, **interval)
+        face = shade if significant else style.PAPER
+        axes.plot(row.gain, place, "o", color=shade, markerfacecolor=face, markersize=6, label=row.case)
     axes.axvline(0, color=style.MUTED, linewidth=1)
     axes.set_yticks(range(len(tests)), list(tests["case"]))
     axes.set_ylim(len(tests) - 0.4, -0.6)

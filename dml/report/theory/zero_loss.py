@@ -146,13 +146,14 @@ def _figure() -> Figure:
         free = risks[:, :, index] < NONE
         edge = np.where(free.any(axis=1), diameters[free.shape[1] - 1 - free[:, ::-1].argmax(axis=1)], np.nan)
         axes.fill_between(gaps, 0, edge, color=style.GREEN, alpha=0.3, linewidth=0)
-        axes.plot(gaps, gaps + 2, "--", color=style.VERMILION)
-        if index == 1:
-            axes.plot([2, 4], [0, 0], color=style.GREEN, linewidth=4, clip_on=False)
-        else:
+        axes.plot(gaps, gaps + 2, "--", color=style.VERMILION, label="printed condition holds below")
+        label = "computed risk is 0 up to"
+        axes.plot(gaps, edge, color=style.GREEN, linewidth=4 if index == 1 else 1, clip_on=False, label=label)
+        if index != 1:
             offset = 1 if index == 0 else 2
-            axes.plot([offset, 4], [0, 4 - offset], color=style.INK)
-        axes.plot(0, 0, "o", color=style.VERMILION, clip_on=False, zorder=3)
+            axes.plot([offset, 4], [0, 4 - offset], color=style.INK, label="corrected condition holds below")
+        point = {"clip_on": False, "zorder": 3, "label": "all samples at one point"}
+        axes.plot(0, 0, "o", color=style.VERMILION, **point)
         axes.set_title(titles[index], fontsize=8.5)
         axes.set_xlim(0, 4)
         axes.set_ylim(0, 4)

@@ -35,13 +35,14 @@ def _flat(axes: Axes, example: Counterexample) -> None:
     points = np.stack([x, y], axis=-1)
     _shade(axes, x, y, example.first.log(points) - example.second.log(points))
     around = np.linspace(0, 2 * np.pi, 121)
-    for law, colour in ((example.first, style.BLUE), (example.second, style.VERMILION)):
+    for law, colour, name in ((example.first, style.BLUE, "blue"), (example.second, style.VERMILION, "red")):
         covariance = np.linalg.inv(law.a)
         mean, spread = covariance @ law.b, np.sqrt(np.diag(covariance))  # the axes are the coordinates'
         for times in (1, 2):
             path = mean[:, None] + times * spread[:, None] * np.stack([np.cos(around), np.sin(around)])
-            axes.plot(*path, color=colour, linewidth=1.1)
-    axes.plot(*np.stack([example.start, example.end]).T, color=style.INK, linewidth=1.4)
+            label = f"contour of the {name} class at {times} standard deviation{'s' * (times > 1)}"
+            axes.plot(*path, color=colour, linewidth=1.1, label=label)
+    axes.plot(*np.stack([example.start, example.end]).T, color=style.INK, linewidth=1.4, label="way")
     _marks(axes, example, (0, 1))
     axes.set_xlim(-6.8, 6.8)
     axes.set_ylim(-5, 8.6)
@@ -65,7 +66,7 @@ def _sphere(axes: Axes, example: Counterexample, shown: tuple[int, int]) -> None
     way = np.linspace(0, 1, 41)[:, None]
     arc = (1 - way) * example.start + way * example.end
     arc /= np.linalg.norm(arc, axis=1, keepdims=True)
-    axes.plot(*arc[:, shown].T, color=style.INK, linewidth=1.4)
+    axes.plot(*arc[:, shown].T, color=style.INK, linewidth=1.4, label="way")
     _marks(axes, example, shown)
     axes.set_xlim(-1.05, 1.05)
     axes.set_ylim(-1.05, 1.05)
@@ -77,8 +78,8 @@ def _shade(axes: Axes, x: np.ndarray, y: np.ndarray, ratio: np.ndarray) -> None:
 
 
 def _marks(axes: Axes, example: Counterexample, shown: tuple[int, int]) -> None:
+    edge = {"markeredgecolor": style.PAPER}
     for point in (example.start, example.end):
-        axes.plot(*point[list(shown)], "o", color=style.BLUE, markersize=7, markeredgecolor=style.PAPER)
-    axes.plot(
-        *example.middle[list(shown)], "X", color=style.VERMILION, markersize=9, markeredgecolor=style.PAPER, zorder=4
-    )
+        axes.plot(*point[list(shown)], "o", color=style.BLUE, markersize=7, label="sample", **edge)
+    middle = example.middle[list(shown)]
+    axes.plot(*middle, "X", color=style.VERMILION, markersize=9, zorder=4, label="middle", **edge)

@@ -12,6 +12,7 @@ from dml.theory.arcs import pair_steps
 from dml.theory.arcs.random_arcs import Arcs
 
 PLACES = ((-0.2, 0.1), (-0.55, 0.3), (0.1, 0.1), (-0.2, -0.55))  # x1, x2, y1, y2 as seen from above
+NAMES = ("x1", "x2", "y1", "y2")
 SIZE = 0.12  # of the step
 SHAPES = (("o", style.BLUE), ("o", style.BLUE), ("s", style.VERMILION), ("s", style.VERMILION))
 
@@ -34,18 +35,17 @@ def figure() -> Figure:
 
 
 def _panel(axes: Axes, before: Arcs, after: Arcs, points: pair_steps.Points, framed: bool) -> None:
-    for start, end, colour in ((after.x1, after.x2, style.BLUE), (after.y1, after.y2, style.VERMILION)):
-        axes.plot(*_way(start, end)[:, :2].T, color=colour, linewidth=1.2)
-    for old, new, (marker, colour) in zip(before, after, SHAPES, strict=True):
-        axes.plot(*old[0, :2], marker, color=colour, fillstyle="none", markersize=6)
-        axes.plot(*new[0, :2], marker, color=colour, markersize=6)
-    for name, point in zip(("x1", "x2", "y1", "y2"), before, strict=True):
-        axes.annotate(
-            name, (point[0, 0], point[0, 1]), (-4, 7), textcoords="offset points", fontsize=8, color=style.MUTED
-        )
-    for weights, ends in ((points[:2], before[:2]), (points[2:], before[2:])):
+    for name, start, end, colour in (("x", after.x1, after.x2, style.BLUE), ("y", after.y1, after.y2, style.VERMILION)):
+        label = f"arc {name}1 to {name}2 after"
+        axes.plot(*_way(start, end)[:, :2].T, color=colour, linewidth=1.2, label=label)
+    for name, old, new, (marker, colour) in zip(NAMES, before, after, SHAPES, strict=True):
+        axes.plot(*old[0, :2], marker, color=colour, fillstyle="none", markersize=6, label=f"{name} before")
+        axes.plot(*new[0, :2], marker, color=colour, markersize=6, label=f"{name} after")
+        offset = {"xytext": (-4, 7), "textcoords": "offset points"}
+        axes.annotate(name, (old[0, 0], old[0, 1]), fontsize=8, color=style.MUTED, **offset)
+    for name, weights, ends in (("p1", points[:2], before[:2]), ("p2", points[2:], before[2:])):
         place = weights[0][:, None] * ends[0] + weights[1][:, None] * ends[1]
-        axes.plot(*(place / np.linalg.norm(place))[0, :2], ".", color=style.INK, markersize=5)
+        axes.plot(*(place / np.linalg.norm(place))[0, :2], ".", color=style.INK, markersize=5, label=name)
     axes.set_xlim(-0.72, 0.36)
     axes.set_ylim(-0.74, 0.48)
     axes.set_aspect("equal")
