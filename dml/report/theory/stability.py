@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -106,7 +107,7 @@ def _figure() -> Figure:
         significant = row.p < LEVEL
         shade = style.BLUE if significant else style.VERMILION
         low, high = tests.iloc[place][["gain low", "gain high"]]
-        interval = {"linewidth": 2.4, "solid_capstyle": "butt", "label": f"{row.case}, interval"}
+        interval: dict[str, Any] = {"linewidth": 2.4, "solid_capstyle": "butt", "label": f"{row.case}, interval"}
         axes.plot([low, high], [place, place], color=shade, **interval)
         face = shade if significant else style.PAPER
         axes.plot(row.gain, place, "o", color=shade, markerfacecolor=face, markersize=6, label=row.case)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -152,7 +153,7 @@ def _figure() -> Figure:
         if index != 1:
             offset = 1 if index == 0 else 2
             axes.plot([offset, 4], [0, 4 - offset], color=style.INK, label="corrected condition holds below")
-        point = {"clip_on": False, "zorder": 3, "label": "all samples at one point"}
+        point: dict[str, Any] = {"clip_on": False, "zorder": 3, "label": "all samples at one point"}
         axes.plot(0, 0, "o", color=style.VERMILION, **point)
         axes.set_title(titles[index], fontsize=8.5)
         axes.set_xlim(0, 4)

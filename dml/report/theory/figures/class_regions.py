@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -40,8 +42,7 @@ def _flat(axes: Axes, example: Counterexample) -> None:
         mean, spread = covariance @ law.b, np.sqrt(np.diag(covariance))  # the axes are the coordinates'
         for times in (1, 2):
             path = mean[:, None] + times * spread[:, None] * np.stack([np.cos(around), np.sin(around)])
-            label = f"contour of the {name} class at {times} standard deviation{'s' * (times > 1)}"
-            axes.plot(*path, color=colour, linewidth=1.1, label=label)
+            axes.plot(*path, color=colour, linewidth=1.1, label=f"{name} class, {times} std")
     axes.plot(*np.stack([example.start, example.end]).T, color=style.INK, linewidth=1.4, label="way")
     _marks(axes, example, (0, 1))
     axes.set_xlim(-6.8, 6.8)
@@ -78,7 +79,7 @@ def _shade(axes: Axes, x: np.ndarray, y: np.ndarray, ratio: np.ndarray) -> None:
 
 
 def _marks(axes: Axes, example: Counterexample, shown: tuple[int, int]) -> None:
-    edge = {"markeredgecolor": style.PAPER}
+    edge: dict[str, Any] = {"markeredgecolor": style.PAPER}
     for point in (example.start, example.end):
         axes.plot(*point[list(shown)], "o", color=style.BLUE, markersize=7, label="sample", **edge)
     middle = example.middle[list(shown)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -41,7 +43,7 @@ def _panel(axes: Axes, before: Arcs, after: Arcs, points: pair_steps.Points, fra
     for name, old, new, (marker, colour) in zip(NAMES, before, after, SHAPES, strict=True):
         axes.plot(*old[0, :2], marker, color=colour, fillstyle="none", markersize=6, label=f"{name} before")
         axes.plot(*new[0, :2], marker, color=colour, markersize=6, label=f"{name} after")
-        offset = {"xytext": (-4, 7), "textcoords": "offset points"}
+        offset: dict[str, Any] = {"xytext": (-4, 7), "textcoords": "offset points"}
         axes.annotate(name, (old[0, 0], old[0, 1]), fontsize=8, color=style.MUTED, **offset)
     for name, weights, ends in (("p1", points[:2], before[:2]), ("p2", points[2:], before[2:])):
         place = weights[0][:, None] * ends[0] + weights[1][:, None] * ends[1]
