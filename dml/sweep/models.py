@@ -6,7 +6,7 @@
 - `best`: that of the best cell, by validation score.
 
 A finished trial counts as done without its model. A sweep writes which models its study keeps and drops
-(`store/sweeps/<study>.models.json`) when it ends, and every ten minutes for the cells that are confirmed, so that the
+(`store/sweeps/<study>.models`) when it ends, and every ten minutes for the cells that are confirmed, so that the
 disk need not hold all at once. Then it deletes those that some study drops and none keeps or starts from. A killed
 deletion is completed by the next one.
 """
@@ -28,7 +28,7 @@ from dml.sweep.references import known_keys
 from dml.sweep.store import TrialStore
 
 SMALL = 2 * 2**30  # bytes: up to this size the models of all cells stay by default
-RECORD = ".models.json"
+RECORD = ".models"
 DELETED = ".model.deleted"
 
 

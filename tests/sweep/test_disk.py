@@ -71,7 +71,7 @@ def test_trials_of_a_study_that_changed_or_is_gone_are_listed(project):
     assert listed(project).keys() == keys(plan)
     assert listed(project)[next(iter(keys(shrunk)))] == "a trial of toys, which is gone"
     left = {entry.path.name for entry in unreferenced(project) if entry.path.parent.name == "sweeps"}
-    assert left == {"toys.keys", "toys.models.json", "toys.json"}
+    assert left == {"toys.keys", "toys.models", "toys.json"}
 
 
 def test_size_age_and_order(project):
