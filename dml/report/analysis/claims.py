@@ -59,9 +59,10 @@ def _measured(results: Results, claim: ClaimSection) -> Verdict:
     study = results.study
     compared = pairs(claim, list(results.cells.values()))
     datasets = {cell.dataset for pair in compared for cell in (*pair.first, *pair.second)}
-    sources = tuple(dict.fromkeys(d.source for d in study.datasets if d.label in datasets))
+    shown = [dataset for dataset in study.datasets if dataset.label in datasets]
+    sources = tuple(dict.fromkeys(dataset.source for dataset in shown))
     needs = claim.printed.needs if claim.printed else ()
-    stand_in = ", ".join(sources) if needs and not set(needs) & set(sources) else ""
+    stand_in = ", ".join(dataset.label for dataset in shown) if needs and not set(needs) & set(sources) else ""
     verdict = Verdict(claim, study.name, study.title, "not tested", sources=sources, stand_in=stand_in)
     verdict = replace(verdict, objective=metric_label(study.search.objective))
     if results.trials.empty:
