@@ -62,14 +62,14 @@ def test_repro_goes_from_download_to_the_report(work):
 
 
 @pytest.mark.filterwarnings("ignore:.*type hint")  # MLflow would read hints where there are none
-def test_mlflow_holds_the_study_its_trials_and_a_model_that_embeds(work):
+def test_mlflow_holds_the_study_its_cells_their_trials_and_a_model_that_embeds(work):
     uri = f"sqlite:///{work.root / 'mlflow.db'}"
     client = mlflow.MlflowClient(tracking_uri=uri)
     experiment = client.get_experiment_by_name("dml").experiment_id
     runs = client.search_runs([experiment])
-    (parent,) = [run for run in runs if run.data.tags["dml.kind"] == "study"]
-    children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
-    assert len(children) == len(runs) - 1 == 2
+    kinds = {run.info.run_id: run.data.tags["dml.kind"] for run in runs}
+    above = [(run.data.tags["dml.kind"], kinds.get(run.data.tags.get("mlflow.parentRunId"))) for run in runs]
+    assert sorted(above, key=str) == [("cell", "study")] * 2 + [("study", None)] + [("trial", "cell")] * 2
     assert {run.info.status for run in runs} == {"FINISHED"}
     (model,) = client.search_logged_models([experiment])
     mlflow.set_tracking_uri(uri)
