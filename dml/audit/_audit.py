@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -163,11 +164,9 @@ def _vote(
 ) -> Vote:
     path = None if place is None else place / "neighbours.npz"
     if path is not None and path.exists():
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                return Vote(*(file[field] for field in Vote._fields))
-        except (OSError, ValueError, KeyError, EOFError):
-            pass  # a broken file is computed again
+        broken = (OSError, ValueError, KeyError, EOFError)  # then it is computed again
+        with suppress(*broken), np.load(path, allow_pickle=False) as file:
+            return Vote(*(file[field] for field in Vote._fields))
     found = vote(data.vectors[name], data.codes, np.exp(last.own), neighbours, duplicates, seed, progress)
     if path is not None:
         with files.replacing(path) as temporary, open(temporary, "wb") as file:

@@ -11,12 +11,12 @@ from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.variance import Share, shares
 from dml.report.figures.pooled import effect_rows, share_rows
 from dml.report.labels import counted, readable, score_label
-from dml.report.page.blocks import Block, Drawing, Folded, Paragraph, folded
+from dml.report.page.blocks import Block, Drawing, Paragraph, folded
 from dml.report.page.numbers import percent
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
+from dml.report.sections._crossed import of_each
 
-UNFOLDED = 3  # datasets and noise models; of more, all but the first are folded
 MATTERS = 0.02  # share of the variance from which an interaction is named in the text
 
 
@@ -34,13 +34,7 @@ class EffectsOfChoices:
 
         Those of many datasets or noise models are folded, all but the first.
         """
-        found = crossed(results)
-        for place, block in enumerate(found):
-            if place and len(found) > UNFOLDED:
-                where = results.where(block.dataset, block.noise).removeprefix(", ")
-                yield Folded(f"{self.title}: {where}", tuple(_blocks(results, block)))
-            else:
-                yield from _blocks(results, block)
+        yield from of_each(results, self.title, _blocks)
 
 
 def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:

@@ -11,12 +11,11 @@ from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.front import Kept, kept
 from dml.report.figures.pooled import front_points
 from dml.report.labels import counted, score_label
-from dml.report.page.blocks import Block, Drawing, Folded, folded
+from dml.report.page.blocks import Block, Drawing, folded
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-
-UNFOLDED = 3  # datasets and noise models; of more, all but the first are folded
+from dml.report.sections._crossed import of_each
 
 
 class Pareto:
@@ -30,13 +29,7 @@ class Pareto:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """A figure and a table for each dataset, noise model and rate; of many, all but the first are folded."""
-        found = crossed(results)
-        for place, block in enumerate(found):
-            if place and len(found) > UNFOLDED:
-                where = results.where(block.dataset, block.noise).removeprefix(", ")
-                yield Folded(f"{self.title}: {where}", tuple(_blocks(results, block)))
-            else:
-                yield from _blocks(results, block)
+        yield from of_each(results, self.title, _blocks)
 
 
 def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
