@@ -62,15 +62,16 @@ class Estimate:
         work = f"{self.cells} cells, {self.trials} trials ({self.tuning} to tune, {self.confirming} to confirm){stored}"
         if not left:
             return [f"{self.study}: {work}; nothing to train"]
-        disk = f"{size_text(self.bytes)} on disk ({self.models} models)"
+        size = size_text(self.bytes)
+        models = f"({self.models} model{'s' * (self.models != 1)})"
         if self.seconds is None:
-            return [f"{self.study}: {work}; time not known: {self.basis}; {disk}"]
+            return [f"{self.study}: {work}; time not known: {self.basis}; {size} on disk {models}"]
         at_once = f", {self.slots} at the same time" if self.slots > 1 else ""
         each = duration_text(self.trial_seconds or 0.0)
         lines = [
             f"{self.study}: {work}",
             f"  time: about {duration_text(self.seconds)} ({left} trials of {each}{at_once}; {self.basis})",
-            f"  disk: about {disk}",
+            f"  disk: about {size} {models}",
         ]
         if self.long:
             lines.append(
