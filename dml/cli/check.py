@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,11 +25,10 @@ def check(
 
     [bold]Examples[/bold]: dml check quickstart · dml check paper-eps
     """
-    import os
+    project = find_project()
 
     from dml.config import load_study
 
-    project = find_project()
     names = studies_of(project, studies)
     for name in names:
         load_study(Path(os.path.relpath(project.file(name))))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dml.sweep.estimate import Estimate
 
 SHOWN = 3  # names in a list of examples
+NOT_NEWS = "nothing to download"  # of a folder
 FEW = 4  # images of a class, below which it is called small
 
 
@@ -54,7 +55,8 @@ def new(
     source = sources.build("imagefolder", root=root)
 
     def report(line: str) -> None:
-        typer.echo(line, err=True)
+        if not line.endswith(NOT_NEWS):
+            typer.echo(line, err=True)
 
     source.download(folder, report)  # it says how it reads the folders
     found = survey(source, folder, report=report)
@@ -67,8 +69,10 @@ def new(
         study = Study(**{**yaml.safe_load(text), "name": name})
         return estimate(study, project.data(name), project.store, project.results)
 
-    settings = replace(settings, steps=fewer_steps(settings.steps, cost(settings.steps).seconds))
-    lines = cost(settings.steps).lines()
+    expected = cost(settings.steps)
+    if (steps := fewer_steps(settings.steps, expected.seconds)) != settings.steps:
+        settings, expected = replace(settings, steps=steps), cost(steps)
+    lines = expected.lines()
     write_text(project.file(name), study_text(name, root, found, settings, [*facts, *lines]))
     print("\n".join([*lines, f"\nwritten: {project.file(name)}", f"next:    dml run {name}"]))
 
@@ -78,8 +82,10 @@ def describe(found: Survey) -> list[str]:
     images, grey = len(found.index), "grey" if found.grey else "colour"
     per_class = found.per_class()
     sizes = "all of one size" if found.sizes == 1 else f"{found.sizes} sizes"
+    fewest, most = per_class.iloc[0], per_class.iloc[-1]
+    each = f"{fewest} to {most} in a class" if fewest < most else f"{most} in each class"
     lines = [
-        f"{images} images of {len(per_class)} classes, {per_class.iloc[0]} to {per_class.iloc[-1]} in a class; {grey}",
+        f"{images} images of {len(per_class)} classes, {each}; {grey}",
         f"{found.side} pixels on the shorter side (median), {sizes}",
     ]
     for role, meaning in ROLES.items():

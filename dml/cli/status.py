@@ -18,9 +18,10 @@ def status(
 
     [bold]Examples[/bold]: dml status · dml status --watch
     """
+    store = find_project().store
+
     from dml.sweep.status import describe, live
 
-    store = find_project().store
     if watch:
         live(store, SECONDS)
     else:

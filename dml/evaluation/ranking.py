@@ -1,9 +1,10 @@
 """Exact ranking: each query's nearest gallery rows in the order of (distance, index).
 
 1. A float32 search (`_search.py`) finds candidates, a few more than needed.
-2. If two neighbouring candidates differ in distance by less than float32 can tell, both distances are computed again in
-   float64 from the vectors as given. Ties are broken by index.
-3. If the last candidate is still in doubt, more are searched, and at last the whole row is ranked in float64.
+2. If float32 cannot tell the next ones from the last one needed, more are searched, and at last the whole row is ranked
+   in float64.
+3. Otherwise candidates that differ in distance by less than float32 can tell are compared again, by float64 distances
+   from the vectors as given. Ties are broken by index.
 
 So the backends agree, and any number of duplicates, whose float64 distances have the same bits, are in index order.
 Rounding decides only between points that are not duplicates and whose distances agree to about 15 digits.
@@ -94,13 +95,15 @@ class Neighbours:
         m = len(self.gallery)
         distances, found = search(self.vectors.working[rows], asked)
         tolerance = self.vectors.tolerance_within(rows, distances[:, -1])
-        found = self._exact.settle(rows, distances, found, tolerance)
-        if self.approximate or asked >= m:
-            return found[:, :wanted]
-        doubtful, wider = _doubtful(distances, wanted, tolerance), min(m, WIDER * asked)
-        search_again = wider < SCAN_FROM
+        if self.approximate:
+            return self._exact.settle(rows, distances, found, tolerance)[:, :wanted]
+        doubtful = _doubtful(distances, wanted, tolerance)
+        clear, unclear = (~doubtful).nonzero()[:, 0], doubtful.nonzero()[:, 0]
+        found[clear] = self._exact.settle(rows[clear], distances[clear], found[clear], tolerance[clear])
+        wider = WIDER * asked
+        search_again = wider < min(m, SCAN_FROM)
         size = max(64, CHUNK // wider) if search_again else max(16, CHUNK // m)
-        for part in doubtful.split(size) if len(doubtful) else ():
+        for part in unclear.split(size) if len(unclear) else ():
             again = self._nearest(search, rows[part], wanted, wider) if search_again else self._exact.order(rows[part])
             found[part, :wanted] = again[:, :wanted]
         return found[:, :wanted]
@@ -110,6 +113,5 @@ class Neighbours:
 
 
 def _doubtful(distances: Tensor, wanted: int, tolerance: Tensor) -> Tensor:
-    """Rows, int64, whose `wanted` nearest may include one that the search did not find."""
-    clear = (distances[:, wanted - 1 :].diff(dim=1) > tolerance).any(1)
-    return (~clear).nonzero()[:, 0]
+    """Rows, bool (b,), whose `wanted` nearest may include one that the search did not find."""
+    return ~(distances[:, wanted - 1 :].diff(dim=1) > tolerance).any(1)

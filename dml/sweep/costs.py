@@ -14,11 +14,12 @@ import torch
 
 from dml.config import Study
 from dml.data import DataError, sources
-from dml.data.packing import packed_id
+from dml.data.packing import of_vectors, packed_id
 from dml.data.packing.decoding import CorruptImage, header
 from dml.data.packing.listing import MALFORMED
+from dml.data.packing.opening import VECTORS
 from dml.files import read_json
-from dml.protocols import Source
+from dml.protocols import Source, VectorSource
 from dml.sweep import keys, specs
 from dml.sweep.store import FINISHED, TrialStore
 from dml.sweep.timing import time_steps
@@ -33,7 +34,12 @@ SIMILAR += ("channels_last", "compile", "devices", "device", "frozen", "head")
 
 
 def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any]:
-    """What is known of a dataset's images: `height`, `width`, `channels`, often `images`; once packed also `digest`."""
+    """What is known of a dataset's images: `height`, `width`, `channels`, often `images`; once packed also `digest`.
+
+    Raises
+    ------
+    DataError : a source of vectors has other labels than vectors, or none.
+    """
     packed = (read_json(root / "pack.json") or {}).get(name)
     dataset = study.dataset(name)
     source = sources.build(dataset.source, **dataset.options)
@@ -43,6 +49,8 @@ def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any
     if packed is not None:
         return packed
     raw = store / "raw" / dataset.raw
+    if isinstance(source, VectorSource):
+        return _shape_of_vectors(source, raw)
     known = {**_first_shape(source, raw), "decode": dataset.decode}
     if dataset.resize is not None:
         known |= {"height": dataset.resize, "width": dataset.resize}
@@ -61,11 +69,19 @@ def _first_shape(source: Source, raw: Path) -> dict[str, Any]:
     return {"height": height, "width": width, "channels": 1 if grey else 3}
 
 
+def _shape_of_vectors(source: Any, raw: Path) -> dict[str, Any]:
+    """What a packed folder would say of vectors, after the source's own checks, which fetch nothing."""
+    source.download(raw, report=lambda line: None)
+    images, width = source.vectors(raw).shape
+    return {"images": images, "height": 1, "width": 1, "channels": width, "decode": VECTORS}
+
+
 def bytes_to_pack(manifest: Mapping[str, Any]) -> int:
     """Bytes of a dataset that packing will write, as far as known."""
     if "digest" in manifest or manifest["decode"] == "lazy":
         return 0
-    return manifest.get("images", 0) * manifest["height"] * manifest["width"] * manifest["channels"]
+    numbers = manifest.get("images", 0) * manifest["height"] * manifest["width"] * manifest["channels"]
+    return numbers * (4 if of_vectors(manifest) else 1)
 
 
 def spec_of(study: Study, cell: Cell, manifest: Mapping[str, Any]) -> TrialSpec:

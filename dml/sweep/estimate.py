@@ -59,24 +59,29 @@ class Estimate:
         """The estimate as text."""
         left = self.trials - self.stored
         stored = f", {self.stored} of them done already" if self.stored else ""
-        work = f"{self.cells} cells, {self.trials} trials ({self.tuning} to tune, {self.confirming} to confirm){stored}"
+        cells, trials = _count(self.cells, "cell"), _count(self.trials, "trial")
+        work = f"{cells}, {trials} ({self.tuning} to tune, {self.confirming} to confirm){stored}"
         if not left:
             return [f"{self.study}: {work}; nothing to train"]
-        disk = f"{size_text(self.bytes)} on disk ({self.models} models)"
+        size, models = size_text(self.bytes), f"({_count(self.models, 'model')})"
         if self.seconds is None:
-            return [f"{self.study}: {work}; time not known: {self.basis}; {disk}"]
-        at_once = f", {self.slots} at the same time" if self.slots > 1 else ""
+            return [f"{self.study}: {work}; time not known: {self.basis}; {size} on disk {models}"]
+        at_once = f", {min(self.slots, left)} at the same time" if min(self.slots, left) > 1 else ""
         each = duration_text(self.trial_seconds or 0.0)
         lines = [
             f"{self.study}: {work}",
-            f"  time: about {duration_text(self.seconds)} ({left} trials of {each}{at_once}; {self.basis})",
-            f"  disk: about {disk}",
+            f"  time: about {duration_text(self.seconds)} ({_count(left, 'trial')} of {each}{at_once}; {self.basis})",
+            f"  disk: about {size} {models}",
         ]
         if self.long:
             lines.append(
                 "  This is more than an hour. Fewer seeds, trials per cell or steps shorten it; a cluster too."
             )
         return lines
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def duration_text(seconds: float) -> str:
@@ -125,7 +130,7 @@ def estimate(
     mean = total = None
     if costs:
         mean = sum(cost * (tune + seeds) for cost, tune in zip(costs, tuning, strict=True)) / trials
-        total = mean * (trials - stored) / slots
+        total = mean * (trials - stored) / min(slots, trials - stored)
     kept = kept_models(study, manifests)
     size = kept.bytes + sum(map(bytes_to_pack, manifests.values()))
     return Estimate(

@@ -91,3 +91,20 @@ def test_help_starts_without_heavy_imports():
     before = os.times().children_user
     subprocess.run([sys.executable, "-m", "dml", "--help"], env=environment, capture_output=True, check=True)
     assert os.times().children_user - before < 1.0  # seconds of the processor: 0.2 on two cores
+
+
+def test_outside_a_project_nothing_heavy_is_imported_to_say_so(tmp_path):
+    program = f"""
+import contextlib, io, sys
+from dml.cli.main import app
+for words in (["check", "x"], ["run"], ["status"], ["new", "x", "."], ["report"], ["clean"], ["ui"]):
+    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.suppress(SystemExit):
+        app(words)
+    loaded = set({HEAVY}) & set(sys.modules) - {{"pydantic"}}  # typer's own
+    print(words[0], "is not in a project" in said.getvalue(), sorted(loaded))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("MLFLOW_TRACKING_URI", None)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert [line.split(" ", 1)[1] for line in done.stdout.splitlines()] == ["True []"] * 7

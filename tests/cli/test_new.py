@@ -31,10 +31,11 @@ def test_a_study_is_written_and_described(dml, project, photos, quick):
     assert study.training.batch.classes == 2  # three classes train, two of them fit when settings are tuned
     assert len(study.cells()) == 8
     head = [line for line in path.read_text().splitlines() if line.startswith("# ")]
-    assert head[0] == "# 48 images of 6 classes, 8 to 8 in a class; colour"
+    assert head[0] == "# 48 images of 6 classes, 8 in each class; colour"
     assert head[:4] == [f"# {line}" for line in done.out.splitlines()[:4]]
     assert any("8 cells, 56 trials" in line for line in head)
     assert f"written: {path}" in done.out
+    assert "download" not in done.err
 
 
 def test_a_study_is_never_overwritten_unasked(dml, project, photos, quick):

@@ -1,6 +1,7 @@
 """The figures: unique labels at the ticks, colours, and files in a light and a dark version."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -103,7 +104,9 @@ def test_the_dark_version_exchanges_every_colour(tmp_path):
     light, _, rules = (tmp_path / "figure.svg").read_text().partition("@media (prefers-color-scheme:dark)")
     rules, _, drawing = rules.partition("</style>")
     for colour, dark in style.DARK.items():
-        assert colour in drawing
-        assert f'[style*="stroke:{colour}"]{{stroke:{dark}!important}}' in rules
+        names = re.findall(rf"\.(\w+){{[^}}]*stroke:{colour}[;}}]", light)
+        assert any(f'class="{name}"' in drawing for name in names)
+        assert all(re.search(rf"\.{name}{{[^}}]*stroke:{dark}[;}}]", rules) for name in names)
     assert not any(dark in light + drawing for dark in style.DARK.values())
+    assert not any(colour in drawing for colour in style.DARK)
     assert (tmp_path / "figure.png").stat().st_size > 1000

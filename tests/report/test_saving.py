@@ -66,12 +66,24 @@ def test_images_inside_stay_as_they_are():
     assert smaller(image) == image
 
 
-def test_each_light_colour_has_a_dark_rule():
-    svg = with_dark(f'<style>*{{}}</style><path style="fill:{style.BLUE};stroke:{style.INK}"/>')
-    for light in (style.BLUE, style.INK):
-        for what in ("fill", "stroke"):
-            assert f'[style*="{what}:{light}"]{{{what}:{style.DARK[light]}!important}}' in svg
-    assert style.GREEN not in svg
+def test_each_style_is_a_class_with_its_dark_colours():
+    path = '<path d="M0 0" style="{}"/>'
+    both, line, plain = f"fill:{style.BLUE};stroke:{style.INK}", f"fill:none;stroke:{style.BLUE}", "fill:none"
+    svg = with_dark("<style>*{}</style>" + "".join(path.format(text) for text in (line, both, plain, both)))
+    light, _, rest = svg.partition("@media (prefers-color-scheme:dark)")
+    dark, _, drawing = rest.partition("</style>")
+    assert light.endswith(f".a{{{both}}}.b{{{line}}}.c{{{plain}}}")  # the most frequent one is a
+    blue, ink = (style.DARK[colour] for colour in (style.BLUE, style.INK))
+    assert dark == f"{{.a{{fill:{blue};stroke:{ink}}}.b{{stroke:{blue}}}}}"
+    assert drawing == "".join(f'<path d="M0 0" class="{name}"/>' for name in "baca")
+
+
+def test_more_styles_than_letters_have_names_of_their_own():
+    paths = "".join(f'<path style="stroke-width:{width}"/>' for width in range(60))
+    svg = with_dark(f"<style>*{{}}</style>{paths}")
+    names = re.findall(r'class="(\w+)"', svg)
+    assert len(set(names)) == 60
+    assert [re.search(rf"\.{name}{{stroke-width:(\d+)}}", svg)[1] for name in names] == [str(i) for i in range(60)]
 
 
 def test_a_png_has_a_palette(figure, tmp_path):

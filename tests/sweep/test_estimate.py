@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from dml.config import Study
+from dml.data import DataError
 from dml.sweep import costs, keys
 from dml.sweep import estimate as estimating
 from dml.sweep.estimate import Estimate, duration_text, estimate, size_text
@@ -151,6 +153,31 @@ def test_a_gpu_that_is_not_here_leaves_the_time_open(tmp_path, monkeypatch, time
 def test_images_of_unknown_size_are_a_guess_that_is_said(tmp_path):
     found = cost(tmp_path, datasets=[{"source": "cub200"}])
     assert "a guess, as the images of cub200 are not here yet" in found.basis
+
+
+def test_a_single_trial_takes_its_own_time_whatever_runs_beside_it(tmp_path):
+    once = {"seeds": [0], "losses": ["triplet"], "search": {"sampler": "fixed"}}
+    found = cost(tmp_path, **once)
+    assert found.seconds == pytest.approx(found.trial_seconds)
+    lines = found.lines()
+    assert lines[0] == "study: 1 cell, 1 trial (0 to tune, 1 to confirm)"
+    assert "(1 trial of" in lines[1]
+    assert "at the same time" not in lines[1]
+    assert lines[2].endswith("(1 model)")
+
+
+def test_own_vectors_are_looked_at(tmp_path, timed):
+    np.save(tmp_path / "vectors.npy", np.ones((300, 7), np.float32))
+    (tmp_path / "labels.csv").write_text("fine\n" + "\n".join(str(row % 5) for row in range(300)))
+    options = {"vectors": str(tmp_path / "vectors.npy"), "table": str(tmp_path / "labels.csv")}
+    own = {"datasets": [{"source": "features", "options": options}], "training": {"steps": 10}}
+    found = cost(tmp_path, **own)
+    assert {manifest["channels"] for _, manifest in timed} == {7}
+    assert found.bytes > 300 * 7 * 4
+    assert "guess" not in found.basis
+    (tmp_path / "labels.csv").write_text("fine\n0\n1\n")
+    with pytest.raises(DataError, match=r"vectors.npy has 300 vectors, .*labels.csv 2 rows"):
+        cost(tmp_path, **own)
 
 
 def test_timed_steps_of_a_slow_network_take_longer():

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ import pandas as pd
 
 from dml.data import DataError
 from dml.data.raw import files_below
+from dml.data.sources import _hub
 from dml.data.sources._columns import Columns, as_image, choose, numbered
 from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._splits import by_classes, roles_of
@@ -146,23 +148,25 @@ class Huggingface(SourceDefaults):
         place = Path(self.path)
         if not place.exists() and (self.path.startswith((".", "/", "~")) or self.path.count("/") > 1):
             raise DataError(f"huggingface: path is {self.path!r}, which does not exist (from {Path.cwd()})")
+        missing = None if place.exists() else _hub.unreachable()
         try:
             if place.is_dir() and any((place / name).is_file() for name in SAVED):
                 loaded = datasets.load_from_disk(self.path)
             else:
                 of_file = {"path": "parquet", "data_files": self.path}
                 chosen = of_file if place.is_file() else {"path": self.path, "name": self.config}
-                loaded = datasets.load_dataset(**chosen, revision=self.revision, cache_dir=str(raw / "cache"))
+                with nullcontext() if missing is None else _hub.offline():
+                    loaded = datasets.load_dataset(**chosen, revision=self.revision, cache_dir=str(raw / "cache"))
         except Exception as error:  # the libraries of the hub raise errors of many kinds
-            raise DataError(self._unreadable(error, place.exists())) from error
+            reason = missing or str(error).strip() or type(error).__name__
+            raise DataError(self._unreadable(reason.splitlines()[0], place.exists())) from error
         found = dict(loaded) if isinstance(loaded, dict) else {"all": loaded}
         for name in self.splits or ():
             if name not in found:
                 raise DataError(f"huggingface: {self.path}: no split {name!r}. Choices: {', '.join(found)}")
         return {name: part for name, part in found.items() if self.splits is None or name in self.splits}
 
-    def _unreadable(self, error: Exception, exists: bool) -> str:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    def _unreadable(self, reason: str, exists: bool) -> str:
         if exists:
             return f"huggingface: {self.path}: cannot be read: {reason}"
         return (

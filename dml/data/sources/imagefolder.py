@@ -26,7 +26,7 @@ import pandas as pd
 from dml.data import DataError
 from dml.data.raw import files_below
 from dml.data.sources._defaults import SourceDefaults
-from dml.data.sources._layout import LAYOUTS, below, check_paths, has_splits, subfolders
+from dml.data.sources._layout import LAYOUTS, below, check_paths, half_split, has_splits, subfolders
 from dml.data.sources._splits import Roles, by_classes, roles_of
 from dml.data.sources._table import ROLES, read_table
 
@@ -82,6 +82,8 @@ class Imagefolder(SourceDefaults):
         """
         self._check_place()
         report(f"imagefolder: {self.root}, nothing to download")
+        if self._layout == "auto" and self.table is None and (note := half_split(Path(self.root))):
+            report(f"imagefolder: {self.root}: {note}")
         if self._layout != "splits":
             return
         names = ", ".join(f"{path.name}/" for path in subfolders(Path(self.root)))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
+import string
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -30,14 +34,15 @@ SHORTER: tuple[tuple[str, str], ...] = (
 """What an SVG of matplotlib has and no reader needs."""
 PLACES = re.compile(r' d="[^"]*"| [xy]="[^"]*"|translate\([^)]*\)')
 LINES = re.compile(r'<path d="([^"]*)"([^<>]*fill:none[^<>]*)/>(?:<path d="[^"]*"\2/>)+')
-STYLES = re.compile(r' style="[^"]*"')
+STYLES = re.compile(r' style="([^"]*)"')
+DATA = re.compile(r'("data:[^"]*")', re.S)
 
 
 def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
     """Write `<stem>.svg` and, on request, `<stem>.png`.
 
-    The SVG has the light colours, and a style sheet that replaces each by its dark one where dark pages are preferred.
-    Programs that do not know such style sheets show the light version.
+    The SVG's style sheet has the light colours, and replaces each by its dark one where dark pages are preferred.
+    Programs that do not know such preferences show the light version.
 
     Returns
     -------
@@ -61,18 +66,31 @@ def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
 
 def smaller(svg: str) -> str:
     """The same drawing in fewer bytes: no comments, no indentation, coordinates in hundredths of a point."""
-    parts = re.split(r'("data:[^"]*")', svg, flags=re.S)  # images stay as they are
+    parts = DATA.split(svg)  # images stay as they are
     return "".join(part if part.startswith('"data:') else _shortened(part) for part in parts)
 
 
 def with_dark(svg: str) -> str:
-    """The drawing with its fonts, and a style sheet for dark pages."""
-    used = [light for light in DARK if light in svg]
-    rules = "".join(
-        f'[style*="{what}:{light}"]{{{what}:{DARK[light]}!important}}' for light in used for what in ("fill", "stroke")
-    )
-    rules = f"text{{font-family:{FONTS}}}@media (prefers-color-scheme:dark){{{rules}}}"
-    return svg.replace("</style>", rules + "</style>", 1)
+    """The drawing with one style sheet: its fonts, each style once as a class, and the colours on dark pages."""
+    counted = Counter(STYLES.findall(svg))
+    names = {style: name for (style, _), name in zip(counted.most_common(), _names(), strict=False)}
+    rules = f"text{{font-family:{FONTS}}}" + "".join(f".{name}{{{style}}}" for style, name in names.items())
+    dark = "".join(f".{name}{{{change}}}" for style, name in names.items() if (change := _on_dark(style)))
+    rules += f"@media (prefers-color-scheme:dark){{{dark}}}"
+    classed = STYLES.sub(lambda style: f' class="{names[style[1]]}"', svg)
+    return classed.replace("</style>", rules + "</style>", 1)
+
+
+def _names() -> Iterator[str]:
+    """a, b, ..., Z, aa, ab, ..."""
+    for length in itertools.count(1):
+        yield from map("".join, itertools.product(string.ascii_letters, repeat=length))
+
+
+def _on_dark(style: str) -> str:
+    """Those of a style's declarations that dark pages change, with their dark colours."""
+    found = re.findall(r"(?:^|;)((?:fill|stroke):)(#[0-9a-f]{6})(?![^;])", style)
+    return ";".join(what + DARK[light] for what, light in found if light in DARK)
 
 
 def _shortened(text: str) -> str:

@@ -1,6 +1,7 @@
 """Datasets of the library `datasets`, on disk in each of its forms: columns, splits, and what is wrong with them."""
 
 import io
+import time
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from small_archives import Row, Small, quiet
 
 from dml.data import DataError, splits
 from dml.data.packing import open_packed, pack
-from dml.data.sources import Huggingface
+from dml.data.sources import Huggingface, _hub
 
 CLASSES = ["ant", "bee", "cat", "dog", "emu"]
 
@@ -179,6 +180,7 @@ def test_what_cannot_be_loaded(tmp_path, monkeypatch):
         raise ConnectionError("Couldn't reach 'owner/birds' on the Hub\nand a second line")
 
     monkeypatch.setattr(datasets, "load_dataset", no_network)
+    monkeypatch.setattr(_hub, "unreachable", lambda: None)
     with pytest.raises(DataError) as raised:
         Huggingface("owner/birds").download(tmp_path / "raw", quiet)
     text = str(raised.value)
@@ -198,9 +200,37 @@ def test_a_dataset_of_the_hub_is_asked_for_by_name(tmp_path, monkeypatch):
         return datasets.DatasetDict({"train": table("ant", "bee"), "test": table("cat", "dog")})
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr(_hub, "unreachable", lambda: None)
     source = Huggingface("owner/birds", config="small", revision="abc")
     source.download(tmp_path, quiet)
     assert asked == [("owner/birds", "small", "abc", str(tmp_path / "cache"))]
+
+
+def test_a_hub_that_does_not_answer_is_asked_once(tmp_path, monkeypatch):
+    """`datasets` alone would retry five times, with pauses of up to 8 seconds."""
+    pytest.importorskip("datasets")
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # nothing listens there
+    monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("no retries"))
+    before = constants.HF_HUB_OFFLINE
+    with pytest.raises(DataError, match=r"'owner/birds' .* hub: http://127.0.0.1:9 does not answer: .*save_to_disk"):
+        Huggingface("owner/birds").download(tmp_path / "raw", quiet)
+    assert before == constants.HF_HUB_OFFLINE
+
+
+def test_without_the_hub_what_was_downloaded_is_used(tmp_path, monkeypatch):
+    datasets = pytest.importorskip("datasets")
+    from huggingface_hub import constants
+
+    def load_dataset(path, name, revision, cache_dir):
+        assert datasets.config.HF_HUB_OFFLINE
+        assert constants.HF_HUB_OFFLINE
+        return datasets.DatasetDict({"train": table("ant", "bee"), "test": table("cat", "dog")})
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    monkeypatch.setattr(_hub, "unreachable", lambda: "no network")
+    Huggingface("owner/birds").download(tmp_path, quiet)
 
 
 def test_without_the_library(tmp_path, monkeypatch):

@@ -122,6 +122,33 @@ def test_the_layout_can_be_chosen(write, tmp_path):
 @pytest.mark.parametrize(
     ("paths", "expected"),
     [
+        (
+            ("train/ant", "train/bee", "farm/cow", "farm/pig"),
+            "train could be a split, but no other folder is one: all folders are",
+        ),
+        (
+            ("test/ant", "val/bee", "farm/cow", "farm/pig"),
+            "test, val could be splits, but no folder is called train: all folders",
+        ),
+        (("wild/ant", "wild/bee", "farm/cow", "farm/pig"), ""),
+    ],
+)
+def test_a_group_that_could_be_a_split_is_said(paths, expected, write, tmp_path):
+    index, text = read(Imagefolder(write(*images(*paths))), tmp_path)
+    assert index["coarse_name"].nunique() > 1
+    assert ("could be" in text) == bool(expected)
+    assert expected in text
+
+
+def test_both_layouts_in_one_folder_are_named(write, tmp_path):
+    root = write(*images("train/ant", "train/bee", "ant", "bee", "cat"))
+    with pytest.raises(DataError, match=r"found \S+, \S+\. train could be a split, ant, bee, cat could not: keep"):
+        read(Imagefolder(root), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
         (("train/ant", "test/bee", "ship/tug"), r"test, train look like splits, but ship does not.*layout: groups"),
         (("train", "test"), "test, train look like splits, but they contain images.*layout: classes"),
         (("train/ant", "train/bee", "test"), "expected <class>/<image> or <coarse>/<fine>/<image> throughout"),
@@ -145,7 +172,7 @@ def test_a_class_called_train_is_no_split(paths, write, tmp_path):
     source = Imagefolder(write(*images(*paths)))
     index, text = read(source, tmp_path)
     assert index["fine_name"].unique().tolist() == list(paths)
-    assert "splits" not in text
+    assert "read as splits" not in text
     assert set(source.options) == {"root", "table", "test_share", "disjoint"}
 
 
