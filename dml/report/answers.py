@@ -14,6 +14,7 @@ from dml.report.analysis.front import Kept, kept
 from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.rule import RuleTest
 from dml.report.analysis.variance import shares
+from dml.report.in_short import LEVEL, in_short
 from dml.report.labels import counted, metric_label, readable
 from dml.report.page.numbers import interval, percent, rate
 from dml.report.results import Results, is_topline
@@ -22,7 +23,6 @@ from dml.report.sections.rule_of_thumb import choice_text, rule_sentences
 from dml.report.sections.winners import winners
 from dml.statistics import Summary
 
-LEVEL = 0.05
 QUESTION = "## Which loss, which tuples, which settings hold up under which noise?"
 NOTHING_YET = "No published study has a significant answer yet."
 
@@ -37,6 +37,16 @@ def answers(studies: Sequence[Results], figures: Path) -> list[str]:
     joint = sorted((r for r in studies if crossed(r)), key=lambda r: -len(r.cells))
     lines = [line for results in joint for line in _of_joint(results, figures)]
     others = [line for results in studies if results not in joint for line in _of_study(results)]
+    short = in_short(joint)
+    if short:
+        lines = [
+            *short,
+            "<details><summary>Each study's effects, with intervals</summary>",
+            "",
+            *lines,
+            "</details>",
+            "",
+        ]
     return [QUESTION, "", *lines, *others, *([] if lines or others else [NOTHING_YET]), ""]
 
 

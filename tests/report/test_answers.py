@@ -24,11 +24,26 @@ def test_a_study_with_crossed_axes_answers_with_effects_at_each_rate(synthetic, 
     effects = {(e.level, e.rate): e for e in pooled_effects(crossed(study)[0])}
     easy = effects["easy", 0.4]
     assert easy.holm < 0.05
-    row = next(line for line in lines if line.startswith("| positives "))
+    row = next(line for line in lines if line.startswith("| positives | best"))
     assert f"best easy +{easy.summary.mean:.1f} [+{easy.summary.low:.1f}, +{easy.summary.high:.1f}]" in row
     assert "Rule of thumb" in text
     assert len(re.findall(r"- `other`, \d+% noise", text)) == 3
     assert "![Effects of choices](figures/joint-effects.png)" in text
+
+
+def test_several_studies_begin_with_the_best_choice_in_each_range_of_noise(synthetic, loaded):
+    first = loaded(synthetic.study("first", seeds=list(range(8))))
+    second = loaded(synthetic.study("second", seeds=list(range(8))))
+    lines = answers([first, second], FIGURES)
+    head = lines.index("| choice of | without noise | noise up to 30% | more noise |")
+    assert (
+        lines.index(QUESTION) < head < lines.index("<details><summary>Each study's effects, with intervals</summary>")
+    )
+    assert crossed(first)[0].rates == (0.0, 0.2, 0.4)
+    easy = {e.rate: e.summary.mean for e in pooled_effects(crossed(first)[0]) if e.level == "easy" and e.holm < 0.05}
+    cells = lines[head + 2].split("|")[2:-1]
+    assert lines[head + 2].startswith("| positives |")
+    assert all(f"easy in 2 of 2 (+{easy[at]:.1f})" in cell for at, cell in zip((0.0, 0.2, 0.4), cells, strict=True))
 
 
 def test_what_is_not_decided_is_left_out(synthetic, loaded):
