@@ -21,6 +21,7 @@ LEVELS = (
     ((192, 72), (112, 65), (64, 62)),
     ((160, 65), (96, 60), (56, 55)),
     ((128, 55), (80, 50), (48, 45)),
+    ((96, 45), (64, 40), (40, 40)),
 )
 TRIED = 24  # pictures of a size from which a level's total is guessed
 LOADED = 128  # images at a time
@@ -56,7 +57,8 @@ def album(images: Images | None, large: Sequence[int], medium: Sequence[int], sm
             if row in wanted[size]:
                 made[size][row] = encode(pixels, side, quality)
                 longest = max(longest, *pixels.shape[:2]) if size == 0 else longest
-    return Album(*made, reduced=level[0][0] if longest > level[0][0] < LEVELS[0][0][0] else 0)
+    reduced = level[0][0] if longest > level[0][0] < LEVELS[0][0][0] else 0
+    return Album(made[0], made[1], made[2], reduced)
 
 
 def encode(pixels: np.ndarray, side: int, quality: int) -> str:

@@ -21,7 +21,8 @@ PAIRS = 24  # near-duplicates that contradict each other
 BEYOND = 60  # classes that are named as beyond judgement
 COMMANDS = (
     (
-        "It gives the noise rate with an interval, and writes a label file:",
+        "Save your answers as review.csv. This command then estimates the noise rate, with an interval, and writes a "
+        "label file:",
         "make audit STUDY=<study> REVIEW=review.csv",
     ),
 )
@@ -89,6 +90,7 @@ def write_page(
             suspected=int(found.suspects().sum()),
             classes=len(np.unique(found.labels)),
             estimate=_estimate(plan, review),
+            reviewed=len(answered),
             suspects=shown,
             tables=[table for table in (tables.classes(found), tables.confusions(found)) if table is not None],
             pairs=pairs,

@@ -14,6 +14,7 @@
       page += step;
       show();
       document.getElementById("suspects").scrollIntoView();
+      if (button.disabled) (button === before ? after : before).focus();
     });
     return button;
   };

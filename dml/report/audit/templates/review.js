@@ -7,8 +7,9 @@
   const at = (id) => document.getElementById(id);
   const dialog = at("review"), input = at("label"), ask = at("ask");
   const WORDS = { right: "right", wrong: "wrong", unsure: "unsure" };
-  const known = new Map(data.classes.map((name) => [name.toLowerCase(), name]));
+  const known = new Map(data.classes.map((name) => [name.trim().toLowerCase(), name]));
   const place = new Map(looks.map((look, i) => [look.index, i]));
+  const LEAST = 360, ENLARGED = 3;  // pixels of a picture's side on the screen, and times its own
   let answers = {};  // image -> { answer, label }, or null: removed
   let current = 0, unsaved = 0, stored = true, naming = false;
 
@@ -66,6 +67,7 @@
       at("picture").hidden = !look.picture;
       at("nothing").hidden = Boolean(look.picture);
       if (look.picture) at("picture").src = look.picture;
+      at("picture").alt = `Image ${current + 1} of ${looks.length}, to judge`;
       at("nothing").textContent = look.path || `image ${look.index}`;
       at("path").textContent = look.picture ? look.path || `image ${look.index}` : "";
       at("given").textContent = look.given;
@@ -87,7 +89,7 @@
     const left = looks.length - count;
     at("start").textContent = count === 0 ? "Begin the review" : left ? "Continue the review" : "Look at the review";
     at("start-state").textContent = count === 0 ? "" : `${count} of ${looks.length} answered` + (unsaved ? `, ${unsaved} not saved yet as CSV` : ", saved");
-    if (!stored) complain("This browser does not keep your answers over a reload: save the CSV before you close the page.");
+    at("forgets").hidden = stored;
   }
   function complain(text) {
     at("problem").textContent = text;
@@ -189,7 +191,7 @@
     const typing = event.target === input;
     if (typing && ((event.key === "Escape") || (event.key === "Backspace" && input.value === ""))) {
       event.preventDefault();  // takes "wrong" back, so that a slip costs one key
-      remove();
+      if (!event.repeat) remove();
       return;
     }
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -233,6 +235,10 @@
     show();
     at("question").focus();
   }
+  // Very small images are not enlarged without end: blurred over the whole screen they are harder to see.
+  at("picture").addEventListener("load", ({ target }) => {
+    target.style.maxHeight = `${Math.max(LEAST, ENLARGED * target.naturalHeight)}px`;
+  });
   at("start").addEventListener("click", open);
   at("start").disabled = false;
   addEventListener("storage", (event) => { if (event.key === data.key) { recall(); show(); } });  // another tab
