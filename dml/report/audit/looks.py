@@ -14,7 +14,7 @@ from dml.audit import Audit, ReviewPlan
 from dml.report.audit.album import Album
 
 EXAMPLES = 6  # of a class, at most,
-EXAMPLES_IN_ALL = 240  # and of all classes together, but at least 2 of each
+EXAMPLES_IN_ALL = 200  # and of all classes together, but at least 2 of each
 LEAST_SUSPICIOUS = 0.5  # the share of a class that its examples are drawn from
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from dml import files
 from dml.audit import Audit, Estimate, ReviewPlan, estimate
@@ -66,7 +66,7 @@ def write_page(
         `dml.audit.estimate`).
     """
     _check(found, plan, vectors, paths)
-    answered = looks.answers(review)
+    answered, estimated = looks.answers(review), _estimate(plan, review)
 
     def name(row: int) -> str:
         return str(paths[row]) if paths is not None else f"image {row}"
@@ -89,7 +89,8 @@ def write_page(
             judged=int(np.isfinite(found.score).sum()),
             suspected=int(found.suspects().sum()),
             classes=len(np.unique(found.labels)),
-            estimate=_estimate(plan, review),
+            estimate=estimated,
+            at_estimate=None if estimated is None else int(found.suspects(estimated.rate).sum()),
             reviewed=len(answered),
             suspects=shown,
             tables=[table for table in (tables.classes(found), tables.confusions(found)) if table is not None],
@@ -130,13 +131,23 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"rate": _rate, "cells": rows}
+    found.filters |= {"rate": _rate, "chance": _chance, "breaks": _breaks, "cells": rows}
     return found
 
 
 def _rate(value: float) -> str:
     """A share with one decimal below 10%, else as a whole percentage."""
     return numbers.rate(round(value, 3 if value < 0.1 else 2)) if np.isfinite(value) else numbers.NOTHING
+
+
+def _chance(value: float) -> str:
+    """As a whole percentage, but never certain."""
+    return "over 99%" if value >= 0.995 else _rate(round(value, 2))
+
+
+def _breaks(name: str) -> Markup:
+    """A path that can be broken after its folders."""
+    return Markup(escape(name).replace("/", Markup("/<wbr>")))
 
 
 def _inline(names: Sequence[str]) -> Markup:
