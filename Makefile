@@ -10,7 +10,7 @@ export PATH := $(VENV)/bin:$(PATH)
 # Two test files at a time, each on one thread, so that numbers do not depend on the number of cores.
 PYTEST := OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile
 
-.PHONY: help setup repro report publish test test-fast lint bench ui why stubs status clean
+.PHONY: help setup repro audit report publish test test-fast lint bench ui why stubs status clean
 
 help:  ## list all commands
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,6 +26,9 @@ $(STAMP): pyproject.toml constraints.txt
 
 repro: setup  ## run the studies of params.yaml and write report/index.html; STUDY="a b" chooses others, STUDY=paper-eps a paper's
 	@dml run $(STUDY)
+
+audit: setup  ## find wrong labels of STUDY: audit/STUDY/index.html; REVIEW=file.csv takes a review in, LOOKS=200 images to look at
+	@dml audit $(or $(STUDY),$(error name a study: make audit STUDY=my-images)) $(if $(REVIEW),--review "$(REVIEW)") $(if $(LOOKS),--looks $(LOOKS))
 
 report: setup  ## write report/index.html from the results here and the published ones, without training
 	@dml report
@@ -62,4 +65,4 @@ status: setup  ## show the progress of sweeps
 	@dml status
 
 clean:  ## delete the outputs of the stages (finished trials in store/ and .venv stay)
-	rm -rf data results report
+	rm -rf data results report audit

@@ -87,12 +87,17 @@ def value_text(value: Any) -> str:
     return str(value).replace("/", "_").replace("|", "_")
 
 
+def noise_model(label: str) -> str:
+    """The noise model of a noise as a study calls it: `label_file` of `label_file:reviewed`."""
+    return label.partition(":")[0]
+
+
 @dataclass(frozen=True)
 class Cell:
     """One admissible combination of a study's axes. It has its own search, with the same budget as every other."""
 
     dataset: str  # the name of the dataset in the study
-    noise: str
+    noise: str  # the model, or `model:name` if the study names it
     rate: float
     loss: Part
     positives: str | None  # None: the loss chooses no tuples
@@ -147,7 +152,7 @@ class DatasetSpec:
 class NoiseSpec:
     """The label noise of one trial."""
 
-    model: str
+    model: str  # or `model:name` if the study names it; the name is not part of a trial's key
     rate: float
     settings: Mapping[str, Any] = field(default_factory=dict)
 

@@ -20,6 +20,8 @@ STUDIES = Path("pipelines/studies")
 STORE = Path("store")
 RESULTS = Path("results")
 REPORT = Path("report")
+AUDIT = Path("audit")
+AUDITS = Path("pipelines/audits")
 PUBLISHED = Path("docs/results")
 
 REPEAT = "`dvc repro` again"

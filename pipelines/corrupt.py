@@ -29,7 +29,7 @@ def tables(study: Study, dataset: DatasetSection) -> Iterator[pd.DataFrame]:
         for group in seeds_by_split(root, name, seeds):
             for by_given in (False, True):
                 models = [
-                    (n.model, rate, n.settings) for n in study.noise for rate in n.rates if n.by_given == by_given
+                    (n.label, rate, n.settings) for n in study.noise for rate in n.rates if n.by_given == by_given
                 ]
                 if not models:
                     continue

@@ -1,4 +1,4 @@
-"""Stage `features`: compute the frozen features that a study's trials share. A study without such trials passes."""
+"""Stage `features`: compute the features that frozen trials or an audit need. A study that needs none passes."""
 
 import os
 

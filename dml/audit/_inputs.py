@@ -36,8 +36,23 @@ def check(vectors: Any, labels: Any) -> Given:
     if isinstance(vectors, Mapping) and not vectors:
         raise ValueError("audit: vectors: expected an array (n, D) or a mapping of names to arrays, got an empty one")
     named = dict(vectors) if isinstance(vectors, Mapping) else {DEFAULT_NAME: vectors}
+    known = check_labels(labels)
+    checked = {str(name): _vectors(str(name), value, len(known.labels)) for name, value in named.items()}
+    return Given(checked, *known, _digest(checked, known.labels))
+
+
+class Classes(NamedTuple):
+    """Checked labels; as the fields of `Given` with these names."""
+
+    labels: np.ndarray
+    names: np.ndarray
+    codes: np.ndarray
+    beyond: dict[Any, int]
+
+
+def check_labels(labels: Any) -> Classes:
+    """Check labels alone, before vectors are computed. Raises as `check` does."""
     labels = _labels(labels)
-    checked = {str(name): _vectors(str(name), value, len(labels)) for name, value in named.items()}
     names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     codes = codes.reshape(-1)
     if len(names) < 2:
@@ -52,14 +67,8 @@ def check(vectors: Any, labels: Any) -> Given:
             f"(the {len(names)} classes have {counts.min()} to {counts.max()}): smaller ones are beyond judgement"
         )
     renumber = np.where(judged, np.cumsum(judged) - 1, -1)
-    return Given(
-        checked,
-        labels,
-        names[judged],
-        renumber[codes].astype(np.int64),
-        {names[k].item(): int(counts[k]) for k in np.flatnonzero(~judged)},
-        _digest(checked, labels),
-    )
+    beyond = {names[k].item(): int(counts[k]) for k in np.flatnonzero(~judged)}
+    return Classes(labels, names[judged], renumber[codes].astype(np.int64), beyond)
 
 
 def _labels(labels: Any) -> np.ndarray:

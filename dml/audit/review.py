@@ -11,16 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
 from dml import seeding
+from dml.audit import _saved
 from dml.audit.result import Audit
 
 ANSWERS = ("right", "wrong", "unsure")
+PLANNED = ("rows", "stratum", "sizes", "expected", "given", "suggested")  # what a saved plan lists
 PER_STRATUM = 10  # looks, about
 FLOOR = 0.02  # chances nearer to 0 or 1 are not believed: wrong labels with low scores must have a chance of a look
 PRIOR = (
@@ -52,6 +55,31 @@ class ReviewPlan:
                 "weight": (self.sizes / np.maximum(looks, 1))[self.stratum],
             }
         )
+
+    def save(self, folder: str | Path) -> None:
+        """Write `plan.json` into a folder; `load` reads it."""
+        content = {name: getattr(self, name).tolist() for name in PLANNED}
+        _saved.write(Path(folder), "plan", {**content, "digest": self.digest}, {})
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """The plan that `save` wrote into a folder.
+
+        Raises
+        ------
+        ValueError : there is none, or the file is broken or of something else.
+        """
+        content, _ = _saved.read(Path(folder), "plan")
+        try:
+            rows, stratum, sizes = (np.array(content[name], dtype=np.int64) for name in PLANNED[:3])
+            expected = np.array(content["expected"], dtype=np.float64)
+            given, suggested = _saved.labels(content["given"]), _saved.labels(content["suggested"])
+            plan = cls(rows, stratum, sizes, expected, given, suggested, str(content["digest"]))
+            if not len(rows) == len(stratum) == len(given) == len(suggested) or stratum.max() >= len(sizes):
+                raise ValueError("its lists differ in length")
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{Path(folder) / 'plan.json'}: broken ({error!r}): {_saved.AGAIN}") from error
+        return plan
 
 
 @dataclass(frozen=True)

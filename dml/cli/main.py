@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from dml import __version__
+from dml.cli.audit import audit
 from dml.cli.check import check
 from dml.cli.clean import clean
 from dml.cli.doctor import doctor
@@ -29,6 +30,7 @@ INTERRUPTED = 130
 
 PANELS = {
     "Studies": (new, check, run, status, why, report, publish),
+    "Labels": (audit,),
     "Trained models": (embed, search),
     "This machine": (ui, clean, doctor),
 }

@@ -6,6 +6,7 @@ stay at this boundary: parts take plain keyword arguments, and trials take the r
 
 from __future__ import annotations
 
+from dml.config.audit import AuditSection
 from dml.config.claims import BreakPointSection, ClaimSection, ComparisonSection, ConditionSection, SlopeSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
@@ -19,6 +20,7 @@ from dml.config.study import Study
 from dml.config.training import BatchSection, TrainingSection
 
 __all__ = [
+    "AuditSection",
     "BaseSection",
     "BatchSection",
     "BreakPointSection",

@@ -112,10 +112,10 @@ def _check_repetitions(study: Study, cells: list[Cell]) -> None:
         raise LocatedError(
             f"two of them would be the same cell ({', '.join(filters)}): give them other settings", "filters"
         )
-    pairs = [(noise.model, rate) for noise in study.noise for rate in noise.rates]
-    for model, rate in pairs:
-        if pairs.count((model, rate)) > 1:
-            raise LocatedError(f"{model!r} is listed twice with the rate {rate:g}", "noise")
+    pairs = [(noise.label, rate) for noise in study.noise for rate in noise.rates]
+    for label, rate in pairs:
+        if pairs.count((label, rate)) > 1:
+            raise LocatedError(f"{label!r} is listed twice with the rate {rate:g}: set `name` of each", "noise")
     first: dict[str, Cell] = {}
     for cell in cells:
         if first.setdefault(cell.name, cell) != cell:

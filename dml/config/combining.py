@@ -38,7 +38,7 @@ def combinations(study: Study) -> Iterator[Cell]:
                 }
                 for section in study.filters:
                     yield Cell(
-                        dataset.label, noise.model, rate, part, positives, negatives, miner, kept, section.part()
+                        dataset.label, noise.label, rate, part, positives, negatives, miner, kept, section.part()
                     )
 
 

@@ -75,6 +75,7 @@ class NoiseSection(StudySection):
     """A noise model and its rates."""
 
     model: Name = "uniform"
+    name: str = Field("", pattern=r"^[\w.+-]*$", description="tells noises of the same model and rate apart")
     rates: list[Annotated[float, Field(ge=0, lt=1)]] = Field([0.0], min_length=1)
     settings: dict[str, Any] = {}
 
@@ -85,6 +86,11 @@ class NoiseSection(StudySection):
         if self.by_given and len(self.rates) > 1:
             raise ValueError(f"noise {self.model!r}: its rate is counted, so there is one; got {self.rates}")
         return self
+
+    @property
+    def label(self) -> str:
+        """What cells call it: the model, or `model:name`."""
+        return f"{self.model}:{self.name}" if self.name else self.model
 
     @property
     def by_given(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from dml import discovery
 from dml.config.claims import BreakPointSection, ClaimSection, SlopeSection
 from dml.config.matching import attribute, identity, matching, rest
-from dml.types import Cell
+from dml.types import Cell, noise_model
 
 Line = tuple[Cell, ...]
 
@@ -35,7 +35,7 @@ def without_toplines(cells: Iterable[Cell], *named: Mapping[str, Any]) -> list[C
     """
     if any("noise" in keys for keys in named):
         return list(cells)
-    return [cell for cell in cells if not discovery.find("dml.noise", cell.noise).topline]  # type: ignore[attr-defined]
+    return [cell for cell in cells if not discovery.find("dml.noise", noise_model(cell.noise)).topline]  # type: ignore[attr-defined]
 
 
 def pairs(claim: ClaimSection, cells: Sequence[Cell]) -> list[Pair]:

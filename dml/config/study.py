@@ -10,9 +10,11 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from dml import discovery
+from dml.config import audit as auditing
 from dml.config import checks, claim_checks, combining
 from dml.config import report as reporting
 from dml.config import vary as varying
+from dml.config.audit import AuditSection
 from dml.config.claims import ClaimSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
@@ -49,6 +51,7 @@ class Study(StudySection):
     published: list[PublishedSection] = []
     claims: list[ClaimSection] = []
     report: ReportSection = Field(default_factory=ReportSection)
+    audit: AuditSection | None = Field(None, description="audit the labels; none: only `dml audit` does")
     name: str = Field("", exclude=True)  # the file's stem
 
     @field_validator("positives", "negatives")
@@ -63,6 +66,7 @@ class Study(StudySection):
         checks.check(self)
         claim_checks.check(self)
         reporting.check(self)
+        auditing.check(self)
         return self
 
     @cached_property

@@ -10,6 +10,7 @@ import pandas as pd
 
 from dml.noise._build import build
 from dml.noise._features import pixels
+from dml.types import noise_model
 
 PHASES = ("tune", "confirm")
 OFFERED = ("features", "given", "images", "similarity")
@@ -29,7 +30,7 @@ def table(
     ----------
     index : int64 (n,), the rows of the packed data.
     labels : int64 (n,), their clean labels.
-    models : (name, rate, settings) each, no two with the same name and rate.
+    models : (name, rate, settings) each, no two with the same name and rate. `subset:mine` is `subset`.
     seeds : of the trials.
     phase : `"tune"` or `"confirm"`.
     context : `features`, `given` and `similarity` (see `dml.protocols.NOISE_CONTEXT`), and `images`, uint8 (N, H, W, C)
@@ -64,7 +65,7 @@ def table(
     known = {**context, "index": index, "phase": phase}
     blocks = []
     for name, rate, settings in models:
-        model = build(name, rate=rate, **settings)
+        model = build(noise_model(name), rate=rate, **settings)
         if "features" in model.context and "features" not in known and "images" in known:
             known["features"] = pixels(known["images"], index)
         wanted = {key: known[key] for key in model.context if key in known}

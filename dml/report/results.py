@@ -17,7 +17,7 @@ from dml.config import Study
 from dml.report.analysis.verdicts import Verdict
 from dml.report.figure_data import FigureData
 from dml.report.labels import SETS, readable
-from dml.types import Cell, Part, value_text
+from dml.types import Cell, Part, noise_model, value_text
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ class Results:
 @cache
 def is_topline(noise: str) -> bool:
     """Whether a noise model leaves out the samples that others mislabel, in place of mislabelling any."""
-    return discovery.find("dml.noise", noise).topline  # type: ignore[attr-defined]
+    return discovery.find("dml.noise", noise_model(noise)).topline  # type: ignore[attr-defined]
 
 
 def noise_axis(noise: str) -> str:

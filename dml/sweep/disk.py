@@ -55,6 +55,7 @@ def unreferenced(project: Path) -> list[Unreferenced]:
     project = Path(project).resolve()
     store = project / "store"
     found = [*_trials(project), *_models(project), *_packed(project), *_features(project), *_sweeps(project)]
+    found += _audits(project)
     found += [(path, "left by a removal that was interrupted") for path in (store / REMOVING).glob("*")]
     whole = {path for path, _ in found}
     found = [(path, why) for path, why in found if whole.isdisjoint(path.parents)]
@@ -169,6 +170,14 @@ def _sweeps(project: Path) -> Iterator[tuple[Path, str]]:
         study = path.name.partition(".")[0]
         if path.is_file() and study not in studies and path.suffix != ".lock":
             yield path, f"of the sweep of {study}, which is gone"
+
+
+def _audits(project: Path) -> Iterator[tuple[Path, str]]:
+    """Folds of audits of studies that are gone."""
+    studies = studies_of(project)
+    for path in sorted((project / "store/audits").glob("*")):
+        if path.is_dir() and path.name not in studies:
+            yield path, f"of the audit of {path.name}, which is gone"
 
 
 def _entry(path: Path, why: str) -> Unreferenced | None:

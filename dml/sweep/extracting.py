@@ -1,4 +1,4 @@
-"""Computes a study's frozen features, on the workers of Ray where there is much to compute."""
+"""Computes the features that a study needs, on the workers of Ray where there is much to compute."""
 
 from __future__ import annotations
 
@@ -25,10 +25,18 @@ def frozen_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
     return list({repr(spec): spec for spec in frozen}.values())
 
 
+def audited_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
+    """The network whose features the study's section `audit` asks for, as the settings of a frozen trial."""
+    own = None if study.audit is None or study.audit.chosen(study) != dataset else study.audit.training()
+    return [] if own is None else [own.spec(device="cuda" if study.resources.gpus_per_trial else "cpu")]
+
+
 def extract_all(
     study: Study, data_root: Path, store: Path, report: Callable[[str], None] = print
 ) -> dict[str, dict[str, Path]]:
-    """The folders of the features that a study's frozen trials need, by dataset and id; computed if they are missing.
+    """The folders of the features that a study needs, by dataset and id; computed if they are missing.
+
+    Those of its frozen trials, and of the network that its section `audit` names.
 
     Parameters
     ----------
@@ -43,7 +51,8 @@ def extract_all(
     found: dict[str, dict[str, Path]] = {}
     for label in (dataset.label for dataset in study.datasets):
         packed = open_packed_of(data_root, label)
-        needed = {features_id(recipe(spec, packed.manifest)): spec for spec in frozen_trainings(study, label)}
+        specs = [*frozen_trainings(study, label), *audited_trainings(study, label)]
+        needed = {features_id(recipe(spec, packed.manifest)): spec for spec in specs}
         run = over_ray(study.resources)
         found[label] = {name: extract(packed, spec, store, run, report) for name, spec in needed.items()}
     return found

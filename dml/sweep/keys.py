@@ -25,7 +25,7 @@ from dml import discovery, evaluation, miners, models
 from dml.protocols import ClusteringMetric, Composite
 from dml.training.frozen import recipe
 from dml.training.loop import Training
-from dml.types import BatchSpec, EvaluationSpec, MinerSpec, TrainingSpec, TrialSpec
+from dml.types import BatchSpec, EvaluationSpec, MinerSpec, TrainingSpec, TrialSpec, noise_model
 
 FROM_TRIAL = {
     "dml.losses": ("num_classes", "embedding_size", "normalize"),
@@ -142,10 +142,11 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
     changed["backbone_settings"] = _of_part("dml.models", training.backbone, backbone)
     changed["augment_settings"] = _of_part("dml.data.augment", training.augment, training.augment_settings)
     loss, noise = spec.loss, spec.noise
+    model = noise_model(noise.model)
     filled_in = {"normalize": training.normalize, "embedding_size": training.embedding_size}
     return {
         **content,
-        "noise": {**content["noise"], "settings": _of_part("dml.noise", noise.model, noise.settings)},
+        "noise": {**content["noise"], "model": model, "settings": _of_part("dml.noise", model, noise.settings)},
         "loss": {"name": loss.name, "settings": _of_part("dml.losses", loss.name, loss.settings, filled_in)},
         "miner": None if spec.miner is None else _miner(spec.miner),
         "training": changed,

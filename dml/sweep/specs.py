@@ -55,7 +55,7 @@ def build(
         room, _, key = name.partition(".")
         chosen[room][key] = value
     dataset = study.dataset(cell.dataset)
-    noise = next(n for n in study.noise if n.model == cell.noise and cell.rate in n.rates)
+    noise = next(n for n in study.noise if n.label == cell.noise and cell.rate in n.rates)
     training, start = study.training_of(cell), None
     if dataset.passes_on is not None:
         chosen["training"] |= {"backbone": dataset.passes_on, "backbone_settings": {}, "frozen": True}

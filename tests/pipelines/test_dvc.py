@@ -52,7 +52,9 @@ def summary(work) -> dict:
 
 
 def test_repro_goes_from_download_to_the_report(work):
-    assert repro(work) == {"resolve", "download", "pack", "split", "corrupt", "features", "sweep", "report"}
+    stages = {"resolve", "download", "pack", "split", "corrupt", "features", "audit", "sweep", "report"}
+    assert repro(work) == stages
+    assert not (work.root / "audit").exists()  # nobody asked for one
     assert (work.root / "report/index.html").is_file()
     frame = pd.read_parquet(work.root / "results/tiny/trials.parquet")
     assert set(frame["cell"]) == {f"digits|uniform-0.2|triplet|{positives}+random" for positives in ("random", "easy")}
@@ -109,7 +111,7 @@ def test_an_experiment_is_compared_with_the_last_commit(work):
 
 def test_a_new_seed_trains_alone(work):
     change(work, STUDY, "seeds: [0]", "seeds: [0, 1]")
-    assert repro(work) == {"resolve", "corrupt", "features", "sweep", "report"}
+    assert repro(work) == {"resolve", "corrupt", "features", "audit", "sweep", "report"}
     assert (summary(work)["trials"], summary(work)["already_done"]) == (4, 2)
     changed = json.loads(work.run("dvc", "params", "diff", "--json").text)
     assert changed[STUDY] == {"seeds": {"old": "[0]", "new": "[0, 1]"}}

@@ -29,6 +29,7 @@ assert _shapes.loader is not None
 shapes_module = importlib.util.module_from_spec(_shapes)
 _shapes.loader.exec_module(shapes_module)
 
+AXE = ("axe_playwright_python", "axe_core_python")  # each contains axe.min.js; neither is imported
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--allow-file-access-from-files"),
@@ -105,6 +106,16 @@ def browse(site, tmp_path_factory):
         return json.loads(html.unescape(found[1]))
 
     return run
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The source of axe-core."""
+    for name in AXE:
+        found = importlib.util.find_spec(name)
+        if found is not None and found.origin is not None:
+            return (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+    pytest.skip("axe-core is not installed: pip install axe-core-python")
 
 
 @pytest.fixture

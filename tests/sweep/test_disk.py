@@ -192,3 +192,11 @@ def test_a_model_that_another_running_sweep_kept_from_being_deleted(project):
     remove(entries)
     assert len(list((project / "store").glob("trials/*/model"))) == 1
     assert len(list((project / "store").glob("trials/*/result.json"))) == len(list(plan.ended()))
+
+
+def test_folds_of_audits_stay_as_long_as_their_study(project):
+    for name in ("toys", "gone"):
+        write_text(project / f"store/audits/{name}/digest/l2.json", "{}")
+        write_text(project / f"store/audits/{name}.lock", "")
+    (entry,) = unreferenced(project)
+    assert (entry.path.name, entry.why) == ("gone", "of the audit of gone, which is gone")

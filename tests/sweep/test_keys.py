@@ -288,3 +288,10 @@ PINNED = (
     '"miners.mine":1,"miners.negatives.random":1,"miners.positives.random":1,"models.small_conv":1,"torch":"2.0.0",'
     '"training":1}}'
 )
+
+
+def test_the_name_of_a_noise_changes_no_key(toy_study):
+    plain = toy_study(noise=[{"model": "uniform", "rates": [0.2]}])
+    named = toy_study(noise=[{"model": "uniform", "name": "mine", "rates": [0.2]}])
+    assert spec(named).noise.model == "uniform:mine"
+    assert keys.record(spec(named)) == keys.record(spec(plain))

@@ -1,0 +1,83 @@
+"""`dml audit`: which labels of a study are wrong, and how many."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dml.cli.project import Project, StudyName, choose, find_project
+
+SUFFIX = "-audited"  # of the study that compares training on labels as given and after the audit
+
+
+def audit(
+    study: StudyName,
+    review: Annotated[
+        Path | None, typer.Option("--review", metavar="FILE", help="The CSV that the audit's page saved, to take in.")
+    ] = None,
+    looks: Annotated[
+        int | None, typer.Option("--looks", metavar="N", help="Images that a person is asked to look at.", min=2)
+    ] = None,
+) -> None:
+    """Find labels of a study's images that are probably wrong. Trains no network, and an interrupted audit resumes.
+
+    Writes audit/STUDY/index.html: the suspects, and images to look at. The page saves your answers as a CSV; --review
+    takes it in: how many labels are wrong, with an interval, and label files to train with.
+
+    [bold]Examples[/bold]: dml audit my-images · dml audit my-images --review review.csv
+    """
+    from dml.config import AuditSection, load_study
+    from dml.files import read_json
+    from dml.sweep.auditing.outputs import lines
+    from dml.sweep.auditing.reviews import REQUEST, ask, take_in
+
+    project = find_project()
+    loaded = load_study(Path(os.path.relpath(project.file(study))))
+    (loaded.audit or AuditSection()).chosen(loaded)
+    done, asking = project.root / "audit" / study, project.root / "pipelines" / "audits" / study
+    if review is not None:
+        if not (done / "plan.json").is_file():
+            raise ValueError(f"{study!r} was not audited yet, so there is nothing that was reviewed: dml audit {study}")
+        take_in(asking, review, done)
+    asked_before = (asking / REQUEST).is_file()
+    ask(asking, looks)
+    if study not in project.chosen():
+        choose(project, [*project.chosen(), study])
+        print(f"{study} is now among the studies of params.yaml")
+    try:
+        project.run("-m", "dvc", "repro", f"audit@{study}")
+    except typer.Exit:
+        if not asked_before:  # else each later `dvc repro` would fail too
+            (asking / REQUEST).unlink()
+        raise
+    if not (done / "summary.json").is_file():  # the folder was deleted, which DVC does not watch
+        project.run("-m", "dvc", "repro", "--force", "--single-item", f"audit@{study}")
+    print("\n".join(["", *lines(read_json(done / "summary.json")), *written(project, study)]))
+
+
+def written(project: Project, study: str) -> list[str]:
+    """Copy the label files to `pipelines/labels`, where DVC watches them, write a study of them, and say so."""
+    from dml.config import load_study
+    from dml.files import read_json, write_text
+    from dml.sweep.auditing.label_files import comparing
+
+    done, places = project.root / "audit" / study, []
+    for path in sorted((done / "labels").glob("*.csv")):
+        places.append(Path("pipelines/labels") / study / path.name)
+        write_text(project.root / places[-1], path.read_text(encoding="utf-8"))
+    summary = read_json(done / "summary.json")
+    text, file = comparing(load_study(project.file(study)), summary["dataset"], places), project.file(study + SUFFIX)
+    kept = file.is_file() and not file.read_text(encoding="utf-8").startswith(text.partition("\n")[0])
+    if not kept:
+        write_text(file, text)
+    shown = [
+        f"The suspects, and images to look at: {(done / 'index.html').resolve().as_uri()}",
+        f"Labels to train with: {', '.join(place.as_posix() for place in places)}",
+        f"Compare them:         make repro STUDY={file.stem}" + (" (your own file, left as it is)" if kept else ""),
+    ]
+    if summary["review"] is None:
+        shown.append(f"After a review:       make audit STUDY={study} REVIEW=review.csv")
+    return shown

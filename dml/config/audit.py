@@ -1,0 +1,76 @@
+"""The section `audit`: how the labels of one of the study's datasets are audited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, model_validator
+
+from dml.config.errors import LocatedError
+from dml.config.terms import Name, StudySection
+from dml.config.training import TrainingSection
+from dml.discovery import suggestion
+
+if TYPE_CHECKING:
+    from dml.config.study import Study
+
+
+class AuditSection(StudySection):
+    """Which labels are audited, from which representations of the images, and how many a person looks at."""
+
+    dataset: str = Field("", description="of the study; none: its only one")
+    pixels: int | None = Field(32, ge=4, description="side to which images are reduced; none: no pixels")
+    backbone: Name | None = Field(None, description="whose features are one more representation")
+    backbone_settings: dict[str, Any] = {}
+    folds: int = Field(5, ge=2)
+    neighbours: int = Field(30, ge=1)
+    looks: int = Field(200, ge=2, description="images that a person looks at; all, if there are fewer")
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _check(self) -> AuditSection:
+        if self.backbone is None and self.backbone_settings:
+            raise ValueError("backbone_settings: expected a backbone that they belong to")
+        self.training()
+        return self
+
+    def training(self) -> TrainingSection | None:
+        """The network whose features are used, as the section `training` of a study with frozen features."""
+        if self.backbone is None:
+            return None
+        return TrainingSection(backbone=self.backbone, backbone_settings=self.backbone_settings, frozen=True)
+
+    def chosen(self, study: Study) -> str:
+        """The name of the audited dataset.
+
+        Raises
+        ------
+        ValueError : the study has none of this name, or several and none is named.
+        """
+        names = [dataset.label for dataset in study.datasets]
+        if self.dataset and self.dataset not in names:
+            raise ValueError(f"{self.dataset!r} is no dataset of the study{suggestion(self.dataset, names)}")
+        if not self.dataset and len(names) > 1:
+            raise ValueError(f"the study has several datasets: name one, as in audit: {{dataset: {names[0]}}}")
+        return self.dataset or names[0]
+
+
+def check(study: Study) -> None:
+    """Reject a section that names no dataset of the study.
+
+    Raises
+    ------
+    LocatedError : the message lists the datasets.
+    """
+    if study.audit is None:
+        return
+    try:
+        chosen = study.audit.chosen(study)
+    except ValueError as error:
+        raise LocatedError(str(error), "audit", "dataset") from error
+    vectors = study.dataset(chosen).passes_on is not None
+    if vectors and study.audit.backbone is not None:
+        raise LocatedError(f"dataset {chosen!r} has vectors and no images: remove the backbone", "audit", "backbone")
+    frozen = any(study.training_of(cell).frozen for cell in study.cells() if cell.dataset == chosen)
+    if not vectors and study.audit.pixels is None and study.audit.backbone is None and not frozen:
+        raise LocatedError("pixels: null leaves nothing to audit with: name a backbone, or keep pixels", "audit")

@@ -1,0 +1,156 @@
+"""Writes the page of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from dml import files
+from dml.audit import Audit, Estimate, ReviewPlan, estimate
+from dml.report.audit import looks, suspects, tables
+from dml.report.audit.album import Images, album
+from dml.report.page import numbers
+from dml.report.page.cells import rows
+
+PAIRS = 24  # near-duplicates that contradict each other
+BEYOND = 60  # classes that are named as beyond judgement
+COMMANDS = (
+    (
+        "Save your answers as review.csv. This command then estimates the noise rate, with an interval, and writes a "
+        "label file:",
+        "make audit STUDY=<study> REVIEW=review.csv",
+    ),
+)
+STYLES = ("report/page/templates/style.css", "report/audit/templates/audit.css")
+SCRIPTS = (
+    *("report/page/templates/table.js", "report/page/templates/scroll.js"),
+    *("report/audit/templates/cards.js", "report/audit/templates/csv.js", "report/audit/templates/review.js"),
+)
+
+
+def write_page(
+    path: Path,
+    found: Audit,
+    plan: ReviewPlan,
+    *,
+    title: str,
+    vectors: np.ndarray,
+    images: Images | None,
+    paths: Sequence[str] | None = None,
+    review: pd.DataFrame | None = None,
+    note: str = "",
+    commands: Sequence[tuple[str, str]] = COMMANDS,
+) -> None:
+    """Write an audit's page: one HTML file that needs nothing else, and sends nothing anywhere.
+
+    Pictures are small copies; with 200 images to review and 100 suspects the file has less than 3 MB.
+
+    Parameters
+    ----------
+    vectors : floats (n, D), the representation whose neighbours are shown.
+    images : rows (m,) -> their pixels, uint8 (m, H, W, 1 or 3). None: the page has no pictures.
+    paths : the n images' names.
+    review : an earlier review: the columns index and answer, and label if right classes were named. The page then shows
+        the estimate, and its review mode begins with these answers.
+    note : a sentence at the top.
+    commands : what to do with a saved review: sentences and the commands that they introduce.
+
+    Raises
+    ------
+    ValueError : the plan, the vectors or the paths belong to another audit, or the review does not fit the plan (see
+        `dml.audit.estimate`).
+    """
+    _check(found, plan, vectors, paths)
+    answered, estimated = looks.answers(review), _estimate(plan, review)
+
+    def name(row: int) -> str:
+        return str(paths[row]) if paths is not None else f"image {row}"
+
+    shown = suspects.suspects(found, vectors, name, {row: a["answer"] for row, a in answered.items()})
+    pairs = found.duplicates.head(PAIRS).to_dict("records")
+    examples = looks.examples(found, plan)
+    small = [near.row for suspect in shown for near in suspect.near]
+    small += [row for chosen in examples.values() for row in chosen]
+    small += [int(pair[side]) for pair in pairs for side in ("first", "second")]
+    pictures = album(images, plan.rows.tolist(), [suspect.row for suspect in shown], small)
+    text = (
+        _environment()
+        .get_template("audit.html")
+        .render(
+            title=title,
+            note=note,
+            found=found,
+            plan=plan,
+            judged=int(np.isfinite(found.score).sum()),
+            suspected=int(found.suspects().sum()),
+            classes=len(np.unique(found.labels)),
+            estimate=estimated,
+            at_estimate=None if estimated is None else int(found.suspects(estimated.rate).sum()),
+            reviewed=len(answered),
+            suspects=shown,
+            tables=[table for table in (tables.classes(found), tables.confusions(found)) if table is not None],
+            pairs=pairs,
+            beyond=sorted(((str(label), count) for label, count in found.beyond.items()))[:BEYOND],
+            name=name,
+            album=pictures,
+            commands=commands,
+            review=looks.payload(
+                found, plan, examples, pictures, name if paths is not None else lambda row: "", review
+            ),
+            css=_inline(STYLES),
+            js=_inline(SCRIPTS),
+        )
+    )
+    files.write_text(Path(path), text)
+
+
+def _check(found: Audit, plan: ReviewPlan, vectors: np.ndarray, paths: Sequence[str] | None) -> None:
+    n = len(found.labels)
+    if plan.digest != found.digest:
+        raise ValueError(f"audit page: the review plan {plan.digest[:12]} is not one of the audit {found.digest[:12]}")
+    if np.ndim(vectors) != 2 or len(vectors) != n:
+        raise ValueError(f"audit page: vectors: expected ({n}, D), one for each image, got {np.shape(vectors)}")
+    if paths is not None and len(paths) != n:
+        raise ValueError(f"audit page: paths: expected {n}, one for each image, got {len(paths)}")
+
+
+def _estimate(plan: ReviewPlan, review: pd.DataFrame | None) -> Estimate | None:
+    return None if review is None or review.empty else estimate(plan, review)
+
+
+def _environment() -> Environment:
+    found = Environment(
+        loader=PackageLoader("dml.report.audit"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {"rate": _rate, "chance": _chance, "breaks": _breaks, "cells": rows}
+    return found
+
+
+def _rate(value: float) -> str:
+    """A share with one decimal below 10%, else as a whole percentage."""
+    return numbers.rate(round(value, 3 if value < 0.1 else 2)) if np.isfinite(value) else numbers.NOTHING
+
+
+def _chance(value: float) -> str:
+    """As a whole percentage, but never certain."""
+    return "over 99%" if value >= 0.995 else _rate(round(value, 2))
+
+
+def _breaks(name: str) -> Markup:
+    """A path that can be broken after its folders."""
+    return Markup(escape(name).replace("/", Markup("/<wbr>")))
+
+
+def _inline(names: Sequence[str]) -> Markup:
+    """Styles or scripts of the package, as they are."""
+    root = Path(__file__).parents[2]
+    return Markup("\n".join((root / name).read_text(encoding="utf-8") for name in names))

@@ -1,0 +1,129 @@
+"""Labels to train with after an audit: files of the noise model `label_file`, and a study that compares them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from dml import files
+from dml.config import Study
+from dml.data import sources, splits
+from dml.sweep.auditing.inputs import Audited
+from dml.sweep.auditing.reviews import Review
+from dml.sweep.auditing.run import AuditRun
+
+LEFT_OUT = -1
+CHOICES = {
+    "given": "labels as given",
+    "left-out": "the suspects are left out",
+    "suggested": "the suspects get the label that they look like",
+    "reviewed": "the suspects are left out, and what a person looked at is as the person said",
+}
+
+
+def trains(study: Study, images: Audited) -> np.ndarray:
+    """Which packed images train, bool (N,). All, if the study cannot train since its classes cannot be split."""
+    section = study.dataset(images.dataset)
+    try:
+        found = splits.by_seed(images.packed.index, sources.build(section.source, **section.options))
+    except ValueError:
+        return np.ones(len(images.packed.index), dtype=bool)
+    split = found[None] if None in found else found[study.seeds[0]]
+    return (split["final"] == "train").to_numpy()
+
+
+def label_tables(done: AuditRun, trains: np.ndarray) -> dict[str, pd.DataFrame]:
+    """By the names of `CHOICES`, the columns index (row of the packed images) and label (-1: left out), for all images.
+
+    As many labels are suspects as the estimated rate says, or without a review the first guess; `reviewed` is missing
+    then. Training images whose label becomes that of a class that never trains are left out.
+
+    Parameters
+    ----------
+    trains : bool (N,), which of the packed images train.
+    """
+    found, images, review = done.found, done.images, done.review
+    rate = found.rate.guess if review is None else review.estimate.rate
+    suspects, given = found.suspects(rate), images.numbers
+    number = images.number
+    suggested = np.array([number[str(name)] for name in found.suggested.tolist()])
+    tables = {
+        "given": given,
+        "left-out": np.where(suspects, LEFT_OUT, given),
+        "suggested": np.where(suspects, suggested, given),
+    }
+    if review is not None:
+        tables["reviewed"] = _reviewed(tables["left-out"], images, review)
+    known = np.unique(images.packed.index[images.level].to_numpy()[trains])
+    complete = {}
+    for name, labels in tables.items():
+        every = np.full(len(trains), LEFT_OUT, dtype=np.int64)
+        every[images.rows] = labels
+        every[trains & ~np.isin(every, known)] = LEFT_OUT
+        complete[name] = pd.DataFrame({"index": np.arange(len(every)), "label": every})
+    return complete
+
+
+def _reviewed(labels: np.ndarray, images: Audited, review: Review) -> np.ndarray:
+    labels, number = labels.copy(), images.number
+    for place, answer, label in review.answers[["index", "answer", "label"]].itertuples(index=False):
+        if answer == "right":
+            labels[place] = images.numbers[place]
+        elif answer == "wrong":
+            labels[place] = number.get(label, LEFT_OUT)
+    return labels
+
+
+def write_label_files(folder: Path, tables: dict[str, pd.DataFrame]) -> list[Path]:
+    """Write the tables as `<folder>/<name>.csv`."""
+    written = []
+    for name, table in tables.items():
+        written.append(folder / f"{name}.csv")
+        with files.replacing(written[-1]) as temporary:
+            table.to_csv(temporary, index=False)
+    return written
+
+
+def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
+    """The text of a study that compares training on labels as given with training on each of the label files.
+
+    Labels as given are the noise `uniform` at rate 0, whose trials the study itself may have run already, unless the
+    study knows verified labels.
+
+    Parameters
+    ----------
+    labels : the files, relative to the project's folder.
+    """
+    verified = any(noise.by_given for noise in study.noise)
+    as_given = "label_file:given" if verified else "uniform"
+    labels = [path for path in labels if verified or path.stem != "given"]
+    noise: list[dict[str, Any]] = [] if verified else [{"model": "uniform", "rates": [0.0]}]
+    noise += [
+        {"model": "label_file", "name": path.stem, "rates": [0.0], "settings": {"path": path.as_posix()}}
+        for path in labels
+    ]
+    content: dict[str, Any] = {
+        "extends": study.name,
+        "title": f"{study.title}: what the audit found",
+        "description": "; ".join(f"{path.stem}: {CHOICES[path.stem]}" for path in labels) + ".",
+        "noise": noise,
+        "claims": [
+            {
+                "paper": "audit",
+                "text": f"Training is better if {CHOICES[path.stem]} than with labels as given.",
+                "compare": {"first": {"noise": f"label_file:{path.stem}"}, "second": {"noise": as_given}},
+            }
+            for path in labels
+            if path.stem != "given"
+        ],
+        **({"published": None} if study.published else {}),
+        **({"audit": None} if study.audit is not None else {}),
+    }
+    if len(study.datasets) > 1:
+        content["datasets"] = [study.dataset(dataset).model_dump(mode="json", exclude_defaults=True)]
+    head = f"# Labels of {study.name} as given, and after its audit (docs/audit.md). `dml audit` wrote this.\n"
+    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)

@@ -1,0 +1,159 @@
+"""What a person asked of an audit and answered: `pipelines/audits/<study>`, which the stage `audit` reads.
+
+`request.json` says that the study is audited though it has no section `audit`, and how many looks are wanted;
+`plan.json` and `review.csv` are the images that a person looked at, with the answers. They are written together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dml import audit, files
+from dml.audit import Audit, Estimate, ReviewPlan
+from dml.discovery import suggestion
+
+REQUEST, REVIEW = "request.json", "review.csv"
+COLUMNS = ("index", "answer", "given", "path", "label", "audit")  # as the page writes them; two are needed
+
+
+@dataclass(frozen=True)
+class Review:
+    """Answers that were taken in."""
+
+    plan: ReviewPlan
+    answers: pd.DataFrame  # COLUMNS, as text but for `index`; empty cells are empty text
+    estimate: Estimate
+
+
+def read_review(path: Path) -> pd.DataFrame:
+    """The answers of a CSV file, one row for each image that was looked at.
+
+    Raises
+    ------
+    ValueError : the file is missing, is not a CSV in UTF-8, lacks the column `index` or `answer`, an index is not a
+        whole number, or there is no answer.
+    """
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file: expected the CSV that the audit's page saved")
+    try:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    except (ValueError, OSError) as error:  # from pandas: decoding and parsing errors are ValueErrors
+        raise ValueError(f"{path}: not a CSV in UTF-8: {str(error).partition(chr(10))[0]}") from error
+    for name in COLUMNS[:2]:
+        if name not in table:
+            raise ValueError(f"{path}: no column {name!r}{suggestion(name, list(table.columns))}")
+    for name in COLUMNS[2:]:
+        if name not in table:
+            table[name] = ""
+    table = table[table["answer"].str.strip() != ""].reset_index(drop=True)
+    strange = table.loc[~table["index"].str.fullmatch(r"\d+"), "index"]
+    if len(strange):
+        raise ValueError(f"{path}: index: expected whole numbers, got {strange.iloc[0]!r}")
+    if table.empty:
+        raise ValueError(f"{path}: no image has an answer ({', '.join(audit.ANSWERS)})")
+    return table[list(COLUMNS)].assign(index=table["index"].astype(int), answer=table["answer"].str.strip())
+
+
+def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, paths: list[str], known: set[str]) -> Estimate:
+    """The estimate of a review, which must belong to the plan.
+
+    Parameters
+    ----------
+    path : of the review, for messages.
+    paths : of all audited images.
+    known : the names of the classes.
+
+    Raises
+    ------
+    ValueError : it is of another audit; an image is not in the plan, or has another label or file there; answers
+        contradict each other; or what an image really is, is no class.
+    """
+    other = set(answers["audit"]) - {"", plan.digest}
+    if other:
+        raise ValueError(
+            f"{path}: a review of another audit (of other images, labels or representations, or before they changed): "
+            f"its digest is {min(other)[:12]}, expected {plan.digest[:12]}"
+        )
+    planned = dict(zip(plan.rows.tolist(), map(str, plan.given.tolist()), strict=True))
+    given = [label or planned.get(row) for row, label in zip(answers["index"], answers["given"], strict=True)]
+    try:
+        found = audit.estimate(plan, answers.assign(given=given))
+    except ValueError as error:
+        raise ValueError(f"{path}: {str(error).removeprefix('estimate: ')}") from error
+    for row, file, label, answer in answers[["index", "path", "label", "answer"]].itertuples(index=False):
+        if file and file != paths[row]:
+            raise ValueError(
+                f"{path}: image {row} is {file!r} in the review, but {paths[row]!r} here: is it a review of another "
+                "dataset?"
+            )
+        if label and answer == "wrong" and label not in known:
+            raise ValueError(f"{path}: image {row}: label: {label!r} is no class{suggestion(label, sorted(known))}")
+    return found
+
+
+def ask(folder: Path, looks: int | None) -> None:
+    """Ask for an audit of a study, with so many looks; None: those asked for before, or the study's.
+
+    Raises
+    ------
+    ValueError : a review was taken in, whose plan has another number of looks.
+    """
+    request = files.read_json(folder / REQUEST) or {}
+    if looks is not None and (folder / REVIEW).is_file() and looks != len(ReviewPlan.load(folder).rows):
+        raise ValueError(
+            f"{folder / REVIEW} is a review of {len(ReviewPlan.load(folder).rows)} looks: move it and plan.json away "
+            "before asking for another number"
+        )
+    asked: dict[str, Any] = {**request, **({} if looks is None else {"looks": looks})}
+    files.write_json(folder / REQUEST, asked)
+
+
+def asked(folder: Path) -> dict[str, Any] | None:
+    """What was asked for; None: nothing."""
+    if not (folder / REQUEST).is_file():
+        return None
+    request = files.read_json(folder / REQUEST)
+    looks = request.get("looks") if isinstance(request, dict) else ""
+    if looks is not None and (isinstance(looks, bool) or not isinstance(looks, int) or looks < 2):
+        raise ValueError(f'{folder / REQUEST}: expected {{}} or {{"looks": a whole number, at least 2}}')
+    return request
+
+
+def take_in(folder: Path, review: Path, done: Path) -> Estimate:
+    """Check a review of the audit in the folder `done`, and keep it with its plan in `folder`.
+
+    Raises
+    ------
+    ValueError : nothing was audited, or the review does not belong to it (`read_review`, `check_review`). Nothing is
+        written then.
+    """
+    found, plan, answers = Audit.load(done), ReviewPlan.load(done), read_review(review)
+    table = pd.read_csv(done / "audit.csv", usecols=["index", "path"]).sort_values("index")
+    estimate = check_review(review, plan, answers, table["path"].astype(str).tolist(), set(found.labels.tolist()))
+    plan.save(folder)
+    with files.replacing(folder / REVIEW) as temporary:
+        answers.to_csv(temporary, index=False)
+    return estimate
+
+
+def taken(folder: Path, found: Audit, paths: list[str]) -> Review | None:
+    """The review that was taken in; None if there is none.
+
+    Raises
+    ------
+    ValueError : it is of another audit, broken, or edited.
+    """
+    path = folder / REVIEW
+    if not path.is_file():
+        return None
+    plan, answers = ReviewPlan.load(folder), read_review(path)
+    if plan.digest != found.digest:
+        raise ValueError(
+            f"{path} is a review of other images, labels or representations than the study has now: move it and "
+            "plan.json away, or restore what was reviewed"
+        )
+    return Review(plan, answers, check_review(path, plan, answers, paths, set(found.labels.tolist())))

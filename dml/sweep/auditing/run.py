@@ -1,0 +1,80 @@
+"""The audit of a study: from its packed images to what was found, with the review that was taken in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dml import audit
+from dml.audit import Audit, ReviewPlan
+from dml.config import AuditSection, Study
+from dml.sweep.auditing.inputs import Audited, audited, representations
+from dml.sweep.auditing.reviews import Review, asked, taken
+
+EVERY = 5.0  # seconds between two lines of progress
+
+
+@dataclass(frozen=True)
+class AuditRun:
+    """An audit of a study, complete."""
+
+    images: Audited
+    vectors: np.ndarray  # float32 (n, D), of the representation that was used
+    found: Audit
+    plan: ReviewPlan  # that of the review, if one was taken in
+    review: Review | None
+    note: str  # why a review that was taken in is not used; empty: it is, or there is none
+
+
+def run_audit(
+    study: Study, data_root: Path, store: Path, asking: Path, report: Callable[[str], None] = print
+) -> AuditRun:
+    """Audit a study's labels. An interrupted audit resumes at the fold where it stopped.
+
+    Parameters
+    ----------
+    data_root : the folder with the data stages' outputs (`data/<study>`).
+    store : features are in its folder `features`, finished folds in `audits/<study>`.
+    asking : the folder with what a person asked and answered (`dml.sweep.auditing.reviews`).
+
+    Raises
+    ------
+    ValueError : the labels or images cannot be audited.
+    """
+    section, request = study.audit or AuditSection(), asked(asking) or {}
+    images = audited(study, section, data_root)
+    vectors = representations(study, section, images, store / "features", report)
+    found = audit.audit(
+        vectors,
+        images.labels,
+        folds=section.folds,
+        neighbours=section.neighbours,
+        seed=section.seed,
+        folder=store / "audits" / study.name,
+        progress=_progress(study.name, report),
+    )
+    review, note = None, ""
+    try:
+        review = taken(asking, found, images.paths)
+    except ValueError as error:
+        note = f"the review is not used: {error}"
+    looks = min(request.get("looks") or section.looks, int(np.isfinite(found.score).sum()))
+    plan = audit.review_plan(found, looks, section.seed) if review is None else review.plan
+    return AuditRun(images, vectors[found.representation], found, plan, review, note)
+
+
+def _progress(study: str, report: Callable[[str], None]) -> Callable[[float, str], None]:
+    """Reports the share done at most every few seconds."""
+    said = time.monotonic()
+
+    def progress(share: float, what: str) -> None:
+        nonlocal said
+        if time.monotonic() - said >= EVERY:
+            said = time.monotonic()
+            report(f"audit {study}: {share:.0%} ({what})")
+
+    return progress

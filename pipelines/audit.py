@@ -1,0 +1,62 @@
+"""Stage `audit`: find labels that are probably wrong. A study passes if it has no section `audit` and nobody asked."""
+
+import sys
+
+from _stage import AUDIT, AUDITS, STORE, data_root, run, write_json
+
+from dml.config import Study
+from dml.files import locked
+
+
+def audit(study: Study) -> None:
+    out = data_root(study) / "audit.json"
+    if study.audit is None and not (AUDITS / study.name / "request.json").is_file():
+        write_json(out, {})
+        return
+    lock = STORE / "audits" / f"{study.name}.lock"
+    with locked(lock, on_wait=lambda: print(f"audit {study.name}: waiting for another process")):
+        write_json(out, audited(study))
+
+
+def audited(study: Study) -> dict[str, object]:
+    """Audit a study and write `audit/<study>`; its summary."""
+    # They take seconds to import, which studies without an audit need not wait for.
+    from dml.report.audit import write_page
+    from dml.sweep.auditing import label_files, outputs
+    from dml.sweep.auditing.run import run_audit
+    from dml.tracking.audits import log_audit
+
+    folder, again = AUDIT / study.name, f"make audit STUDY={study.name} REVIEW=review.csv"
+    done = run_audit(study, data_root(study), STORE, AUDITS / study.name)
+    content = outputs.summary(study.name, done)
+    tables = outputs.write_tables(folder, done)
+    trains = label_files.trains(study, done.images)
+    label_files.write_label_files(folder / "labels", label_files.label_tables(done, trains))
+    write_page(
+        folder / "index.html",
+        done.found,
+        done.plan,
+        title=study.title,
+        vectors=done.vectors,
+        images=None if study.dataset(done.images.dataset).passes_on else done.images.images,
+        paths=done.images.paths,
+        review=None if done.review is None else done.review.answers,
+        note=done.note,
+        commands=[
+            ("Save your answers. This command says how many labels are wrong, and writes labels to train with:", again)
+        ],
+    )
+    write_json(folder / "summary.json", content)
+    settings = {"dataset": done.images.dataset, "representation": done.found.representation, **done.found.settings}
+    artifacts = [folder / "index.html", folder / "summary.json", *tables]
+    problem = log_audit(study.name, done.found.digest, settings, outputs.metrics(content), artifacts)
+    print(f"{folder / 'index.html'}: {content['suspects']} suspects among {content['images']} labels")
+    if done.note:
+        print(f"audit: {done.note}", file=sys.stderr)
+    if problem:
+        print(f"audit: it is not in MLflow: {problem}", file=sys.stderr)
+    return content
+
+
+if __name__ == "__main__":
+    run(audit)

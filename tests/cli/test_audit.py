@@ -1,0 +1,82 @@
+"""`dml audit`: what it starts, what it takes in, and what it writes for studies."""
+
+import json
+
+import pytest
+import yaml
+
+from dml.config import load_study
+from dml.files import write_json
+
+SUMMARY = {
+    "dataset": "digits",
+    "labels": "coarse labels as given",
+    "images": 9,
+    "classes": 2,
+    "suspects": 1,
+    "contradicting_duplicates": 0,
+    "beyond_judgement": {},
+    "representation": "pixels",
+    "rate": {"guess": 0.1},
+    "review": None,
+    "measured": None,
+    "note": "",
+    "looks": 9,
+}
+
+
+@pytest.fixture
+def stage(monkeypatch, project):
+    """The stage in place of DVC: it writes a summary and label files. The commands, in order."""
+    started = []
+
+    def run(self, *command, check=True):
+        started.append(command)
+        study = command[-1].partition("@")[2]
+        write_json(project / "audit" / study / "summary.json", {**SUMMARY, "study": study})
+        (project / "audit" / study / "labels").mkdir(exist_ok=True)
+        (project / "audit" / study / "labels/left-out.csv").write_text("index,label\n0,-1\n")
+        return 0
+
+    monkeypatch.setattr("dml.cli.project.Project.run", run)
+    return started
+
+
+def test_an_audit_runs_the_stage_and_writes_a_study_of_its_labels(dml, project, stage):
+    done = dml("audit", "tiny", "--looks", 20)
+    assert done.code == 0, done.err
+    assert stage == [("-m", "dvc", "repro", "audit@tiny")]
+    assert "about 10.0% of the labels are wrong: a guess" in done.out
+    assert f"file://{project}/audit/tiny/index.html" in done.out
+    assert json.loads((project / "pipelines/audits/tiny/request.json").read_text()) == {"looks": 20}
+    assert (project / "pipelines/labels/tiny/left-out.csv").is_file()
+    study = load_study(project / "pipelines/studies/tiny-audited.yaml")
+    assert {cell.noise for cell in study.cells()} == {"uniform", "label_file:left-out"}
+    assert "make repro STUDY=tiny-audited" in done.out
+
+
+def test_a_study_that_was_not_chosen_is_added_to_the_list(dml, project, stage):
+    (project / "pipelines/studies/other.yaml").write_text((project / "pipelines/studies/tiny.yaml").read_text())
+    assert "other is now among the studies of params.yaml" in dml("audit", "other").out
+    assert yaml.safe_load((project / "params.yaml").read_text()) == {"studies": ["tiny", "other"]}
+    assert stage == [("-m", "dvc", "repro", "audit@other")]
+
+
+def test_a_study_of_that_name_that_somebody_wrote_stays(dml, project, stage):
+    own = project / "pipelines/studies/tiny-audited.yaml"
+    own.write_text("extends: tiny\ntitle: mine\n")
+    assert "your own file, left as it is" in dml("audit", "tiny").out
+    assert own.read_text() == "extends: tiny\ntitle: mine\n"
+
+
+def test_an_unknown_study(dml, project, stage):
+    done = dml("audit", "tinny")
+    assert (done.code, stage) == (1, [])
+    assert done.err.startswith("error: pipelines/studies/tinny.yaml: no such study; did you mean 'tiny'")
+
+
+def test_a_review_of_what_was_not_audited(dml, project, stage):
+    done = dml("audit", "tiny", "--review", "review.csv")
+    assert (done.code, stage) == (1, [])
+    assert "'tiny' was not audited yet" in done.err
+    assert not (project / "pipelines/audits").exists()

@@ -1,0 +1,60 @@
+"""The section `audit`, and noises with a name."""
+
+import pytest
+
+from dml.config import ConfigError, Study, load_study
+
+STUDY = """\
+title: t
+datasets: [digits, mnist]
+losses: [triplet]
+"""
+
+
+def load(tmp_path, text):
+    path = tmp_path / "s.yaml"
+    path.write_text(text)
+    return load_study(path)
+
+
+def test_without_the_section_nothing_is_audited(tmp_path):
+    assert load(tmp_path, STUDY).audit is None
+
+
+def test_the_only_dataset_is_audited(tmp_path):
+    study = load(tmp_path, STUDY.replace("[digits, mnist]", "[digits]") + "audit: {}\n")
+    assert study.audit.chosen(study) == "digits"
+    assert (study.audit.pixels, study.audit.looks, study.audit.training()) == (32, 200, None)
+
+
+def test_an_audit_changes_no_trial(tmp_path):
+    plain = load(tmp_path, STUDY)
+    assert load(tmp_path, STUDY + "audit: {dataset: digits}\n").digest == plain.digest
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        ("{}", r"s.yaml:4: audit.*several datasets: name one, as in audit: {dataset: digits}"),
+        ("{dataset: digit}", r"s.yaml:4: audit.*'digit' is no dataset of the study; did you mean 'digits'"),
+        ("{dataset: digits, folds: 1}", r"folds"),
+        ("{dataset: digits, looks: 1}", r"looks"),
+        ("{dataset: digits, look: 100}", r"look: unknown key; did you mean 'looks'"),
+        ("{dataset: digits, backbone_settings: {a: 1}}", r"expected a backbone that they belong to"),
+        ("{dataset: digits, backbone: resnet}", r"unknown backbone|'resnet'"),
+        ("{dataset: digits, pixels: null}", r"leaves nothing to audit with"),
+    ],
+)
+def test_what_cannot_be_audited(tmp_path, section, expected):
+    with pytest.raises(ConfigError, match=expected):
+        load(tmp_path, STUDY + f"audit: {section}\n")
+
+
+def test_noises_of_the_same_model_and_rate_need_names(tmp_path):
+    noise = "noise: [{model: uniform, rates: [0.2]}, {model: uniform, NAME rates: [0.2]}]\n"
+    with pytest.raises(ConfigError, match=r"'uniform' is listed twice with the rate 0\.2: set `name` of each"):
+        load(tmp_path, STUDY + noise.replace("NAME", ""))
+    study: Study = load(tmp_path, STUDY + noise.replace("NAME", "name: again,"))
+    assert {cell.noise for cell in study.cells()} == {"uniform", "uniform:again"}
+    with pytest.raises(ConfigError, match="name"):
+        load(tmp_path, STUDY + noise.replace("NAME", "name: 'a b',"))

@@ -1,0 +1,308 @@
+"""The audit of a folder of images with five wrong labels, through the stages, in this process."""
+
+import importlib
+import json
+import shutil
+from pathlib import Path
+
+import mlflow
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from dml import audit
+from dml.config import load_study
+from dml.sweep.auditing import outputs, reviews
+from dml.training import data as trial_data
+
+PIPELINES = Path(__file__).parents[2] / "pipelines"
+KINDS = ("ant", "bee", "cat", "dog", "elk")
+EACH = 20
+STUDY = """\
+title: Pets
+datasets:
+  - {source: imagefolder, name: pets, options: {root: photos, test_share: 0.4}}
+losses: [triplet]
+seeds: [0]
+search: {sampler: fixed}
+training: {backbone: mlp, embedding_size: 4, steps: 2, batch: {classes: 2, per_class: 4}}
+"""
+MOVED = {"ant/03.png": "bee", "bee/07.png": "elk", "cat/00.png": "ant", "dog/11.png": "cat", "elk/19.png": "dog"}
+
+
+def photograph(root: Path, kinds=KINDS, each: int = EACH) -> None:
+    """A pattern for each kind, 12 x 10 pixels, at changing brightness and with noise."""
+    generator = np.random.default_rng(0)
+    for kind in kinds:
+        pattern = generator.normal(size=(10, 12, 3))
+        (root / kind).mkdir(parents=True, exist_ok=True)
+        for number in range(each):
+            pixels = 128 + 35 * pattern + 10 * generator.normal(size=pattern.shape) + generator.normal(0, 15)
+            image = Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+            image.save(root / kind / f"{number:02d}.png")
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """A folder with photographs and a study of them, and a function that runs the stages up to the audit."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(PIPELINES))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+
+    def run(text=STUDY + "audit: {looks: 60}\n", names="download pack_all features audit"):
+        Path("pets.yaml").write_text(text)
+        study = load_study("pets.yaml")
+        for name in names.split():
+            getattr(importlib.import_module({"pack_all": "pack"}.get(name, name)), name)(study)
+        return study
+
+    return run
+
+
+@pytest.fixture
+def untracked(monkeypatch):
+    """MLflow, which takes seconds to create its database, is left out."""
+    monkeypatch.setattr("dml.tracking.audits.log_audit", lambda *arguments: "")
+
+
+def misplace() -> None:
+    for path, kind in MOVED.items():
+        shutil.move(Path("photos") / path, Path("photos") / kind / f"{path.replace('/', '-')}")
+
+
+def wrong_files() -> dict[str, str]:
+    """Where the misplaced files are now, and what they really are."""
+    return {f"{kind}/{path.replace('/', '-')}": path.split("/")[0] for path, kind in MOVED.items()}
+
+
+def answer(plan: audit.ReviewPlan, paths: list[str]) -> pd.DataFrame:
+    """What a person says who looks at the images of a plan."""
+    truth, rows = wrong_files(), []
+    for row, given in zip(plan.rows.tolist(), plan.given.tolist(), strict=True):
+        really = truth.get(paths[row])
+        answered = {"answer": "wrong" if really else "right", "label": really or ""}
+        rows.append({"index": row, "given": given, "path": paths[row], **answered})
+    return pd.DataFrame(rows)
+
+
+def paths_of(folder: Path) -> list[str]:
+    return pd.read_csv(folder / "audit.csv").sort_values("index")["path"].tolist()
+
+
+@pytest.mark.slow
+def test_the_whole_way_from_five_wrong_labels_to_a_study_without_them(work):
+    photograph(Path("photos"))
+    misplace()
+    work()
+    done, asking = Path("audit/pets"), Path("pipelines/audits/pets")
+    paths, truth = paths_of(done), wrong_files()
+    table = pd.read_csv(done / "audit.csv")
+    assert set(table["path"].head(5)) == set(truth)
+    assert dict(table[["path", "suggested"]].head(5).values.tolist()) == truth
+    content = json.loads((done / "summary.json").read_text())
+    assert (content["images"], content["classes"]) == (100, 5)
+    assert content["review"] is None
+    assert content["measured"] is None
+    assert 0.02 <= content["rate"]["guess"] <= 0.1
+    assert (done / "index.html").stat().st_size > 10_000
+    assert audit.Audit.load(done).representation == "pixels"
+    assert json.loads(Path("data/pets/audit.json").read_text()) == content
+
+    plan = audit.ReviewPlan.load(done)
+    assert len(plan.rows) == 60
+    answer(plan, paths).to_csv("review.csv", index=False)
+    reviews.take_in(asking, Path("review.csv"), done)
+    reviews.ask(asking, None)
+    study = work(names="audit")
+    content = json.loads((done / "summary.json").read_text())
+    assert content["review"]["low"] <= 0.05 <= content["review"]["high"]
+    assert content["review"]["looks"] == 60
+    assert any("(60 looks; the first guess was" in line for line in outputs.lines(content))
+    assert audit.ReviewPlan.load(done).rows.tolist() == plan.rows.tolist()
+
+    runs = mlflow.MlflowClient().search_runs(["1"], "tags.`dml.kind` = 'audit'")
+    assert len(runs) == 1
+    assert runs[0].data.metrics["review.rate"] == pytest.approx(content["review"]["rate"])
+    assert runs[0].data.params["representation"] == "pixels"
+    logged = {artifact.path for artifact in mlflow.MlflowClient().list_artifacts(runs[0].info.run_id)}
+    assert {"index.html", "audit.csv", "summary.json"} <= logged
+    check_the_study_after_the_audit(study, done, paths, work)
+
+
+def check_the_study_after_the_audit(study, done, paths, work):
+    from dml.sweep.auditing.label_files import comparing
+
+    labels = sorted((done / "labels").glob("*.csv"))
+    assert [path.stem for path in labels] == ["given", "left-out", "reviewed", "suggested"]
+    Path("after.yaml").write_text(comparing(study, "pets", labels))
+    after = load_study("after.yaml")
+    noises = [cell.noise for cell in after.cells()]
+    assert noises == ["uniform", "label_file:left-out", "label_file:reviewed", "label_file:suggested"]
+    for name, stage in {"download": "download", "pack": "pack_all", "split": "split", "corrupt": "corrupt"}.items():
+        getattr(importlib.import_module(name), stage)(after)
+    table = pd.read_parquet("data/after/noise/pets.parquet").query("phase == 'confirm'")
+    observed = {name: part.set_index("index")["observed"] for name, part in table.groupby("noise")}
+    names = {kind: number for number, kind in enumerate(KINDS)}
+    wrong = {paths.index(path): names[really] for path, really in wrong_files().items()}
+    trains = observed["uniform"].index
+    for row in trains.intersection(wrong):
+        really = wrong[row] if wrong[row] in observed["uniform"].to_numpy() else -1
+        assert observed["label_file:left-out"][row] == -1
+        assert observed["label_file:suggested"][row] == really
+        assert observed["label_file:reviewed"][row] in (-1, really)
+    others = trains.difference(wrong)
+    assert (observed["label_file:reviewed"][others] == observed["uniform"][others]).mean() > 0.95
+    digests = [trial_data.describe(Path("data/after"), "pets", name, 0.0, 0, "confirm")["labels"] for name in noises]
+    assert len(set(digests)) >= 3
+
+
+def test_a_study_without_the_section_passes_unless_somebody_asks(work, untracked):
+    photograph(Path("photos"), each=4)
+    work(STUDY)
+    assert json.loads(Path("data/pets/audit.json").read_text()) == {}
+    assert not Path("audit").exists()
+    reviews.ask(Path("pipelines/audits/pets"), 8)
+    work(STUDY, names="audit")
+    assert json.loads(Path("data/pets/audit.json").read_text())["looks"] == 8
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({"ant": 6, "bee": 1}, "at least two classes of 3 or more images, got 1"),
+        ({"ant": 2, "bee": 2}, "at least two classes of 3 or more images, got 0"),
+    ],
+)
+def test_classes_that_are_too_small_to_audit(work, counts, expected):
+    for kind, each in counts.items():
+        photograph(Path("photos"), [kind], each)
+    with pytest.raises(ValueError, match=expected):
+        work(STUDY + "audit: {}\n", names="download pack_all audit")
+    assert not Path("audit").exists()
+
+
+def test_one_class_only(work):
+    photograph(Path("photos"), ["ant"], 6)
+    work(STUDY, names="download pack_all")
+    with pytest.raises(ValueError, match="at least two classes, but all 6 labels are 'ant'"):
+        work(STUDY + "audit: {}\n", names="audit")
+
+
+def test_a_class_with_one_image_is_said_to_be_beyond_judgement(work, untracked):
+    photograph(Path("photos"), KINDS[:4], 6)
+    photograph(Path("photos"), ["yak"], 1)
+    work(STUDY + "audit: {}\n")
+    content = json.loads(Path("audit/pets/summary.json").read_text())
+    assert content["beyond_judgement"] == {"yak": 1}
+    assert "beyond judgement, with 1 or 2 images: yak" in outputs.lines(content)[1]
+
+
+def test_images_that_are_missing(work, untracked):
+    photograph(Path("photos"), each=4)
+    text = STUDY.replace("test_share: 0.4}", "test_share: 0.4}, decode: lazy, resize: 8") + "audit: {}\n"
+    work(text, names="download pack_all features")
+    Path("photos/cat/02.png").unlink()
+    with pytest.raises(ValueError, match=r"photos/cat/02\.png"):
+        work(text, names="audit")
+    assert not Path("audit").exists()
+
+
+@pytest.mark.slow
+def test_an_interrupted_audit_resumes(work, monkeypatch, untracked):
+    photograph(Path("photos"), each=6)
+    text = STUDY + "audit: {}\n"
+    work(text, names="download pack_all features")
+    from dml.audit import _probabilities
+
+    fitted, fit = [], _probabilities.fit
+
+    def interrupted(*arguments, **settings):
+        fitted.append(1)
+        if len(fitted) == stop:
+            raise KeyboardInterrupt
+        return fit(*arguments, **settings)
+
+    monkeypatch.setattr(_probabilities, "fit", interrupted)
+    stop = 0
+    work(text, names="audit")
+    all_fits, before = len(fitted), audit.Audit.load("audit/pets")
+    shutil.rmtree("audit")
+    shutil.rmtree("store/audits")
+    fitted.clear()
+    stop = all_fits - 2
+    with pytest.raises(KeyboardInterrupt):
+        work(text, names="audit")
+    assert not Path("audit").exists()
+    fitted.clear()
+    stop = 0
+    work(text, names="audit")
+    assert len(fitted) == 3
+    pd.testing.assert_frame_equal(audit.Audit.load("audit/pets").table(), before.table())
+
+
+@pytest.mark.slow
+def test_a_review_that_fits_no_more_is_said_and_not_used(work, capsys, untracked):
+    photograph(Path("photos"), each=5)
+    text = STUDY + "audit: {looks: 10}\n"
+    work(text)
+    done, asking = Path("audit/pets"), Path("pipelines/audits/pets")
+    answer(audit.ReviewPlan.load(done), paths_of(done)).to_csv("review.csv", index=False)
+    reviews.take_in(asking, Path("review.csv"), done)
+    with pytest.raises(ValueError, match="is a review of 10 looks: move it"):
+        reviews.ask(asking, 12)
+    kept = (asking / "review.csv").read_bytes()
+    work(text.replace("looks: 10", "looks: 10, pixels: 8"), names="audit")
+    assert "the review is not used" in capsys.readouterr().err
+    assert json.loads((done / "summary.json").read_text())["review"] is None
+    assert (asking / "review.csv").read_bytes() == kept
+
+
+def made_table(fine_of_the_wrong: str) -> pd.DataFrame:
+    """20 images of each of three kinds in one folder; one `ant` was called `bee`. Its verified label may vary."""
+    photograph(Path("photos"), KINDS[:3], 20)
+    paths = [f"{kind}/{number:02d}.png" for kind in KINDS[:3] for number in range(20)]
+    given = [path.split("/")[0] for path in paths]
+    fine = list(given)
+    given[4], fine[4] = "bee", fine_of_the_wrong
+    return pd.DataFrame({"path": paths, "fine": fine, "given": given})
+
+
+TABLE = STUDY.replace("test_share: 0.4", "table: table.csv, test_share: 0.0")
+
+
+def test_given_labels_are_audited_and_verified_ones_only_measure(work, untracked):
+    digests, measured = [], []
+    for verified in ("ant", "cat"):
+        made_table(verified).to_csv("table.csv", index=False)
+        work(TABLE + "audit: {}\n", names="download pack_all audit")
+        table = pd.read_csv("audit/pets/audit.csv")
+        assert table.loc[0, ["given", "path", "suggested"]].tolist() == ["bee", "ant/04.png", "ant"]
+        content = json.loads(Path("audit/pets/summary.json").read_text())
+        digests.append((content["digest"], table.drop(columns="row").to_csv()))
+        measured.append(content["measured"])
+    assert digests[0] == digests[1]
+    assert measured[0] == {"rate": 1 / 60, "auroc": 1.0, "average_precision": 1.0, "precision": 1.0}
+
+
+def test_the_features_of_a_named_network_and_of_the_study_are_representations(work, untracked):
+    photograph(Path("photos"), each=6)
+    text = STUDY.replace("training: {backbone: mlp", "training: {backbone: small_conv, frozen: true")
+    text = text.replace("test_share: 0.4}", "test_share: 0.4}, resize: 8")
+    work(text + "audit: {backbone: mlp}\n", names="download pack_all audit")
+    content = json.loads(Path("audit/pets/summary.json").read_text())
+    assert set(content["losses"]) == {"pixels", "small_conv", "mlp"}
+    assert content["representation"] == min(content["losses"], key=content["losses"].get)
+
+
+def test_vectors_are_audited_as_they_are(work, untracked):
+    generator = np.random.default_rng(0)
+    labels = np.array(["ant", "bee", "cat", "dog"]).repeat(10)
+    np.save("vectors.npy", generator.normal(size=(40, 5)) + 4 * np.eye(4, 5).repeat(10, axis=0))
+    labels[0] = "dog"
+    pd.DataFrame({"fine": labels}).to_csv("labels.csv", index=False)
+    source = "{source: features, name: pets, options: {vectors: vectors.npy, table: labels.csv}}"
+    text = f"title: Pets\ndatasets: [{source}]\nlosses: [triplet]\naudit: {{}}\n"
+    work(text, names="download pack_all audit")
+    assert json.loads(Path("audit/pets/summary.json").read_text())["representation"] == "vectors"
+    assert pd.read_csv("audit/pets/audit.csv").loc[0, ["index", "suggested"]].tolist() == [0, "ant"]

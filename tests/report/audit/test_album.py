@@ -1,0 +1,94 @@
+"""Pictures: their sizes, formats and budget."""
+
+import base64
+import io
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dml.report.audit import album as module
+from dml.report.audit.album import BUDGET, LARGE_SIZES, album, encode
+
+
+def opened(uri: str) -> Image.Image:
+    head, content = uri.split(",", 1)
+    assert re.fullmatch("data:image/(webp|jpeg|png);base64", head)
+    return Image.open(io.BytesIO(base64.b64decode(content)))
+
+
+def photos(side: int, noise: float):
+    """40 smooth images of a side, again and again, with noise: like photographs, or harder to compress."""
+    rng = np.random.default_rng(0)
+    bank = []
+    for _ in range(40):
+        small = Image.fromarray(rng.integers(0, 255, (14, 14, 3), dtype=np.uint8))
+        smooth = np.asarray(small.resize((side, side), Image.Resampling.BICUBIC), dtype=float)
+        bank.append((smooth + noise * rng.normal(size=smooth.shape)).clip(0, 255).astype(np.uint8))
+    pixels = np.stack(bank)
+    return lambda rows: pixels[rows % len(pixels)]
+
+
+def test_a_small_image_is_kept_without_loss():
+    pixels = np.random.default_rng(0).integers(0, 255, (8, 6, 1), dtype=np.uint8)
+    assert np.array_equal(np.asarray(opened(encode(pixels, 96, 75))), pixels[..., 0])
+
+
+@pytest.mark.parametrize("webp", [True, False])
+def test_a_large_image_keeps_its_shape(webp, monkeypatch):
+    if not webp:
+        monkeypatch.setattr(module.features, "check", lambda name: False)
+    pixels = photos(200, 5)(np.array([0]))[0][:100]
+    uri = encode(pixels, 96, 75)
+    image = opened(uri)
+    assert uri.startswith("data:image/webp;" if webp else "data:image/jpeg;")
+    assert (image.size, image.mode) == ((96, 48), "RGB")
+    small = np.asarray(Image.fromarray(pixels).resize((96, 48)), dtype=float)
+    assert np.abs(np.asarray(image, dtype=float) - small).mean() < 10
+
+
+def test_each_row_is_loaded_in_the_sizes_that_are_asked_for():
+    asked = []
+
+    def images(rows):
+        asked.append(rows)
+        return np.stack([np.full((4, 4, 1), row, dtype=np.uint8) for row in rows])
+
+    found = album(images, [5, 2], [2, 9], [9, 9, 7])
+    assert (set(found.large), set(found.medium), set(found.small)) == ({5, 2}, {2, 9}, {9, 7})
+    for pictures in (found.large, found.medium, found.small):
+        for row, uri in pictures.items():
+            assert np.asarray(opened(uri)).max() == row
+    assert found.reduced == 0
+
+
+def test_no_images_no_pictures():
+    assert not album(None, [1], [2], [3]).large
+
+
+@pytest.mark.slow
+def test_two_hundred_looks_and_a_hundred_suspects_fit():
+    rng = np.random.default_rng(0)
+    large, medium = rng.permutation(2000)[:200].tolist(), rng.permutation(2000)[:100].tolist()
+    small = rng.integers(0, 2000, 740).tolist()
+    found = album(photos(256, 40), large, medium, small)
+    shown = [(found.large, large), (found.medium, medium), (found.small, small)]
+    total = sum(len(pictures[row]) for pictures, rows in shown for row in rows)
+    assert total < 1.1 * BUDGET
+    assert found.reduced in [side for side, _ in LARGE_SIZES[1:]]
+    assert found.reduced == max(opened(uri).size[0] for uri in found.large.values())
+
+
+def test_a_few_large_pictures_keep_their_size_and_nothing_is_said():
+    found = album(photos(256, 4), [0, 1, 2], [3], [4, 5])
+    assert {opened(uri).size for uri in found.large.values()} == {(256, 256)}
+    assert found.reduced == 0
+
+
+@pytest.mark.parametrize(
+    "pixels", [np.zeros((1, 4, 4, 3)), np.zeros((1, 4, 4), np.uint8), np.zeros((2, 4, 4, 3), np.uint8)]
+)
+def test_other_things_than_pixels(pixels):
+    with pytest.raises(ValueError, match="images: for 1 rows expected uint8"):
+        album(lambda rows: pixels, [0], [], [])

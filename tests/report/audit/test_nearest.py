@@ -1,0 +1,31 @@
+"""Neighbours against a naive loop in float64."""
+
+import numpy as np
+import pytest
+
+from dml.report.audit import nearest as module
+from dml.report.audit.nearest import nearest
+
+
+@pytest.mark.parametrize("chunk", [40, 1 << 24])
+def test_the_same_as_a_loop(monkeypatch, chunk):
+    monkeypatch.setattr(module, "CHUNK", chunk)
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(57, 5)) * rng.uniform(0.1, 9, size=(57, 1))
+    rows = np.array([3, 0, 56, 31])
+    found, cosines = nearest(vectors, rows, 6)
+    for i, row in enumerate(rows):
+        others = [j for j in range(57) if j != row]
+        cosine = {
+            j: vectors[row] @ vectors[j] / np.linalg.norm(vectors[row]) / np.linalg.norm(vectors[j]) for j in others
+        }
+        expected = sorted(others, key=lambda j: -cosine[j])[:6]
+        assert found[i].tolist() == expected
+        assert cosines[i] == pytest.approx([cosine[j] for j in expected], abs=1e-5)
+
+
+def test_fewer_images_than_neighbours_and_equal_or_empty_vectors():
+    vectors = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0]])
+    found, cosines = nearest(vectors, np.array([0, 2]), 5)
+    assert found.tolist() == [[1, 2], [0, 1]]
+    assert cosines == pytest.approx(np.array([[1.0, 0.0], [0.0, 0.0]]))

@@ -1,0 +1,179 @@
+"""What the page says: numbers, suspects, tables; that nothing in a label or a path is HTML; and what is refused."""
+
+import dataclasses
+import html
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml import audit
+from dml.report.audit import suspects as module
+
+
+class Reader(HTMLParser):
+    """Elements by their tag, with attributes; the text of each script."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def read(text: str) -> Reader:
+    reader = Reader()
+    reader.feed(text)
+    return reader
+
+
+def words(text: str) -> str:
+    """What a reader sees, in one line."""
+    body = re.sub(r"(?s)<(script|style|dialog)\b.*?</\1>", " ", text)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())
+
+
+def test_the_page_needs_nothing_else_and_contains_no_html_of_the_data(write, bars):
+    text = write(note="A note with <i>tags</i>.", title="Bars & <u>co</u>")
+    reader = read(text)
+    assert "alert(1)" in text
+    assert len(reader.of("script")) == 2
+    assert not [a for _, attributes in reader.found for a in attributes if a.startswith("on")]
+    assert not {"b", "i", "u"} & {tag for tag, attributes in reader.found if attributes.get("src") == "x"}
+    sources = [image["src"] for image in reader.of("img") if "src" in image]
+    assert len(sources) > 20
+    assert all(source.startswith("data:image/") for source in sources)
+    assert all(image["alt"] for image in reader.of("img"))
+    assert not re.search(r"""(?:href|src)=["']?(?:https?:|//|assets)""", text)
+    assert "A note with <i>tags</i>." in words(text)
+    data = re.search(r'(?s)<script type="application/json" id="data">(.*?)</script>', text)
+    assert [look["path"] for look in json.loads(data[1])["looks"]] == [bars.paths[row] for row in bars.plan.rows]
+
+
+def test_the_numbers_at_the_top(write, bars):
+    said = words(write())
+    assert f"Suspected labels {bars.found.suspects().sum()} of 120 that can be judged" in said
+    assert f"about {100 * bars.found.rate.guess:.0f}% wrong" in said
+    assert bars.found.rate.assumption in said
+    assert "no review yet" in said
+    assert "make audit STUDY=<study> REVIEW=review.csv" in said
+
+
+def test_commands_are_the_callers(write):
+    said = words(write(commands=[("Take it in:", "make audit STUDY=bars REVIEW=review.csv")]))
+    assert "Take it in: make audit STUDY=bars REVIEW=review.csv" in said
+    assert "<study>" not in said
+
+
+def test_a_review_gives_the_estimate(write, bars):
+    wrong = bars.wrong[bars.plan.rows]
+    review = pd.DataFrame({"index": bars.plan.rows, "answer": np.where(wrong, "wrong", "right")})
+    review.loc[0, "answer"] = "unsure"
+    estimate = audit.estimate(bars.plan, review)
+    said = words(write(review=review))
+    assert f"{100 * estimate.low:.0f}" in said
+    assert "19 looks, 1 unsure" in said
+    assert "The review is complete" in said
+    seen = set(bars.plan.rows[1:]) & set(np.flatnonzero(bars.found.suspects()))
+    assert seen
+    assert said.count("reviewed: wrong") + said.count("reviewed: right") == len(seen)
+    assert "continue the review" in words(write(review=review.head(7)))
+    assert "The estimate above uses the answers for 7 of 20 images." in words(write(review=review.head(7)))
+
+
+def test_a_review_of_something_else_is_refused(write, bars):
+    outside = next(row for row in range(120) if row not in set(bars.plan.rows.tolist()))
+    with pytest.raises(ValueError, match=f"image {outside} is not in the review plan"):
+        write(review=pd.DataFrame({"index": [outside], "answer": ["right"]}))
+
+
+def test_suspects_in_order_with_their_neighbours(bars):
+    shown = module.suspects(bars.found, bars.vectors, lambda row: bars.paths[row], {})
+    assert len(shown) == bars.found.suspects().sum()
+    assert [s.row for s in shown] == sorted((s.row for s in shown), key=lambda row: -bars.found.score[row])
+    for s in shown:
+        assert (s.given, s.suggested) == (str(bars.labels[s.row]), str(bars.found.suggested[s.row]))
+        assert len(s.near) == module.NEIGHBOURS
+        assert s.row not in [near.row for near in s.near]
+        assert [n.agrees for n in s.near] == [bars.labels[n.row] == bars.labels[s.row] for n in s.near]
+
+
+def test_near_duplicates_are_marked(bars):
+    vectors, row = bars.vectors.copy(), int(np.argmax(bars.found.score))
+    vectors[(row + 1) % 120] = 2 * vectors[row]
+    first = module.suspects(bars.found, vectors, str, {})[0]
+    assert [near.duplicate for near in first.near] == [True, False, False, False, False]
+    assert first.near[0].row == (row + 1) % 120
+
+
+def test_no_more_suspects_than_the_most_and_it_is_said(write, bars, monkeypatch):
+    monkeypatch.setattr(module, "MOST", 4)
+    text = write()
+    assert text.count('<li class="suspect"') == 4
+    assert f"4 of {bars.found.suspects().sum()}" in words(text)
+
+
+def test_without_images(write):
+    text = write(images=None, paths=None)
+    assert 'class="plain"' in text
+    assert not [image for image in read(text).of("img") if "src" in image]
+    assert "image 7" in text
+
+
+def test_no_suspects(write, bars):
+    rate = dataclasses.replace(bars.found.rate, guess=0.0)
+    said = words(write(found=dataclasses.replace(bars.found, rate=rate)))
+    assert "No label is suspected" in said
+    assert "No class has a suspected label." in said
+
+
+def test_contradictions_and_classes_beyond_judgement(write, bars):
+    pair = {"first": [1], "second": [2], "similarity": [1.0], "given_first": ["x<y"], "given_second": ["z"]}
+    beyond = {f"rare {i:02}": 1 for i in range(70)}
+    said = words(write(found=dataclasses.replace(bars.found, duplicates=pd.DataFrame(pair), beyond=beyond)))
+    assert "Near-duplicates that contradict each other" in said
+    assert "x<y" in said
+    assert "70 classes have only one or two images" in said
+    assert "rare 59 (1)" in said
+    assert "rare 60" not in said
+    assert "The first 60" in said
+
+
+def test_one_class_whose_neighbours_are_few(write, bars):
+    """Three images of one label, as no audit would give them: nothing to compare, and no error."""
+    n = 3
+    cut = {name: getattr(bars.found, name)[:n] for name in ("labels", "suggested", "score", "wrong", "own", "vote")}
+    labels = np.array(["only"] * n)
+    rate = dataclasses.replace(bars.found.rate, guess=0.34)
+    found = dataclasses.replace(bars.found, **{**cut, "labels": labels, "suggested": labels, "rate": rate})
+    plan = audit.review_plan(found, 2)
+    text = write(found=found, plan=plan, vectors=bars.vectors[:n], paths=bars.paths[:n])
+    assert "no other class is likelier" in text
+    assert "1 class</small>" in text
+
+
+def test_integers_as_labels(write, bars):
+    numbers = np.unique(bars.labels, return_inverse=True)[1]
+    found = audit.audit(bars.vectors, numbers, folds=3, neighbours=10)
+    text = write(found=found, plan=audit.review_plan(found, 20))
+    assert re.search(r"called <b>[0-4]</b>", text)
+
+
+def test_what_belongs_to_another_audit_is_refused(write, bars):
+    with pytest.raises(ValueError, match="is not one of the audit"):
+        write(plan=dataclasses.replace(bars.plan, digest="0" * 64))
+    with pytest.raises(ValueError, match=r"vectors: expected \(120, D\)"):
+        write(vectors=bars.vectors[:5])
+    with pytest.raises(ValueError, match="paths: expected 120"):
+        write(paths=bars.paths[:5])
+
+
+def test_two_writes_give_the_same_bytes(write):
+    assert write() == write()

@@ -1,0 +1,119 @@
+"""Reviews that people bring: what belongs to an audit is taken in, and anything else is one message."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml import audit
+from dml.sweep.auditing import reviews
+
+
+@pytest.fixture
+def audited(tmp_path):
+    """The folder of an audit of 60 images of three kinds, and the answers of a person."""
+    generator = np.random.default_rng(0)
+    labels = np.array(["ant", "bee", "cat"]).repeat(20)
+    found = audit.audit(generator.normal(size=(60, 4)) + 3 * np.eye(3, 4).repeat(20, axis=0), labels)
+    plan = audit.review_plan(found, 12)
+    found.save(tmp_path / "done")
+    plan.save(tmp_path / "done")
+    paths = [f"{label}/{number}.png" for number, label in enumerate(labels)]
+    found.table().assign(path=paths).iloc[::-1].to_csv(tmp_path / "done/audit.csv", index=False)
+    rows = plan.rows.tolist()
+    table = {
+        "index": rows,
+        "answer": "right",
+        "given": plan.given,
+        "path": [paths[r] for r in rows],
+        "label": "",
+        "audit": plan.digest,
+    }
+    answers = pd.DataFrame(table)
+    answers.loc[0, ["answer", "label"]] = "wrong", "cat"
+    return tmp_path, answers
+
+
+def take(audited, answers, **options):
+    folder, _ = audited
+    answers.to_csv(folder / "mine.csv", index=False, **options)
+    return reviews.take_in(folder / "asking", folder / "mine.csv", folder / "done")
+
+
+def test_a_review_is_kept_with_its_plan(audited):
+    folder, answers = audited
+    estimate = take(audited, answers)
+    assert estimate.looks == 12
+    found = audit.Audit.load(folder / "done")
+    paths = pd.read_csv(folder / "done/audit.csv").sort_values("index")["path"].tolist()
+    kept = reviews.taken(folder / "asking", found, paths)
+    assert kept is not None
+    assert kept.estimate == estimate
+    assert kept.answers.loc[0, "label"] == "cat"
+
+
+def test_two_columns_are_enough_and_images_without_an_answer_were_not_looked_at(audited):
+    _, answers = audited
+    answers.loc[3:, "answer"] = ""
+    assert take(audited, answers[["index", "answer"]]).looks == 3
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "expected"),
+    [
+        ("answer", "maybe", "expected one of right, wrong, unsure, got 'maybe'"),
+        ("index", "x", "index: expected whole numbers, got 'x'"),
+        ("index", 61, "image 61 is not in the review plan: is it a review of another audit"),
+        ("given", "dog", "but 'dog' in the review: is it a review of another dataset, or an edited one"),
+        ("path", "dog/1.png", "is 'dog/1.png' in the review, but '.*' here: is it a review of another dataset"),
+        ("audit", "0123", "a review of another audit .* its digest is 0123, expected"),
+        ("label", "kat", "label: 'kat' is no class; did you mean 'cat'"),
+    ],
+)
+def test_what_does_not_belong_is_refused_and_nothing_is_written(audited, column, value, expected):
+    folder, answers = audited
+    answers[column] = answers[column].astype(object)
+    answers.loc[0, column] = value
+    with pytest.raises(ValueError, match=rf"mine\.csv: .*{expected}"):
+        take(audited, answers)
+    assert not (folder / "asking").exists()
+
+
+def test_contradictory_looks(audited):
+    _, answers = audited
+    again = answers.iloc[[0]].assign(answer="right")
+    with pytest.raises(ValueError, match=f"contradictory answers for the images {answers['index'][0]}: decide on one"):
+        take(audited, pd.concat([answers, again]))
+
+
+def test_a_review_without_answers_or_columns(audited):
+    folder, answers = audited
+    with pytest.raises(ValueError, match=r"mine\.csv: no image has an answer"):
+        take(audited, answers.assign(answer=""))
+    with pytest.raises(ValueError, match="no column 'answer'"):
+        take(audited, answers.drop(columns="answer"))
+    with pytest.raises(ValueError, match=r"gone\.csv: no such file"):
+        reviews.read_review(folder / "gone.csv")
+    (folder / "bytes.csv").write_bytes(b"index,answer\n\xff\xfe,right\n")
+    with pytest.raises(ValueError, match=r"bytes\.csv: not a CSV in UTF-8"):
+        reviews.read_review(folder / "bytes.csv")
+
+
+def test_nothing_was_audited(audited):
+    folder, answers = audited
+    (folder / "done/audit.json").unlink()
+    with pytest.raises(ValueError, match="no audit was saved here"):
+        take(audited, answers)
+
+
+@pytest.mark.parametrize("text", ["[]", '{"looks": 1}', '{"looks": "many"}', "{"])
+def test_a_broken_request(tmp_path, text):
+    (tmp_path / "request.json").write_text(text)
+    with pytest.raises(ValueError, match=r"request\.json: expected"):
+        reviews.asked(tmp_path)
+
+
+def test_a_later_request_keeps_the_looks(tmp_path):
+    assert reviews.asked(tmp_path) is None
+    reviews.ask(tmp_path, 50)
+    reviews.ask(tmp_path, None)
+    assert reviews.asked(tmp_path) == {"looks": 50}
