@@ -18,6 +18,7 @@ from dml.cli.clean import clean
 from dml.cli.doctor import doctor
 from dml.cli.embed import embed
 from dml.cli.new import new
+from dml.cli.recipe import recipe
 from dml.cli.run import run
 from dml.cli.scripts import publish, report, why
 from dml.cli.search import search
@@ -29,7 +30,7 @@ INTERRUPTED = 130
 
 PANELS = {
     "Studies": (new, check, run, status, why, report, publish),
-    "Trained models": (embed, search),
+    "Trained models": (recipe, embed, search),
     "This machine": (ui, clean, doctor),
 }
 
