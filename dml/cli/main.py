@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from dml import __version__
+from dml.cli.champion import champion
 from dml.cli.check import check
 from dml.cli.clean import clean
 from dml.cli.doctor import doctor
@@ -30,7 +31,7 @@ INTERRUPTED = 130
 
 PANELS = {
     "Studies": (new, check, run, status, why, report, publish),
-    "Trained models": (recipe, embed, search),
+    "Trained models": (recipe, champion, embed, search),
     "This machine": (ui, clean, doctor),
 }
 

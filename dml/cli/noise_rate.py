@@ -52,10 +52,10 @@ def chosen_rate(asked: float | None, audit: Path, measured: Sequence[float], stu
 
 
 def audited_rate(folder: Path) -> ChosenRate | None:
-    """The rate that an audit left in `summary.json`: the estimate after a review, else the first guess."""
+    """The rate that an audit left in `summary.json`: that of its `review`, else the first guess (`rate.guess`)."""
     content = read_json(folder / "summary.json")
     found = content if isinstance(content, dict) else {}
-    for name, text in (("estimate", "estimated by the review of its audit"), ("rate", "first guess of its audit")):
+    for name, text in (("review", "estimated by the review of its audit"), ("rate", "first guess of its audit")):
         value = _rate_in(found.get(name))
         if value is not None:
             return ChosenRate(value, text)

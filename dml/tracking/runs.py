@@ -70,7 +70,7 @@ class StudyRuns:
 
     def open(self) -> None:
         """Find or create the experiment and the study's run, and list the runs that exist."""
-        self.experiment = self._open_experiment()
+        self.experiment = open_experiment(self.client, self.uri)
         self.parent = self._open_parent()
         self._describe_parent()
         self._trials, self._cells = {}, {}
@@ -126,16 +126,6 @@ class StudyRuns:
         tags = {PARENT: parent, "dml.study": self.study, "dml.kind": kind, **self._tags, **own}
         return self.client.create_run(self.experiment, start_time=start, run_name=name, tags=tags).info.run_id
 
-    def _open_experiment(self) -> str:
-        experiment = self.client.get_experiment_by_name(EXPERIMENT)
-        if experiment is None:
-            local = self.uri.startswith("sqlite")
-            place = Path("mlartifacts").resolve().as_uri() if local else None
-            return self.client.create_experiment(EXPERIMENT, artifact_location=place)
-        if experiment.lifecycle_stage == "deleted":
-            self.client.restore_experiment(experiment.experiment_id)
-        return experiment.experiment_id
-
     def _open_parent(self) -> str:
         found = next(self._list("= 'study'"), None)
         if found is None:
@@ -173,6 +163,18 @@ class StudyRuns:
         if tags["dml.kind"] == "cell":
             content = tags.get("dml.content", "") if ended else ""
             self._cells[cell] = CellRun(run.info.run_id, content, tags.get("dml.params", ""))
-        else:
+        elif tags["dml.kind"] == "trial":  # an audit is no part of a sweep
             identity = tags.get("dml.trial", ""), tags.get("dml.key", "")
             self._trials[identity] = TrialRun(run.info.run_id, ended, cell=cell, parent=tags.get(PARENT, ""))
+
+
+def open_experiment(client: mlflow.MlflowClient, uri: str) -> str:
+    """The id of the experiment, created if missing."""
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    if experiment is None:
+        local = uri.startswith("sqlite")
+        place = Path("mlartifacts").resolve().as_uri() if local else None
+        return client.create_experiment(EXPERIMENT, artifact_location=place)
+    if experiment.lifecycle_stage == "deleted":
+        client.restore_experiment(experiment.experiment_id)
+    return experiment.experiment_id

@@ -40,9 +40,9 @@ def test_without_a_rate_the_audit_says_it_else_it_must_be_chosen(dml, swept):
 def test_the_order_of_sources_of_the_rate(tmp_path):
     assert audited_rate(tmp_path) is None
     assert chosen_rate(None, tmp_path, [0.2], NAME) == (0.2, "the only one that the study measured")
-    write_json(tmp_path / "summary.json", {"rate": {"guess": 0.3}, "estimate": None})
+    write_json(tmp_path / "summary.json", {"rate": {"guess": 0.3}, "review": None})
     assert chosen_rate(None, tmp_path, [0.2], NAME).value == 0.3
-    write_json(tmp_path / "summary.json", {"rate": {"guess": 0.3}, "estimate": {"rate": 0.25, "low": 0.2}})
+    write_json(tmp_path / "summary.json", {"rate": {"guess": 0.3}, "review": {"rate": 0.25, "low": 0.2}})
     assert chosen_rate(None, tmp_path, [0.2], NAME).value == 0.25
     assert chosen_rate(0.1, tmp_path, [0.2], NAME).value == 0.1
     (tmp_path / "summary.json").write_text("[]")
