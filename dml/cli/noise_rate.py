@@ -26,12 +26,12 @@ class ChosenRate(NamedTuple):
     source: str
 
 
-def chosen_rate(asked: float | None, audit: Path, measured: Sequence[float], study: str) -> ChosenRate:
+def chosen_rate(asked: float | None, audit: Path, measured: Sequence[float], study: str, dataset: str) -> ChosenRate:
     """The rate that was asked for; else an audit's estimate, else its first guess, else the only one measured.
 
     Parameters
     ----------
-    audit : the folder of the study's audit, which may not exist.
+    audit : the folder of the study's audit, which may not exist, or be of another dataset.
     measured : the study's noise rates.
 
     Raises
@@ -40,7 +40,7 @@ def chosen_rate(asked: float | None, audit: Path, measured: Sequence[float], stu
     """
     if asked is not None:
         return ChosenRate(asked, "as asked for")
-    found = audited_rate(audit)
+    found = audited_rate(audit, dataset)
     if found is not None:
         return found
     if len(measured) == 1:
@@ -51,10 +51,10 @@ def chosen_rate(asked: float | None, audit: Path, measured: Sequence[float], stu
     )
 
 
-def audited_rate(folder: Path) -> ChosenRate | None:
-    """The rate that an audit left in `summary.json`: that of its `review`, else the first guess (`rate.guess`)."""
+def audited_rate(folder: Path, dataset: str) -> ChosenRate | None:
+    """The rate that a dataset's audit left in `summary.json`: that of its `review`, else the first guess."""
     content = read_json(folder / "summary.json")
-    found = content if isinstance(content, dict) else {}
+    found = content if isinstance(content, dict) and content.get("dataset", dataset) == dataset else {}
     for name, text in (("review", "estimated by the review of its audit"), ("rate", "first guess of its audit")):
         value = _rate_in(found.get(name))
         if value is not None:

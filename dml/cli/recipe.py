@@ -55,10 +55,12 @@ def find_recipe(
     ValueError : the study does not exist or has no results, or the rate or another name must be chosen.
     """
     from dml.report import recipe as recipes
+    from dml.report.analysis.asked import dataset_of
 
     results = load_results(project, study)
+    dataset = dataset_of(results, dataset)
     measured = recipes.rates_of(results, dataset, noise)
-    chosen = chosen_rate(rate, project.root / "audit" / study, measured, study)
+    chosen = chosen_rate(rate, project.root / "audit" / study, measured, study, dataset)
     return recipes.recipe(results, chosen.value, dataset, noise, score), chosen, results
 
 

@@ -38,15 +38,19 @@ def test_without_a_rate_the_audit_says_it_else_it_must_be_chosen(dml, swept):
 
 
 def test_the_order_of_sources_of_the_rate(tmp_path):
-    assert audited_rate(tmp_path) is None
-    assert chosen_rate(None, tmp_path, [0.2], NAME) == (0.2, "the only one that the study measured")
-    write_json(tmp_path / "summary.json", {"rate": {"guess": 0.3}, "review": None})
-    assert chosen_rate(None, tmp_path, [0.2], NAME).value == 0.3
+    def rate(asked=None, dataset="digits"):
+        return chosen_rate(asked, tmp_path, [0.2], NAME, dataset)
+
+    assert audited_rate(tmp_path, "digits") is None
+    assert rate() == (0.2, "the only one that the study measured")
+    write_json(tmp_path / "summary.json", {"dataset": "digits", "rate": {"guess": 0.3, "sure": 0.1}, "review": None})
+    assert rate().value == 0.3
+    assert rate(dataset="mnist").value == 0.2
     write_json(tmp_path / "summary.json", {"rate": {"guess": 0.3}, "review": {"rate": 0.25, "low": 0.2}})
-    assert chosen_rate(None, tmp_path, [0.2], NAME).value == 0.25
-    assert chosen_rate(0.1, tmp_path, [0.2], NAME).value == 0.1
+    assert rate().value == 0.25
+    assert rate(0.1).value == 0.1
     (tmp_path / "summary.json").write_text("[]")
-    assert audited_rate(tmp_path) is None
+    assert audited_rate(tmp_path, "digits") is None
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def preprocessing(described: dict[str, Any]) -> dict[str, Any]:
     flat = [torch.full((1, channels, height, width), value, dtype=torch.uint8) for value in (0, 255)]
     black, white = (augment(image, training=False).double() for image in flat)
     std = 1 / (white - black).mean(dim=(0, 2, 3))
-    mean = -black.mean(dim=(0, 2, 3)) * std
+    mean = 0 - black.mean(dim=(0, 2, 3)) * std
     return {
         "input": "uint8 images, resized to `shape` (height, width, channels) by Pillow's bilinear filter",
         "shape": shape,
