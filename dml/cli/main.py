@@ -14,11 +14,13 @@ from typer.core import TyperGroup
 
 from dml import __version__
 from dml.cli.audit import audit
+from dml.cli.champion import champion
 from dml.cli.check import check
 from dml.cli.clean import clean
 from dml.cli.doctor import doctor
 from dml.cli.embed import embed
 from dml.cli.new import new
+from dml.cli.recipe import recipe
 from dml.cli.run import run
 from dml.cli.scripts import publish, report, why
 from dml.cli.search import search
@@ -31,7 +33,7 @@ INTERRUPTED = 130
 PANELS = {
     "Studies": (new, check, run, status, why, report, publish),
     "Labels": (audit,),
-    "Trained models": (embed, search),
+    "Trained models": (recipe, champion, embed, search),
     "This machine": (ui, clean, doctor),
 }
 

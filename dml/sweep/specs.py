@@ -76,7 +76,7 @@ def build(
         ),
         evaluation=study.evaluation.spec(phase),
         protocol=protocol_of(study, phase),
-        filter=_filter(cell, chosen["filter"]),
+        filter=filter_of(cell, settings),
     )
 
 
@@ -98,11 +98,15 @@ def _miner(study: Study, cell: Cell, chosen: Mapping[str, Any]) -> MinerSpec | N
     return MinerSpec(cell.positives, cell.negatives, settings={**study.miner.settings, **chosen})
 
 
-def _filter(cell: Cell, chosen: Mapping[str, Any]) -> FilterSpec | None:
-    """The filter. Unless the study sets or searches the rate that it assumes, that is the cell's noise rate."""
+def filter_of(cell: Cell, settings: Mapping[str, Any]) -> FilterSpec | None:
+    """The filter of a cell, with those of the `settings` that are named `filter.<setting>`; None without one.
+
+    Unless the study sets or searches the rate that it assumes, that is the cell's noise rate.
+    """
     if cell.filter is None:
         return None
     rate = discovery.accepted(discovery.find("dml.filters", cell.filter.name), {"rate": cell.rate})
+    chosen = {name.removeprefix("filter."): value for name, value in settings.items() if name.startswith("filter.")}
     return FilterSpec(cell.filter.name, {**rate, **cell.filter.settings, **chosen})
 
 

@@ -41,19 +41,26 @@ class TrainedEmbedder:
     Parameters
     ----------
     folder : the `model/` folder of a finished trial.
+
+    Attributes
+    ----------
+    network : in evaluation mode, on the CPU.
+    augment : the preprocessing.
+    normalize : whether embeddings are L2-normalised.
+    shape : (H, W, C) of the images, or (D',) of the vectors.
     """
 
     def __init__(self, folder: Path):
         weights, description = load_model(Path(folder))
         network = description["network"]
         offline = models.find(network["backbone"]).without_weights(network)
-        self._model = models.build(**offline)
-        self._model.load_state_dict(weights)
-        self._model.eval()
+        self.network = models.build(**offline)
+        self.network.load_state_dict(weights)
+        self.network.eval()
         vectors = description["augment"] is None
-        self._augment: Augmentation = FeatureRows() if vectors else augmentations.build(**description["augment"])
-        self._normalize = description["normalize"]
-        self._shape = tuple(description["image_shape"])
+        self.augment: Augmentation = FeatureRows() if vectors else augmentations.build(**description["augment"])
+        self.normalize = description["normalize"]
+        self.shape = tuple(description["image_shape"])
 
     def __call__(self, images: np.ndarray, batch: int = 512) -> np.ndarray:
         """Embed images.
@@ -72,22 +79,22 @@ class TrainedEmbedder:
         ValueError : the images have another type or shape than those of the training.
         """
         images = np.asarray(images)
-        if len(self._shape) == 1:
-            return self._embed(_as_images(images, self._shape[0]), batch)
-        if images.ndim == 3 and self._shape[2] == 1:
+        if len(self.shape) == 1:
+            return self._embed(_as_images(images, self.shape[0]), batch)
+        if images.ndim == 3 and self.shape[2] == 1:
             images = images[..., None]
-        if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != self._shape:
+        if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != self.shape:
             raise ValueError(
-                f"expected uint8 images of shape (N, {', '.join(map(str, self._shape))}), "
+                f"expected uint8 images of shape (N, {', '.join(map(str, self.shape))}), "
                 f"got {images.dtype} of shape {images.shape}"
             )
         return self._embed(images, batch)
 
     def _embed(self, images: np.ndarray, batch: int) -> np.ndarray:
         if not len(images):
-            return np.empty((0, self._model.embedding_size), np.float32)
-        embedded = embed_images(self._model, images, augment=self._augment, batch=batch)
-        return (nn.functional.normalize(embedded) if self._normalize else embedded).numpy()
+            return np.empty((0, self.network.embedding_size), np.float32)
+        embedded = embed_images(self.network, images, augment=self.augment, batch=batch)
+        return (nn.functional.normalize(embedded) if self.normalize else embedded).numpy()
 
 
 def _as_images(vectors: np.ndarray, width: int) -> np.ndarray:

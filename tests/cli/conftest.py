@@ -1,10 +1,12 @@
 """A project to run commands in, a folder of images, and a trained model of them."""
 
+import json
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from typer.testing import CliRunner
@@ -26,6 +28,7 @@ seeds: [0, 1]
 search: {sampler: fixed}
 training: {backbone: mlp, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
 """
+NOISE = "noise: [{model: uniform, rates: [0.0, 0.4]}]\n"
 
 
 @pytest.fixture
@@ -41,6 +44,49 @@ def project(tmp_path, monkeypatch):
     for variable in ("RAY_ADDRESS", "MLFLOW_TRACKING_URI", "DML_MIRROR", "DML_PUBLISHED"):
         monkeypatch.delenv(variable, raising=False)
     return root
+
+
+@pytest.fixture
+def swept(project):
+    """The project with results of `tiny` at the rates 0 and 0.4; easy positives lead."""
+    study = project / "pipelines/studies/tiny.yaml"
+    study.write_text(study.read_text() + NOISE)
+    rows = []
+    for rate in (0.0, 0.4):
+        for positives, score in {"easy": 0.8, "random": 0.6}.items():
+            for seed in (0, 1):
+                value = score - rate * (1 + seed / 10)
+                rows.append(finished(rate, positives, seed, value))
+    folder = project / "results" / "tiny"
+    folder.mkdir(parents=True)
+    pd.DataFrame(rows).to_parquet(folder / "trials.parquet")
+    return project
+
+
+def finished(rate, positives, seed, value):
+    return {
+        "key": f"{rate}{positives}{seed}",
+        "study": "tiny",
+        "cell": f"digits|uniform-{rate:g}|triplet|{positives}+random",
+        "phase": "confirm",
+        "number": seed,
+        "seed": seed,
+        "status": "finished",
+        "error": "",
+        "dataset": "digits",
+        "noise": "uniform",
+        "rate": rate,
+        "loss": "triplet",
+        "positives": positives,
+        "negatives": "random",
+        "settings": json.dumps({"loss.margin": 0.2}),
+        "objective": value,
+        "seconds": 1.0,
+        "curve": "[]",
+        "diagnostics": "{}",
+        "started": "",
+        "test/fine/recall@1": value,
+    }
 
 
 @pytest.fixture

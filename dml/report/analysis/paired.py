@@ -6,7 +6,7 @@ interval (Student's t) and the p of the paired t-test.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,26 +44,40 @@ def corrected(family: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row | {"holm": float(adjusted.get(i, np.nan))} for i, row in enumerate(family)]
 
 
+def against_winner(scores: Mapping[str, pd.Series]) -> list[dict[str, Any]]:
+    """The method with the highest mean, the first one in a tie, compared with each other one.
+
+    Parameters
+    ----------
+    scores : by name, in percent, indexed by seed. A name without scores takes no part.
+
+    Returns
+    -------
+    For each other method, highest mean first: winner, other (names), `winner mean` and so on, and those of `paired` and
+    `corrected`. A winner without others has one row, in which `other` is empty; without scores there is no row.
+    """
+    ranked = sorted((name for name, own in scores.items() if len(own)), key=lambda name: -scores[name].mean())
+    if not ranked:
+        return []
+    best = scores[ranked[0]]
+    first = {"winner": ranked[0]} | summary_of(best, "winner")
+    others = [first | {"other": name} | paired(best, scores[name]) for name in ranked[1:]]
+    return corrected(others or [first | {"other": ""} | paired(best, pd.Series(dtype=float))])
+
+
 @once
 def versus_winner(results: Results) -> pd.DataFrame:
     """The winner of each dataset, noise model and rate, compared with every other method there.
 
     Returns
     -------
-    Columns dataset, noise, rate, winner, other (names of cells), `winner mean` and so on, and those of `paired` and
-    `corrected`. A winner without others has one row, in which `other` is empty.
+    Columns dataset, noise and rate, and those of `against_winner`, with names of cells.
     """
     rows: list[dict[str, Any]] = []
     groups = dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values())
     for group in sorted(groups, key=lambda group: is_topline(group[1])):
         key = results.objective(group[0])
-        scores = {name: results.values(name, key) for name in results.cells_of(*group)}
-        ranked = sorted((n for n, v in scores.items() if len(v)), key=lambda name: -scores[name].mean())
-        if not ranked:
-            continue
-        first = dict(zip(("dataset", "noise", "rate"), group, strict=True)) | {"winner": ranked[0]}
-        first |= summary_of(scores[ranked[0]], "winner")
-        others = [first | {"other": name} | paired(scores[ranked[0]], scores[name]) for name in ranked[1:]]
-        unopposed = first | {"other": ""} | paired(scores[ranked[0]], pd.Series(dtype=float))
-        rows += corrected(others or [unopposed])
+        compared = against_winner({name: results.values(name, key) for name in results.cells_of(*group)})
+        condition = dict(zip(("dataset", "noise", "rate"), group, strict=True))
+        rows += [condition | row for row in compared]
     return pd.DataFrame(rows)

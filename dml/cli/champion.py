@@ -1,0 +1,148 @@
+"""`dml champion`: train a study's winner on everything, and register it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import chdir, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dml.cli.noise_rate import Rate
+from dml.cli.project import Project, StudyName, find_project
+from dml.cli.recipe import Dataset, Noise, Score, find_recipe
+
+if TYPE_CHECKING:
+    from dml.report.recipe import Recipe
+    from dml.sweep.champions.train import Champion
+
+STAGES = ("resolve", "download", "pack")
+
+
+def champion(
+    study: StudyName,
+    rate: Rate = None,
+    dataset: Dataset = None,
+    noise: Noise = None,
+    score: Score = None,
+    name: Annotated[str, typer.Option("--name", help="Of the registered model. [default: the study]")] = "",
+    labels: Annotated[
+        Path | None, typer.Option("--labels", help="A label file (index, label) in place of the dataset's labels.")
+    ] = None,
+    onnx: Annotated[bool, typer.Option("--onnx", help="Also write an ONNX file, and check it (extra `onnx`).")] = False,
+) -> None:
+    """Train a study's winner at a noise rate on all classes and images, and register it in MLflow as the champion.
+
+    The labels are those of the dataset, as they are. An interrupted training resumes. What the winner is, and why:
+    dml recipe.
+
+    [bold]Examples[/bold]: dml champion my-images --rate 0.23 · dml champion my-images --labels labels.csv --onnx
+    """
+    name = name or study
+    if not re.fullmatch(r"[\w.-]+", name):
+        raise typer.BadParameter(f"{name!r}: expected only letters, digits and the signs . _ -", param_hint="--name")
+    if onnx:
+        from dml.training.onnx_export import check_extra
+
+        check_extra()
+    from dml.report.page.numbers import rate as rate_text
+
+    project = find_project()
+    found, chosen, results = find_recipe(project, study, rate, dataset, noise, score)
+    print(f"{found.winner.method}: the best of {study} at {rate_text(found.rate)} wrong labels", flush=True)
+    from dml.sweep.champions.train import Wanted, train_champion
+    from dml.tracking.champions import ALIAS, Champions
+
+    uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project.root / 'mlflow.db'}"
+    with chdir(project.root):  # for MLflow's folder of artifacts
+        tracking = Champions(uri)
+    _pack(project, study, found.dataset)
+    wanted = Wanted(
+        results.study,
+        results.cells[found.winner.cell],
+        dict(found.settings),
+        found.rate,
+        {**found.content(), "rate_source": chosen.source},
+        labels,
+    )
+    with _shown(name) as progress:
+        made = train_champion(wanted, name, project.data(study), project.store, project.results, progress)
+    if onnx:
+        from dml.training.onnx_export import ONNX, export_onnx
+
+        if not (made.folder / ONNX).is_file():  # one that is there was checked
+            export_onnx(made.folder)
+        print(f"{made.folder / ONNX}: checked with onnxruntime against torch", flush=True)
+    version = _log(tracking, name, found, made)
+    address = f"models:/{name}@{ALIAS}"
+    print(f"\n{address} (version {version}) at {uri}\nIts files: {os.path.relpath(made.folder)}")
+    print(f"To use it: dml embed {address} IMAGES... -o vectors.npy")
+
+
+def _pack(project: Project, study: str, dataset: str) -> None:
+    """Download and pack the study's images, unless that was done."""
+    from dml.files import read_json
+
+    if dataset not in (read_json(project.data(study) / "pack.json") or {}):
+        for stage in STAGES:
+            project.run(f"pipelines/{stage}.py", study)
+
+
+def _log(tracking: Any, name: str, found: Recipe, made: Champion) -> int:
+    """Register the champion. Returns its version."""
+    from dml.files import read_json
+    from dml.sweep.callback import LOADER
+    from dml.sweep.champions.card import CARD
+    from dml.sweep.results import git_commit
+    from dml.training.onnx_export import ONNX
+
+    described = read_json(made.folder / "model.json")
+    record = {
+        "folder": str(made.folder.resolve()),
+        "loader": LOADER,
+        "image_shape": described["image_shape"],
+        "embedding_size": described["network"]["embedding_size"],
+        "card": CARD,
+    }
+    has_onnx = (made.folder / ONNX).is_file()
+    score = f"recipe/{found.score}"
+    parts = {"mean": found.winner.mean, "low": found.winner.low, "high": found.winner.high}
+    scores = {f"{score}.{part}": value / 100 for part, value in parts.items() if value is not None}
+    data = {key: value for key, value in made.card["dataset"].items() if key not in ("options", "resize")}
+    return tracking.log(
+        name,
+        found.study,
+        made.key + ("+onnx" if has_onnx else ""),
+        record,
+        {"rate": found.rate, "method": found.winner.method, **found.settings, "dataset": data},
+        scores,
+        {"dml.git_commit": git_commit(), "dml.key": made.key},
+    )
+
+
+@contextmanager
+def _shown(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows training steps on stderr: a bar on a terminal, otherwise a line every few seconds."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from dml.data.packing import ProgressLine
+
+    if not sys.stderr.isatty():
+        line: ProgressLine | None = None
+
+        def say(step: int, total: int) -> None:
+            nonlocal line
+            line = line or ProgressLine(f"training {name}, step", total, lambda text: print(text, file=sys.stderr))
+            line(step)
+
+        yield say
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(f"training {name}", total=None)
+        yield lambda step, total: bar.update(task, completed=step, total=total)

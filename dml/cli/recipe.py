@@ -1,0 +1,90 @@
+"""`dml recipe`: what to train with at a noise rate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dml.cli.noise_rate import ChosenRate, Rate, chosen_rate
+from dml.cli.project import Project, StudyName, find_project
+
+if TYPE_CHECKING:
+    from dml.report.recipe import Recipe
+    from dml.report.results import Results
+
+Dataset = Annotated[str | None, typer.Option("--dataset", help="A dataset of the study; none: its only one.")]
+Noise = Annotated[str | None, typer.Option("--noise", help="A noise model of the study; none: its only one.")]
+Score = Annotated[
+    str | None, typer.Option("--score", help="What decides: a metric, or a score such as test/fine/map@r.")
+]
+
+
+def recipe(
+    study: StudyName,
+    rate: Rate = None,
+    dataset: Dataset = None,
+    noise: Noise = None,
+    score: Score = None,
+    json: Annotated[Path | None, typer.Option("--json", help="Also write it to this file.")] = None,
+) -> None:
+    """Show what to train with at a noise rate: a study's winner, what is as good beyond chance, and the settings.
+
+    Takes results of this project, else the published ones. It trains nothing.
+
+    [bold]Examples[/bold]: dml recipe my-images --rate 0.23 · dml recipe flowers-frozen --rate 0.25 --json recipe.json
+    """
+    from dml.cli.recipe_text import recipe_text
+    from dml.files import write_json
+
+    found, chosen, _ = find_recipe(find_project(), study, rate, dataset, noise, score)
+    commands = [command(found, dataset, noise, score)]
+    print(recipe_text(found, chosen.source, commands))
+    if json is not None:
+        write_json(json, {**found.content(), "rate_source": chosen.source, "commands": commands})
+
+
+def find_recipe(
+    project: Project, study: str, rate: float | None, dataset: str | None, noise: str | None, score: str | None
+) -> tuple[Recipe, ChosenRate, Results]:
+    """A study's recipe, where its rate is from, and the results that it is made of.
+
+    Raises
+    ------
+    ValueError : the study does not exist or has no results, or the rate or another name must be chosen.
+    """
+    from dml.report import recipe as recipes
+    from dml.report.analysis.asked import dataset_of
+
+    results = load_results(project, study)
+    dataset = dataset_of(results, dataset)
+    measured = recipes.rates_of(results, dataset, noise)
+    chosen = chosen_rate(rate, project.root / "audit" / study, measured, study, dataset)
+    return recipes.recipe(results, chosen.value, dataset, noise, score), chosen, results
+
+
+def load_results(project: Project, study: str) -> Results:
+    """The results of a study here, else the published ones.
+
+    Raises
+    ------
+    ValueError : there is no such study.
+    """
+    from dml.config import load_study
+    from dml.discovery import suggestion
+    from dml.report.loading import load
+    from dml.snapshots import Snapshot
+
+    if study not in project.names():
+        raise ValueError(f"{study!r}: no such study{suggestion(study, project.names())}")
+    read = load_study(project.file(study))
+    snapshot = Snapshot(project.published / study)
+    return load(read, project.results / study, project.store, snapshot, project.data(study))
+
+
+def command(found: Recipe, dataset: str | None, noise: str | None, score: str | None) -> str:
+    """The command that trains a recipe."""
+    options = {"dataset": dataset, "noise": noise, "score": score}
+    given = "".join(f" --{name} {value}" for name, value in options.items() if value is not None)
+    return f"dml champion {found.study} --rate {found.rate:g}{given}"

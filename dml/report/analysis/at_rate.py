@@ -1,0 +1,60 @@
+"""Scores of methods at a noise rate that a study may not have measured.
+
+Between two measured rates each seed's score is interpolated linearly, so methods are compared there as at measured
+rates, paired over seeds. Beyond the measured rates the nearest one counts: nothing is extrapolated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from dml.report.results import Results
+
+SAME = 1e-6  # rates that differ by less are one
+
+
+def measured(results: Results, dataset: str, noise: str, key: str) -> list[float]:
+    """The noise rates, ascending, at which some method has a score."""
+    cells = {rate: results.cells_of(dataset, noise, rate) for rate in results.rates(dataset, noise)}
+    return [rate for rate, names in cells.items() if any(len(results.values(name, key)) for name in names)]
+
+
+def shares(rates: Sequence[float], rate: float) -> dict[float, float]:
+    """How much each measured rate counts at `rate`: one or two of them, the nearest first. The shares sum to 1.
+
+    Half-way between two rates, the higher one is first.
+    """
+    nearest = min(rates, key=lambda own: (round(abs(own - rate), 9), -own))
+    below, above = [own for own in rates if own < rate], [own for own in rates if own > rate]
+    if math.isclose(nearest, rate, abs_tol=SAME) or not below or not above:
+        return {nearest: 1.0}
+    low, high = max(below), min(above)
+    share = (rate - low) / (high - low)
+    found = {low: 1 - share, high: share}
+    return {own: found[own] for own in sorted(found, key=lambda own: own != nearest)}
+
+
+def scores_at(
+    results: Results, dataset: str, noise: str, counting: Mapping[float, float], key: str
+) -> dict[str, pd.Series]:
+    """Each method's scores in percent by seed, under the name of its cell at the first of the rates that count.
+
+    Methods without a seed that all of these rates have are left out.
+
+    Parameters
+    ----------
+    counting : as `shares` returns them.
+    key : of the score.
+    """
+    found = {}
+    for name in results.cells_of(dataset, noise, next(iter(counting))):
+        twins = results.twins[dataset, results.methods[name]]
+        cells = [twins.get((noise, rate)) for rate in counting]
+        own = [pd.Series(dtype=float) if cell is None else results.values(cell, key) for cell in cells]
+        table = pd.concat(own, axis=1, join="inner")
+        if len(table):
+            found[name] = (table * list(counting.values())).sum(axis=1)
+    return found

@@ -1,0 +1,206 @@
+"""The recipe: what to train with at a noise rate, by a study's results.
+
+The winner is chosen and compared as in the report's table of winners, so at a measured rate both name the same one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dml.report.analysis.asked import dataset_of, noise_of, score_of
+from dml.report.analysis.at_rate import measured, scores_at, shares
+from dml.report.analysis.paired import against_winner
+from dml.report.analysis.summaries import summary_of
+from dml.report.labels import counted, readable, score_label
+from dml.report.page.numbers import rate as rate_text
+from dml.report.results import Results, parsed
+
+LEVEL = 0.05
+ALWAYS = ("backbone", "embedding_size", "steps", "batch", "optimizer", "learning_rate")
+BEST, AS_GOOD, WORSE, UNKNOWN = "best", "as good", "worse", "unknown"
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A method at the rate. Scores in percent, differences in points; intervals of 95% and p are None for one seed."""
+
+    method: str
+    cell: str  # whose settings it has
+    verdict: str  # best, as good (p of at least 0.05 against the best), worse, or unknown (one seed)
+    mean: float
+    low: float | None
+    high: float | None
+    seeds: int
+    behind: float  # the winner's lead over it, paired over seeds
+    behind_low: float | None
+    behind_high: float | None
+    p: float | None  # after Holm's correction over all methods
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The best method of a study at a noise rate, with its settings, and how the others compare."""
+
+    study: str
+    dataset: str
+    noise: str
+    rate: float
+    measured: Mapping[float, float]  # how much each measured rate counts
+    score: str  # its key
+    methods: tuple[Rival, ...]  # the winner first, then by their mean
+    settings: Mapping[str, Any]  # of the winner, by dotted names
+    notes: tuple[str, ...]  # what a reader must know
+
+    @property
+    def winner(self) -> Rival:
+        """The first method."""
+        return self.methods[0]
+
+    @property
+    def as_good(self) -> list[Rival]:
+        """The methods that cannot be told from the winner."""
+        return [rival for rival in self.methods if rival.verdict == AS_GOOD]
+
+    def content(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {**asdict(self), "measured": {f"{rate:g}": share for rate, share in self.measured.items()}}
+
+
+def rates_of(results: Results, dataset: str | None = None, noise: str | None = None) -> list[float]:
+    """The noise rates that the study measured. Parameters and errors are those of `recipe`."""
+    dataset = dataset_of(results, dataset)
+    return measured(results, dataset, noise_of(results, dataset, noise), results.objective(dataset))
+
+
+def recipe(
+    results: Results, rate: float, dataset: str | None = None, noise: str | None = None, score: str | None = None
+) -> Recipe:
+    """The study's recipe at a noise rate.
+
+    Parameters
+    ----------
+    rate : the share of wrong labels, measured or not (see `dml.report.analysis.at_rate`).
+    dataset : its name in the study; None: the only one.
+    noise : a noise model of the study, no topline; None: the only one.
+    score : a metric, or the key of a score; None: the study's objective.
+
+    Raises
+    ------
+    ValueError : a rate outside 0 to 1, no results, or a name that is unknown or must be chosen; with the choices.
+    """
+    if not (math.isfinite(rate) and 0 <= rate < 1):
+        near = f"; did you mean {rate / 100:g}?" if 1 <= rate < 100 else ""
+        raise ValueError(f"rate: expected a share of wrong labels, at least 0 and below 1, got {rate:g}{near}")
+    dataset = dataset_of(results, dataset)
+    noise = noise_of(results, dataset, noise)
+    key = score_of(results, dataset, score)
+    rates = measured(results, dataset, noise, key)
+    counting = shares(rates, rate)
+    methods = _rivals(results, scores_at(results, dataset, noise, counting, key))
+    if not methods:
+        raise ValueError(
+            f"study {results.study.name!r}: no method has a seed that finished at both {_listed(list(counting))}, "
+            f"between which {rate_text(rate)} is. Choices: {_listed(rates)}"
+        )
+    notes = tuple(_notes(results, dataset, noise, rate, counting, methods))
+    settings = settings_of(results, methods[0].cell)
+    return Recipe(results.study.name, dataset, noise, rate, counting, key, tuple(methods), settings, notes)
+
+
+def settings_of(results: Results, cell: str) -> dict[str, Any]:
+    """What a cell was trained with, by dotted names: its parts, their settings, and those of the section `training`.
+
+    Of `training`, the settings in `ALWAYS` and those that are not defaults.
+    """
+    own = results.cells[cell]
+    section = results.study.training_of(own)
+    training = section.model_dump(mode="json", exclude={"search", "keep_checkpoints"})
+    defaults = type(section)().model_dump(mode="json")
+    chosen: dict[str, Any] = {"loss": own.loss.name}
+    chosen |= {"miner": own.miner.name} if own.miner is not None else {}
+    chosen |= {"positives": own.positives, "negatives": own.negatives} if own.positives is not None else {}
+    chosen |= {"filter": own.filter.name} if own.filter is not None else {}
+    flat = {
+        f"training.{name}": value
+        for name, value in training.items()
+        if name in ALWAYS or value != defaults.get(name, value)
+    }
+    found = parsed(results.confirmed_of(cell)["settings"].iloc[0]) or {}
+    return {**chosen, **flat, **own.varied, **found}
+
+
+def _rivals(results: Results, scores: Mapping[str, Any]) -> list[Rival]:
+    compared = against_winner(scores)
+    if not compared:
+        return []
+    first = compared[0]
+    winner = {"other": first["winner"], "difference": 0.0, "low": math.nan, "high": math.nan, "holm": math.nan}
+    found = []
+    for row in [winner, *(row for row in compared if row["other"])]:
+        name = row["other"]
+        own = summary_of(scores[name], "own")
+        found.append(
+            Rival(
+                results.methods[name].label,
+                name,
+                BEST if name == first["winner"] else _verdict(row["holm"]),
+                own["own mean"],
+                _known(own["own low"]),
+                _known(own["own high"]),
+                own["own n"],
+                row["difference"],
+                _known(row["low"]),
+                _known(row["high"]),
+                _known(row["holm"]),
+            )
+        )
+    return found
+
+
+def _verdict(holm: float) -> str:
+    return UNKNOWN if math.isnan(holm) else WORSE if holm < LEVEL else AS_GOOD
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _notes(
+    results: Results, dataset: str, noise: str, rate: float, counting: Mapping[float, float], methods: list[Rival]
+) -> list[str]:
+    """What a reader must know: where the numbers are from, and what they are not."""
+    found, nearest = [results.origin] if results.origin else [], next(iter(counting))
+    if len(counting) > 1:
+        weights = " and ".join(f"{rate_text(own)} ({share:.0%})" for own, share in sorted(counting.items()))
+        found.append(
+            f"{rate_text(rate)} was not measured: each seed's score is interpolated linearly between {weights}."
+        )
+        if results.study.search.sampler != "fixed":
+            found.append(f"The settings are those tuned at {rate_text(nearest)}, the nearest measured rate.")
+    elif not math.isclose(nearest, rate, abs_tol=1e-6):
+        found.append(
+            f"{rate_text(rate)} is beyond the measured rates: this is the recipe at {rate_text(nearest)}, the nearest. "
+            "Another method may win there: add the rate to the study."
+        )
+    names = results.cells_of(dataset, noise, nearest)
+    lacking = len(names) - len(methods)
+    if lacking:
+        found.append(f"{counted(lacking, 'method')} of {len(names)} left out: no seed of theirs finished.")
+    if len(methods) > 1 and methods[0].seeds < 2:
+        found.append("One seed: nothing can be said about chance.")
+    elif len(methods) > 1:
+        found.append("The winner is chosen by these scores, so its lead is slightly optimistic.")
+    return found
+
+
+def _listed(rates: list[float]) -> str:
+    return ", ".join(rate_text(rate) for rate in sorted(rates))
+
+
+def title(found: Recipe) -> str:
+    """`quickstart at 23% wrong labels (digits, uniform noise): MAP@R, test classes, fine labels`."""
+    place = f"{found.dataset}, {readable(found.noise)} noise"
+    return f"{found.study} at {rate_text(found.rate)} wrong labels ({place}): {score_label(found.score)}"

@@ -1,0 +1,141 @@
+"""Trains a champion in this process, from its checkpoint if it was interrupted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dml.config import Study
+from dml.data.packing import of_vectors
+from dml.files import locked, read_json
+from dml.sweep import keys
+from dml.sweep.champions import data as champion_data
+from dml.sweep.champions.card import CARD, write_card
+from dml.sweep.champions.spec import champion_spec
+from dml.sweep.starts import Starts
+from dml.training.allocator import keep_freed_memory
+from dml.training.data import open_packed_of
+from dml.training.frozen.extraction import extract
+from dml.types import Cell, TrialSpec
+
+KEY_DIGITS = 16
+POLL_SECONDS = 0.5
+
+Progress = Callable[[int, int], None]
+"""(steps done, all steps), several times a second."""
+
+
+@dataclass(frozen=True)
+class Champion:
+    """A trained champion."""
+
+    folder: Path  # its model: weights, `model.json`, and the card
+    spec: TrialSpec
+    key: str  # of everything that decides its weights
+    card: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to train: a winner's settings at a noise rate."""
+
+    study: Study
+    cell: Cell
+    settings: dict[str, Any]  # of a confirmed trial of the cell, by dotted names
+    rate: float  # the share of the labels that are wrong, as far as known
+    recipe: dict[str, Any]  # of the study, for the card
+    labels: Path | None = None  # a label file in place of the dataset's labels
+
+
+def train_champion(
+    wanted: Wanted,
+    name: str,
+    data_root: Path,
+    store: Path,
+    results: Path,
+    progress: Progress = lambda step, total: None,
+    report: Callable[[str], None] = print,
+) -> Champion:
+    """Train a champion, or find the one that was trained from the same settings and data.
+
+    An interrupted training resumes from its checkpoint. `store/champions/<name>/` contains the data's lists, and a
+    folder for each champion of this name.
+
+    Parameters
+    ----------
+    data_root : the outputs of the study's data stages (`data/<study>`), at least packed images.
+    results : the folder with the results of all studies, for `training.start`.
+
+    Raises
+    ------
+    FileNotFoundError : the images are not packed.
+    ValueError : labels or settings do not fit the images, or the machine lacks what the study asks for.
+    RuntimeError : another process trains a champion of this name.
+    """
+    place, dataset = store / "champions" / name, wanted.cell.dataset
+    with locked(place / "lock", wait=False):
+        packed = open_packed_of(data_root, dataset)
+        images = champion_data.all_images(wanted.study, dataset, packed, wanted.labels)
+        digests = champion_data.write(images, dataset, wanted.study.seeds[0], data_root, place / "data")
+        starts = Starts(results, store)
+        spec = champion_spec(wanted.study, wanted.cell, wanted.settings, wanted.rate, digests, starts)
+        if spec.training.frozen and not of_vectors(packed.manifest):
+            features = extract(packed, spec.training, store / "features", report=report)
+            champion_data.add_features(place / "data", dataset, features.name, features)
+        key = keys.key(spec)
+        folder = place / key[:KEY_DIGITS]
+        earlier = read_json(folder / "model" / CARD)
+        if earlier is not None:
+            seconds = earlier["training"]["seconds"]
+            report(f"{folder}: trained already")
+        else:
+            counts = images.counts
+            report(
+                f"{name}: training on {counts['images']} images of {counts['classes']} classes ({images.labels}"
+                + (f", {counts['left_out']} left out" if counts["left_out"] else "")
+                + f"), {spec.training.steps} steps"
+            )
+            seconds = _train(spec, place / "data", folder, progress)
+        card = write_card(folder / "model", spec, wanted, images, key, seconds)
+    return Champion(folder / "model", spec, key, card)
+
+
+def _train(spec: TrialSpec, data_root: Path, folder: Path, progress: Progress) -> float:
+    """Train to the end. Returns the seconds of training, those before an interruption included."""
+    from dml.sweep.trial import training  # imports ray
+
+    keep_freed_memory()
+    trainer = training(spec, data_root, folder, spec.training.device)
+    try:
+        with _watched(trainer, progress):
+            while not trainer.finished:
+                trainer.advance()
+        seconds = trainer.result().seconds
+        trainer.discard_checkpoint()
+        return seconds
+    finally:
+        trainer.close()
+
+
+@contextmanager
+def _watched(trainer: Any, progress: Progress) -> Iterator[None]:
+    """Report the trainer's step from another thread, and once at the end."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(POLL_SECONDS):
+            progress(trainer.step, trainer.total_steps)
+
+    thread = threading.Thread(target=watch, name="progress", daemon=True)
+    progress(trainer.step, trainer.total_steps)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        progress(trainer.step, trainer.total_steps)

@@ -1,0 +1,181 @@
+"""`dml champion`: from a study's results to a registered model that embeds as the network itself."""
+
+import json
+import os
+from types import SimpleNamespace
+
+import mlflow
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from safetensors.numpy import load_file
+
+from dml import models
+from dml.data import sources
+from dml.data.packing import open_packed, pack
+from dml.files import write_json
+from dml.training.loop import Training
+
+NAME = "tiny"
+STEPS = 24
+CARD = "champion.json"
+pytestmark = pytest.mark.filterwarnings("ignore:.*type hint:UserWarning")  # of MLflow, about its own classes
+
+
+@pytest.fixture
+def packed(swept):
+    """The packed digits of the project's study, whose network is a small convolutional one."""
+    study = swept / "pipelines/studies/tiny.yaml"
+    text = study.read_text().replace("backbone: mlp", "backbone: small_conv, backbone_settings: {width: 4}")
+    study.write_text(text.replace("steps: 3", f"steps: {STEPS}, learning_rate: 0.01"))
+    folder = swept / "store/packed/digits"
+    manifest = pack(sources.build("digits"), swept / "raw", folder, report=lambda line: None)
+    entry = {**manifest, "folder": os.path.relpath(folder, swept / "data/tiny")}
+    write_json(swept / "data/tiny/pack.json", {"digits": entry})
+    return open_packed(folder)
+
+
+@pytest.fixture
+def untracked(monkeypatch):
+    """MLflow is replaced by nothing, which saves seconds."""
+    monkeypatch.setattr("dml.tracking.champions.Champions", lambda uri: SimpleNamespace(log=lambda *given: 1))
+
+
+@pytest.fixture
+def onnxruntime():
+    for name in ("onnx", "onnxscript"):
+        pytest.importorskip(name, reason="the extra `onnx` is not installed")
+    return pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+
+
+def folder_of(project, name=NAME):
+    (found,) = (project / "store/champions" / name).glob("*/model")
+    return found
+
+
+def by_hand(folder, images):
+    """Images uint8 (N, H, W, 1) -> embeddings, from the weights and what the card says."""
+    card = json.loads((folder / CARD).read_text())
+    network = models.build(**card["network"])
+    network.load_state_dict({name: torch.from_numpy(w) for name, w in load_file(folder / "model.safetensors").items()})
+    mean, std = (torch.tensor(card["preprocessing"][name]).view(-1, 1, 1) for name in ("mean", "std"))
+    pixels = (torch.from_numpy(images).permute(0, 3, 1, 2) / 255 - mean) / std
+    with torch.no_grad():
+        found = network.eval()(pixels)
+    return torch.nn.functional.normalize(found).numpy()
+
+
+@pytest.mark.slow
+def test_the_winner_is_trained_on_all_images_registered_and_embeds(dml, swept, packed, onnxruntime, tmp_path):
+    done = dml("champion", NAME, "--rate", 0.1, "--onnx")
+    assert done.code == 0, done.err
+    assert "triplet, easy + random: the best of tiny at 10% wrong labels" in done.out
+    assert f"training on 1797 images of 2 classes (as given), {STEPS} steps" in done.out
+    folder = folder_of(swept)
+    card = json.loads((folder / CARD).read_text())
+    assert card["dataset"]["images"] == len(packed.index) == 1797
+    assert card["recipe"]["measured"] == {"0": 0.75, "0.4": 0.25}
+    assert card["training"]["spec"]["training"]["steps"] == STEPS
+    assert card["training"]["spec"]["miner"]["positives"] == "easy"
+    assert not (folder.parent / "checkpoint").exists()
+
+    uri = f"sqlite:///{swept / 'mlflow.db'}"
+    client = mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
+    version = client.get_model_version_by_alias(NAME, "champion")
+    assert version.version in (1, "1")
+    run = client.get_run(version.run_id)
+    assert run.data.tags["dml.kind"] == "champion"
+    assert run.data.params["rate"] == "0.1"
+    assert run.data.metrics["recipe/test/fine/recall_at_1.mean"] == pytest.approx(
+        card["recipe"]["methods"][0]["mean"] / 100
+    )
+
+    images = packed.images[[3, 5, 8]].copy()
+    (tmp_path / "photos").mkdir()
+    for number, image in enumerate(images):
+        Image.fromarray(image[:, :, 0]).save(tmp_path / f"photos/{number}.png")
+    expected = by_hand(folder, images)
+    for model in ("models:/tiny@champion", folder, folder.parent):
+        done = dml("embed", model, tmp_path / "photos", "-o", tmp_path / "v.npy")
+        assert done.code == 0, done.err
+        np.testing.assert_allclose(np.load(tmp_path / "v.npy"), expected, atol=1e-5)
+    mlflow.set_tracking_uri(uri)
+    served = mlflow.pyfunc.load_model("models:/tiny@champion")
+    np.testing.assert_allclose(served.predict(images), expected, atol=1e-5)
+    assert served.metadata.signature.inputs.inputs[0].shape == (-1, 8, 8, 1)
+    session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
+    for count in (1, 3, 50):
+        batch = packed.images[:count].copy()
+        (found,) = session.run(None, {"images": batch})
+        np.testing.assert_allclose(found, by_hand(folder, batch), atol=1e-4)
+
+    again = dml("champion", NAME, "--rate", 0.1, "--onnx")
+    assert "trained already" in again.out
+    assert "(version 1)" in again.out
+    labels = pd.DataFrame({"index": packed.index["index"], "label": packed.index["coarse"]})
+    labels.loc[:9, "label"] = -1
+    labels.to_csv("labels.csv", index=False)
+    other = dml("champion", NAME, "--rate", 0.1, "--labels", "labels.csv")
+    assert "training on 1787 images of 2 classes (labels.csv, 10 left out)" in other.out
+    assert "(version 2)" in other.out
+    assert str(client.get_model_version_by_alias(NAME, "champion").version) == "2"
+
+
+def test_an_interrupted_training_resumes_with_the_same_weights(dml, swept, packed, monkeypatch, untracked):
+    assert dml("champion", NAME, "--rate", 0, "--name", "whole").code == 0
+    steps, train_step = [], Training._train_step
+
+    def interrupted(training):
+        steps.append(training.step)
+        if training.step == 15:
+            raise KeyboardInterrupt
+        train_step(training)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Training, "_train_step", interrupted)
+        assert dml("champion", NAME, "--rate", 0).code == 130
+    assert steps == list(range(16))
+    steps.clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(Training, "_train_step", lambda training: (steps.append(training.step), train_step(training)))
+        assert dml("champion", NAME, "--rate", 0).code == 0
+    assert steps == list(range(15, STEPS))
+    both = [load_file(folder_of(swept, name) / "model.safetensors") for name in (NAME, "whole")]
+    for name, weight in both[0].items():
+        np.testing.assert_array_equal(weight, both[1][name])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--name", "a/b"], 2, "expected only letters"),
+        (["--rate", 0, "--labels", "missing.csv"], 1, "missing.csv: the file does not exist"),
+        (["--rate", 0, "--labels", "strange.csv"], 1, "labels that are not training classes: [7]"),
+        (["--rate", 0, "--labels", "one.csv"], 1, "one.csv: expected labels of at least 2 classes"),
+        ([], 1, "give a rate, such as --rate 0.4"),
+    ],
+)
+def test_what_cannot_be_trained_is_said_first(dml, swept, packed, monkeypatch, untracked, arguments, code, message):
+    monkeypatch.setattr("dml.sweep.champions.train._train", lambda *given: pytest.fail("it trains"))
+    rows = packed.index["index"]
+    pd.DataFrame({"index": rows, "label": 7}).to_csv("strange.csv", index=False)
+    pd.DataFrame({"index": rows, "label": 0}).to_csv("one.csv", index=False)
+    done = dml("champion", NAME, *arguments)
+    assert done.code == code
+    assert message in done.err.replace("\n", " ").replace("│", "").replace("  ", " ")
+
+
+def test_a_dataset_that_is_not_here_is_packed_first(dml, swept, programs, untracked):
+    done = dml("champion", NAME, "--rate", 0)
+    assert programs == [(f"pipelines/{stage}.py", NAME) for stage in ("resolve", "download", "pack")]
+    assert done.code == 1
+    assert "pack.json: missing" in done.err
+
+
+def test_onnx_without_its_packages_says_what_to_install(dml, swept, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    done = dml("champion", NAME, "--rate", 0, "--onnx")
+    assert done.code == 1
+    assert "pip install -c constraints.txt -e '.[onnx]'" in done.err

@@ -1,0 +1,175 @@
+"""The recipe: at measured rates the report's winner, between them interpolated seed by seed; against scipy."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dml.config import load_study
+from dml.report.loading import load
+from dml.report.recipe import AS_GOOD, BEST, UNKNOWN, WORSE, rates_of, recipe
+from dml.report.sections.winners import winners
+from dml.snapshots import Snapshot
+
+ROOT = Path(__file__).parents[2]
+SCORES = {  # R@1 by positives, at the noise rates 0 and 0.4: the winner changes
+    ("random", 0.0): [0.70, 0.71, 0.69, 0.70, 0.72],
+    ("random", 0.4): [0.60, 0.62, 0.59, 0.60, 0.60],
+    ("easy", 0.0): [0.80, 0.82, 0.78, 0.80, 0.80],
+    ("easy", 0.4): [0.50, 0.51, 0.49, 0.52, 0.50],
+    ("all", 0.0): [0.79, 0.81, 0.79, 0.80, 0.79],
+    ("all", 0.4): [0.30, 0.32, 0.31, 0.30, 0.30],
+}
+
+
+@pytest.fixture
+def results(synthetic, loaded):
+    study = synthetic.small(positives=["random", "easy", "all"], seeds=[0, 1, 2, 3, 4])
+    return loaded(study, altered)
+
+
+def altered(frame):
+    for (positives, rate), values in SCORES.items():
+        rows = (frame["positives"] == positives) & (frame["rate"] == rate) & (frame["phase"] == "confirm")
+        frame.loc[rows, "test/fine/recall@1"] = values
+    return frame
+
+
+def positives(found):
+    return [rival.cell.split("|")[3].split("+")[0] for rival in found.methods]
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.4])
+def test_at_a_measured_rate_it_is_the_reports_winner(results, rate):
+    found = recipe(results, rate)
+    table = winners(results).frame.set_index("rate")
+    row = table.loc[rate]
+    assert found.winner.cell == row["cell"]
+    assert found.winner.method == row["winner"]
+    assert (found.winner.mean, found.winner.low) == (row["score mean"], row["score low"])
+    second = found.methods[1]
+    assert (second.method, second.behind, second.p) == (row["runner-up"], row["lead"], row["holm"])
+    assert sum(rival.verdict == WORSE for rival in found.methods) == row["worse"]
+    assert found.measured == {rate: 1.0}
+    assert rates_of(results) == [0.0, 0.4]
+
+
+def test_what_cannot_be_told_from_the_winner_is_as_good(results):
+    found = recipe(results, 0.0)
+    assert positives(found) == ["easy", "all", "random"]
+    assert [rival.verdict for rival in found.methods] == [BEST, AS_GOOD, WORSE]
+    assert [rival.cell for rival in found.as_good] == [found.methods[1].cell]
+
+
+@pytest.mark.parametrize(("rate", "share"), [(0.1, 0.25), (0.3, 0.75)])
+def test_between_measured_rates_each_seed_is_interpolated(results, rate, share):
+    found = recipe(results, rate)
+    expected = {
+        name: 100 * ((1 - share) * np.array(SCORES[name, 0.0]) + share * np.array(SCORES[name, 0.4]))
+        for name in ("random", "easy", "all")
+    }
+    order = sorted(expected, key=lambda name: -expected[name].mean())
+    assert positives(found) == order
+    assert found.measured == pytest.approx({0.0: 1 - share, 0.4: share})
+    p = [stats.ttest_rel(expected[order[0]], expected[name]).pvalue for name in order[1:]]
+    least = 2 * min(p)
+    holm = [least if own == min(p) else max(least, own) for own in p]
+    for rival, name in zip(found.methods, order, strict=True):
+        assert rival.mean == pytest.approx(expected[name].mean())
+        assert rival.behind == pytest.approx(expected[order[0]].mean() - expected[name].mean())
+    assert [rival.p for rival in found.methods[1:]] == pytest.approx(holm)
+    nearest = "0.4" if rate > 0.2 else "0"
+    assert all(rival.cell.split("|")[1] == f"uniform-{nearest}" for rival in found.methods)
+    assert any(f"{rate:.0%} was not measured" in note for note in found.notes)
+    assert any(f"tuned at {float(nearest):.0%}" in note for note in found.notes)
+
+
+def test_the_winner_changes_where_the_interpolated_lines_cross(results):
+    """Easy falls from 80 to 50.4, random from 70.4 to 60.2: they meet at 0.4 * 9.6 / 19.4."""
+    crossing = 0.4 * (80 - 70.4) / ((80 - 70.4) + (60.2 - 50.4))
+    assert positives(recipe(results, crossing - 0.01))[0] == "easy"
+    assert positives(recipe(results, crossing + 0.01))[0] == "random"
+
+
+def test_beyond_the_measured_rates_the_nearest_counts(results):
+    found = recipe(results, 0.7)
+    assert found.measured == {0.4: 1.0}
+    assert found.methods == recipe(results, 0.4).methods
+    assert any("70% is beyond the measured rates" in note for note in found.notes)
+
+
+def test_only_seeds_of_both_rates_count_and_methods_without_any_are_left_out(synthetic, loaded):
+    study = synthetic.small(positives=["random", "easy", "all"], seeds=[0, 1, 2, 3, 4])
+
+    def alter(frame):
+        frame = altered(frame)
+        noisy = (frame["rate"] == 0.4) & (frame["phase"] == "confirm")
+        gone = noisy & (frame["positives"] == "easy")
+        partly = noisy & (frame["positives"] == "random") & (frame["seed"] >= 3)
+        return frame[~(gone | partly)]
+
+    found = recipe(loaded(study, alter), 0.1)
+    assert positives(found) == ["all", "random"] or positives(found) == ["random", "all"]
+    seeds = dict(zip(positives(found), (rival.seeds for rival in found.methods), strict=True))
+    assert seeds == {"random": 3, "all": 5}
+    assert any("1 method of 3 left out" in note for note in found.notes)
+
+
+def test_one_seed_says_nothing_about_chance(synthetic, loaded):
+    found = recipe(loaded(synthetic.small(seeds=[0])), 0.0)
+    assert [rival.verdict for rival in found.methods] == [BEST, UNKNOWN]
+    assert "One seed: nothing can be said about chance." in found.notes
+    json.dumps(found.content(), allow_nan=False)
+
+
+def test_another_score_decides(synthetic, loaded):
+    results = loaded(synthetic.small(evaluation=synthetic.evaluation(["recall@1", "map@r"], ["test", "seen"])))
+    assert recipe(results, 0.0, score="map@r").score == "test/fine/map@r"
+    assert recipe(results, 0.0, score="seen/fine/recall@1").score == "seen/fine/recall@1"
+
+
+@pytest.mark.parametrize(
+    ("rate", "options", "message"),
+    [
+        (23, {}, "at least 0 and below 1, got 23; did you mean 0.23?"),
+        (-0.1, {}, "at least 0 and below 1, got -0.1"),
+        (float("nan"), {}, "got nan"),
+        (0.0, {"dataset": "digit"}, "no results of 'digit'; did you mean 'digits'?"),
+        (0.0, {"noise": "uniforn"}, "no results of 'uniforn'; did you mean 'uniform'?"),
+        (0.0, {"score": "nmi"}, "has no 'nmi'"),
+    ],
+)
+def test_what_cannot_be_chosen_is_said(results, rate, options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        recipe(results, rate, **options)
+
+
+def test_several_datasets_or_noise_models_must_be_chosen_and_toplines_do_not_count(synthetic, loaded):
+    noise = synthetic.noise([0.0, 0.4], "uniform", "small_cluster", "subset")
+    results = loaded(synthetic.small(noise=noise))
+    with pytest.raises(ValueError, match=r"noise: .* choose one: uniform, small_cluster$"):
+        recipe(results, 0.4)
+    assert recipe(results, 0.4, noise="small_cluster").noise == "small_cluster"
+
+
+def test_a_study_without_results_says_what_to_run(synthetic, tmp_path):
+    results = load(synthetic.small(), tmp_path / "results")
+    with pytest.raises(ValueError, match=r"study 'small' has no finished trials.*dml run small"):
+        recipe(results, 0.2)
+
+
+def test_published_results_and_settings():
+    name = "flowers-frozen"
+    results = load(
+        load_study(ROOT / f"pipelines/studies/{name}.yaml"),
+        ROOT / "no results",
+        snapshot=Snapshot(ROOT / "docs/results" / name),
+    )
+    found = recipe(results, 0.25)
+    assert found.winner.method == "margin, easy + semihard random"
+    expected = {"loss": "margin", "loss.beta": 1.4, "training.frozen": True, "training.steps": 500}
+    assert expected.items() <= found.settings.items()
+    assert any(note.startswith("Published results") for note in found.notes)

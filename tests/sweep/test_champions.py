@@ -1,0 +1,169 @@
+"""Champions: which images and labels they train on, with which settings, and what they save."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from dml import models
+from dml.config import Study
+from dml.data import sources
+from dml.data.packing import open_packed, pack
+from dml.files import locked, write_json
+from dml.sweep.champions.data import all_images
+from dml.sweep.champions.spec import champion_spec
+from dml.sweep.champions.train import Wanted, train_champion
+from dml.training.model_files import TrainedEmbedder
+
+DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
+CONTENT = {
+    "title": "Digits",
+    "datasets": [{"source": "digits", "train_on": "coarse"}],
+    "losses": ["triplet"],
+    "positives": ["easy"],
+    "negatives": ["random"],
+    "noise": [{"model": "uniform", "rates": [0.0, 0.4]}],
+    "seeds": [3, 4],
+    "training": {
+        "backbone": "small_conv",
+        "backbone_settings": {"width": 4},
+        "embedding_size": 4,
+        "steps": 4,
+        "batch": {"classes": 2, "per_class": 4},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with the packed digits: `data/digits` and `store`."""
+    root = tmp_path_factory.mktemp("champions")
+    folder = root / "store/packed/digits"
+    manifest = pack(sources.build("digits"), root / "raw", folder, report=lambda line: None)
+    entry = {**manifest, "folder": os.path.relpath(folder, root / "data/digits")}
+    write_json(root / "data/digits/pack.json", {"digits": entry})
+    return root
+
+
+@pytest.fixture
+def packed(place):
+    return open_packed(place / "store/packed/digits")
+
+
+def study(**changes):
+    return Study(**{**CONTENT, **changes}, name="digits")
+
+
+def wanted(of, **changes):
+    cell = next(cell for cell in of.cells() if cell.rate == 0.4)
+    return Wanted(of, cell, {"loss.margin": 0.3}, 0.25, {"rate": 0.25}, **changes)
+
+
+def train(place, asked, name="digits"):
+    lines = []
+    folders = (place / "data/digits", place / "store", place / "results")
+    return train_champion(asked, name, *folders, report=lines.append), lines
+
+
+def test_every_image_trains_with_the_labels_of_the_level_that_the_study_trains_on(packed):
+    found = all_images(study(), "digits", packed)
+    np.testing.assert_array_equal(found.rows, np.arange(1797))
+    np.testing.assert_array_equal(found.observed, packed.index["coarse"])
+    assert found.counts == {"images": 1797, "classes": 2, "left_out": 0}
+    fine = all_images(study(datasets=["digits"]), "digits", packed)
+    np.testing.assert_array_equal(fine.observed, packed.index["fine"])
+
+
+def test_labels_as_given_come_before_verified_ones_and_images_without_any_are_left_out(packed):
+    given = packed.index["fine"].to_numpy().copy()
+    given[:5] = (given[:5] + 1) % 10
+    given[5] = -1  # has no other: its own
+    own = packed.index["fine"].to_numpy().copy()
+    index = packed.index.assign(fine=own, given_fine=given)
+    found = all_images(study(datasets=["digits"]), "digits", replace(packed, index=index))
+    np.testing.assert_array_equal(found.observed, np.where(given >= 0, given, own)[found.rows])
+    assert len(found.rows) == 1797
+
+
+def test_a_label_file_takes_the_place_of_the_labels(packed, tmp_path):
+    labels = packed.index["coarse"].to_numpy().copy()
+    labels[:3] = [-1, 1 - labels[1], labels[2]]
+    path = tmp_path / "labels.csv"
+    pd.DataFrame({"index": np.arange(1797), "label": labels}).to_csv(path, index=False)
+    found = all_images(study(), "digits", packed, path)
+    np.testing.assert_array_equal(found.observed, labels)
+    assert found.counts["left_out"] == 1
+    assert found.labels == str(path)
+    assert len(found.labels_sha256) == 64
+
+
+def test_the_winners_searched_settings_and_nothing_held_out():
+    of = study(search={"sampler": "tpe", "trials": 2}, training={**CONTENT["training"], "keep_checkpoints": ["last"]})
+    cell = next(cell for cell in of.cells() if cell.rate == 0.4)
+    settings = {"loss.margin": 0.3, "loss.reduction": "sum", "training.steps": 9}  # only the first is searched
+    spec = champion_spec(of, cell, settings, 0.25, DIGESTS)
+    assert spec.loss.settings == {"margin": 0.3}
+    assert (spec.phase, spec.seed, spec.training.steps) == ("confirm", 3, 4)
+    assert (spec.noise.model, spec.noise.rate) == ("uniform", 0.0)
+    assert spec.evaluation.sets == ()
+    assert spec.training.keep_checkpoints == ()
+
+
+@pytest.mark.parametrize(("own", "expected"), [({}, 0.25), ({"settings": {"rate": 0.1}}, 0.1)])
+def test_a_filter_assumes_the_rate_of_the_recipe_unless_the_study_sets_it(own, expected):
+    of = study(filters=[{"name": "prism", **own}])
+    cell = next(cell for cell in of.cells() if cell.rate == 0.4)
+    spec = champion_spec(of, cell, {"filter.rate": 0.4}, 0.25, DIGESTS)
+    assert spec.filter.settings["rate"] == expected
+
+
+def test_a_gpu_that_is_missing_is_said_first(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    of = study(resources={"gpus_per_trial": 1})
+    with pytest.raises(ValueError, match="torch finds none on this machine"):
+        champion_spec(of, of.cells()[0], {}, 0.25, DIGESTS)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_it_saves_a_whole_network_and_a_card_and_is_trained_once(place, packed, frozen):
+    of = study(training={**CONTENT["training"], "frozen": frozen})
+    made, lines = train(place, wanted(of), f"frozen-{frozen}")
+    assert f"frozen-{frozen}: training on 1797 images of 2 classes (as given), 4 steps" in lines
+    card = json.loads((made.folder / "champion.json").read_text())
+    assert (card["recipe"], card["key"]) == ({"rate": 0.25}, made.key)
+    assert card["preprocessing"]["shape"] == [8, 8, 1]
+    assert card["preprocessing"]["mean"] == [0.0]
+    assert card["preprocessing"]["std"] == [1.0]
+    assert card["versions"]["parts"]["losses.triplet"] == 1
+    images = packed.images[:6].copy()
+    network = models.build(**card["network"])
+    network.load_state_dict(load_file(made.folder / "model.safetensors"))
+    with torch.no_grad():
+        expected = network.eval()(torch.from_numpy(images).permute(0, 3, 1, 2) / 255)
+    expected = torch.nn.functional.normalize(expected).numpy()
+    np.testing.assert_allclose(TrainedEmbedder(made.folder)(images), expected, atol=1e-6)
+    before = (made.folder / "model.safetensors").stat().st_mtime_ns
+    again, lines = train(place, wanted(of), f"frozen-{frozen}")
+    assert any(line.endswith("trained already") for line in lines)
+    assert (again.folder, again.card["made"]) == (made.folder, card["made"])
+    assert (made.folder / "model.safetensors").stat().st_mtime_ns == before
+
+
+def test_black_and_white_tell_mean_and_standard_deviation_of_each_channel():
+    from dml.sweep.champions.card import preprocessing
+
+    augment = {"name": "crop224", "channels": 3, "normalization": "imagenet"}
+    found = preprocessing({"image_shape": [256, 256, 3], "augment": augment})
+    assert found["mean"] == pytest.approx([0.485, 0.456, 0.406], abs=1e-5)
+    assert found["std"] == pytest.approx([0.229, 0.224, 0.225], abs=1e-5)
+    assert found["network_shape"] == [3, 224, 224]
+
+
+def test_two_at_once_are_refused(place):
+    with locked(place / "store/champions/busy/lock"), pytest.raises(RuntimeError, match="locked by process"):
+        train(place, wanted(study()), "busy")
