@@ -258,10 +258,12 @@ def test_a_review_that_fits_no_more_is_said_and_not_used(work, capsys, untracked
     with pytest.raises(ValueError, match="is a review of 10 looks: move it"):
         reviews.ask(asking, 12)
     kept = (asking / "review.csv").read_bytes()
+    (done / "labels/reviewed.csv").write_text("index,label\n")
     work(text.replace("looks: 10", "looks: 10, pixels: 8"), names="audit")
     assert "the review is not used" in capsys.readouterr().err
     assert json.loads((done / "summary.json").read_text())["review"] is None
     assert (asking / "review.csv").read_bytes() == kept
+    assert not (done / "labels/reviewed.csv").exists()
 
 
 def made_table(fine_of_the_wrong: str) -> pd.DataFrame:
