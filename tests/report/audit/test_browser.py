@@ -204,7 +204,7 @@ def test_a_saved_review_is_loaded_again_and_others_are_refused(fresh):
     edited = frame.assign(given=["other", *frame["given"][1:]]).to_csv(index=False)
     assert "it was edited" in load(fresh, edited)["problem"]
     assert "no column answer" in load(fresh, "index,given\n1,2\n")["problem"]
-    maybe = frame.assign(answer="maybe").to_csv(index=False)
+    maybe = frame.assign(answer="constructor").to_csv(index=False)
     assert "is not right, wrong or unsure" in load(fresh, maybe)["problem"]
     assert shown(tab)["count"] == "0 of 20"
 
