@@ -216,6 +216,21 @@ def test_a_saved_review_is_loaded_again_and_others_are_refused(fresh):
     assert load(fresh, text)["count"] == "3 of 20"
 
 
+def test_an_earlier_review_goes_on_and_a_removed_answer_stays_removed(fresh):
+    tab, bars = fresh.tab, fresh.bars
+    review = pd.DataFrame({"index": bars.plan.rows[:5], "answer": ["right", "wrong", "unsure", "right", "right"]})
+    path = fresh.folder / "continued.html"
+    write_page(path, bars.found, bars.plan, title="Bars", vectors=bars.vectors, images=None, review=review)
+    tab.open(path.as_uri())
+    assert shown(tab)["start"] == "Continue the review"
+    press_start(tab)
+    assert (shown(tab)["count"], shown(tab)["given"]) == ("5 of 20", str(bars.plan.given[5]))
+    tab.keys("Backspace", "Delete")
+    assert shown(tab)["count"] == "4 of 20"
+    tab.reload()
+    assert (shown(tab)["count"], shown(tab)["said"]) == ("4 of 20", "")
+
+
 def test_a_browser_without_storage_says_so(fresh):
     script = fresh.tab.call("Page.addScriptToEvaluateOnNewDocument", source=NO_STORAGE)["result"]["identifier"]
     fresh.tab.reload()
