@@ -158,12 +158,18 @@ def check_the_study_after_the_audit(study, done, paths, work):
 
 
 def test_a_study_without_the_section_passes_unless_somebody_asks(work, untracked):
+    passes = importlib.import_module("audit").passes
+    assert not passes("pets"), "an unknown study, whose message the stage prints"
+    resolved = Path("data/pets/study.yaml")
+    resolved.parent.mkdir(parents=True)
+    resolved.write_text(STUDY + "audit: {}\n")
+    assert not passes("pets")
+    resolved.write_text(STUDY)
+    assert passes("pets")
+    reviews.ask(Path("pipelines/audits/pets"), 8)
+    assert not passes("pets")
     photograph(Path("photos"), each=4)
     work(STUDY)
-    assert json.loads(Path("data/pets/audit.json").read_text()) == {}
-    assert not Path("audit").exists()
-    reviews.ask(Path("pipelines/audits/pets"), 8)
-    work(STUDY, names="audit")
     assert json.loads(Path("data/pets/audit.json").read_text())["looks"] == 8
 
 
@@ -252,10 +258,12 @@ def test_a_review_that_fits_no_more_is_said_and_not_used(work, capsys, untracked
     with pytest.raises(ValueError, match="is a review of 10 looks: move it"):
         reviews.ask(asking, 12)
     kept = (asking / "review.csv").read_bytes()
+    (done / "labels/reviewed.csv").write_text("index,label\n")
     work(text.replace("looks: 10", "looks: 10, pixels: 8"), names="audit")
     assert "the review is not used" in capsys.readouterr().err
     assert json.loads((done / "summary.json").read_text())["review"] is None
     assert (asking / "review.csv").read_bytes() == kept
+    assert not (done / "labels/reviewed.csv").exists()
 
 
 def made_table(fine_of_the_wrong: str) -> pd.DataFrame:

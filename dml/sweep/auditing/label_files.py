@@ -79,7 +79,10 @@ def _reviewed(labels: np.ndarray, images: Audited, review: Review) -> np.ndarray
 
 
 def write_label_files(folder: Path, tables: dict[str, pd.DataFrame]) -> list[Path]:
-    """Write the tables as `<folder>/<name>.csv`."""
+    """Write the tables as `<folder>/<name>.csv`, and remove those of an earlier run that are not among them."""
+    for path in folder.glob("*.csv"):
+        if path.stem not in tables:
+            path.unlink()
     written = []
     for name, table in tables.items():
         written.append(folder / f"{name}.csv")

@@ -204,7 +204,7 @@ def test_a_saved_review_is_loaded_again_and_others_are_refused(fresh):
     edited = frame.assign(given=["other", *frame["given"][1:]]).to_csv(index=False)
     assert "it was edited" in load(fresh, edited)["problem"]
     assert "no column answer" in load(fresh, "index,given\n1,2\n")["problem"]
-    maybe = frame.assign(answer="maybe").to_csv(index=False)
+    maybe = frame.assign(answer="constructor").to_csv(index=False)
     assert "is not right, wrong or unsure" in load(fresh, maybe)["problem"]
     assert shown(tab)["count"] == "0 of 20"
 
@@ -214,6 +214,21 @@ def test_a_saved_review_is_loaded_again_and_others_are_refused(fresh):
     assert taken["path"] == fresh.bars.paths[plan.rows[3]]
     pd.testing.assert_frame_equal(saved(fresh), frame)
     assert load(fresh, text)["count"] == "3 of 20"
+
+
+def test_an_earlier_review_goes_on_and_a_removed_answer_stays_removed(fresh):
+    tab, bars = fresh.tab, fresh.bars
+    review = pd.DataFrame({"index": bars.plan.rows[:5], "answer": ["right", "wrong", "unsure", "right", "right"]})
+    path = fresh.folder / "continued.html"
+    write_page(path, bars.found, bars.plan, title="Bars", vectors=bars.vectors, images=None, review=review)
+    tab.open(path.as_uri())
+    assert shown(tab)["start"] == "Continue the review"
+    press_start(tab)
+    assert (shown(tab)["count"], shown(tab)["given"]) == ("5 of 20", str(bars.plan.given[5]))
+    tab.keys("Backspace", "Delete")
+    assert shown(tab)["count"] == "4 of 20"
+    tab.reload()
+    assert (shown(tab)["count"], shown(tab)["said"]) == ("4 of 20", "")
 
 
 def test_a_browser_without_storage_says_so(fresh):

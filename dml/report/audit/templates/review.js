@@ -6,7 +6,7 @@
   const data = JSON.parse(document.getElementById("data").textContent), looks = data.looks;
   const at = (id) => document.getElementById(id);
   const dialog = at("review"), input = at("label"), ask = at("ask");
-  const WORDS = { right: "right", wrong: "wrong", unsure: "unsure" };
+  const WORDS = ["right", "wrong", "unsure"];
   const known = new Map(data.classes.map((name) => [name.trim().toLowerCase(), name]));
   const place = new Map(looks.map((look, i) => [look.index, i]));
   const LEAST = 360, ENLARGED = 3;  // pixels of a picture's side on the screen, and times its own
@@ -116,7 +116,7 @@
     unsaved += 1;
     keep();
     if (word === "wrong" && ask.checked) name();
-    else go(opened(current + 1), `${WORDS[word]}.`);
+    else go(opened(current + 1), `${word}.`);
   }
   function remove() {
     if (!answerOf(current)) return;
@@ -136,6 +136,7 @@
     at("spoken").textContent = "wrong. What is it instead?" + (suggested ? ` The audit suggests ${suggested}.` : "");
   }
   function named(text) {
+    if (!answerOf(current)) return go(current, "");  // removed in another tab
     const typed = text.trim(), label = typed === "" ? "" : known.has(typed.toLowerCase()) ? known.get(typed.toLowerCase()) : null;
     const exact = data.classes.includes(typed) ? typed : label;
     if (exact === null || exact === looks[current].given) {
@@ -175,7 +176,7 @@
       if (row.audit && row.audit !== data.audit) return complain("This is the review of another audit: its vectors or labels were others. Nothing was taken in.");
       if (i === undefined) { others += 1; continue; }
       if (row.given !== looks[i].given) return complain(`${what} is called ${looks[i].given} here and ${row.given} in the file: it was edited, or is about other data. Nothing was taken in.`);
-      if (!WORDS[row.answer]) return complain(`${what}: the answer ${row.answer} is not right, wrong or unsure. Nothing was taken in.`);
+      if (!WORDS.includes(row.answer)) return complain(`${what}: the answer ${row.answer} is not right, wrong or unsure. Nothing was taken in.`);
       taken[looks[i].index] = { answer: row.answer, label: row.answer === "wrong" ? row.label || "" : "" };
     }
     const replaced = Object.keys(taken).filter((index) => answers[index] && answers[index].answer !== taken[index].answer).length;
