@@ -69,8 +69,12 @@ def champion(
         {**found.content(), "rate_source": chosen.source},
         labels,
     )
-    with _shown(name) as progress:
-        made = train_champion(wanted, name, project.data(study), project.store, project.results, progress)
+    try:
+        with _shown(name) as progress:
+            made = train_champion(wanted, name, project.data(study), project.store, project.results, progress)
+    except KeyboardInterrupt:
+        print("\nThe same command resumes from the last checkpoint.", file=sys.stderr)
+        raise
     if onnx:
         from dml.training.onnx_export import ONNX, export_onnx
 

@@ -13,6 +13,7 @@ from PIL import Image
 from safetensors.numpy import load_file
 
 from dml import models
+from dml.cli.champion import _shown
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.files import write_json
@@ -135,7 +136,9 @@ def test_an_interrupted_training_resumes_with_the_same_weights(dml, swept, packe
 
     with monkeypatch.context() as patched:
         patched.setattr(Training, "_train_step", interrupted)
-        assert dml("champion", NAME, "--rate", 0).code == 130
+        done = dml("champion", NAME, "--rate", 0)
+        assert done.code == 130
+        assert "The same command resumes" in done.err
     assert steps == list(range(16))
     steps.clear()
     with monkeypatch.context() as patched:
@@ -165,6 +168,20 @@ def test_what_cannot_be_trained_is_said_first(dml, swept, packed, monkeypatch, u
     done = dml("champion", NAME, *arguments)
     assert done.code == code
     assert message in done.err.replace("\n", " ").replace("│", "").replace("  ", " ")
+
+
+def test_a_terminal_shows_a_bar_and_a_file_lines(monkeypatch, capsys):
+    with _shown("tiny") as progress:
+        monkeypatch.setattr("time.monotonic", lambda: 1e9)  # long after the first call
+        progress(3, 10)
+        monkeypatch.setattr("time.monotonic", lambda: 2e9)
+        progress(6, 10)
+    assert "training tiny, step: 6 of 10" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with _shown("tiny") as progress:
+        progress(6, 10)
+    assert "6/10" in capsys.readouterr().err
 
 
 def test_a_dataset_that_is_not_here_is_packed_first(dml, swept, programs, untracked):
