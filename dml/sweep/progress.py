@@ -7,17 +7,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Console
 from rich.live import Live
-from rich.table import Table
 
 from dml.files import write_text
 from dml.sweep.cells import Job
 from dml.sweep.plan import Plan
+from dml.sweep.progress_text import line, table
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome
 
 LINE_SECONDS = 10.0  # between two plain lines
@@ -131,43 +130,3 @@ class SweepProgress:
             write_text(self._path, json.dumps(self.snapshot()))
         except OSError as error:  # a missing status file must not end the sweep
             print(f"status file: {error}", file=sys.stderr)
-
-
-def line(now: dict[str, Any]) -> str:
-    """A snapshot as one line of text."""
-    left = f", about {_duration(now['left'])} left" if now["left"] and now["state"] == "running" else ""
-    best = next(iter(now["best"].items()), None)
-    parts = [
-        f"{now['cells_done']}/{now['cells']} cells",
-        f"{now[FINISHED] + now[FAILED] + now[PRUNED]}/{now['trials']} trials",
-        f"{now['running']} running" if now["state"] == "running" else now["state"],
-    ]
-    parts += [f"{now[name]} {word}" for name, word in _NOTES.items() if now[name]]
-    if now["gpus"] and now["state"] == "running":
-        parts.append(now["gpus"])
-    if best:
-        parts.append(f"best {best[1]:.3f} ({best[0]})")
-    return f"{now['study']}: {', '.join(parts)}; {_duration(now['elapsed'])}{left}"
-
-
-def table(now: dict[str, Any]) -> Table:
-    """A snapshot as a table, with the best cells so far."""
-    shown = Table(title=line({**now, "best": {}}), title_justify="left", show_header=bool(now["best"]), expand=False)
-    shown.add_column("best cells so far, by validation score")
-    shown.add_column("score", justify="right")
-    for name, score in list(now["best"].items())[:8]:
-        shown.add_row(name, f"{score:.3f}")
-    return shown
-
-
-_NOTES = {
-    FAILED: "failed",
-    PRUNED: "pruned",
-    "reused": "already done",
-    "resumed": "resumed after a worker died",
-    "unsent": "waiting to be sent to MLflow",
-}
-
-
-def _duration(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))

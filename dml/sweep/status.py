@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.live import Live
 
 from dml.files import read_json
-from dml.sweep.progress import line, table
+from dml.sweep.progress_text import line, table
 
 STALE_SECONDS = 60
 

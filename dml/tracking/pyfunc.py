@@ -27,7 +27,8 @@ class EmbeddingModel(PythonModel):
         module, _, name = context.model_config["loader"].rpartition(".")
         self._embed = getattr(importlib.import_module(module), name)(Path(context.artifacts["model"]))
 
-    def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]  # MLflow would interpret type hints
+    # Without a hint MLflow warns on import; it interprets most hints, but not this one.
+    def predict(self, context, model_input: np.ndarray, params=None):  # type: ignore[no-untyped-def]
         """model_input uint8 (N, H, W, C), or vectors float32 (N, C) -> float32 (N, D)."""
         return self._embed(np.array(model_input))  # a copy, since torch rejects read-only (memory-mapped) arrays
 

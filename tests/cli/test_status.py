@@ -1,11 +1,13 @@
 """`dml status`: the last lines that sweeps wrote."""
 
 import json
+import subprocess
+import sys
 import time
 
 import pytest
 
-from dml.sweep import status
+from dml.sweep import progress_text, status, store
 
 NOW = {
     "study": "tiny",
@@ -41,6 +43,13 @@ def test_no_sweep_has_run(dml, project):
 def test_a_running_sweep(dml, project):
     write(project)
     assert dml("status").out.startswith("tiny: 1/2 cells, 2/4 trials, 1 running")
+
+
+def test_the_answer_needs_no_heavy_import():
+    program = "import sys, dml.sweep.status; print({'torch', 'numpy', 'pandas', 'optuna', 'ray'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+    assert (store.FINISHED, store.FAILED, store.PRUNED) == progress_text.ENDED
 
 
 def test_watching_looks_again_and_again_until_ctrl_c(dml, project, monkeypatch):

@@ -102,6 +102,15 @@ async function run() {
     const text = page.getElementById(term.getAttribute("aria-describedby")).textContent;
     return [...found, open(), text, place.left >= 0 && place.right <= 400];
   });
+  await open("faded", study, 420, async (page, window) => {
+    await frames(window);
+    const box = page.querySelector(".scroll.figure.overflows");
+    const sides = () => ["more-left", "more-right"].map((name) => box.classList.contains(name));
+    const found = [sides(), window.getComputedStyle(box).maskImage.split("rgba(0, 0, 0, 0)").length];
+    box.scrollLeft = box.scrollWidth;
+    await frames(window);
+    return [...found, sides()];
+  });
   await open("heading", study, 1280, (page) => {  // what the Tab key reaches explains itself too
     const button = table(page).querySelector("thead button[aria-describedby]"), tip = page.getElementById("tip");
     const texts = button.getAttribute("aria-describedby").split(" ").map((id) => page.getElementById(id).textContent);
@@ -173,6 +182,11 @@ def test_claims_are_filtered_by_paper_verdict_and_words(seen):
     assert [found[:2] for found in seen["claims"]] == shown
     assert seen["claims"][-1][2] == "1 of 90 shown"
     assert seen["claims again"] == 1
+
+
+def test_a_figure_that_is_too_wide_fades_out_where_there_is_more(seen):
+    at_the_left, parts, at_the_right = seen["faded"]
+    assert (at_the_left, parts, at_the_right) == ([False, True], 2, [True, False])
 
 
 def test_a_term_explains_itself_on_focus_until_escape(seen):
