@@ -1,24 +1,21 @@
 """How many labels are wrong: a first guess from out-of-sample probabilities alone.
 
-Four numbers are measured:
+Three numbers are measured:
 
 `sure` : the rate of wrong labels among images that the classifier can be sure of. Its own errors are modelled: with
     the scale b of the logits, an image's largest probability m = max softmax(b logits) is the chance that the
     prediction is right, and the given label agrees with the prediction with the chance (1 - sure) m. Both b and `sure`
     have the highest out-of-sample likelihood. It is the noise rate if labels are wrong independently of how hard an
     image is, wherever wrong labels go, and too low if hard images are mislabelled more often, as by people.
-`rise` : whether hard images are mislabelled more often, as far as that shows: by what share the rate over all images
-    exceeds `sure` if the rate may change with 1 - m, linearly and with the highest likelihood.
 `joint` : the confident joint's rate (Northcutt et al., "Confident learning", JAIR 2021). It is too high, because it
     takes the representation's own errors for noise.
 `spread` : the rate e of the mixture (1 - e) softmax(b logits) + e (1 - softmax(b logits)) / (K - 1), with the scale b
     and e of the highest out-of-sample likelihood. It is the noise rate if wrong labels are spread evenly over the other
     classes, and near 0 if they go to similar classes.
 
-`spread / sure` tells how evenly wrong labels are spread, and evenly spread noise does not depend on how hard an image
-is. So the guess is `sure` if noise looks even or does not rise, and half-way between `sure` and `joint` if `rise` is
-0.4 or more: among images that the classifier cannot tell apart, nothing but a person can tell a hard image from a
-wrong label, so the rise that shows is only a part of it.
+`spread / sure` tells how evenly wrong labels are spread. Evenly spread noise does not depend on how hard an image is,
+and `sure` is the guess. Otherwise the guess lies between `sure` and `joint`, because nothing but a person can tell a
+hard image from a wrong label.
 """
 
 from __future__ import annotations
@@ -31,9 +28,8 @@ from scipy.special import expit, logsumexp
 
 from dml.audit._probabilities import OutOfSample
 
-ENOUGH = 100_000  # images for its likelihood
-RISEN = 0.4  # the rise from which hard images are taken to be mislabelled more often, in full
-BETWEEN = 0.5  # the guess's place between `sure` and `joint` then
+ENOUGH = 100_000  # images for the likelihood of `sure`
+BETWEEN = 0.4  # the guess's place between `sure` and `joint` if wrong labels go to similar classes (docs/LOG.md)
 
 
 @dataclass(frozen=True)
@@ -45,22 +41,14 @@ class Rate:
     joint: float
     spread: float
     evenness: float  # 0: wrong labels go to similar classes; 1: evenly to all
-    rise: float = 0.0  # 0: hard images look mislabelled as often as easy ones; 1: the mean rate is twice `sure`
 
     @property
     def assumption(self) -> str:
         """What the guess assumes, in a sentence."""
-        if self.guess == self.sure:
-            return (
-                f"The guess {self.guess:.3f} assumes that hard images are mislabelled as often as those that the "
-                f"classifier is sure of, because no rise shows; if they are mislabelled more often, the rate is higher "
-                f"(the confident joint's is {self.joint:.3f})."
-            )
         return (
-            f"The guess {self.guess:.3f} assumes that hard images are mislabelled more often, and that the rate is "
-            f"between that of the images that the classifier is sure of ({self.sure:.3f}) and the confident joint's "
-            f"({self.joint:.3f}); the rise that shows is {self.rise:.0%}, and wrong labels look {self.evenness:.0%} "
-            "evenly spread over classes."
+            f"The guess {self.guess:.3f} assumes that the rate is between that of the images that the classifier can "
+            f"be sure of ({self.sure:.3f}, the rate if hard images are mislabelled as often as easy ones) and the "
+            f"confident joint's {self.joint:.3f}; wrong labels look {self.evenness:.0%} evenly spread over classes."
         )
 
 
@@ -71,15 +59,14 @@ def first_guess(first: OutOfSample, last: OutOfSample, codes: np.ndarray) -> Rat
     ----------
     codes : int64 (n,), the given classes; -1: not judged.
     """
-    surest, rise = sure(first, codes)
-    joint, spread = confident_joint(last, codes), even_spread(first, codes)
+    surest, joint, spread = sure(first, codes), confident_joint(last, codes), even_spread(first, codes)
     evenness = min(1.0, spread / surest) if surest > 0 else 1.0
-    weight = BETWEEN * min(1.0, max(0.0, rise) / RISEN) * min(1.0, 2 * (1 - evenness))
-    return Rate(surest + weight * max(0.0, joint - surest), surest, joint, spread, evenness, rise)
+    weight = BETWEEN * min(1.0, 2 * (1 - evenness))
+    return Rate(surest + weight * max(0.0, joint - surest), surest, joint, spread, evenness)
 
 
-def sure(probabilities: OutOfSample, codes: np.ndarray) -> tuple[float, float]:
-    """The rate of wrong labels among images that the classifier can be sure of, and its rise (see the module)."""
+def sure(probabilities: OutOfSample, codes: np.ndarray) -> float:
+    """The rate of wrong labels among images that the classifier can be sure of (see the module)."""
     judged = np.flatnonzero(codes >= 0)
     rows = judged[:: max(1, len(judged) // ENOUGH)]
     logs = probabilities.values[rows].astype(np.float64)
@@ -88,21 +75,14 @@ def sure(probabilities: OutOfSample, codes: np.ndarray) -> tuple[float, float]:
     left = np.log(np.maximum(1 - np.exp(logs).sum(axis=1), 1e-30) / others)
     below, rest = logs - logs[:, :1], left - logs[:, 0]
 
-    def chances(point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        scale = np.exp(point[0])
-        unsure = 1 - 1 / (np.exp(scale * below).sum(axis=1) + others * np.exp(scale * rest))
-        return expit(point[1]) + (point[2] if len(point) > 2 else 0.0) * unsure, unsure
-
     def loss(point: np.ndarray) -> float:
-        rate, unsure = chances(point)
-        chance = np.clip((1 - np.clip(rate, 0, 1)) * (1 - unsure), 1e-9, 1 - 1e-9)
+        scale = np.exp(point[0])
+        largest = 1 / (np.exp(scale * below).sum(axis=1) + others * np.exp(scale * rest))
+        chance = np.clip(expit(-point[1]) * largest, 1e-9, 1 - 1e-9)
         return -float(np.log(np.where(agreed, chance, 1 - chance)).mean())
 
     settings = {"xatol": 1e-3, "fatol": 1e-7, "maxiter": 120}
-    flat = minimize(loss, [0.4, -1.5], method="Nelder-Mead", options=settings).x
-    slope = minimize(loss, [*flat, 0.1], method="Nelder-Mead", options=settings).x
-    rate = float(expit(flat[1]))
-    return rate, float(np.clip(chances(slope)[0], 0, 1).mean()) / max(rate, 1e-9) - 1
+    return float(expit(minimize(loss, [0.4, -1.5], method="Nelder-Mead", options=settings).x[1]))
 
 
 def confident_joint(probabilities: OutOfSample, codes: np.ndarray) -> float:

@@ -67,9 +67,8 @@ def test_evenly_spread_noise_is_measured(rate):
     assert even_spread(found, given) == pytest.approx(wrong.mean(), abs=0.03)
     guess = first_guess(found, found, given)
     assert guess.evenness > 0.8
-    assert guess.guess == guess.sure
+    assert guess.guess == pytest.approx(guess.sure, abs=0.02)
     assert abs(guess.guess - wrong.mean()) < abs(guess.joint - wrong.mean()) / 2
-    assert "as often as" in guess.assumption
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.4])
@@ -78,27 +77,25 @@ def test_evenly_spread_noise_is_measured(rate):
 def test_noise_that_does_not_depend_on_the_image_is_measured_wherever_it_goes(rate, even, classes, sharp):
     found, given, wrong, p = probabilities(rate, even, n=20000, classes=classes, sharp=sharp)
     assert (p.argmax(1) != given)[~wrong].mean() > 0.1  # the classifier makes errors of its own
-    assert sure(found, given)[0] == pytest.approx(wrong.mean(), abs=0.03)
+    assert sure(found, given) == pytest.approx(wrong.mean(), abs=0.03)
 
 
 def test_the_scale_of_the_logits_does_not_matter():
     found, given, wrong, p = probabilities(0.2, even=False, n=20000)
     blunt = np.log(p**0.5 / (p**0.5).sum(1, keepdims=True))
     found = found._replace(values=np.take_along_axis(blunt, found.top.astype(np.int64), 1))
-    assert sure(found, given)[0] == pytest.approx(wrong.mean(), abs=0.03)
+    assert sure(found, given) == pytest.approx(wrong.mean(), abs=0.03)
 
 
-def test_a_rise_with_hardness_is_seen(monkeypatch):
+def test_the_guess_is_above_sure_where_wrong_labels_are_not_spread_evenly(monkeypatch):
     found, given, wrong, _ = probabilities(0.1, even=False, n=20000, sharp=2.0, steep=0.5)
-    rate, rise = sure(found, given)
-    assert rise > 0.5
     monkeypatch.setattr(_rate, "even_spread", lambda *_: 0.0)
     guess = first_guess(found, found, given)
-    assert guess.guess == pytest.approx((guess.sure + guess.joint) / 2, abs=1e-9)
-    assert abs(guess.guess - wrong.mean()) < abs(rate - wrong.mean())
+    assert guess.sure < wrong.mean() < guess.joint  # hard images are mislabelled more often
+    assert guess.guess == pytest.approx(guess.sure + 0.4 * (guess.joint - guess.sure))
+    assert abs(guess.guess - wrong.mean()) < abs(guess.joint - wrong.mean()) / 2
+    assert f"{guess.sure:.3f}" in guess.assumption
     assert f"{guess.joint:.3f}" in guess.assumption
-    flat, given, _, _ = probabilities(0.25, even=False, n=20000, sharp=2.0)
-    assert abs(sure(flat, given)[1]) < 0.2
 
 
 def test_noise_that_goes_to_one_class_is_not_even():
