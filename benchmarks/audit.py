@@ -258,18 +258,18 @@ HEADER = """# Finding wrong labels
 
 {command}
 
-commit {commit}, {date}. Features of a frozen MobileNet v1 0.75 (and pixels for MNIST and Omniglot), one run each. Images
-are the first of each dataset: {cifar:,} of CIFAR-100's 50,000 training images, at most {others:,} of the others, where
-Omniglot's first 250 letters have 5,000. All methods of a row get the same features; "used" is the representation that
-`dml.audit` chose, and cleanlab gets it too. The last row is not among the nine. What a head is worth without the
+commit {commit}, {date}. Features of a frozen MobileNet v1 0.75 (and pixels for MNIST and Omniglot), one run each.
+Images are the first of each dataset: {cifar:,} of CIFAR-100's 50,000 training images, at most {others:,} of the others,
+where Omniglot's first 250 letters have 5,000. All methods of a row get the same features; "used" is the representation
+that `dml.audit` chose, and cleanlab gets it too. The last row is not among the nine. What a head is worth without the
 suspects: [retraining.md](retraining.md).
 
 ## Average precision
 
 At least 2 points above cleanlab: {above} of {compared} rows (goal: 7 of 9). Below cleanlab: {below}.
 
-A part of the gain is the classifier. cleanlab's probabilities are those of its documentation: scikit-learn's logistic
-regression with its defaults, 5 folds. Beside cleanlab's score on the better probabilities of `dml.audit`'s first round,
+A part of the gain is the classifier: cleanlab gets the probabilities of scikit-learn's logistic regression with its
+defaults, on vectors as they are, by 5 folds. Beside cleanlab's score on the probabilities of `dml.audit`'s first round,
 `dml.audit` is at least 2 points above on {above_own} rows. Below that: {below_own}.
 """
 RATE = """
