@@ -71,7 +71,7 @@ def main() -> None:
         "|---" * 9 + "|",
     ]
     for size, classes, dimension in CASES:
-        loss = losses.build("margin")
+        loss = losses.build("margin", num_classes=classes)
         mine = miners.build(
             positives="all", negatives="distance_weighted", padded=True, max_per_class=max(4, size // classes + 1)
         )
