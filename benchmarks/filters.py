@@ -1,6 +1,6 @@
 """What a filter costs, beside the loss and the miner of the same step and a whole step of ResNet-50.
 
-    python benchmarks/filters.py            # the table of docs/benchmarks/filters.md, a few minutes on one core
+    python benchmarks/filters.py [--out docs/benchmarks/filters.md]            # a few minutes on one core
 
 Times are medians of CPU time, measured in turn, so that other work on the machine changes no ratio. A batch has 4
 samples a class, or more if there are fewer classes. The last two columns are the filter's time as a share of that of
@@ -11,9 +11,12 @@ scaled).
 from __future__ import annotations
 
 import argparse
+import datetime
+import os
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 import torchvision
@@ -59,15 +62,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=4, help="images of the step of ResNet-50 that is timed")
     parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     per_image = resnet_step(arguments.images)
-    print(
-        "| batch | classes | D | filter | filter, ms | loss and miner, ms | ResNet-50, ms | of the loss | of the step |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
+    lines = [
+        "| batch | classes | D | filter | its ms | loss and miner, ms | ResNet-50, ms | of the loss | of the step |",
+        "|---" * 9 + "|",
+    ]
     for size, classes, dimension in CASES:
-        loss = losses.build("margin")
+        loss = losses.build("margin", num_classes=classes)
         mine = miners.build(
             positives="all", negatives="distance_weighted", padded=True, max_per_class=max(4, size // classes + 1)
         )
@@ -84,10 +88,15 @@ def main() -> None:
                 keep(*batch(size, classes, dimension, seed))
             took = measure(lambda keep=keep, e=embeddings, y=labels: keep(e, y), arguments.repeats)
             network = per_image * size
-            print(
+            lines.append(
                 f"| {size} | {classes:,} | {dimension} | `{name}` | {1e3 * took:.1f} | {1e3 * of_loss:.1f} "
                 f"| {1e3 * network:,.0f} | {took / of_loss:.0%} | {took / (network + of_loss):.2%} |"
             )
+    table = "\n".join(lines)
+    print(table)
+    if arguments.out is not None:
+        where = f"{datetime.date.today()}, torch {torch.__version__}, 1 thread, load {os.getloadavg()[0]:.1f}."
+        arguments.out.write_text(f"# What a filter costs\n\n{(__doc__ or '').strip()}\n\n{where}\n\n{table}\n")
 
 
 if __name__ == "__main__":

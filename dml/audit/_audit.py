@@ -22,7 +22,7 @@ from dml.audit._rate import first_guess
 from dml.audit._scores import chance, suspicion
 from dml.audit.result import Audit
 
-VERSION = 1  # of what is computed; saved folds of another version are not used
+VERSION = 2  # of what is computed; saved folds of another version are not used
 KEPT_LEAST = 3  # images of a class that the second round always trains on
 
 

@@ -2,18 +2,20 @@
 
 Three numbers are measured:
 
-`sure` : the share of given labels that differ from the predicted class among the images that the classifier is surest
-    of. There it makes few errors of its own. It is the noise rate if labels are wrong independently of how hard an
-    image is, and too low if hard images are mislabelled more often, as by people.
+`sure` : the rate of wrong labels among images that the classifier can be sure of. Its own errors are modelled: with
+    the scale b of the logits, an image's largest probability m = max softmax(b logits) is the chance that the
+    prediction is right, and the given label agrees with the prediction with the chance (1 - sure) m. Both b and `sure`
+    have the highest out-of-sample likelihood. It is the noise rate if labels are wrong independently of how hard an
+    image is, wherever wrong labels go, and too low if hard images are mislabelled more often, as by people.
 `joint` : the confident joint's rate (Northcutt et al., "Confident learning", JAIR 2021). It is too high, because it
     takes the representation's own errors for noise.
 `spread` : the rate e of the mixture (1 - e) softmax(b logits) + e (1 - softmax(b logits)) / (K - 1), with the scale b
     and e of the highest out-of-sample likelihood. It is the noise rate if wrong labels are spread evenly over the other
     classes, and near 0 if they go to similar classes.
 
-`spread / sure` therefore tells how evenly wrong labels are spread. Evenly spread noise does not depend on how hard an
-image is, and `sure` is the guess. Otherwise the guess is half-way between `sure` and `joint`, because nothing but a
-person can tell a hard image from a wrong label.
+`spread / sure` tells how evenly wrong labels are spread. Evenly spread noise does not depend on how hard an image is,
+and `sure` is the guess. Otherwise the guess lies between `sure` and `joint`, because nothing but a person can tell a
+hard image from a wrong label.
 """
 
 from __future__ import annotations
@@ -26,9 +28,8 @@ from scipy.special import expit, logsumexp
 
 from dml.audit._probabilities import OutOfSample
 
-SUREST = 0.05  # share of the images,
-SUREST_LEAST = 200  # but at least so many, and at most half
-BETWEEN = 0.5  # the guess's place between `sure` and `joint` if wrong labels go to similar classes
+ENOUGH = 100_000  # images for the likelihood of `sure`
+BETWEEN = 0.4  # the guess's place between `sure` and `joint` if wrong labels go to similar classes (docs/LOG.md)
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,9 @@ class Rate:
     def assumption(self) -> str:
         """What the guess assumes, in a sentence."""
         return (
-            f"The guess {self.guess:.3f} assumes that the classifier is right about the images that it is surest of "
-            f"(rate {self.sure:.3f} there), and that the rate of the others is between that and the confident joint's "
-            f"{self.joint:.3f}; wrong labels look {self.evenness:.0%} evenly spread over classes."
+            f"The guess {self.guess:.3f} assumes that the rate is between that of the images that the classifier can "
+            f"be sure of ({self.sure:.3f}, the rate if hard images are mislabelled as often as easy ones) and the "
+            f"confident joint's {self.joint:.3f}; wrong labels look {self.evenness:.0%} evenly spread over classes."
         )
 
 
@@ -65,11 +66,23 @@ def first_guess(first: OutOfSample, last: OutOfSample, codes: np.ndarray) -> Rat
 
 
 def sure(probabilities: OutOfSample, codes: np.ndarray) -> float:
-    """The share of labels that differ from the predicted class, among the most confident predictions."""
+    """The rate of wrong labels among images that the classifier can be sure of (see the module)."""
     judged = np.flatnonzero(codes >= 0)
-    count = min(max(round(SUREST * len(judged)), SUREST_LEAST), max(1, len(judged) // 2))
-    rows = judged[np.argsort(-probabilities.values[judged, 0], kind="stable")[:count]]
-    return float((probabilities.top[rows, 0] != codes[rows]).mean())
+    rows = judged[:: max(1, len(judged) // ENOUGH)]
+    logs = probabilities.values[rows].astype(np.float64)
+    agreed = probabilities.top[rows, 0] == codes[rows]
+    others = max(int(codes.max()) + 1 - logs.shape[1], 1)  # classes whose probabilities are not kept, taken as equal
+    left = np.log(np.maximum(1 - np.exp(logs).sum(axis=1), 1e-30) / others)
+    below, rest = logs - logs[:, :1], left - logs[:, 0]
+
+    def loss(point: np.ndarray) -> float:
+        scale = np.exp(point[0])
+        largest = 1 / (np.exp(scale * below).sum(axis=1) + others * np.exp(scale * rest))
+        chance = np.clip(expit(-point[1]) * largest, 1e-9, 1 - 1e-9)
+        return -float(np.log(np.where(agreed, chance, 1 - chance)).mean())
+
+    settings = {"xatol": 1e-3, "fatol": 1e-7, "maxiter": 120}
+    return float(expit(minimize(loss, [0.4, -1.5], method="Nelder-Mead", options=settings).x[1]))
 
 
 def confident_joint(probabilities: OutOfSample, codes: np.ndarray) -> float:

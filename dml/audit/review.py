@@ -25,7 +25,7 @@ from dml.audit.result import Audit
 ANSWERS = ("right", "wrong", "unsure")
 PLANNED = ("rows", "stratum", "sizes", "expected", "given", "suggested")  # what a saved plan lists
 PER_STRATUM = 10  # looks, about
-FLOOR = 0.02  # chances nearer to 0 or 1 are not believed: wrong labels with low scores must have a chance of a look
+FLOOR = 0.01  # chances nearer to 0 or 1 are not believed: wrong labels with low scores must have a chance of a look
 PRIOR = (
     1.0  # looks that a stratum's predicted chance counts as in its variance: none wrong of 10 is not a variance of 0
 )

@@ -5,23 +5,26 @@ import pytest
 from made_labels import blobs
 
 from dml import audit
+from dml.audit import _rate
 from dml.audit._neighbours import Vote
-from dml.audit._probabilities import OutOfSample
+from dml.audit._probabilities import TOP, OutOfSample
 from dml.audit._rate import confident_joint, even_spread, first_guess, sure
 from dml.audit._scores import EVEN_LEAST, PRIOR, chance, suspicion
 
 
-def probabilities(rate: float, even: bool, n: int = 4000, classes: int = 8, sharp: float = 4.0, seed: int = 0):
-    """Calibrated probabilities, the labels given by them, and what is wrong."""
+def probabilities(
+    rate: float, even: bool, n: int = 4000, classes: int = 8, sharp: float = 4.0, seed: int = 0, steep: float = 0.0
+):
+    """Calibrated probabilities, the labels given by them, and what is wrong. `steep`: more of what is hard is wrong."""
     rng = np.random.default_rng(seed)
     logits = sharp * rng.normal(size=(n, classes))
     p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     true = (p.cumsum(1) > rng.random((n, 1))).argmax(1)
-    wrong = rng.random(n) < rate
+    wrong = rng.random(n) < rate + steep * (1 - p.max(1))
     other = (true + (rng.integers(1, classes, size=n) if even else 1)) % classes
     given = np.where(wrong, other, true)
     logs = np.log(p).astype(np.float32)
-    top = np.argsort(-logs, axis=1, kind="stable").astype(np.int32)
+    top = np.argsort(-logs, axis=1, kind="stable").astype(np.int32)[:, :TOP]
     own = logs[np.arange(n), given]
     return OutOfSample(own, top, np.take_along_axis(logs, top, 1), np.arange(n), logs), given, given != true, p
 
@@ -62,10 +65,37 @@ def test_the_confident_joint_equals_a_naive_loop():
 def test_evenly_spread_noise_is_measured(rate):
     found, given, wrong, _ = probabilities(rate, even=True)
     assert even_spread(found, given) == pytest.approx(wrong.mean(), abs=0.03)
-    assert sure(found, given) == pytest.approx(wrong.mean(), abs=0.08)
     guess = first_guess(found, found, given)
     assert guess.evenness > 0.8
+    assert guess.guess == pytest.approx(guess.sure, abs=0.02)
     assert abs(guess.guess - wrong.mean()) < abs(guess.joint - wrong.mean()) / 2
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.4])
+@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize(("classes", "sharp"), [(8, 4.0), (8, 2.0), (40, 4.0)])
+def test_noise_that_does_not_depend_on_the_image_is_measured_wherever_it_goes(rate, even, classes, sharp):
+    found, given, wrong, p = probabilities(rate, even, n=20000, classes=classes, sharp=sharp)
+    assert (p.argmax(1) != given)[~wrong].mean() > 0.1  # the classifier makes errors of its own
+    assert sure(found, given) == pytest.approx(wrong.mean(), abs=0.03)
+
+
+def test_the_scale_of_the_logits_does_not_matter():
+    found, given, wrong, p = probabilities(0.2, even=False, n=20000)
+    blunt = np.log(p**0.5 / (p**0.5).sum(1, keepdims=True))
+    found = found._replace(values=np.take_along_axis(blunt, found.top.astype(np.int64), 1))
+    assert sure(found, given) == pytest.approx(wrong.mean(), abs=0.03)
+
+
+def test_the_guess_is_above_sure_where_wrong_labels_are_not_spread_evenly(monkeypatch):
+    found, given, wrong, _ = probabilities(0.1, even=False, n=20000, sharp=2.0, steep=0.5)
+    monkeypatch.setattr(_rate, "even_spread", lambda *_: 0.0)
+    guess = first_guess(found, found, given)
+    assert guess.sure < wrong.mean() < guess.joint  # hard images are mislabelled more often
+    assert guess.guess == pytest.approx(guess.sure + 0.4 * (guess.joint - guess.sure))
+    assert abs(guess.guess - wrong.mean()) < abs(guess.joint - wrong.mean()) / 2
+    assert f"{guess.sure:.3f}" in guess.assumption
+    assert f"{guess.joint:.3f}" in guess.assumption
 
 
 def test_noise_that_goes_to_one_class_is_not_even():
