@@ -57,7 +57,7 @@ ROWS = {  # row: data, noise model, rate
     "Cars, similarity 20%": ("cars", "similarity", 0.2),
     "CIFAR-100, human, 20 groups": ("cifar", "human_groups", None),
 }
-EXTRA = ("CIFAR-100, human, 20 groups",)  # not among the nine rows: for the first guess of the rate, which never saw it
+EXTRA = ("CIFAR-100, human, 20 groups",)  # not among the nine rows
 SIDES = {"cifar": 96, "flowers": 128, "cars": 128, "mnist": 64, "omniglot": 64}  # the network's input, pixels
 PIXELS = ("mnist", "omniglot")  # pixels are a second representation
 LETTERS = 250  # of Omniglot's background set
