@@ -108,6 +108,7 @@ async function run() {
     const sides = () => ["more-left", "more-right"].map((name) => box.classList.contains(name));
     const found = [sides(), window.getComputedStyle(box).maskImage.split("rgba(0, 0, 0, 0)").length];
     box.scrollLeft = box.scrollWidth;
+    box.dispatchEvent(new window.Event("scroll"));  // a page that is not painted sends none
     await frames(window);
     return [...found, sides()];
   });
