@@ -22,15 +22,15 @@ from torch.nn.functional import normalize
 RATE, MARGIN, STEPS, CLASSES, PER_CLASS = 0.368, 0.2, 1500, 12, 5
 
 
-def letters(archive: Path) -> tuple[torch.Tensor, np.ndarray]:
-    """Images float (n, 1, 28, 28) and the letter of each."""
+def letters(archive: Path) -> tuple[torch.Tensor, np.ndarray, list[str]]:
+    """Images float (n, 1, 28, 28), the letter of each as a number, and as `images_background/<alphabet>/<letter>`."""
     images, names = [], []
     with zipfile.ZipFile(archive) as file:
         for name in sorted(n for n in file.namelist() if n.endswith(".png")):
             image = Image.open(io.BytesIO(file.read(name))).convert("L").resize((28, 28), Image.Resampling.BILINEAR)
             images.append(np.asarray(image, dtype=np.float32) / 255)
             names.append(name.rpartition("/")[0])
-    return torch.from_numpy(np.stack(images))[:, None], np.unique(names, return_inverse=True)[1]
+    return torch.from_numpy(np.stack(images))[:, None], np.unique(names, return_inverse=True)[1], names
 
 
 def network() -> nn.Module:
@@ -97,7 +97,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="contains images_background.zip and images_evaluation.zip")
     parser.add_argument("--seeds", type=int, nargs="+", default=[100, 101, 102])
     given = parser.parse_args()
-    train, test = letters(given.folder / "images_background.zip"), letters(given.folder / "images_evaluation.zip")
+    train, test = (letters(given.folder / f"images_{part}.zip")[:2] for part in ("background", "evaluation"))
     differences = []
     for seed in given.seeds:
         clean, noisy = (trial(seed, rate, train, test) for rate in (0.0, RATE))
