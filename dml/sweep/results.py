@@ -6,7 +6,7 @@ import json
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -82,7 +82,7 @@ def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seco
         "study_digest": study.digest,
         "git_commit": git_commit(),
         "command": " ".join(sys.argv),
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": versions(PACKAGES),
     }
 
 
@@ -101,10 +101,10 @@ def _git(*arguments: str) -> str:
     return done.stdout.strip()
 
 
-def _versions() -> dict[str, str]:
-    """The versions of the packages that compute the numbers or run the sweep."""
-    found = {}
-    for package in PACKAGES:
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """The versions of Python and of those of the packages that are installed."""
+    found = {"python": platform.python_version()}
+    for package in packages:
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,7 @@ from dml.data import augment as augmentations
 from dml.files import read_json, sha256, write_json
 from dml.sweep import keys
 from dml.sweep.champions.data import AllImages
-from dml.sweep.results import git_commit
+from dml.sweep.results import git_commit, versions
 from dml.training.model_files import WEIGHTS
 from dml.types import TrialSpec
 
@@ -64,7 +62,7 @@ def write_card(
         "recipe": wanted.recipe,
         "scores": "The recipe's: of networks with these settings on classes or images that they did not see. "
         "The champion was trained on all images, so it has none of its own.",
-        "versions": {"parts": keys.versions(spec), "packages": _packages(), "git_commit": git_commit()},
+        "versions": {"parts": keys.versions(spec), "packages": versions(PACKAGES), "git_commit": git_commit()},
     }
     write_json(folder / CARD, card)
     return card
@@ -96,13 +94,3 @@ def preprocessing(described: dict[str, Any]) -> dict[str, Any]:
         "std": np.round(std.numpy(), 6).tolist(),
         "augment": described["augment"],
     }
-
-
-def _packages() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
