@@ -287,9 +287,9 @@ score; where it is above 0.5, no unbiased design can be half as wide with these 
 SPEED = """
 ## Time and memory
 
-`python benchmarks/audit.py --speed n,D,K` on random vectors, one representation, one thread. Other work on the machine
-stretches the clock, not the processor time. Goals on two cores: 50,000 x 768 in under 3 minutes and 1 GB, a million x
-128 in under 4 GB.
+`python benchmarks/audit.py --speed n,D,K` on random vectors, one representation. Other work on the machine stretches
+the clock, not the processor time. Goals on two cores: 50,000 x 768 in under 3 minutes and 1 GB, a million x 128 in
+under 4 GB.
 
 """
 

@@ -45,8 +45,8 @@ def audit(
        fitted again.
     3. The score joins the odds that the label is wrong with the vote of the nearest images.
 
-    The same arguments and seed give the same result for the same number of threads. Memory: about twice the largest
-    representation.
+    The same arguments and seed give the same result for the same number of threads. Memory beside the vectors: about
+    four times the largest representation.
 
     Parameters
     ----------
