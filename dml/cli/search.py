@@ -35,4 +35,5 @@ def search(
     gallery, searched = embed_files(found, paths, skip_corrupt), embed_files(found, asked)
     rows = nearest(searched, gallery, count)
     write_text(out, search_page(model, folder, len(gallery.paths), rows))
-    print(f"{out.resolve().as_uri()}: the {count} nearest of {len(gallery.paths)} images for {len(asked)} queries")
+    queries_text = "1 query" if len(asked) == 1 else f"{len(asked)} queries"
+    print(f"{out.resolve().as_uri()}: the {count} nearest of {len(gallery.paths)} images for {queries_text}")
