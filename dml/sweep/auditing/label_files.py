@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from dml import files
 from dml.config import Study
 from dml.data import sources, splits
+from dml.sweep.auditing._tables import write_csvs
 from dml.sweep.auditing.inputs import Audited
 from dml.sweep.auditing.reviews import Review
 from dml.sweep.auditing.run import AuditRun
@@ -83,12 +83,7 @@ def write_label_files(folder: Path, tables: dict[str, pd.DataFrame]) -> list[Pat
     for path in folder.glob("*.csv"):
         if path.stem not in tables:
             path.unlink()
-    written = []
-    for name, table in tables.items():
-        written.append(folder / f"{name}.csv")
-        with files.replacing(written[-1]) as temporary:
-            table.to_csv(temporary, index=False)
-    return written
+    return write_csvs(folder, tables)
 
 
 def comparing(study: Study, dataset: str, labels: list[Path]) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from dml import files
 from dml.audit import Audit
+from dml.sweep.auditing._tables import write_csvs
 from dml.sweep.auditing.inputs import verified
 from dml.sweep.auditing.run import AuditRun
 
@@ -38,12 +38,7 @@ def write_tables(folder: Path, done: AuditRun) -> list[Path]:
         "duplicates": pairs,
         "plan": plan.table().assign(path=paths[plan.rows]),
     }
-    written = []
-    for name, content in tables.items():
-        written.append(folder / f"{name}.csv")
-        with files.replacing(written[-1]) as temporary:
-            content.to_csv(temporary, index=False)
-    return written
+    return write_csvs(folder, tables)
 
 
 def summary(study: str, done: AuditRun) -> dict[str, Any]:
