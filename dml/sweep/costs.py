@@ -61,7 +61,10 @@ def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any
 
 
 def _first_shape(source: Source, raw: Path) -> dict[str, Any]:
-    """`height`, `width` and `channels` of a source's first image; a guess if its files are not here."""
+    """`height`, `width` and `channels` of all images if known, else of the first one; a guess without files."""
+    known = getattr(source, "shape", None)
+    if known is not None:
+        return dict(zip(("height", "width", "channels"), known, strict=True))
     try:
         height, width, grey = header(next(iter(source.images(raw)))["image"])
     except (DataError, CorruptImage, StopIteration, *MALFORMED):

@@ -155,6 +155,13 @@ def test_images_of_unknown_size_are_a_guess_that_is_said(tmp_path):
     assert "a guess, as the images of cub200 are not here yet" in found.basis
 
 
+@pytest.mark.parametrize(("source", "shape"), [("mnist", (28, 28, 1)), ("cifar100", (32, 32, 3))])
+def test_images_of_a_known_size_are_no_guess_before_the_download(tmp_path, timed, source, shape):
+    found = cost(tmp_path, datasets=[{"source": source, "train_on": "coarse"}])
+    assert "guess" not in found.basis
+    assert {(own["height"], own["width"], own["channels"]) for _, own in timed} == {shape}
+
+
 def test_a_single_trial_takes_its_own_time_whatever_runs_beside_it(tmp_path):
     once = {"seeds": [0], "losses": ["triplet"], "search": {"sampler": "fixed"}}
     found = cost(tmp_path, **once)

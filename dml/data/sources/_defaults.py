@@ -19,6 +19,7 @@ class SourceDefaults:
     complete: bool = True
     counts: Mapping[str, Mapping[str, int]] = {}
     content: str | None = None
+    shape: ClassVar[tuple[int, int, int] | None] = None  # height, width and channels of all its images, if known
     root: str | Path | None = None
     seeds: Sequence[int] | None = None
 

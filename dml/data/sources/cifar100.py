@@ -76,6 +76,7 @@ class Cifar100(SourceDefaults):
     version: ClassVar[int] = 1
     name: ClassVar[str] = "cifar100"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    shape: ClassVar[tuple[int, int, int] | None] = (32, 32, 3)
     takes_given: ClassVar[bool] = True
     archives: Sequence[Archive] = (
         Archive(

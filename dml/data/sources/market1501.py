@@ -41,6 +41,7 @@ class Market1501(SourceDefaults):
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "market1501"
+    shape: ClassVar[tuple[int, int, int] | None] = (128, 64, 3)
     archives: Sequence[Archive] = (
         Archive(
             f"{FOLDER}.zip",

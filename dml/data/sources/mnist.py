@@ -49,6 +49,7 @@ class Mnist(SourceDefaults):
     name: ClassVar[str] = "mnist"
     redistributable: ClassVar[bool] = True
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    shape: ClassVar[tuple[int, int, int] | None] = (28, 28, 1)
     archives: Sequence[Archive] = (
         _archive("train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
         _archive("train-labels-idx1-ubyte.gz", "d53e105ee54ea40749a09fcbcd1e9432"),

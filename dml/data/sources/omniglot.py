@@ -48,6 +48,7 @@ class Omniglot(SourceDefaults):
     name: ClassVar[str] = "omniglot"
     redistributable: ClassVar[bool] = True
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    shape: ClassVar[tuple[int, int, int] | None] = (105, 105, 1)
     disjoint: str = "coarse"
     archives: Sequence[Archive] = (
         _archive("background", "68d2efa1b9178cc56df9314c21c6e718"),
