@@ -9,6 +9,7 @@ from dml.config import Study
 from dml.config.printed import printed
 from dml.report.analysis.claims import with_verdicts
 from dml.report.analysis.rule import with_rule_tests
+from dml.report.analysis.verdicts import SIGNS
 from dml.report.answers import answers
 from dml.report.assembly import theory_sections
 from dml.report.claims_page import PAPERS, claim_entries
@@ -18,6 +19,7 @@ from dml.report.not_run import not_run
 from dml.report.page.blocks import ClaimEntry
 from dml.report.page.numbers import duration
 from dml.report.results import Results
+from dml.report.wording import evidence
 from dml.snapshots import Snapshot
 
 HEAD = """\
@@ -121,6 +123,7 @@ def _studies(studies: Sequence[Results]) -> list[str]:
             "",
             " ".join(study.description.split()),
             "",
+            *_own_claims(results),
             f"![{metric_label(study.search.objective)} of each method]({FIGURES / study.name}.png)",
             "",
             f"`make repro STUDY={study.name}`: {what}, {spent} of training on {summary.get('machine', 'one machine')}, "
@@ -128,6 +131,16 @@ def _studies(studies: Sequence[Results]) -> list[str]:
             "",
         ]
     return lines
+
+
+def _own_claims(results: Results) -> list[str]:
+    """What the study itself asks, as a list; what papers claim is above."""
+    lines = []
+    for verdict in results.verdicts:
+        if verdict.claim.printed is None:
+            found = f"{SIGNS[verdict.word]} **{verdict.word}**: {verdict.claim.text} {evidence(verdict).text}"
+            lines.append(f"- {' '.join(found.split())}.")
+    return [*lines, ""] if lines else []
 
 
 def _anchor(title: str) -> str:

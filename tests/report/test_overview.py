@@ -41,6 +41,21 @@ def test_the_page_is_up_to_date():
     assert listed == {path.stem for path in (ROOT / "pipelines/studies").glob("*.yaml")} - published
 
 
+def test_what_a_study_itself_asks_is_answered_below_it():
+    written = (DOCS / "results.md").read_text(encoding="utf-8")
+    asked = [
+        (study.title, " ".join(claim.text.split()))
+        for snapshot in snapshots(DOCS / "results")
+        for study in [load_study(ROOT / "pipelines/studies" / f"{snapshot.path.name}.yaml")]
+        for claim in study.claims
+        if claim.printed is None
+    ]
+    assert len(asked) >= 13
+    for title, text in asked:
+        own = written.partition(f"### {title}\n")[2].partition("\n### ")[0]
+        assert re.search(rf"- \S+ \*\*(confirmed|refuted|undecided|not tested)\*\*: {re.escape(text)} ", own), text
+
+
 def test_numbers_of_theory_may_differ_and_verdicts_may_not():
     claim = next(iter(THEORY))
     assert stable(f"| ✓ confirmed | {claim} (sec. 1) | 1e-9 |") == stable(f"| ✓ confirmed | {claim} (sec. 1) | 2e-9 |")
