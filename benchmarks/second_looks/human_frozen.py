@@ -132,7 +132,7 @@ def scores(seed: int, features: torch.Tensor, table: pd.DataFrame, window: bool)
     """R@1 of each arm, in percent."""
     random = np.random.default_rng(seed + 1)
     fine, coarse, given = (table[name].to_numpy(copy=True) for name in ("fine", "coarse", "given_fine"))
-    training = (table["part"] == "train").to_numpy()
+    training = (table["part"] == "train").to_numpy(copy=True)
     kinds, groups = np.unique(fine[~training]), uniform(coarse[training], COARSE, random)
     found = {}
     for easy, name in ((False, "random"), (True, "easy")):
