@@ -2,8 +2,8 @@
 
     python benchmarks/audit_speed.py 50000,768,100 --out speed/50000,768,100.txt      # images, size, classes
 
-Each in a process of its own, because the peak is the process's. `benchmarks/audit.py` puts what is in the folder `speed` of its
-`--cache` into its page.
+Each in a process of its own, because the peak is the process's. `benchmarks/audit.py` puts the lines of the folder
+`speed` in its `--cache` into its page.
 """
 
 from __future__ import annotations
