@@ -12,6 +12,7 @@ from torch import Tensor
 
 JUDGED_FROM = 3  # images of a class; with fewer, a fold can leave none or one to learn it from
 DEFAULT_NAME = "vectors"
+CHUNK = 1 << 20  # numbers in one temporary array
 
 
 class Given(NamedTuple):
@@ -99,7 +100,8 @@ def _vectors(name: str, values: Any, n: int) -> Tensor:
     if len(tensor) != n:
         raise ValueError(f"audit: {name!r}: expected one vector for each of the {n} labels, got {len(tensor)}")
     tensor = tensor.float().contiguous()
-    bad = np.concatenate([(~part.isfinite().all(1)).numpy() for part in tensor.split(1 << 16)]).nonzero()[0]
+    rows = max(1, CHUNK // tensor.shape[1])
+    bad = np.concatenate([(~part.isfinite().all(1)).numpy() for part in tensor.split(rows)]).nonzero()[0]
     if len(bad):
         raise ValueError(f"audit: {name!r}: {len(bad)} of {n} rows hold NaN or infinity: {_rows(bad)}")
     return tensor

@@ -9,11 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dml.evaluation import Vectors
-from dml.evaluation._search import has_faiss
-from dml.evaluation.ranking import Neighbours
-
-EXACT_UP_TO = 200_000  # images; for more, faiss searches an inverted file if it is installed
+from dml.audit._nearest import nearest
 
 
 class Vote(NamedTuple):
@@ -45,30 +41,23 @@ def vote(
         have equal vectors.
     progress : called with the share that is done.
     """
-    space = Vectors(vectors)
     rows = torch.from_numpy(np.flatnonzero(codes >= 0))
-    approximate = len(rows) > EXACT_UP_TO and has_faiss()
-    search = Neighbours(space, rows, rows, approximate=approximate, seed=seed)
     own, weight = np.zeros(len(codes)), np.zeros(len(codes))
-    pairs, similarities = [], []
+    pairs, similarities, done = [], [], 0
     given, trusted = torch.from_numpy(codes), torch.from_numpy(np.asarray(trust, dtype=np.float64))
-    for block, order in search.blocks(min(k + 1, len(rows))):
-        queries, found = rows[block], rows[order.clamp(min=0)]
-        inside = (order >= 0) & (found != queries[:, None])
+    for queries, found, cosine in nearest(vectors, rows, min(k + 1, len(rows)), seed):
+        inside = (found >= 0) & (found != queries[:, None])
         inside &= inside.cumsum(1) <= k  # without itself among them (equal vectors) there is one too many
         votes = trusted[found] * inside
         own[queries] = (votes * (given[found] == given[queries, None])).sum(1).numpy()
         weight[queries] = votes.sum(1).numpy()
-        for place in range(found.shape[1]):  # the nearest first: mostly ends at once
-            cosine = (space.working[queries] * space.working[found[:, place]]).sum(1)
-            close = ((cosine >= duplicates) & inside[:, place]).nonzero()[:, 0]
-            first, second = queries[close], found[close, place]
-            pairs.append(torch.stack([torch.minimum(first, second), torch.maximum(first, second)], 1).numpy())
-            similarities.append(cosine[close].double().clamp(max=1.0).numpy())
-            if not len(close) and bool(inside[:, place].any()):
-                break
+        row, place = ((cosine >= duplicates) & inside).nonzero(as_tuple=True)
+        first, second = queries[row], found[row, place]
+        pairs.append(torch.stack([torch.minimum(first, second), torch.maximum(first, second)], 1).numpy())
+        similarities.append(cosine[row, place].double().clamp(max=1.0).numpy())
+        done += len(queries)
         if progress is not None:
-            progress(min(block.stop, len(rows)) / len(rows))
+            progress(done / len(rows))
     equal = _equal(vectors)
     found_pairs = np.concatenate([*pairs, equal])
     values = np.concatenate([*similarities, np.ones(len(equal))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dml import files
-from dml.audit._softmax import CHUNK, Turned, fit, turn
+from dml.audit._softmax import CHUNK, Basis, fit, turn
 
 TOP = 16  # most likely classes that are kept for each image
 SAMPLE = 2000  # images of a fold whose logits are kept,
@@ -59,7 +60,6 @@ class Representation:
         self._given, self._codes, self._folds = vectors, torch.from_numpy(codes), folds
         self._folder, self._step = folder, step
         self._classes, self._count = int(codes.max()) + 1, int(folds.max()) + 1
-        self._turned: Turned | None = None
         self._l2: float | None = None
 
     @property
@@ -98,19 +98,13 @@ class Representation:
                 self._step()
         return OutOfSample(own, classes, values, np.concatenate(sample), np.concatenate(logs))
 
-    def release(self) -> None:
-        """Free the memory of the turned vectors."""
-        self._turned = None
-
-    @property
-    def _vectors(self) -> Turned:
-        if self._turned is None:
-            self._turned = turn(self._given)
-        return self._turned
+    @cached_property
+    def _basis(self) -> Basis:
+        return turn(self._given)
 
     def _fit(self, train: np.ndarray) -> Tensor:
         # Always from zeros: a resumed audit, which has no earlier weights, then finds the same to the last bit.
-        return fit(self._vectors, torch.from_numpy(train), self._codes, self._classes, self.l2)
+        return fit(self._basis, torch.from_numpy(train), self._codes, self._classes, self.l2)
 
     def _predict(self, weights: Tensor, held: np.ndarray) -> OutOfSample:
         classes = self._classes
@@ -118,11 +112,11 @@ class Representation:
         sample = held[np.arange(count) * len(held) // count]
         parts: list[list[Tensor]] = []
         for rows in torch.from_numpy(held).split(max(1, CHUNK // max(weights.shape))):
-            logs = (self._vectors.vectors[rows] @ weights).log_softmax(1)
+            logs = self._basis.logits(rows, weights).log_softmax(1)
             values, top = logs.topk(min(TOP, classes), dim=1)
             parts.append([logs.gather(1, self._codes[rows, None])[:, 0], top.int(), values])
         own, likely, likely_values = (torch.cat(part).numpy() for part in zip(*parts, strict=True))
-        shown = (self._vectors.vectors[torch.from_numpy(sample)] @ weights).log_softmax(1).numpy()
+        shown = self._basis.logits(torch.from_numpy(sample), weights).log_softmax(1).numpy()
         return OutOfSample(own, likely, likely_values, sample, shown)
 
     def _choose(self) -> float:
@@ -131,10 +125,10 @@ class Representation:
         best, chosen, l2, falls = -1, STRONGEST, STRONGEST, 0
         weights: Tensor | None = None
         while l2 >= WEAKEST:
-            weights = fit(self._vectors, train, self._codes, self._classes, l2, weights)
+            weights = fit(self._basis, train, self._codes, self._classes, l2, weights)
             agreed = 0
             for rows in held.split(max(1, CHUNK // max(weights.shape))):
-                agreed += int(((self._vectors.vectors[rows] @ weights).argmax(1) == self._codes[rows]).sum())
+                agreed += int((self._basis.logits(rows, weights).argmax(1) == self._codes[rows]).sum())
             if agreed > best:
                 best, chosen, falls = agreed, l2, 0
             else:

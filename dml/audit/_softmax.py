@@ -13,44 +13,50 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-CHUNK = 1 << 22  # numbers in one temporary array
+CHUNK = 1 << 20  # numbers in one temporary array
 MEMORY = 8  # pairs of steps and gradient changes that L-BFGS keeps
 ITERATIONS = 60
 TOLERANCE = 1e-4  # stop when a step lowers the mean loss by less than this share of it
 ARMIJO = 1e-4
 
 
-class Turned(NamedTuple):
-    """Unit vectors with a constant column, in the eigenbasis of their second moment."""
+class Basis(NamedTuple):
+    """Vectors as given, and what makes them unit vectors with a constant column in the eigenbasis of their moment.
 
-    vectors: Tensor  # float32 (n, D + 1)
-    moments: Tensor  # float32 (D + 1,): the mean square of each coordinate
+    The turned vectors themselves are never stored: they would take as much memory as the vectors.
+    """
+
+    vectors: Tensor  # float32 (n, D)
+    inverse: Tensor  # float32 (n, 1): 1 / length; 0 for a zero vector
+    directions: Tensor  # float32 (D + 1, D + 1): the eigenvectors of the second moment, in columns,
+    moments: Tensor  # float32 (D + 1,): and its eigenvalues
+
+    def logits(self, rows: Tensor, weights: Tensor) -> Tensor:
+        """(m, K) of some rows, int64 (m,), by weights (D + 1, K)."""
+        return _logits(self.vectors[rows], self.inverse[rows], weights)
 
 
-def turn(vectors: Tensor) -> Turned:
-    """Vectors (n, D), divided by their length (a zero vector stays zero), with a constant column, turned."""
+def _logits(part: Tensor, inverse: Tensor, weights: Tensor) -> Tensor:
+    return (part @ weights[:-1]).mul_(inverse).add_(weights[-1])
+
+
+def turn(vectors: Tensor) -> Basis:
+    """The basis of vectors (n, D), which are divided by their length (a zero vector stays zero)."""
     size = vectors.shape[1] + 1
-    moment = torch.zeros(size, size, dtype=torch.float64)
-    parts = vectors.split(max(1, CHUNK // size))
-    for part in parts:
-        unit = _unit(part)
+    moment, inverse = torch.zeros(size, size, dtype=torch.float64), torch.empty(len(vectors), 1)
+    step = max(1, CHUNK // size)
+    for start in range(0, len(vectors), step):
+        part = vectors[start : start + step]
+        length = torch.linalg.vector_norm(part, dim=1, keepdim=True)
+        inverse[start : start + step] = torch.where(length > 0, 1 / length.clamp(min=1e-30), 0.0)
+        unit = torch.cat([part * inverse[start : start + step], torch.ones(len(part), 1)], 1)
         moment += (unit.T @ unit).double()
     values, directions = torch.linalg.eigh(moment / len(vectors))
-    basis, out = directions.float(), torch.empty(len(vectors), size)
-    done = 0
-    for part in parts:
-        torch.mm(_unit(part), basis, out=out[done : done + len(part)])
-        done += len(part)
-    return Turned(out, values.clamp(min=0).float())
+    return Basis(vectors, inverse, directions.float(), values.clamp(min=0).float())
 
 
-def _unit(part: Tensor) -> Tensor:
-    part = part / torch.linalg.vector_norm(part, dim=1, keepdim=True).clamp(min=1e-30)
-    return torch.cat([part, torch.ones(len(part), 1)], 1)
-
-
-def fit(turned: Turned, rows: Tensor, codes: Tensor, classes: int, l2: float, start: Tensor | None = None) -> Tensor:
-    """Weights (D + 1, K) of the turned vectors that minimise the mean cross-entropy of `rows` + l2 / 2 |weights|^2.
+def fit(basis: Basis, rows: Tensor, codes: Tensor, classes: int, l2: float, start: Tensor | None = None) -> Tensor:
+    """Weights (D + 1, K), for `Basis.logits`, that minimise the mean cross-entropy of `rows` + l2 / 2 |weights|^2.
 
     The objective is strictly convex: `start` changes the result only within the tolerance. The constant column is
     penalised like the others.
@@ -63,9 +69,9 @@ def fit(turned: Turned, rows: Tensor, codes: Tensor, classes: int, l2: float, st
     l2 : above 0.
     start : weights to begin with; None: zeros.
     """
-    scale = (turned.moments / classes + l2).rsqrt()[:, None]
-    loss = _Loss(turned.vectors, rows, codes, classes, l2, scale)
-    weights = torch.zeros(len(scale), classes) if start is None else start / scale
+    scale = (basis.moments / classes + l2).rsqrt()[:, None]
+    loss = _Loss(basis, rows, codes, classes, l2, scale)
+    weights = torch.zeros(len(scale), classes) if start is None else (basis.directions.T @ start) / scale
     value, gradient = loss(weights)
     history: list[tuple[Tensor, Tensor, float]] = []
     for _ in range(ITERATIONS):
@@ -91,30 +97,35 @@ def fit(turned: Turned, rows: Tensor, codes: Tensor, classes: int, l2: float, st
         weights, value, gradient = moved, value_there, gradient_there
         if gained < TOLERANCE * max(value, 1e-3):
             break
-    return weights * scale
+    return loss.plain(weights)
 
 
 class _Loss:
-    """The objective and its gradient in scaled coordinates, chunk by chunk."""
+    """The objective and its gradient in scaled coordinates of the eigenbasis, chunk by chunk."""
 
-    def __init__(self, vectors: Tensor, rows: Tensor, codes: Tensor, classes: int, l2: float, scale: Tensor) -> None:
-        self._vectors, self._rows, self._codes, self._scale = vectors, rows, codes, scale
+    def __init__(self, basis: Basis, rows: Tensor, codes: Tensor, classes: int, l2: float, scale: Tensor) -> None:
+        self._basis, self._rows, self._codes, self._scale = basis, rows, codes, scale
         self._penalty = l2 * scale.square()
-        self._step = max(1, CHUNK // max(classes, vectors.shape[1]))
+        self._step = max(1, CHUNK // max(classes, basis.vectors.shape[1]))
+
+    def plain(self, weights: Tensor) -> Tensor:
+        """Scaled weights of the eigenbasis as weights of the unit vectors."""
+        return self._basis.directions @ (weights * self._scale)
 
     def __call__(self, weights: Tensor) -> tuple[float, Tensor]:
         total, gradient = 0.0, torch.zeros_like(weights)
-        plain = weights * self._scale
+        plain = self.plain(weights)
         for rows in self._rows.split(self._step):
-            part, codes = self._vectors[rows], self._codes[rows, None]
-            logits = part @ plain
+            part, inverse, codes = self._basis.vectors[rows], self._basis.inverse[rows], self._codes[rows, None]
+            logits = _logits(part, inverse, plain)
             normaliser = torch.logsumexp(logits, 1, keepdim=True)
             total += float((normaliser - logits.gather(1, codes)).sum(dtype=torch.float64))
             error = logits.sub_(normaliser).exp_()
             error.scatter_add_(1, codes, torch.full_like(normaliser, -1.0))
-            gradient.addmm_(part.T, error)
+            gradient[-1] += error.sum(0)
+            gradient[:-1].addmm_(part.T, error.mul_(inverse))
         penalised = self._penalty * weights
-        gradient.mul_(self._scale / len(self._rows)).add_(penalised)
+        gradient = (self._basis.directions.T @ gradient).mul_(self._scale / len(self._rows)).add_(penalised)
         return total / len(self._rows) + 0.5 * float((penalised * weights).sum(dtype=torch.float64)), gradient
 
 

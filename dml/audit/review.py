@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from dml import seeding
 from dml.audit import _saved
@@ -167,7 +167,7 @@ def _interval(plan: ReviewPlan, rate: float, wrong: np.ndarray, looks: np.ndarra
     effective = middle * (1 - middle) / variance if variance > 0 else np.inf
     if not np.isfinite(effective):
         return rate, rate  # every image was looked at
-    z = float(norm.ppf((1 + level) / 2))
+    z = float(ndtri((1 + level) / 2))
     centre = (rate + z * z / (2 * effective)) / (1 + z * z / effective)
     half = z * np.sqrt(rate * (1 - rate) / effective + z * z / (4 * effective**2)) / (1 + z * z / effective)
     return max(0.0, centre - half), min(1.0, centre + half)

@@ -18,32 +18,45 @@ def test_it_agrees_with_scikit_learn(l2):
     peer = LogisticRegression(C=1 / (l2 * len(rows)), fit_intercept=False, tol=1e-8, max_iter=5000)
     expected = peer.fit(unit[rows], given[rows]).predict_log_proba(unit)
 
-    turned = turn(torch.from_numpy(vectors))
-    weights = fit(turned, torch.from_numpy(rows), torch.from_numpy(given), 6, l2)
-    logs = (turned.vectors @ weights).log_softmax(1).numpy()
+    basis = turn(torch.from_numpy(vectors))
+    weights = fit(basis, torch.from_numpy(rows), torch.from_numpy(given), 6, l2)
+    logs = basis.logits(torch.arange(400), weights).log_softmax(1).numpy()
     assert np.abs(logs - expected).mean() < 0.02
     assert (logs.argmax(1) == expected.argmax(1)).mean() > 0.98
 
 
-def test_the_turned_vectors_keep_products():
-    vectors = torch.from_numpy(blobs(n=50)[0])
-    turned = turn(vectors)
-    unit = torch.nn.functional.normalize(vectors, dim=1)
-    torch.testing.assert_close(turned.vectors @ turned.vectors.T, unit @ unit.T + 1, rtol=0, atol=1e-5)
-    torch.testing.assert_close(turned.vectors.square().mean(0), turned.moments, rtol=0, atol=1e-5)
+def test_the_moments_are_those_of_turned_unit_vectors():
+    basis = turn(torch.from_numpy(blobs(n=50)[0] * 3))
+    unit = torch.nn.functional.normalize(basis.vectors, dim=1)
+    torch.testing.assert_close(basis.vectors * basis.inverse, unit)
+    turned = torch.cat([unit, torch.ones(50, 1)], 1) @ basis.directions
+    torch.testing.assert_close(turned.T @ turned / 50, basis.moments.diag(), rtol=0, atol=1e-5)
 
 
 def test_lengths_do_not_matter_and_a_zero_vector_is_allowed():
-    vectors = torch.from_numpy(blobs(n=50)[0])
-    torch.testing.assert_close(turn(vectors * 7).vectors, turn(vectors).vectors, rtol=0, atol=1e-5)
+    vectors, _, given = blobs(n=50)
+    weights, rows = torch.randn(13, 6, generator=torch.Generator().manual_seed(0)), torch.arange(50)
+    logits = [turn(torch.from_numpy(vectors * length)).logits(rows, weights) for length in (1, 7)]
+    torch.testing.assert_close(*logits, rtol=0, atol=1e-5)
     vectors[3] = 0
-    assert turn(vectors).vectors.isfinite().all()
+    basis = turn(torch.from_numpy(vectors))
+    torch.testing.assert_close(basis.logits(rows[3:4], weights)[0], weights[-1])
+    assert fit(basis, rows, torch.from_numpy(given), 6, 1e-3).isfinite().all()
+
+
+def test_a_start_changes_the_result_within_the_tolerance_only():
+    vectors, _, given = blobs(n=200)
+    basis, rows, codes = turn(torch.from_numpy(vectors)), torch.arange(200), torch.from_numpy(given)
+    fresh = fit(basis, rows, codes, 6, 1e-3)
+    warm = fit(basis, rows, codes, 6, 1e-3, fit(basis, rows, codes, 6, 1e-2))
+    first, second = (basis.logits(rows, weights).log_softmax(1) for weights in (fresh, warm))
+    assert (first - second).abs().mean() < 0.05
 
 
 def test_rows_that_are_left_out_have_no_effect():
     vectors, _, given = blobs(n=200)
-    turned, rows = turn(torch.from_numpy(vectors)), torch.arange(120)
+    basis, rows = turn(torch.from_numpy(vectors)), torch.arange(120)
     other = given.copy()
     other[120:] = 0
-    first = fit(turned, rows, torch.from_numpy(given), 6, 1e-3)
-    assert torch.equal(first, fit(turned, rows, torch.from_numpy(other), 6, 1e-3))
+    first = fit(basis, rows, torch.from_numpy(given), 6, 1e-3)
+    assert torch.equal(first, fit(basis, rows, torch.from_numpy(other), 6, 1e-3))

@@ -1,0 +1,75 @@
+"""Nearest vectors against a naive search, and that they take little memory."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from dml.audit import _nearest
+from dml.audit._nearest import nearest
+
+SCRIPT = """
+import resource, numpy as np, torch
+from dml.audit._nearest import nearest
+from dml.audit._probabilities import Representation
+
+
+def work(vectors):
+    n = len(vectors)
+    Representation(vectors, np.arange(n) % 4, np.arange(n) // 4 % 2).round("first", np.ones(n, bool))
+    next(nearest(vectors, torch.arange(n), 31))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+vectors = torch.empty(50_000, 512)
+for part in vectors.split(1000):
+    part.normal_()
+print((-work(vectors[:2000]) + work(vectors)) / vectors.nbytes)  # the libraries are loaded before
+"""
+
+
+def together(vectors: torch.Tensor, rows: torch.Tensor, k: int):
+    blocks = list(nearest(vectors, rows, k))
+    assert torch.cat([block.queries for block in blocks]).equal(rows)
+    return torch.cat([block.found for block in blocks]), torch.cat([block.cosine for block in blocks])
+
+
+@pytest.mark.parametrize("chunk", [1 << 21, 500])  # one tile, many
+@pytest.mark.parametrize("faiss", [True, False])
+def test_they_equal_a_naive_search(monkeypatch, chunk, faiss):
+    if not faiss:
+        monkeypatch.setattr(_nearest._search, "has_faiss", lambda: False)
+    monkeypatch.setattr(_nearest, "CHUNK", chunk)
+    vectors = np.random.default_rng(0).normal(size=(230, 8)).astype(np.float32)
+    vectors[7] = 0
+    rows = np.flatnonzero(np.arange(230) % 10 != 3)
+    unit = vectors.astype(np.float64) / np.maximum(np.linalg.norm(vectors.astype(np.float64), axis=1), 1e-30)[:, None]
+    cosine = unit[rows] @ unit[rows].T
+    found, similar = together(torch.from_numpy(vectors), torch.from_numpy(rows), 12)
+    seen = rows != 7  # all have the same cosine to a zero vector
+    expected = np.argsort(-cosine, axis=1, kind="stable")[:, :12]
+    assert np.array_equal(found[seen], rows[expected[seen]])
+    np.testing.assert_allclose(similar, np.take_along_axis(cosine, expected, 1), atol=1e-6)
+
+
+def test_an_inverted_file_finds_most(monkeypatch):
+    pytest.importorskip("faiss")
+    vectors = torch.randn(4000, 8, generator=torch.Generator().manual_seed(0))
+    rows = torch.arange(10, 4000)
+    exact, _ = together(vectors, rows, 10)
+    monkeypatch.setattr(_nearest, "EXACT_UP_TO", 1000)
+    found, cosine = together(vectors, rows, 10)
+    assert found.min() == -1 or found.min() >= 10
+    assert torch.equal(found[:, 0], rows)  # itself
+    assert (cosine.diff(dim=1) <= 1e-6).all()
+    recall = np.mean([len(np.intersect1d(a, b)) / 10 for a, b in zip(found.numpy(), exact.numpy(), strict=True)])
+    assert 0.6 < recall < 1, recall
+    assert torch.equal(together(vectors, rows, 10)[0], found)
+
+
+@pytest.mark.slow
+def test_no_copy_of_the_vectors_is_made():
+    ran = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    assert float(ran.stdout) < 0.8, ran.stdout
