@@ -41,7 +41,7 @@ from torch.nn import functional
 import dml
 from dml import audit, files
 from dml.audit._audit import VERSION
-from dml.audit._folds import folds
+from dml.audit._folds import deal
 from dml.audit._neighbours import vote
 from dml.audit._probabilities import Representation
 
@@ -200,7 +200,7 @@ def row(name: str, arguments: argparse.Namespace) -> dict:
         near = vote(torch.from_numpy(values), codes, np.ones(len(codes)), 30, 1.0)
         out["neighbours"][key] = average_precision_score(wrong, -near.own / near.weight)
     used = vectors[found.representation]
-    layer = Representation(torch.from_numpy(used), codes, folds(codes, 5, 0))
+    layer = Representation(torch.from_numpy(used), codes, deal(codes, 5, 0))
     out["methods"]["own"] = scores(wrong, -layer.round("first", judged).own)
     out["review"] = reviews(found, wrong, arguments.reviews)
     path = arguments.cache / "peer" / f"{name}-{len(codes)}-{found.representation}.json".replace(" ", "-")

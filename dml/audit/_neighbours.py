@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ def vote(
     duplicates: float,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
+    queries: np.ndarray | None = None,
 ) -> Vote:
     """The k nearest images by cosine of every judged image, itself left out.
 
@@ -44,31 +45,33 @@ def vote(
     duplicates : the cosine from which two images are near-duplicates. They must be among each other's k nearest, or
         have equal vectors.
     progress : called with the share that is done.
+    queries : int64 (q,), ascending, the judged images whose neighbours are searched; None: all. Others get no votes.
     """
     space = Vectors(vectors)
     rows = torch.from_numpy(np.flatnonzero(codes >= 0))
     approximate = len(rows) > EXACT_UP_TO and has_faiss()
-    search = Neighbours(space, rows, rows, approximate=approximate, seed=seed)
+    asked = rows if queries is None else torch.from_numpy(queries)
+    search = Neighbours(space, asked, rows, approximate=approximate, seed=seed)
     own, weight = np.zeros(len(codes)), np.zeros(len(codes))
     pairs, similarities = [], []
     given, trusted = torch.from_numpy(codes), torch.from_numpy(np.asarray(trust, dtype=np.float64))
     for block, order in search.blocks(min(k + 1, len(rows))):
-        queries, found = rows[block], rows[order.clamp(min=0)]
-        inside = (order >= 0) & (found != queries[:, None])
+        images, found = asked[block], rows[order.clamp(min=0)]
+        inside = (order >= 0) & (found != images[:, None])
         inside &= inside.cumsum(1) <= k  # without itself among them (equal vectors) there is one too many
         votes = trusted[found] * inside
-        own[queries] = (votes * (given[found] == given[queries, None])).sum(1).numpy()
-        weight[queries] = votes.sum(1).numpy()
+        own[images] = (votes * (given[found] == given[images, None])).sum(1).numpy()
+        weight[images] = votes.sum(1).numpy()
         for place in range(found.shape[1]):  # the nearest first: mostly ends at once
-            cosine = (space.working[queries] * space.working[found[:, place]]).sum(1)
+            cosine = (space.working[images] * space.working[found[:, place]]).sum(1)
             close = ((cosine >= duplicates) & inside[:, place]).nonzero()[:, 0]
-            first, second = queries[close], found[close, place]
+            first, second = images[close], found[close, place]
             pairs.append(torch.stack([torch.minimum(first, second), torch.maximum(first, second)], 1).numpy())
             similarities.append(cosine[close].double().clamp(max=1.0).numpy())
             if not len(close) and bool(inside[:, place].any()):
                 break
         if progress is not None:
-            progress(min(block.stop, len(rows)) / len(rows))
+            progress(min(block.stop, len(asked)) / len(asked))
     equal = _equal(vectors)
     found_pairs = np.concatenate([*pairs, equal])
     values = np.concatenate([*similarities, np.ones(len(equal))])
@@ -77,6 +80,42 @@ def vote(
     new = np.ones(len(values), dtype=bool)
     new[1:] = (found_pairs[1:] != found_pairs[:-1]).any(axis=1)
     return Vote(own, weight, found_pairs[new], values[new])
+
+
+def vote_by_fold(
+    vectors: Sequence[Tensor],
+    folds: np.ndarray,
+    fixed: Tensor | None,
+    codes: np.ndarray,
+    trust: np.ndarray,
+    k: int,
+    duplicates: float,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Vote:
+    """As `vote`, but the neighbours of each image are those in the vectors of its fold.
+
+    Parameters
+    ----------
+    vectors : of each fold, float32 (n, D).
+    folds : int64 (n,), the fold, or -1.
+    fixed : float32 (n, D'), in which near-duplicates are searched, because learned vectors map the images of a class to
+        nearly one point; None: there are none.
+    """
+    own, weight, parts = np.zeros(len(codes)), np.zeros(len(codes)), len(vectors) + (fixed is not None)
+
+    def report(share: float) -> None:
+        if progress is not None:
+            progress((done + share) / parts)
+
+    for done, space in enumerate(vectors):
+        rows = np.flatnonzero(folds == done)
+        part = vote(space, codes, trust, k, duplicates, seed, report, rows)
+        own[rows], weight[rows] = part.own[rows], part.weight[rows]
+    if fixed is None:
+        return Vote(own, weight, np.zeros((0, 2), dtype=np.int64), np.zeros(0))
+    done = len(vectors)
+    return Vote(own, weight, *vote(fixed, codes, trust, k, duplicates, seed, report)[2:])
 
 
 def contradictions(vote: Vote, labels: np.ndarray) -> np.ndarray:
