@@ -262,7 +262,8 @@ commit {commit}, {date}. Features of a frozen MobileNet v1 0.75 (and pixels for 
 Images are the first of each dataset: {cifar:,} of CIFAR-100's 50,000 training images, at most {others:,} of the others,
 where Omniglot's first 250 letters have 5,000. All methods of a row get the same features; "used" is the representation
 that `dml.audit` chose, and cleanlab gets it too. The last row is not among the nine. What a head is worth without the
-suspects: [retraining.md](retraining.md).
+suspects: [retraining.md](retraining.md). Networks that are trained on the other folds, beside pixels:
+[audit-trained.md](audit-trained.md).
 
 ## Average precision
 
