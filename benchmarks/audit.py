@@ -41,7 +41,7 @@ from torch.nn import functional
 import dml
 from dml import audit, files
 from dml.audit._audit import VERSION
-from dml.audit._folds import folds
+from dml.audit._folds import deal
 from dml.audit._neighbours import vote
 from dml.audit._probabilities import Representation
 
@@ -200,7 +200,7 @@ def row(name: str, arguments: argparse.Namespace) -> dict:
         near = vote(torch.from_numpy(values), codes, np.ones(len(codes)), 30, 1.0)
         out["neighbours"][key] = average_precision_score(wrong, -near.own / near.weight)
     used = vectors[found.representation]
-    layer = Representation(torch.from_numpy(used), codes, folds(codes, 5, 0))
+    layer = Representation(torch.from_numpy(used), codes, deal(codes, 5, 0))
     out["methods"]["own"] = scores(wrong, -layer.round("first", judged).own)
     out["review"] = reviews(found, wrong, arguments.reviews)
     path = arguments.cache / "peer" / f"{name}-{len(codes)}-{found.representation}.json".replace(" ", "-")
@@ -262,7 +262,8 @@ commit {commit}, {date}. Features of a frozen MobileNet v1 0.75 (and pixels for 
 Images are the first of each dataset: {cifar:,} of CIFAR-100's 50,000 training images, at most {others:,} of the others,
 where Omniglot's first 250 letters have 5,000. All methods of a row get the same features; "used" is the representation
 that `dml.audit` chose, and cleanlab gets it too. The last row is not among the nine. What a head is worth without the
-suspects: [retraining.md](retraining.md).
+suspects: [retraining.md](retraining.md). Networks that are trained on the other folds, beside pixels:
+[audit-trained.md](audit-trained.md).
 
 ## Average precision
 

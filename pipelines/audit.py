@@ -54,6 +54,7 @@ def audited(study: Study) -> dict[str, Any]:
         done.plan,
         title=study.title,
         vectors=done.vectors,
+        folds=done.folds,
         images=None if study.dataset(done.images.dataset).passes_on else done.images.images,
         paths=done.images.paths,
         review=None if done.review is None else done.review.answers,

@@ -8,9 +8,23 @@ dml.audit.estimate(plan, answers)            # the noise rate with an interval
 """
 
 from dml.audit._audit import audit
+from dml.audit._folds import folds_of
 from dml.audit._inputs import check_labels
 from dml.audit._rate import Rate
+from dml.audit.learner import Learner
 from dml.audit.result import Audit
 from dml.audit.review import ANSWERS, Estimate, ReviewPlan, estimate, review_plan
 
-__all__ = ["ANSWERS", "Audit", "Estimate", "Rate", "ReviewPlan", "audit", "check_labels", "estimate", "review_plan"]
+__all__ = [
+    "ANSWERS",
+    "Audit",
+    "Estimate",
+    "Learner",
+    "Rate",
+    "ReviewPlan",
+    "audit",
+    "check_labels",
+    "estimate",
+    "folds_of",
+    "review_plan",
+]

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from dml import files
-from dml.audit._folds import folds as deal
+from dml.audit._folds import folds_of
 from dml.audit._inputs import Given, check
-from dml.audit._neighbours import Vote, contradictions, vote
+from dml.audit._learned import learned, observed_labels
+from dml.audit._neighbours import Vote, contradictions, vote, vote_by_fold
 from dml.audit._probabilities import OutOfSample, Representation
 from dml.audit._progress import Progress, Steps
 from dml.audit._rate import first_guess
@@ -43,14 +44,17 @@ def audit(
        whose given labels are likeliest out of sample is used.
     2. The most suspicious labels, as many as the first guess of the noise rate says, are left out, and the layers are
        fitted again.
-    3. The score joins the odds that the label is wrong with the vote of the nearest images.
+    3. The score joins the odds that the label is wrong with the vote of the nearest images. Where vectors are learned,
+       they are the nearest in the vectors of the image's fold; near-duplicates are those of another representation.
 
     The same arguments and seed give the same result for the same number of threads. Vectors that are float32
     already are not copied; up to 200,000 images take less than 200 MB beside them.
 
     Parameters
     ----------
-    vectors : floats (n, D), or a mapping from names of representations to such arrays. Lengths do not matter.
+    vectors : floats (n, D), or a mapping from names of representations to such arrays. Lengths do not matter. In place
+        of an array, a `Learner` learns vectors for each fold from the labels of the other folds, and for the second
+        round again, without the suspects.
     labels : (n,), integers from 0 or strings: as given, right or wrong.
     folds : number of folds, at least 2.
     neighbours : voters for each image, at least 1.
@@ -76,15 +80,16 @@ def audit(
     data = check(vectors, labels)
     place = _folder(folder, data, {"folds": folds, "seed": seed, "neighbours": neighbours, "duplicates": duplicates})
     judged = data.codes >= 0
-    dealt = deal(data.codes, min(folds, int(judged.sum())), seed)
-    report = Steps(progress, (len(data.vectors) + 1) * (int(dealt.max()) + 1) + 1)
+    dealt = folds_of(data.labels, folds, seed)
+    names = [*data.vectors, *data.learners]
+    report = Steps(progress, (len(names) + 1) * (int(dealt.max()) + 1) + 1)
 
     losses: dict[str, float] = {}
     best: tuple[str, Representation, OutOfSample] | None = None
-    for number, (name, tensor) in enumerate(data.vectors.items()):
+    for number, name in enumerate(names):
         there = None if place is None else place / f"representation-{number}"
         report.say(f"round 1, {name}")
-        representation = Representation(tensor, data.codes, dealt, there, report.step)
+        representation = _representation(data, name, dealt, judged, there, report)
         first = representation.round("first", judged)
         losses[name] = first.loss(judged)
         if best is None or losses[name] < losses[best[0]]:
@@ -95,11 +100,24 @@ def audit(
     cut = first_guess(first, first, data.codes)
     before = suspicion(first, data.codes, cut.evenness)
     report.say(f"round 2, {name}")
-    last = representation.round("second", kept(before, data.codes, cut.guess))
+    unsuspected = kept(before, data.codes, cut.guess)
+    if name in data.learners:  # what suspects taught its vectors is left out too
+        there = None if place is None else place / f"representation-{names.index(name)}" / "second"
+        representation = _representation(data, name, dealt, unsuspected, there, report)
+    last = representation.round("second", unsuspected)
     rate = first_guess(first, last, data.codes)
 
     report.say("neighbours")
-    nearest = _vote(data, name, last, neighbours, duplicates, seed, place, report.part)
+
+    def search() -> Vote:
+        settings = (data.codes, np.exp(last.own), neighbours, duplicates, seed, report.part)
+        if name in data.vectors:
+            return vote(data.vectors[name], *settings)
+        fixed = min(data.vectors, key=lambda other: losses[other], default=None)
+        space = None if fixed is None else data.vectors[fixed]
+        return vote_by_fold(representation.vectors, dealt, space, *settings)
+
+    nearest = _saved_or(search, None if place is None else place / "neighbours.npz")
     score = suspicion(last, data.codes, rate.evenness, nearest)
     report.step()
     return Audit(
@@ -149,22 +167,23 @@ def _folder(folder: str | Path | None, data: Given, settings: dict[str, Any]) ->
     return Path(folder) / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _vote(
-    data: Given,
-    name: str,
-    last: OutOfSample,
-    neighbours: int,
-    duplicates: float,
-    seed: int,
-    place: Path | None,
-    progress: Callable[[float], None],
-) -> Vote:
-    path = None if place is None else place / "neighbours.npz"
+def _representation(
+    data: Given, name: str, dealt: np.ndarray, kept: np.ndarray, folder: Path | None, report: Steps
+) -> Representation:
+    """A representation by its name; one that is learned, from the labels of the kept images."""
+    if name in data.vectors:
+        return Representation(data.vectors[name], data.codes, dealt, folder, report.step)
+    vectors = learned(name, data.learners[name], observed_labels(data.codes, dealt, kept))
+    return Representation(vectors, data.codes, dealt, folder, report.step, calibrated=True)
+
+
+def _saved_or(search: Callable[[], Vote], path: Path | None) -> Vote:
+    """The saved result of a search for neighbours; without one, it is made and saved."""
     if path is not None and path.exists():
         broken = (OSError, ValueError, KeyError, EOFError)  # then it is computed again
         with suppress(*broken), np.load(path, allow_pickle=False) as file:
             return Vote(*(file[field] for field in Vote._fields))
-    found = vote(data.vectors[name], data.codes, np.exp(last.own), neighbours, duplicates, seed, progress)
+    found = search()
     if path is not None:
         with files.replacing(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, **found._asdict())

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dml.audit.learner import Learner
+
 JUDGED_FROM = 3  # images of a class; with fewer, a fold can leave none or one to learn it from
 DEFAULT_NAME = "vectors"
 CHUNK = 1 << 20  # numbers in one temporary array
@@ -19,15 +21,16 @@ class Given(NamedTuple):
     """Checked vectors and labels. Images of classes that are too small to judge have the code -1."""
 
     vectors: dict[str, Tensor]  # by representation, float32 (n, D)
+    learners: dict[str, Learner]  # the representations that are learned from labels
     labels: np.ndarray  # (n,), as given: integers or strings
     names: np.ndarray  # (K,): the labels of the K classes that are judged, ascending
     codes: np.ndarray  # int64 (n,): the position in `names`, or -1
     beyond: dict[Any, int]  # label -> images, for the classes that are not judged
-    digest: str  # of vectors and labels
+    digest: str  # of vectors (of a learner, its own) and labels
 
 
 def check(vectors: Any, labels: Any) -> Given:
-    """Check vectors and labels.
+    """Check vectors (arrays, or a `Learner` of each) and labels.
 
     Raises
     ------
@@ -38,8 +41,16 @@ def check(vectors: Any, labels: Any) -> Given:
         raise ValueError("audit: vectors: expected an array (n, D) or a mapping of names to arrays, got an empty one")
     named = dict(vectors) if isinstance(vectors, Mapping) else {DEFAULT_NAME: vectors}
     known = check_labels(labels)
-    checked = {str(name): _vectors(str(name), value, len(known.labels)) for name, value in named.items()}
-    return Given(checked, *known, _digest(checked, known.labels))
+    learners = {str(name): value for name, value in named.items() if callable(value)}
+    for name, learner in learners.items():
+        if not isinstance(getattr(learner, "digest", None), str):
+            raise ValueError(f"audit: {name!r}: a learner needs a `digest`, the text that identifies what it learns")
+    checked = {
+        str(name): check_vectors(str(name), value, len(known.labels))
+        for name, value in named.items()
+        if not callable(value)
+    }
+    return Given(checked, learners, *known, _digest(checked, learners, known.labels))
 
 
 class Classes(NamedTuple):
@@ -88,7 +99,7 @@ def _labels(labels: Any) -> np.ndarray:
     return array
 
 
-def _vectors(name: str, values: Any, n: int) -> Tensor:
+def check_vectors(name: str, values: Any, n: int) -> Tensor:
     tensor = values.detach().cpu() if isinstance(values, Tensor) else None
     if tensor is None:
         array = np.asarray(values)
@@ -115,9 +126,11 @@ def _rows(rows: np.ndarray) -> str:
     return ", ".join(map(str, rows[:10])) + (", ..." if len(rows) > 10 else "")
 
 
-def _digest(vectors: dict[str, Tensor], labels: np.ndarray) -> str:
+def _digest(vectors: dict[str, Tensor], learners: dict[str, Learner], labels: np.ndarray) -> str:
     digest = hashlib.sha256("\0".join(map(str, labels.tolist())).encode())
     for name, tensor in vectors.items():
         digest.update(f"{name} {tuple(tensor.shape)}".encode())
         digest.update(np.ascontiguousarray(tensor.numpy()).view(np.uint8).data)
+    for name, learner in learners.items():
+        digest.update(f"{name} learned {learner.digest}".encode())
     return digest.hexdigest()

@@ -29,7 +29,7 @@ class Nearest(NamedTuple):
 Search = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 
 
-def nearest(vectors: Tensor, rows: Tensor, k: int, seed: int = 0) -> Iterator[Nearest]:
+def nearest(vectors: Tensor, rows: Tensor, k: int, seed: int = 0, queries: Tensor | None = None) -> Iterator[Nearest]:
     """The k nearest of some rows among these rows, block by block. Near ties are in the order of float32 rounding.
 
     Parameters
@@ -38,14 +38,15 @@ def nearest(vectors: Tensor, rows: Tensor, k: int, seed: int = 0) -> Iterator[Ne
     rows : int64 (m,), ascending.
     k : at most m.
     seed : of the inverted file.
+    queries : int64 (q,), the rows whose nearest are searched; None: all of `rows`.
     """
     step = min(len(rows), max(1, CHUNK // max(vectors.shape[1], k)))
     inverted = len(rows) > EXACT_UP_TO and _search.has_faiss()
     search = _inverted(vectors, rows, step, seed) if inverted else _tiles(vectors, rows, step)
     space = vectors.new_empty(step, vectors.shape[1])
-    for queries in rows.split(step):
-        cosine, place = search(unit(vectors, queries, space), k)
-        yield Nearest(queries, torch.where(place >= 0, rows[place.clamp(min=0)], -1), cosine)
+    for asked in (rows if queries is None else queries).split(step):
+        cosine, place = search(unit(vectors, asked, space), k)
+        yield Nearest(asked, torch.where(place >= 0, rows[place.clamp(min=0)], -1), cosine)
 
 
 def unit(vectors: Tensor, rows: Tensor, space: Tensor) -> Tensor:

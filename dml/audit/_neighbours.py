@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ def vote(
     duplicates: float,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
+    queries: np.ndarray | None = None,
 ) -> Vote:
     """The k nearest images by cosine of every judged image, itself left out.
 
@@ -40,24 +41,27 @@ def vote(
     duplicates : the cosine from which two images are near-duplicates. They must be among each other's k nearest, or
         have equal vectors.
     progress : called with the share that is done.
+    queries : int64 (q,), ascending, the judged images whose neighbours are searched; None: all. Others get no votes.
     """
     rows = torch.from_numpy(np.flatnonzero(codes >= 0))
+    asked = None if queries is None else torch.from_numpy(queries)
+    count = len(rows) if asked is None else len(asked)
     own, weight = np.zeros(len(codes)), np.zeros(len(codes))
     pairs, similarities, done = [], [], 0
     given, trusted = torch.from_numpy(codes), torch.from_numpy(np.asarray(trust, dtype=np.float64))
-    for queries, found, cosine in nearest(vectors, rows, min(k + 1, len(rows)), seed):
-        inside = (found >= 0) & (found != queries[:, None])
+    for images, found, cosine in nearest(vectors, rows, min(k + 1, len(rows)), seed, asked):
+        inside = (found >= 0) & (found != images[:, None])
         inside &= inside.cumsum(1) <= k  # without itself among them (equal vectors) there is one too many
         votes = trusted[found] * inside
-        own[queries] = (votes * (given[found] == given[queries, None])).sum(1).numpy()
-        weight[queries] = votes.sum(1).numpy()
+        own[images] = (votes * (given[found] == given[images, None])).sum(1).numpy()
+        weight[images] = votes.sum(1).numpy()
         row, place = ((cosine >= duplicates) & inside).nonzero(as_tuple=True)
-        first, second = queries[row], found[row, place]
+        first, second = images[row], found[row, place]
         pairs.append(torch.stack([torch.minimum(first, second), torch.maximum(first, second)], 1).numpy())
         similarities.append(cosine[row, place].double().clamp(max=1.0).numpy())
-        done += len(queries)
+        done += len(images)
         if progress is not None:
-            progress(done / len(rows))
+            progress(done / count)
     equal = _equal(vectors)
     found_pairs = np.concatenate([*pairs, equal])
     values = np.concatenate([*similarities, np.ones(len(equal))])
@@ -66,6 +70,42 @@ def vote(
     new = np.ones(len(values), dtype=bool)
     new[1:] = (found_pairs[1:] != found_pairs[:-1]).any(axis=1)
     return Vote(own, weight, found_pairs[new], values[new])
+
+
+def vote_by_fold(
+    vectors: Sequence[Tensor],
+    folds: np.ndarray,
+    fixed: Tensor | None,
+    codes: np.ndarray,
+    trust: np.ndarray,
+    k: int,
+    duplicates: float,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Vote:
+    """As `vote`, but the neighbours of each image are those in the vectors of its fold.
+
+    Parameters
+    ----------
+    vectors : of each fold, float32 (n, D).
+    folds : int64 (n,), the fold, or -1.
+    fixed : float32 (n, D'), in which near-duplicates are searched, because learned vectors map the images of a class to
+        nearly one point; None: there are none.
+    """
+    own, weight, parts = np.zeros(len(codes)), np.zeros(len(codes)), len(vectors) + (fixed is not None)
+
+    def report(share: float) -> None:
+        if progress is not None:
+            progress((done + share) / parts)
+
+    for done, space in enumerate(vectors):
+        rows = np.flatnonzero(folds == done)
+        part = vote(space, codes, trust, k, duplicates, seed, report, rows)
+        own[rows], weight[rows] = part.own[rows], part.weight[rows]
+    if fixed is None:
+        return Vote(own, weight, np.zeros((0, 2), dtype=np.int64), np.zeros(0))
+    done = len(vectors)
+    return Vote(own, weight, *vote(fixed, codes, trust, k, duplicates, seed, report)[2:])
 
 
 def contradictions(vote: Vote, labels: np.ndarray) -> np.ndarray:

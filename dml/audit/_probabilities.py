@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from dml import files
@@ -21,6 +21,7 @@ STRONGEST = 1e-3  # penalties tried: from here down,
 WEAKER = 3.0  # each so many times weaker than the last,
 WEAKEST = 1e-7  # to here, until the first fold's labels are predicted less often
 FALLS = 2  # times: one fall can be chance
+SCALES = (1e-3, 1e2)  # of the logits, between which a calibrated representation's is looked for
 
 
 class OutOfSample(NamedTuple):
@@ -42,24 +43,29 @@ class Representation:
 
     Parameters
     ----------
-    vectors : float32 (n, D).
+    vectors : float32 (n, D), or one such array for each fold, with which the layer of that fold is fitted and predicts.
     codes : int64 (n,), the given class, or -1: not judged.
     folds : int64 (n,), the fold, or -1.
     folder : where finished folds are saved and found; None: nowhere.
     step : called after each fold.
+    calibrated : multiply the logits by the one number with which the held-out labels are likeliest. Vectors that were
+        learned from the labels of the images that fit a layer are far easier to separate there than on other images.
     """
 
     def __init__(
         self,
-        vectors: Tensor,
+        vectors: Tensor | Sequence[Tensor],
         codes: np.ndarray,
         folds: np.ndarray,
         folder: Path | None = None,
         step: Callable[[], None] | None = None,
+        calibrated: bool = False,
     ) -> None:
-        self._given, self._codes, self._folds = vectors, torch.from_numpy(codes), folds
-        self._folder, self._step = folder, step
         self._classes, self._count = int(codes.max()) + 1, int(folds.max()) + 1
+        self.vectors = [vectors] * self._count if isinstance(vectors, Tensor) else list(vectors)  # by fold
+        self._codes, self._folds = torch.from_numpy(codes), folds
+        self._folder, self._step, self._calibrated = folder, step, calibrated
+        self._turned: tuple[Tensor, Basis] | None = None  # the latest, and what was turned
         self._l2: float | None = None
 
     @property
@@ -82,13 +88,14 @@ class Representation:
         n, top = len(self._folds), min(TOP, self._classes)
         own, classes, values = np.zeros(n, np.float32), np.zeros((n, top), np.int32), np.zeros((n, top), np.float32)
         sample, logs = [], []
+        scale: float | None = None if self._calibrated else 1.0
         for fold in range(self._count):
             held = np.flatnonzero(self._folds == fold)
             path = None if self._folder is None else self._folder / f"{name}-{fold}.npz"
             result = None if path is None else _load(path, len(held), top)
             if result is None:
-                train = np.flatnonzero((self._folds >= 0) & (self._folds != fold) & kept)
-                result = self._predict(self._fit(train), held)
+                scale = self._scale(kept) if scale is None else scale
+                result = self._predict(fold, self._fit(fold, kept) * scale, held)
                 if path is not None:
                     _save(path, result)
             own[held], classes[held], values[held] = result.own, result.top, result.values
@@ -98,25 +105,48 @@ class Representation:
                 self._step()
         return OutOfSample(own, classes, values, np.concatenate(sample), np.concatenate(logs))
 
-    @cached_property
-    def _basis(self) -> Basis:
-        return turn(self._given)
+    def _turn(self, fold: int) -> Basis:
+        given = self.vectors[fold]
+        if self._turned is None or self._turned[0] is not given:
+            self._turned = given, turn(given)
+        return self._turned[1]
 
-    def _fit(self, train: np.ndarray) -> Tensor:
+    def _fit(self, fold: int, kept: np.ndarray) -> Tensor:
         # Always from zeros: a resumed audit, which has no earlier weights, then finds the same to the last bit.
-        return fit(self._basis, torch.from_numpy(train), self._codes, self._classes, self.l2)
+        train, l2 = np.flatnonzero((self._folds >= 0) & (self._folds != fold) & kept), self.l2
+        return fit(self._turn(fold), torch.from_numpy(train), self._codes, self._classes, l2)
 
-    def _predict(self, weights: Tensor, held: np.ndarray) -> OutOfSample:
-        classes = self._classes
-        count = max(1, min(SAMPLE, SAMPLE_NUMBERS // classes, len(held)))
-        sample = held[np.arange(count) * len(held) // count]
+    def _sample(self, held: np.ndarray) -> np.ndarray:
+        """Some of the rows, evenly spaced."""
+        count = max(1, min(SAMPLE, SAMPLE_NUMBERS // self._classes, len(held)))
+        return held[np.arange(count) * len(held) // count]
+
+    def _scale(self, kept: np.ndarray) -> float:
+        """The scale of all logits with which the labels of the kept held-out images are likeliest."""
+        parts, codes = [], []
+        for fold in range(self._count):
+            held = np.flatnonzero((self._folds == fold) & kept)
+            if not len(held):
+                continue
+            sample = torch.from_numpy(self._sample(held))
+            parts.append(self._turn(fold).logits(sample, self._fit(fold, kept)).double())
+            codes.append(self._codes[sample])
+        logits, own = torch.cat(parts), torch.cat(codes)[:, None]
+
+        def loss(log: float) -> float:
+            return -float((logits * np.exp(log)).log_softmax(1).gather(1, own).mean())
+
+        return float(np.exp(minimize_scalar(loss, bounds=np.log(SCALES), method="bounded").x))
+
+    def _predict(self, fold: int, weights: Tensor, held: np.ndarray) -> OutOfSample:
+        basis, sample = self._turn(fold), self._sample(held)
         parts: list[list[Tensor]] = []
         for rows in torch.from_numpy(held).split(max(1, CHUNK // max(weights.shape))):
-            logs = self._basis.logits(rows, weights).log_softmax(1)
-            values, top = logs.topk(min(TOP, classes), dim=1)
+            logs = basis.logits(rows, weights).log_softmax(1)
+            values, top = logs.topk(min(TOP, self._classes), dim=1)
             parts.append([logs.gather(1, self._codes[rows, None])[:, 0], top.int(), values])
         own, likely, likely_values = (torch.cat(part).numpy() for part in zip(*parts, strict=True))
-        shown = self._basis.logits(torch.from_numpy(sample), weights).log_softmax(1).numpy()
+        shown = basis.logits(torch.from_numpy(sample), weights).log_softmax(1).numpy()
         return OutOfSample(own, likely, likely_values, sample, shown)
 
     def _choose(self) -> float:
@@ -124,11 +154,12 @@ class Representation:
         train = torch.from_numpy(np.flatnonzero(self._folds > 0))
         best, chosen, l2, falls = -1, STRONGEST, STRONGEST, 0
         weights: Tensor | None = None
+        basis = self._turn(0)
         while l2 >= WEAKEST:
-            weights = fit(self._basis, train, self._codes, self._classes, l2, weights)
+            weights = fit(basis, train, self._codes, self._classes, l2, weights)
             agreed = 0
             for rows in held.split(max(1, CHUNK // max(weights.shape))):
-                agreed += int((self._basis.logits(rows, weights).argmax(1) == self._codes[rows]).sum())
+                agreed += int((basis.logits(rows, weights).argmax(1) == self._codes[rows]).sum())
             if agreed > best:
                 best, chosen, falls = agreed, l2, 0
             else:

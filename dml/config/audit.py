@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
+from dml.config import matching
 from dml.config.errors import LocatedError
 from dml.config.terms import Name, StudySection
 from dml.config.training import TrainingSection
 from dml.discovery import suggestion
+from dml.types import Cell
 
 if TYPE_CHECKING:
     from dml.config.study import Study
@@ -22,6 +24,11 @@ class AuditSection(StudySection):
     pixels: int | None = Field(32, ge=4, description="side to which images are reduced; none: no pixels")
     backbone: Name | None = Field(None, description="whose features are one more representation")
     backbone_settings: dict[str, Any] = {}
+    trained: bool | dict[str, Any] = Field(
+        False,
+        description="train the study's network for each fold on the others, as one more representation; a mapping such "
+        "as {loss: triplet} chooses the cell whose settings are used; true: the first",
+    )
     folds: int = Field(5, ge=2)
     neighbours: int = Field(30, ge=1)
     looks: int = Field(200, ge=2, description="images that a person looks at; all, if there are fewer")
@@ -40,6 +47,34 @@ class AuditSection(StudySection):
             return None
         return TrainingSection(backbone=self.backbone, backbone_settings=self.backbone_settings, frozen=True)
 
+    def cell(self, study: Study) -> Cell:
+        """The cell whose settings train the networks of `trained`: the dataset's first one that has its attributes.
+
+        Raises
+        ------
+        ValueError : there is none, or its network has seen labels, or is not trained as a whole.
+        """
+        dataset = self.chosen(study)
+        cells = [cell for cell in study.cells() if cell.dataset == dataset]
+        wanted = self.trained if isinstance(self.trained, dict) else {}
+        cell = matching.check_matching(cells, wanted)[0]
+        training = study.training_of(cell)
+        if study.dataset(dataset).passes_on is not None:
+            raise ValueError(
+                f"dataset {dataset!r} has vectors and no images, so there is no network to train: remove it"
+            )
+        if training.frozen:
+            raise ValueError(
+                f"the cell {cell.name} trains only a head on frozen features, which are a representation already: "
+                "remove it, or choose a cell without training.frozen"
+            )
+        if training.start is not None:
+            raise ValueError(
+                "training.start gives weights that may come from the audited labels, so no label would be held out: "
+                "remove it, or give weights to the backbone (backbone_settings)"
+            )
+        return cell
+
     def chosen(self, study: Study) -> str:
         """The name of the audited dataset.
 
@@ -56,7 +91,7 @@ class AuditSection(StudySection):
 
 
 def check(study: Study) -> None:
-    """Reject a section that names no dataset of the study.
+    """Reject a section that names no dataset of the study, or asks for what that dataset does not have.
 
     Raises
     ------
@@ -71,6 +106,14 @@ def check(study: Study) -> None:
     vectors = study.dataset(chosen).passes_on is not None
     if vectors and study.audit.backbone is not None:
         raise LocatedError(f"dataset {chosen!r} has vectors and no images: remove the backbone", "audit", "backbone")
+    if study.audit.trained is not False:
+        try:
+            study.audit.cell(study)
+        except ValueError as error:
+            raise LocatedError(str(error), "audit", "trained") from error
     frozen = any(study.training_of(cell).frozen for cell in study.cells() if cell.dataset == chosen)
-    if not vectors and study.audit.pixels is None and study.audit.backbone is None and not frozen:
-        raise LocatedError("pixels: null leaves nothing to audit with: name a backbone, or keep pixels", "audit")
+    others = study.audit.backbone is not None or study.audit.trained is not False or frozen
+    if not vectors and study.audit.pixels is None and not others:
+        raise LocatedError(
+            "pixels: null leaves nothing to audit with: name a backbone, set trained: true, or keep pixels", "audit"
+        )

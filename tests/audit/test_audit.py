@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score
 
 from dml import audit
 from dml.audit import _audit, _probabilities
-from dml.audit._folds import folds
+from dml.audit._folds import deal
 
 
 def test_it_finds_the_wrong_labels(noisy, found):
@@ -85,7 +85,7 @@ def test_an_interrupted_audit_resumes(noisy, tmp_path, monkeypatch):
     fitted = []
     real = _probabilities.Representation._fit
     monkeypatch.setattr(
-        _probabilities.Representation, "_fit", lambda self, train: fitted.append(1) or real(self, train)
+        _probabilities.Representation, "_fit", lambda self, *rest: fitted.append(1) or real(self, *rest)
     )
     assert same(audit.audit(both, given, folder=tmp_path), whole)
     assert len(fitted) == 15 - done + 1
@@ -173,13 +173,13 @@ def test_settings_out_of_range(noisy, setting):
 
 def test_folds_are_stratified():
     codes = np.repeat([0, 1, -1, 2], [50, 7, 4, 3])
-    dealt = folds(codes, 5, seed=0)
+    dealt = deal(codes, 5, seed=0)
     assert (dealt[codes < 0] == -1).all()
     assert np.bincount(dealt[dealt >= 0]).tolist() == [12] * 5
     for code in range(3):
         counts = np.bincount(dealt[codes == code], minlength=5)
         assert counts.max() - counts.min() <= 1
-    assert not np.array_equal(dealt, folds(codes, 5, seed=1))
+    assert not np.array_equal(dealt, deal(codes, 5, seed=1))
 
 
 def test_the_second_round_keeps_three_images_of_a_class():

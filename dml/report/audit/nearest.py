@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 CHUNK = 1 << 24  # numbers of the similarities, and of the gallery, that are in memory at a time
@@ -35,6 +37,25 @@ def nearest(vectors: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarray, 
         cosines = np.concatenate([cosines, np.take_along_axis(similar, best, axis=1)], axis=1)
         order = np.lexsort((found, -cosines), axis=1)[:, :k]
         found, cosines = np.take_along_axis(found, order, axis=1), np.take_along_axis(cosines, order, axis=1)
+    return found, cosines
+
+
+def nearest_by_fold(
+    vectors: Sequence[np.ndarray], folds: np.ndarray, rows: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `nearest`, but the neighbours of each image are those in the vectors of its fold.
+
+    Parameters
+    ----------
+    vectors : of each fold, floats (n, D).
+    folds : int64 (n,), the fold of each image.
+    """
+    k = min(k, len(folds) - 1)
+    found, cosines = np.zeros((len(rows), k), dtype=np.int64), np.zeros((len(rows), k), dtype=np.float32)
+    for fold, space in enumerate(vectors):
+        places = np.flatnonzero(folds[rows] == fold)
+        if len(places):
+            found[places], cosines[places] = nearest(space, rows[places], k)
     return found, cosines
 
 

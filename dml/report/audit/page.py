@@ -39,8 +39,9 @@ def write_page(
     plan: ReviewPlan,
     *,
     title: str,
-    vectors: np.ndarray,
+    vectors: np.ndarray | Sequence[np.ndarray],
     images: Images | None,
+    folds: np.ndarray | None = None,
     paths: Sequence[str] | None = None,
     review: pd.DataFrame | None = None,
     note: str = "",
@@ -52,7 +53,8 @@ def write_page(
 
     Parameters
     ----------
-    vectors : floats (n, D), the representation whose neighbours are shown.
+    vectors : floats (n, D), the representation whose neighbours are shown; of a learned one, an array for each fold.
+    folds : int64 (n,), the fold of each image (`dml.audit.folds_of`), if there is an array for each.
     images : rows (m,) -> their pixels, uint8 (m, H, W, 1 or 3). None: the page has no pictures.
     paths : the n images' names.
     review : an earlier review: the columns index and answer, and label if right classes were named. The page then shows
@@ -65,13 +67,14 @@ def write_page(
     ValueError : the plan, the vectors or the paths belong to another audit, or the review does not fit the plan (see
         `dml.audit.estimate`).
     """
-    _check(found, plan, vectors, paths)
+    for each in [vectors] if folds is None else vectors:
+        _check(found, plan, np.asanyarray(each), paths)
     answered, estimated = looks.answers(review), _estimate(plan, review)
 
     def name(row: int) -> str:
         return str(paths[row]) if paths is not None else f"image {row}"
 
-    shown = suspects.suspects(found, vectors, name, {row: a["answer"] for row, a in answered.items()})
+    shown = suspects.suspects(found, vectors, name, {row: a["answer"] for row, a in answered.items()}, folds)
     pairs = found.duplicates.head(PAIRS).to_dict("records")
     examples = looks.examples(found, plan)
     small = [near.row for suspect in shown for near in suspect.near]

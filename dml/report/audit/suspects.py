@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dml.audit import Audit
-from dml.report.audit.nearest import nearest
+from dml.report.audit.nearest import nearest, nearest_by_fold
 
 MOST = 100  # suspects on a page
 NEIGHBOURS = 5  # of each
@@ -41,7 +41,11 @@ class Suspect:
 
 
 def suspects(
-    found: Audit, vectors: np.ndarray, name: Callable[[int], str], answers: Mapping[int, str]
+    found: Audit,
+    vectors: np.ndarray | Sequence[np.ndarray],
+    name: Callable[[int], str],
+    answers: Mapping[int, str],
+    folds: np.ndarray | None = None,
 ) -> list[Suspect]:
     """The most suspicious images, `MOST` at most, the worst first.
 
@@ -50,13 +54,19 @@ def suspects(
     vectors : floats (n, D), of which neighbours are the nearest.
     name : a row -> what the image is called.
     answers : a row -> right, wrong or unsure.
+    folds : int64 (n,), the fold of each image, if there are vectors for each fold. They were learned and map the images
+        of a class to nearly one point, so that none is called a near-duplicate.
     """
     chosen = np.flatnonzero(found.suspects())
     rows = chosen[np.argsort(-found.score[chosen], kind="stable")][:MOST]
     if not len(rows):
         return []
-    places, cosines = nearest(vectors, rows, NEIGHBOURS)
-    duplicate = float(found.settings["duplicates"])
+    if folds is None:
+        places, cosines = nearest(np.asarray(vectors), rows, NEIGHBOURS)
+        duplicate = float(found.settings["duplicates"])
+    else:
+        places, cosines = nearest_by_fold(list(vectors), folds, rows, NEIGHBOURS)
+        duplicate = np.inf
 
     def near(row: int, place: Any, cosine: Any) -> Near:
         same = bool(found.labels[place] == found.labels[row])

@@ -12,9 +12,12 @@ import numpy as np
 from dml import audit
 from dml.audit import Audit, ReviewPlan
 from dml.config import AuditSection, Study
+from dml.sweep.auditing import workers
 from dml.sweep.auditing.inputs import Audited, audited, representations
 from dml.sweep.auditing.reviews import Review, asked, taken
+from dml.sweep.auditing.trained import TrainedVectors
 
+TRAINED = "trained"  # the representation that networks of the study learn
 EVERY = 5.0  # seconds between two lines of progress
 
 
@@ -23,7 +26,8 @@ class AuditRun:
     """An audit of a study, complete."""
 
     images: Audited
-    vectors: np.ndarray  # float32 (n, D), of the representation that was used
+    vectors: np.ndarray | list[np.ndarray]  # float32 (n, D), of the representation that was used; of each fold its own
+    folds: np.ndarray | None  # int64 (n,), the fold of each image where each has its own vectors, -1: beyond judgement
     found: Audit
     plan: ReviewPlan  # that of the review, if one was taken in
     review: Review | None
@@ -47,14 +51,19 @@ def run_audit(
     """
     section, request = study.audit or AuditSection(), asked(asking) or {}
     images = audited(study, section, data_root)
+    folder = store / "audits" / study.name
     vectors = representations(study, section, images, store / "features", report)
+    trained = None
+    if section.trained is not False:
+        run = workers.over_ray(study.resources)
+        trained = TrainedVectors(study, section, images, data_root, folder / "trained", run, report)
     found = audit.audit(
-        vectors,
+        vectors if trained is None else {**vectors, TRAINED: trained},
         images.labels,
         folds=section.folds,
         neighbours=section.neighbours,
         seed=section.seed,
-        folder=store / "audits" / study.name,
+        folder=folder,
         progress=_progress(study.name, report),
     )
     review, note = None, ""
@@ -64,7 +73,10 @@ def run_audit(
         note = f"the review is not used: {error}"
     looks = min(request.get("looks") or section.looks, int(np.isfinite(found.score).sum()))
     plan = audit.review_plan(found, looks, section.seed) if review is None else review.plan
-    return AuditRun(images, vectors[found.representation], found, plan, review, note)
+    if trained is None or found.representation != TRAINED:
+        return AuditRun(images, vectors[found.representation], None, found, plan, review, note)
+    dealt = audit.folds_of(images.labels, section.folds, section.seed)
+    return AuditRun(images, trained.vectors, dealt, found, plan, review, note)
 
 
 def _progress(study: str, report: Callable[[str], None]) -> Callable[[float, str], None]:

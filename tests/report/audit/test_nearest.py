@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dml.report.audit import nearest as module
-from dml.report.audit.nearest import nearest
+from dml.report.audit.nearest import nearest, nearest_by_fold
 
 
 @pytest.mark.parametrize("chunk", [40, 1 << 24])
@@ -29,3 +29,14 @@ def test_fewer_images_than_neighbours_and_equal_or_empty_vectors():
     found, cosines = nearest(vectors, np.array([0, 2]), 5)
     assert found.tolist() == [[1, 2], [0, 1]]
     assert cosines == pytest.approx(np.array([[1.0, 0.0], [0.0, 0.0]]))
+
+
+def test_each_image_is_compared_in_the_vectors_of_its_fold():
+    rng = np.random.default_rng(0)
+    spaces, folds = rng.normal(size=(3, 30, 4)), rng.integers(-1, 3, 30)
+    rows = np.flatnonzero(folds >= 0)[[5, 0, 9, 2]]
+    found, cosines = nearest_by_fold(list(spaces), folds, rows, 6)
+    for i, row in enumerate(rows):
+        expected, similar = nearest(spaces[folds[row]], rows[i : i + 1], 6)
+        assert found[i].tolist() == expected[0].tolist()
+        assert cosines[i] == pytest.approx(similar[0], abs=1e-6)

@@ -113,6 +113,20 @@ def test_near_duplicates_are_marked(bars):
     assert first.near[0].row == (row + 1) % 120
 
 
+def test_of_learned_vectors_the_neighbours_are_those_of_the_fold_and_none_is_a_near_duplicate(bars, write):
+    row = int(np.argmax(bars.found.score))
+    folds = np.where(np.arange(120) == row, 1, 0)
+    other = bars.vectors.copy()
+    other[(row + 1) % 120] = 2 * other[row]
+    spaces = [np.random.default_rng(0).normal(size=other.shape), other]
+    first = module.suspects(bars.found, spaces, str, {}, folds)[0]
+    assert first.near[0].row == (row + 1) % 120
+    assert not any(near.duplicate for near in first.near)
+    assert f"image {first.near[0].row}" in write(vectors=spaces, folds=folds, paths=None)
+    with pytest.raises(ValueError, match=r"vectors: expected \(120, D\), one for each image, got \(119"):
+        write(vectors=[spaces[0], other[1:]], folds=folds)
+
+
 def test_no_more_suspects_than_the_most_and_it_is_said(write, bars, monkeypatch):
     monkeypatch.setattr(module, "MOST", 4)
     text = write()

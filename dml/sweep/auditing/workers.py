@@ -1,0 +1,54 @@
+"""Trains the networks of an audit: on Ray's workers, as trials are, or one after another in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from dml.config import ResourcesSection
+from dml.sweep import cluster
+from dml.sweep.auditing.fold_training import FoldTraining
+
+POLL_SECONDS = 1.0
+
+Run = Callable[[Sequence[FoldTraining]], Iterator[None]]
+"""Trains networks, here or in other processes; the caller can look at their progress between two parts."""
+
+
+def in_process(works: Sequence[FoldTraining]) -> Iterator[None]:
+    """Train networks one after another in this process."""
+    for work in works:
+        yield from work.parts()
+
+
+def over_ray(resources: ResourcesSection) -> Run:
+    """A function that trains networks on Ray's workers, with a trial's resources each; a single one in this process.
+
+    On a cluster the folder `store` must be one that all nodes share.
+    """
+
+    def run(works: Sequence[FoldTraining]) -> Iterator[None]:
+        alone = resources.concurrent == 1 or cluster.cpus() < 2 * resources.cpus_per_trial
+        if len(works) < 2 or (alone and cluster.address(resources) is None):
+            yield from in_process(works)
+            return
+        cluster.connect(resources)
+        import ray
+
+        cluster.check(resources)
+        task = ray.remote(num_cpus=resources.cpus_per_trial, num_gpus=resources.gpus_per_trial)(FoldTraining.train)
+        waiting = list(works)
+        running: list[ray.ObjectRef[None]] = []
+        try:
+            while waiting or running:
+                while waiting and len(running) < (resources.concurrent or len(works)):
+                    running.append(task.remote(waiting.pop(0)))
+                done, running = ray.wait(running, timeout=POLL_SECONDS)
+                ray.get(done)
+                yield
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from None  # without the traceback of another process
+        finally:
+            for left in running:
+                ray.cancel(left, force=True)
+
+    return run

@@ -1,0 +1,257 @@
+"""Representations that are learned from labels: no image's label reaches the vectors that judge it."""
+
+import numpy as np
+import pytest
+import torch
+from made_labels import blobs
+from sklearn.metrics import average_precision_score
+
+from dml import audit
+from dml.audit._learned import observed_labels
+from dml.audit._neighbours import vote_by_fold
+from dml.audit._probabilities import Representation
+
+SIZE = 12  # of the vectors
+
+
+class Memoriser:
+    """Knows nothing but the labels that it was given: an image's vector is its label's, or random without one."""
+
+    digest = "memoriser"
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, observed):
+        self.calls.append([labels.copy() for labels in observed])
+        noise = np.random.default_rng(0).normal(size=(len(observed[0]), SIZE))
+        return [np.where((labels >= 0)[:, None], np.eye(SIZE)[labels], noise) for labels in observed]
+
+
+class Collapsing:
+    """As a trained network: an image that it was trained on is at its label's centre, any other where it looks like."""
+
+    digest = "collapsing"
+
+    def __init__(self, vectors, strength=0.9):
+        self._vectors, self._strength = vectors, strength
+        self.calls = 0
+
+    def __call__(self, observed):
+        self.calls += 1
+        out = []
+        for labels in observed:
+            vectors = self._vectors.copy()
+            for label in range(labels.max() + 1):
+                own = labels == label
+                vectors[own] += self._strength * (vectors[own].mean(axis=0) - vectors[own])
+            out.append(vectors)
+        return out
+
+
+@pytest.fixture(scope="module")
+def trained(noisy):
+    vectors, _, given = noisy
+    return audit.audit({"net": Collapsing(vectors)}, given)
+
+
+def test_no_label_reaches_the_vectors_of_its_own_fold(noisy):
+    _, _, given = noisy
+    learner = Memoriser()
+    audit.audit(learner, given, seed=3)
+    dealt = audit.folds_of(given, seed=3)
+    (first, second) = learner.calls
+    for fold in range(5):
+        assert (first[fold][dealt == fold] == -1).all()
+        assert (second[fold][dealt == fold] == -1).all()
+        np.testing.assert_array_equal(first[fold][dealt != fold], given[dealt != fold])
+        rest = second[fold][dealt != fold]
+        assert 0 < (rest < 0).sum() < len(rest), "suspects are left out"
+        assert ((rest < 0) | (rest == given[dealt != fold])).all()
+
+
+def test_what_only_memorises_finds_nothing(noisy):
+    """A memoriser that has seen an image's own label would give it a probability near 1."""
+    _, true, given = noisy
+    found = audit.audit(Memoriser(), given)
+    assert found.own.max() < 0.6
+    assert abs(average_precision_score(given != true, found.score) - 0.2) < 0.08
+    assert found.losses["vectors"] > np.log(6) - 0.05
+
+
+def test_a_learner_cannot_change_the_labels(noisy):
+    vectors, _, given = noisy
+
+    class Careless(Collapsing):
+        def __call__(self, observed):
+            found = super().__call__(observed)
+            for labels in observed:
+                labels[:] = 0
+            return found
+
+    careless = audit.audit({"net": Careless(vectors)}, given)
+    assert np.array_equal(careless.score, audit.audit({"net": Collapsing(vectors)}, given).score)
+
+
+def test_it_finds_the_wrong_labels(noisy, trained):
+    _, true, given = noisy
+    assert trained.representation == "net"
+    assert average_precision_score(given != true, trained.score) > 0.95
+
+
+def test_held_out_probabilities_are_calibrated(noisy):
+    """In-sample vectors are collapsed, so that a layer fitted to them is far too sure of others."""
+    vectors, _, given = noisy
+    dealt = audit.folds_of(given)
+    every = np.ones(len(given), dtype=bool)
+    learned = Collapsing(vectors, strength=1.0)(observed_labels(given, dealt, every))
+    spaces = [torch.from_numpy(space).float() for space in learned]
+    plain = Representation(spaces, given, dealt).round("first", every)
+    found = Representation(spaces, given, dealt, calibrated=True).round("first", every)
+    assert found.loss(every) < plain.loss(every) - 0.02
+    np.testing.assert_array_equal(found.top[:, 0], plain.top[:, 0])
+    assert sorted(found.sample) == list(range(len(given)))
+
+    def loss(scale):
+        logs = torch.from_numpy(found.logs).double().mul(scale).log_softmax(1).numpy()
+        return -logs[np.arange(len(given)), given[found.sample]].mean()
+
+    assert loss(1.0) < min(loss(0.97), loss(1.03))
+    assert loss(1.0) == pytest.approx(found.loss(every), abs=1e-4)
+
+
+def test_the_scale_of_the_second_round_is_that_of_the_kept_labels(noisy):
+    vectors, true, given = noisy
+    dealt, right = audit.folds_of(given), given == true
+    spaces = [torch.from_numpy(vectors)] * 5
+    found = Representation(spaces, given, dealt, calibrated=True).round("second", right)
+    plain = Representation(spaces, given, dealt).round("second", right)
+    assert found.loss(right) <= plain.loss(right)
+    assert found.loss(~right) > found.loss(right)
+
+
+def test_the_likelier_representation_is_used(noisy):
+    vectors, _, given = noisy
+    found = audit.audit({"net": Memoriser(), "blobs": vectors}, given)
+    assert found.representation == "blobs"
+    assert set(found.losses) == {"net", "blobs"}
+    noise = np.random.default_rng(0).normal(size=vectors.shape)
+    learner = Collapsing(vectors, 0.3)
+    found = audit.audit({"net": learner, "noise": noise}, given)
+    assert found.representation == "net"
+    assert learner.calls == 2
+    unused = Memoriser()
+    audit.audit({"net": unused, "blobs": vectors}, given)
+    assert len(unused.calls) == 1, "only the representation that is used gets a second round"
+
+
+def test_near_duplicates_are_those_of_vectors_that_were_not_learned():
+    vectors, _, given = blobs(rate=0.0)
+    vectors[7] = vectors[6]
+    collapsed = Collapsing(vectors, 1.0)
+    assert audit.audit({"net": collapsed}, given).duplicates.empty
+    noise = np.random.default_rng(0).normal(size=vectors.shape)
+    noise[33] = noise[31]
+    found = audit.audit({"net": collapsed, "noise": noise}, given)
+    assert found.representation == "net"
+    assert found.duplicates[["first", "second"]].to_numpy().tolist() == [[31, 33]]
+
+
+def test_neighbours_are_those_in_the_vectors_of_the_own_fold():
+    rng = np.random.default_rng(0)
+    n, k = 60, 7
+    codes, folds = rng.integers(0, 3, n), rng.integers(0, 4, n)
+    codes[:4] = folds[:4] = -1
+    spaces, trust = rng.normal(size=(4, n, 5)).astype(np.float32), rng.random(n)
+    shares = []
+    found = vote_by_fold(
+        [torch.from_numpy(space) for space in spaces], folds, None, codes, trust, k, 0.999, 0, shares.append
+    )
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    for i in range(n):
+        if codes[i] < 0:
+            assert found.weight[i] == 0
+            continue
+        space = spaces[folds[i]].astype(np.float64)
+        unit = space / np.linalg.norm(space, axis=1, keepdims=True)
+        similar = np.where((codes >= 0) & (np.arange(n) != i), unit @ unit[i], -np.inf)
+        near = np.argsort(-similar)[:k]
+        assert found.weight[i] == pytest.approx(trust[near].sum())
+        assert found.own[i] == pytest.approx(trust[near][codes[near] == codes[i]].sum())
+
+
+def test_a_class_of_which_all_are_suspected_is_learned_nevertheless():
+    codes = np.array([0, 0, 0, 1, 1, 1, -1])
+    folds = np.array([0, 1, 2, 0, 1, 2, -1])
+    kept = np.array([True, True, True, True, False, False, True])
+    labels = observed_labels(codes, folds, kept)
+    assert [fold.tolist() for fold in labels] == [
+        [-1, 0, 0, -1, 1, 1, -1],  # class 1 would have none
+        [0, -1, 0, 1, -1, -1, -1],
+        [0, 0, -1, 1, -1, -1, -1],
+    ]
+
+
+def test_a_class_with_fewer_images_than_folds(noisy):
+    vectors, _, given = noisy
+    given = given.copy()
+    given[[0, 1, 2]] = 6
+    learner = Collapsing(vectors)
+    found = audit.audit(learner, given)
+    assert np.isfinite(found.score[:3]).all()
+
+
+def same(first, second):
+    return np.array_equal(first.score, second.score) and first.losses == second.losses and first.rate == second.rate
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_it_repeats_and_an_interrupted_audit_resumes(noisy, trained, tmp_path):
+    vectors, _, given = noisy
+
+    def stop(share, text):
+        if text == "round 2, net" and share > 0.75:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        audit.audit({"net": Collapsing(vectors)}, given, folder=tmp_path, progress=stop)
+    assert len(list(tmp_path.rglob("second-*.npz"))) > 0
+    assert same(audit.audit({"net": Collapsing(vectors)}, given, folder=tmp_path), trained)
+    next(tmp_path.rglob("second-0.npz")).write_bytes(b"broken")
+    assert same(audit.audit({"net": Collapsing(vectors)}, given, folder=tmp_path), trained)
+
+
+def test_the_digest_is_the_learners(noisy, trained):
+    vectors, _, given = noisy
+    assert audit.audit({"net": Collapsing(vectors)}, given).digest == trained.digest
+    other = Collapsing(vectors)
+    other.digest = "other"
+    assert audit.audit({"net": other}, given).digest != trained.digest
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda found: found[:-1], "'net': expected vectors for each of the 5 folds, got 4"),
+        (lambda found: [found[0], found[1][:-1], *found[2:]], "'net, fold 1': expected one vector for each of the 600"),
+        (lambda found: [*found[:4], found[4] * np.nan], "'net, fold 4': 600 of 600 rows hold NaN"),
+    ],
+)
+def test_what_a_learner_must_return(noisy, change, message):
+    vectors, _, given = noisy
+
+    class Wrong(Collapsing):
+        def __call__(self, observed):
+            return change(super().__call__(observed))
+
+    with pytest.raises(ValueError, match=message):
+        audit.audit({"net": Wrong(vectors)}, given)
+
+
+def test_a_learner_without_a_digest(noisy):
+    with pytest.raises(ValueError, match="'net': a learner needs a `digest`"):
+        audit.audit({"net": lambda observed: observed}, noisy[2])

@@ -1,0 +1,230 @@
+"""The networks of an audit: which labels they are trained on, that they repeat and resume, and what is refused."""
+
+import os
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dml import audit
+from dml.config import AuditSection, Study
+from dml.data import sources
+from dml.data.packing import open_packed, pack
+from dml.files import write_json
+from dml.sweep.auditing.inputs import Audited
+from dml.sweep.auditing.trained import TrainedVectors
+from dml.sweep.auditing.workers import in_process, over_ray
+
+FOLDS = 3
+CONTENT = {
+    "title": "Digits",
+    "datasets": ["digits"],
+    "losses": ["triplet", "softmax"],
+    "positives": ["easy"],
+    "negatives": ["random"],
+    "noise": [{"model": "uniform", "rates": [0.4]}],
+    "seeds": [3, 4],
+    "training": {
+        "backbone": "small_conv",
+        "backbone_settings": {"width": 4},
+        "embedding_size": 5,
+        "steps": 40,
+        "batch": {"classes": 4, "per_class": 4},
+    },
+    "evaluation": {"sets": ["test"]},
+}
+
+
+def place_of(root, change=lambda index: index):
+    """A folder with the packed digits, whose labels may be changed on the disk."""
+    folder = root / "store/packed/digits"
+    manifest = pack(sources.build("digits"), root / "raw", folder, report=lambda line: None)
+    index = next(folder.glob("index*"))
+    change(pd.read_parquet(index)).to_parquet(index, index=False)
+    entry = {**manifest, "folder": os.path.relpath(folder, root / "data/digits")}
+    write_json(root / "data/digits/pack.json", {"digits": entry})
+    return root
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return place_of(tmp_path_factory.mktemp("audited"))
+
+
+def study(**changes):
+    return Study(**{**CONTENT, **changes}, name="digits")
+
+
+def images_of(place, numbers=None) -> Audited:
+    """The first 300 digits but every seventh, with labels as given."""
+    packed = open_packed(place / "store/packed/digits")
+    rows = np.flatnonzero(np.arange(300) % 7 > 0)
+    given = sources_labels()[rows] if numbers is None else numbers
+    return Audited("digits", "fine", packed, rows, given, given.astype(str))
+
+
+def sources_labels():
+    from sklearn.datasets import load_digits
+
+    return load_digits().target.astype(np.int64)
+
+
+def learner(place, of=None, section=None, folder="networks", found=None, run=in_process, lines=None) -> TrainedVectors:
+    report = (lambda line: None) if lines is None else lines.append
+    section = AuditSection(trained=True) if section is None else section
+    found = images_of(place) if found is None else found
+    return TrainedVectors(of or study(), section, found, place / "data/digits", place / folder, run, report)
+
+
+def held_out(found) -> list[np.ndarray]:
+    """The labels that each fold's network may see."""
+    codes, dealt = audit.check_labels(found.labels).codes, audit.folds_of(found.labels, FOLDS)
+    return [np.where(dealt == fold, -1, codes) for fold in range(FOLDS)]
+
+
+@pytest.fixture(scope="module")
+def observed(place):
+    return held_out(images_of(place))
+
+
+@pytest.fixture(scope="module")
+def embeddings(place, observed):
+    return [np.array(vectors) for vectors in learner(place)(observed)]
+
+
+def test_each_network_gets_the_labels_of_the_other_folds_and_embeds_all_images(place, observed, embeddings):
+    found = images_of(place)
+    assert [vectors.shape for vectors in embeddings] == [(len(found.rows), 5)] * FOLDS
+    assert not np.allclose(embeddings[0], embeddings[1])
+    tables = [pd.read_parquet(path) for path in (place / "networks").glob("*/data/noise/digits.parquet")]
+    assert len(tables) == FOLDS
+    seen = {table["observed"].to_numpy().tobytes() for table in tables}
+    assert seen == {labels.tobytes() for labels in observed}
+    for table in tables:
+        np.testing.assert_array_equal(table["index"], found.rows)
+        assert not table["flipped"].any()
+    left = {path.name for path in next((place / "networks").glob("*/embeddings.npy")).parent.iterdir()}
+    assert left == {"data", "embeddings.npy", "lock", "progress.json", "spec.json"}
+
+
+def test_neither_held_out_nor_verified_labels_reach_a_network(place, observed, embeddings, tmp_path):
+    """The labels in the packed index are shuffled, and those of the held-out fold are all others."""
+    draw = np.random.default_rng(0)
+
+    def shuffle(index):
+        return index.assign(**{name: draw.permutation(index[name]) for name in ("fine", "coarse")})
+
+    other, found = place_of(tmp_path, shuffle), images_of(place)
+    changed = np.where(observed[1] < 0, (found.numbers + 3) % 10, found.numbers)
+    there = images_of(other, changed)
+    again = [np.where(observed[1] < 0, -1, audit.check_labels(there.labels).codes)]
+    np.testing.assert_array_equal(learner(other, found=there)(again)[0], embeddings[1])
+
+
+def test_another_label_of_a_training_image_is_another_network(place, observed, embeddings):
+    changed = observed[0].copy()
+    moved = np.flatnonzero(changed >= 0)[:60]
+    changed[moved] = (changed[moved] + 1) % 10
+    assert not np.allclose(learner(place, folder="moved")([changed])[0], embeddings[0])
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_an_interrupted_training_resumes_and_finished_networks_are_not_trained_again(place, observed, embeddings):
+    def interrupted(works):
+        for number, _ in enumerate(in_process(works)):
+            if number == 27:  # of 20 parts each
+                raise Stopped
+
+    asked = learner(place, folder="interrupted", run=interrupted)
+    with pytest.raises(Stopped):
+        asked(observed)
+    done = list((place / "interrupted").glob("*/embeddings.npy"))
+    assert len(done) == 1
+    before, lines, parts = done[0].stat().st_mtime_ns, [], []
+
+    def counted(works):
+        for _ in in_process(works):
+            parts.append([work.steps_done for work in works])
+            yield
+
+    for found, expected in zip(
+        learner(place, folder="interrupted", run=counted, lines=lines)(observed), embeddings, strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+    assert done[0].stat().st_mtime_ns == before
+    assert "training 2 networks of 3, one for each fold (digits|uniform-0.4|triplet|easy+random), 40 steps" in lines[0]
+    assert parts[0][0] > 10, "from the checkpoint"
+    assert parts[-1] == [40, 40]
+    assert not learner(place, folder="interrupted", run=lambda works: pytest.fail("trained"))(observed)[0].flags.owndata
+
+
+def test_the_section_chooses_the_cell(place):
+    assert learner(place).cell.loss.name == "triplet"
+    chosen = learner(place, section=AuditSection(trained={"loss": "softmax"}))
+    assert chosen.cell.loss.name == "softmax"
+    assert chosen.digest != learner(place).digest
+    assert learner(place).digest == learner(place).digest
+    others = study(evaluation={"metrics": ["recall@1"]}, noise=[{"model": "uniform", "rates": [0.1]}])
+    assert learner(place, others).digest == learner(place).digest, "noise and scores decide nothing here"
+    longer = study(training={**CONTENT["training"], "steps": 41})
+    assert learner(place, longer).digest != learner(place).digest
+
+
+def test_a_class_with_fewer_images_than_folds_is_learned(place):
+    numbers = images_of(place).numbers.copy()
+    numbers[:3], numbers[3] = 77, 88  # the second is beyond judgement
+    found = images_of(place, numbers)
+    short = study(training={**CONTENT["training"], "steps": 2})
+    result = audit.audit(learner(place, short, folder="small", found=found), found.labels, folds=5)
+    assert np.isfinite(result.score[:3]).all()
+    assert np.isnan(result.score[3])
+    for path in (place / "small").glob("*/data/noise/digits.parquet"):
+        assert pd.read_parquet(path)["observed"][3] == -1
+
+
+def test_batches_that_the_labels_do_not_allow_are_refused_before_anything_is_trained(place):
+    wide = study(training={**CONTENT["training"], "batch": {"classes": 11, "per_class": 2}})
+    with pytest.raises(ValueError, match=r"audit: trained: training.batch: .*11 classes per batch.*only 10"):
+        learner(place, wide, folder="wide")
+    assert not (place / "wide").exists()
+
+
+def test_batches_by_verified_coarse_labels_are_refused(place):
+    batch = {"sampler": "hierarchical", "classes": 4, "per_class": 4}
+    by_coarse, found = study(training={**CONTENT["training"], "batch": batch}), images_of(place)
+    learner(place, by_coarse)
+    given = replace(found.packed, index=found.packed.index.assign(given_fine=found.packed.index["fine"]))
+    with pytest.raises(ValueError, match="batches of 'hierarchical' need coarse labels, and those of 'digits' are ver"):
+        learner(place, by_coarse, found=found._replace(packed=given))
+
+
+def test_a_loss_that_is_not_finite_is_an_error(place, observed):
+    wild = study(training={**CONTENT["training"], "normalize": False, "learning_rate": 1e30, "optimizer": "sgd"})
+    with pytest.raises(RuntimeError, match="infinite or NaN"):
+        learner(place, wild, folder="wild")(observed[:1])
+
+
+@pytest.mark.slow
+def test_ray_trains_the_same_networks(place, observed, embeddings):
+    of = study()
+    try:
+        found = learner(place, of, folder="ray", run=over_ray(of.resources))(observed)
+    finally:
+        import ray
+
+        ray.shutdown()
+    for one, expected in zip(found, embeddings, strict=True):
+        np.testing.assert_array_equal(one, expected)
+
+
+def test_threads_are_as_before(place, observed, embeddings):
+    torch.set_num_threads(2)
+    shutil.rmtree(place / "threads", ignore_errors=True)
+    np.testing.assert_array_equal(learner(place, folder="threads")(observed[:1])[0], embeddings[0])
+    assert torch.get_num_threads() == 2
