@@ -88,7 +88,9 @@ class TrainedVectors:
             )
             progress = ProgressLine(f"audit {self._study.name}: training steps", total, self._report)
             for _ in self._run(missing):
-                progress(sum(work.steps_done for work in missing))
+                done = sum(work.steps_done for work in missing)
+                if done:  # workers take a while to start
+                    progress(done)
         # Mapped copy-on-write: torch takes no arrays that cannot be written.
         self.vectors = [np.load(work.embeddings, mmap_mode="c") for work in works]
         return list(self.vectors)
