@@ -18,8 +18,8 @@ and `sure` is the guess. Otherwise the guess lies between `sure` and `joint`, be
 hard image from a wrong label.
 
 How far the guess can be trusted comes from the same model. `all_right` is the p-value of the likelihood-ratio test of
-`sure` = 0: if it is large, the classifier's own errors explain all disagreement. `apart`, the mean of m, is the share of
-images whose class the classifier can tell; with `sure` = 0 unless the test rejects that.
+`sure` = 0: if it is large, the classifier's own errors explain all disagreement. `apart`, the mean of m, is the share
+of images whose class the classifier can tell; with `sure` = 0 unless the test rejects that.
 """
 
 from __future__ import annotations
