@@ -19,7 +19,6 @@ import gzip
 import io
 import os
 import pickle
-import resource
 import subprocess
 import sys
 import tarfile
@@ -288,7 +287,7 @@ score; where it is above 0.5, no unbiased design can be half as wide with these 
 SPEED = """
 ## Time and memory
 
-`python benchmarks/audit.py --speed n,D,K` on random vectors, one representation. Other work on the machine stretches
+`python benchmarks/audit_speed.py n,D,K` on random vectors, one representation. Other work on the machine stretches
 the clock, not the processor time. Goals on two cores: 50,000 x 768 in under 3 minutes and 1 GB, a million x 128 in
 under 4 GB.
 
@@ -392,23 +391,6 @@ def _looks(name: str, one: dict) -> str:
     return start + f"| {one['cpu_seconds']:.0f} | {peer} |"
 
 
-def speed(n: int, size: int, classes: int) -> str:
-    """One audit of random vectors about class centres; its time and peak memory."""
-    rng = np.random.default_rng(0)
-    labels = rng.integers(classes, size=n)
-    centres, vectors = 0.5 * rng.standard_normal((classes, size), dtype=np.float32), np.empty((n, size), np.float32)
-    for rows in np.array_split(np.arange(n), -(-n // 10_000)):  # so that the peak is the audit's
-        vectors[rows] = 1.5 * rng.standard_normal((len(rows), size), dtype=np.float32) + centres[labels[rows]]
-    given = dml.noise.build("uniform", rate=0.2).corrupt(labels, seed=0).observed
-    before, start, cpu = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.time(), time.process_time()
-    audit.audit(vectors, given, progress=lambda share, text: print(f"  {share:.0%} {text}", flush=True))
-    seconds, peak = time.time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return (
-        f"{n:,} x {size}, {classes} classes: {seconds:.0f} s, {time.process_time() - cpu:.0f} CPU s, "
-        f"peak {peak / 1024:.0f} MiB, of which {before / 1024:.0f} before the audit (imports and vectors)"
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mirror", type=Path, default=Path(os.environ.get("DML_MIRROR", ".")))
@@ -419,16 +401,10 @@ def main() -> None:
     parser.add_argument("--cifar", type=int, default=50_000, help="CIFAR-100's first images")
     parser.add_argument("--others", type=int, default=10_000, help="the first images of the other data")
     parser.add_argument("--reviews", type=int, default=1000)
-    parser.add_argument("--speed", help="only time and memory of n,D,K, e.g. 50000,768,100 or 1000000,128,100")
     parser.add_argument("--out", type=Path, help="where the tables are written; default: printed")
     arguments = parser.parse_args()
     if arguments.peer is not None:
         sys.path.append(str(arguments.peer))
-    times = arguments.cache / "speed"
-    if arguments.speed:
-        files.write_text(times / f"{arguments.speed}.txt", speed(*map(int, arguments.speed.split(","))) + "\n")
-        print((times / f"{arguments.speed}.txt").read_text())
-        return
     results = {}
     for name, (data, *_) in ROWS.items():
         if not any(part in name for part in arguments.rows.split("|")):
@@ -444,6 +420,10 @@ def main() -> None:
                 continue
         results[name] = files.read_json(path)
     text = report(results, arguments.cifar, arguments.others)
+    rates = arguments.cache / "rates.md"  # from audit_rates.py
+    if rates.exists():
+        text = text.replace(LOOKS.splitlines()[1], f"{rates.read_text().strip()}\n\n{LOOKS.splitlines()[1]}")
+    times = arguments.cache / "speed"  # from audit_speed.py
     if times.exists():
         text += SPEED + "".join(f"- {path.read_text()}" for path in sorted(times.iterdir()))
     if arguments.out is None:

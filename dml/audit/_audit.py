@@ -48,7 +48,7 @@ def audit(
        they are the nearest in the vectors of the image's fold; near-duplicates are those of another representation.
 
     The same arguments and seed give the same result for the same number of threads. Vectors that are float32
-    already are not copied; up to 200,000 images take less than 200 MB beside them.
+    already are not copied: an audit of 50,000 x 768 takes about 150 MB beside them.
 
     Parameters
     ----------

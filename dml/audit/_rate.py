@@ -16,19 +16,27 @@ Three numbers are measured:
 `spread / sure` tells how evenly wrong labels are spread. Evenly spread noise does not depend on how hard an image is,
 and `sure` is the guess. Otherwise the guess lies between `sure` and `joint`, because nothing but a person can tell a
 hard image from a wrong label.
+
+How far the guess can be trusted comes from the same model. `all_right` is the p-value of the likelihood-ratio test of
+`sure` = 0: if it is large, the classifier's own errors explain all disagreement. `apart`, the mean of m, is the share
+of images whose class the classifier can tell; with `sure` = 0 unless the test rejects that.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, logsumexp
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, logsumexp, ndtr
 
 from dml.audit._probabilities import OutOfSample
 
 ENOUGH = 100_000  # images for the likelihood of `sure`
+WEAK = 0.6  # a warning is due if `apart` is below,
+UNCLEAR = 0.05  # or if `all_right` is above this,
+CLEAR = 0.9  # unless `apart` is above this: then the guess is small
 BETWEEN = 0.4  # the guess's place between `sure` and `joint` if wrong labels go to similar classes (docs/LOG.md)
 
 
@@ -41,6 +49,8 @@ class Rate:
     joint: float
     spread: float
     evenness: float  # 0: wrong labels go to similar classes; 1: evenly to all
+    apart: float = 1.0  # share of the images whose class the classifier can tell
+    all_right: float = 0.0  # p-value of "all labels are right"
 
     @property
     def assumption(self) -> str:
@@ -51,6 +61,24 @@ class Rate:
             f"confident joint's {self.joint:.3f}; wrong labels look {self.evenness:.0%} evenly spread over classes."
         )
 
+    @property
+    def warning(self) -> str:
+        """Why the guess can be far off; empty if nothing speaks against it."""
+        weak = f"the representation tells classes apart in only {self.apart:.0%} of the images"
+        if self.all_right > UNCLEAR and self.apart < CLEAR:
+            return f"{weak}, and would disagree as often if all labels were right: the guess can be far too high"
+        if self.apart < WEAK:
+            return f"{weak}, and its own errors look like wrong labels: the guess can be far off"
+        return ""
+
+
+class Sure(NamedTuple):
+    """The rate among images that the classifier can be sure of, and how far it can be trusted (see the module)."""
+
+    rate: float
+    apart: float
+    all_right: float
+
 
 def first_guess(first: OutOfSample, last: OutOfSample, codes: np.ndarray) -> Rate:
     """The guess from the first round's probabilities (trained on all labels) and the last round's.
@@ -59,13 +87,17 @@ def first_guess(first: OutOfSample, last: OutOfSample, codes: np.ndarray) -> Rat
     ----------
     codes : int64 (n,), the given classes; -1: not judged.
     """
-    surest, joint, spread = sure(first, codes), confident_joint(last, codes), even_spread(first, codes)
+    (surest, apart, all_right), joint, spread = (
+        sure(first, codes),
+        confident_joint(last, codes),
+        even_spread(first, codes),
+    )
     evenness = min(1.0, spread / surest) if surest > 0 else 1.0
     weight = BETWEEN * min(1.0, 2 * (1 - evenness))
-    return Rate(surest + weight * max(0.0, joint - surest), surest, joint, spread, evenness)
+    return Rate(surest + weight * max(0.0, joint - surest), surest, joint, spread, evenness, apart, all_right)
 
 
-def sure(probabilities: OutOfSample, codes: np.ndarray) -> float:
+def sure(probabilities: OutOfSample, codes: np.ndarray) -> Sure:
     """The rate of wrong labels among images that the classifier can be sure of (see the module)."""
     judged = np.flatnonzero(codes >= 0)
     rows = judged[:: max(1, len(judged) // ENOUGH)]
@@ -75,14 +107,22 @@ def sure(probabilities: OutOfSample, codes: np.ndarray) -> float:
     left = np.log(np.maximum(1 - np.exp(logs).sum(axis=1), 1e-30) / others)
     below, rest = logs - logs[:, :1], left - logs[:, 0]
 
-    def loss(point: np.ndarray) -> float:
-        scale = np.exp(point[0])
-        largest = 1 / (np.exp(scale * below).sum(axis=1) + others * np.exp(scale * rest))
-        chance = np.clip(expit(-point[1]) * largest, 1e-9, 1 - 1e-9)
+    def largest(scale: float) -> np.ndarray:
+        return 1 / (np.exp(scale * below).sum(axis=1) + others * np.exp(scale * rest))
+
+    def loss(scale: float, rate: float) -> float:
+        chance = np.clip((1 - rate) * largest(scale), 1e-9, 1 - 1e-9)
         return -float(np.log(np.where(agreed, chance, 1 - chance)).mean())
 
     settings = {"xatol": 1e-3, "fatol": 1e-7, "maxiter": 120}
-    return float(expit(minimize(loss, [0.4, -1.5], method="Nelder-Mead", options=settings).x[1]))
+    best = minimize(
+        lambda point: loss(np.exp(point[0]), expit(point[1])), [0.4, -1.5], method="Nelder-Mead", options=settings
+    )
+    none_wrong = minimize_scalar(lambda point: loss(np.exp(point), 0.0), bounds=(-4.0, 4.0), method="bounded")
+    ratio = 2 * len(rows) * max(0.0, none_wrong.fun - best.fun)
+    all_right = float(ndtr(-np.sqrt(ratio)))  # the rate cannot be negative: half of chi-squared's
+    scale = np.exp(none_wrong.x if all_right > UNCLEAR else best.x[0])
+    return Sure(float(expit(best.x[1])), float(largest(scale).mean()), all_right)
 
 
 def confident_joint(probabilities: OutOfSample, codes: np.ndarray) -> float:

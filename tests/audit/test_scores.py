@@ -77,14 +77,41 @@ def test_evenly_spread_noise_is_measured(rate):
 def test_noise_that_does_not_depend_on_the_image_is_measured_wherever_it_goes(rate, even, classes, sharp):
     found, given, wrong, p = probabilities(rate, even, n=20000, classes=classes, sharp=sharp)
     assert (p.argmax(1) != given)[~wrong].mean() > 0.1  # the classifier makes errors of its own
-    assert sure(found, given) == pytest.approx(wrong.mean(), abs=0.03)
+    assert sure(found, given).rate == pytest.approx(wrong.mean(), abs=0.03)
 
 
 def test_the_scale_of_the_logits_does_not_matter():
     found, given, wrong, p = probabilities(0.2, even=False, n=20000)
     blunt = np.log(p**0.5 / (p**0.5).sum(1, keepdims=True))
     found = found._replace(values=np.take_along_axis(blunt, found.top.astype(np.int64), 1))
-    assert sure(found, given) == pytest.approx(wrong.mean(), abs=0.03)
+    assert sure(found, given).rate == pytest.approx(wrong.mean(), abs=0.03)
+
+
+def test_a_warning_if_the_classifier_would_disagree_with_right_labels_as_often():
+    weak, given, _, p = probabilities(0.0, even=True, n=200, sharp=0.7)
+    guess = first_guess(weak, weak, given)
+    assert guess.all_right > 0.05
+    assert guess.apart == pytest.approx(p.max(1).mean(), abs=0.1)
+    assert f"only {guess.apart:.0%} of the images, and would disagree as often" in guess.warning
+    strong, given, _, _ = probabilities(0.0, even=True, n=2000, sharp=60.0)
+    assert first_guess(strong, strong, given).warning == ""
+    noisy, given, _, _ = probabilities(0.2, even=True, n=2000, sharp=10.0)
+    guess = first_guess(noisy, noisy, given)
+    assert (guess.warning, guess.all_right < 1e-6) == ("", True)
+
+
+def test_a_warning_if_own_errors_are_many():
+    found, given, _, p = probabilities(0.3, even=True, n=20000, sharp=1.5)
+    guess = first_guess(found, found, given)
+    assert guess.all_right < 0.01
+    assert guess.apart == pytest.approx(p.max(1).mean(), abs=0.1)
+    assert guess.warning.endswith("its own errors look like wrong labels: the guess can be far off")
+
+
+def test_right_labels_are_rarely_rejected():
+    draws = [probabilities(0.0, even=True, n=400, sharp=2.0, seed=seed)[:2] for seed in range(80)]
+    rejected = [sure(*draw).all_right < 0.05 for draw in draws]
+    assert np.mean(rejected) < 0.13, np.mean(rejected)
 
 
 def test_the_guess_is_above_sure_where_wrong_labels_are_not_spread_evenly(monkeypatch):

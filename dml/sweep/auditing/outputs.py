@@ -55,7 +55,7 @@ def summary(study: str, done: AuditRun) -> dict[str, Any]:
         "beyond_judgement": {str(label): count for label, count in found.beyond.items()},
         "representation": found.representation,
         "losses": dict(found.losses),
-        "rate": {**asdict(found.rate), "assumption": found.rate.assumption},
+        "rate": {**asdict(found.rate), "assumption": found.rate.assumption, "warning": found.rate.warning},
         "looks": len(done.plan.rows),
         "review": None if done.review is None else asdict(done.review.estimate),
         "measured": None if truth is None else measure(found, images.numbers != truth),
@@ -103,7 +103,8 @@ def lines(content: Mapping[str, Any]) -> list[str]:
         few = list(content["beyond_judgement"])
         text.append(f"beyond judgement, with 1 or 2 images: {', '.join(few[:5])}{', ...' if len(few) > 5 else ''}")
     if review is None:
-        text.append(f"about {rate['guess']:.1%} of the labels are wrong: a guess without an interval")
+        warning = f"; {rate['warning']}" if rate.get("warning") else ""
+        text.append(f"about {rate['guess']:.1%} of the labels are wrong: a guess without an interval{warning}")
     else:
         text.append(
             f"{review['rate']:.1%} of the labels are wrong, {review['level']:.0%} interval {review['low']:.1%} to "
