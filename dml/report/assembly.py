@@ -13,6 +13,7 @@ from dml.report.page.assets import Assets, SavedDrawing
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import NOTHING, duration, rate
 from dml.report.page.pages import Notice, Page, PageSection
+from dml.report.plots import points
 from dml.report.results import Results
 from dml.report.sections.protocols import CardSection, Section, TheorySection
 
@@ -21,7 +22,7 @@ MANY = 5  # datasets; so many are counted at the head of a page, and named where
 
 
 def study_page(results: Results, root: Path) -> Page:
-    """Save the figures and CSV files of a study's page below `root`, and return the page."""
+    """Save the figures and CSV files of a study's page below `root`, and what `dvc plots` draws; return the page."""
     study, assets = results.study, Assets(root, results.study.name)
     found: dict[str, Section] = {name: discovery.build(PACKAGE, name) for name in contents.STUDY}
     found = {name: section for name, section in found.items() if section.applies(results)}
@@ -35,6 +36,9 @@ def study_page(results: Results, root: Path) -> Page:
         if saved:
             sections.append(PageSection(section.anchor, section.title, saved))
     cards = [found[name] for name in contents.INDEX if name in found]
+    plot = root / "plots" / f"{study.name}.csv"
+    plot.parent.mkdir(exist_ok=True)
+    points(results).to_csv(plot, index=False, float_format="%.6g")
     return Page(
         name=study.name,
         href=f"studies/{study.name}.html",

@@ -8,13 +8,12 @@ from pathlib import Path
 from dml.config import Study
 from dml.report.analysis.claims import with_verdicts
 from dml.report.analysis.rule import with_rule_tests
-from dml.report.assembly import study_page, theory_page, theory_sections
+from dml.report.assembly import theory_page, theory_sections
 from dml.report.claims_page import claims_page
-from dml.report.figures import style
 from dml.report.loading import load
 from dml.report.page.folder import replaced
 from dml.report.page.html import Renderer
-from dml.report.plots import points
+from dml.report.parallel import prepared, study_pages
 from dml.report.testers import studies_by_claim
 from dml.snapshots import Snapshot
 
@@ -50,21 +49,16 @@ def build(
         raise ValueError(f"report: two studies share a name: {', '.join(names)}")
     if out.exists() and any(out.iterdir()) and not (out / "index.html").is_file():
         raise ValueError(f"report: {out} is not empty and not a report; name another folder, or empty it")
-    with replaced(out) as root, style.applied():
+    with replaced(out) as root, prepared():
         renderer = Renderer(root)
-        pages = []
         loaded = [load(s, results_root / s.name, store, Snapshot(published / s.name), data / s.name) for s in studies]
         loaded = with_rule_tests(with_verdicts(loaded))
-        for results in loaded:
-            pages.append(study_page(results, root))
-            renderer.page(pages[-1])
-            plot = root / "plots" / f"{results.study.name}.csv"
-            plot.parent.mkdir(exist_ok=True)
-            points(results).to_csv(plot, index=False, float_format="%.6g")
-        sections = theory_sections()
-        theory, claims = theory_page(root, sections), claims_page(root, loaded, sections, studies_by_claim(known))
-        renderer.page(theory)
-        renderer.page(claims)
+        with study_pages(loaded, root) as waiting:
+            sections = theory_sections()
+            theory, claims = theory_page(root, sections), claims_page(root, loaded, sections, studies_by_claim(known))
+            pages = [page() for page in waiting]
+        for page in [*pages, theory, claims]:
+            renderer.page(page)
         renderer.glossary()
         renderer.index(pages, claims, theory)
     return out.resolve() / "index.html"

@@ -49,8 +49,9 @@ def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
     Width and height in points.
     """
     stem.parent.mkdir(parents=True, exist_ok=True)
-    if figure.get_layout_engine() is not None:
-        figure.draw_without_rendering()
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
         figure.set_layout_engine("none")  # otherwise each file would repeat the layout
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})

@@ -1,0 +1,43 @@
+"""The pages that several processes make are those that one makes."""
+
+from pathlib import Path
+
+import pytest
+
+from dml.config import load_study
+from dml.report import parallel
+from dml.report.loading import load
+from dml.report.parallel import study_pages
+from dml.snapshots import Snapshot
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("noise-clean", "loop-fig4", "loop-expansion")
+
+
+def made(folder: Path, broken: bool = False):
+    studies = [load_study(ROOT / "pipelines/studies" / f"{name}.yaml") for name in NAMES]
+    results = [load(s, folder / "x", None, Snapshot(ROOT / "docs/results" / s.name)) for s in studies]
+    if broken:
+        results[1].trials.drop(columns="seconds", inplace=True)
+    with study_pages(results, folder) as waiting:
+        return [page() for page in waiting]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.slow
+def test_pages_and_files_are_the_same(tmp_path, monkeypatch):
+    alone = made(tmp_path / "alone")
+    monkeypatch.setattr(parallel, "MANY", 2)
+    monkeypatch.setattr(parallel, "study_page", None)  # the others import their own
+    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    beside = made(tmp_path / "beside")
+    assert [page.name for page in beside] == list(NAMES)
+    assert [page.sections for page in beside] == [page.sections for page in alone]
+    found = files(tmp_path / "alone")
+    assert len(found) > 20
+    assert files(tmp_path / "beside") == found
+    with pytest.raises(KeyError, match="seconds"):
+        made(tmp_path / "broken", broken=True)
