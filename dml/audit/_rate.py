@@ -19,7 +19,9 @@ hard image from a wrong label.
 
 How far the guess can be trusted comes from the same model. `all_right` is the p-value of the likelihood-ratio test of
 `sure` = 0: if it is large, the classifier's own errors explain all disagreement. `apart`, the mean of m, is the share
-of images whose class the classifier can tell; with `sure` = 0 unless the test rejects that.
+of images whose class the classifier can tell; with `sure` = 0 unless the test rejects that. `explained` is the share
+of log K by which its probabilities, at their best scale, beat guessing: near 0, an arbitrary scale can win, and `apart`
+says nothing either.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from dml.audit._probabilities import OutOfSample
 ENOUGH = 100_000  # images for the likelihood of `sure`
 WEAK = 0.6  # a warning is due if `apart` is below,
 UNCLEAR = 0.05  # or if `all_right` is above this,
+HARDLY = 0.15  # or if `explained` is below this,
 CLEAR = 0.9  # unless `apart` is above this: then the guess is small
 BETWEEN = 0.4  # the guess's place between `sure` and `joint` if wrong labels go to similar classes (docs/LOG.md)
 
@@ -51,6 +54,7 @@ class Rate:
     evenness: float  # 0: wrong labels go to similar classes; 1: evenly to all
     apart: float = 1.0  # share of the images whose class the classifier can tell
     all_right: float = 0.0  # p-value of "all labels are right"
+    explained: float = 1.0  # share of log K
 
     @property
     def assumption(self) -> str:
@@ -69,6 +73,8 @@ class Rate:
             return f"{weak}, and would disagree as often if all labels were right: the guess can be far too high"
         if self.apart < WEAK:
             return f"{weak}, and its own errors look like wrong labels: the guess can be far off"
+        if self.explained < HARDLY:
+            return f"the representation says little about the labels ({self.explained:.0%}): the guess can be far off"
         return ""
 
 
@@ -94,7 +100,8 @@ def first_guess(first: OutOfSample, last: OutOfSample, codes: np.ndarray) -> Rat
     )
     evenness = min(1.0, spread / surest) if surest > 0 else 1.0
     weight = BETWEEN * min(1.0, 2 * (1 - evenness))
-    return Rate(surest + weight * max(0.0, joint - surest), surest, joint, spread, evenness, apart, all_right)
+    guess = surest + weight * max(0.0, joint - surest)
+    return Rate(guess, surest, joint, spread, evenness, apart, all_right, explained(first, codes))
 
 
 def sure(probabilities: OutOfSample, codes: np.ndarray) -> Sure:
@@ -142,6 +149,18 @@ def confident_joint(probabilities: OutOfSample, codes: np.ndarray) -> float:
     wrong = np.bincount(given, weights=counted & (found != given), minlength=len(sizes))
     total = np.bincount(given, weights=counted, minlength=len(sizes))
     return float((sizes * wrong / np.maximum(total, 1)).sum() / sizes.sum())
+
+
+def explained(probabilities: OutOfSample, codes: np.ndarray) -> float:
+    """The share of log K by which out-of-sample probabilities, at their best scale, beat guessing."""
+    logs, given = probabilities.logs.astype(np.float64), codes[probabilities.sample]
+
+    def loss(point: float) -> float:
+        scaled = np.exp(point) * logs
+        return float((logsumexp(scaled, axis=1) - scaled[np.arange(len(given)), given]).mean())
+
+    best = minimize_scalar(loss, bounds=(-6.0, 4.0), method="bounded")
+    return float(1 - best.fun / np.log(logs.shape[1]))
 
 
 def even_spread(probabilities: OutOfSample, codes: np.ndarray) -> float:

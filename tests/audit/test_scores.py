@@ -8,7 +8,7 @@ from dml import audit
 from dml.audit import _rate
 from dml.audit._neighbours import Vote
 from dml.audit._probabilities import TOP, OutOfSample
-from dml.audit._rate import confident_joint, even_spread, first_guess, sure
+from dml.audit._rate import confident_joint, even_spread, explained, first_guess, sure
 from dml.audit._scores import EVEN_LEAST, PRIOR, chance, suspicion
 
 
@@ -106,6 +106,23 @@ def test_a_warning_if_own_errors_are_many():
     assert guess.all_right < 0.01
     assert guess.apart == pytest.approx(p.max(1).mean(), abs=0.1)
     assert guess.warning.endswith("its own errors look like wrong labels: the guess can be far off")
+
+
+def test_what_probabilities_explain_is_their_gain_over_guessing_at_any_scale():
+    found, given, _, p = probabilities(0.0, even=True, n=20000, sharp=2.0)
+    entropy = -(p * np.log(p)).sum(1).mean()
+    assert explained(found, given) == pytest.approx(1 - entropy / np.log(8), abs=0.01)
+    sharper = found._replace(logs=(3 * found.logs).astype(np.float32))
+    assert explained(sharper, given) == pytest.approx(explained(found, given), abs=1e-4)
+
+
+def test_a_warning_if_the_probabilities_say_next_to_nothing():
+    found, _, _, _ = probabilities(0.0, even=True, n=200, sharp=20.0)  # always sure,
+    given = np.random.default_rng(1).integers(0, 8, 200)  # and never of the labels
+    guess = first_guess(found, found, given)
+    assert guess.explained < 0.05
+    assert guess.apart > 0.9
+    assert guess.warning.startswith("the representation says little about the labels (")
 
 
 def test_right_labels_are_rarely_rejected():
