@@ -106,7 +106,8 @@ TEXT = """
 
 `python benchmarks/audit_rates.py`: rows that were not looked at while the guess and its constant were chosen
 (CIFAR-100's last 5,000 training images, 100 other letters of Omniglot, 5,000 other images of MNIST, scikit-learn's
-digits by their pixels; other seeds, other rates). They were written down first, and each is computed once.
+digits by their pixels; Flowers and Cars are the same images with other noise; other seeds, other rates). They were
+written down first, and each is computed once.
 Not computed yet: {missing}.
 
 At most half as far off as cleanlab's confident joint: {halved} of {rows} rows (goal: all). Farther off: {farther}.

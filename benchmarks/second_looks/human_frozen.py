@@ -6,7 +6,8 @@
 features and the table of CIFAR-100N that the study's stages write to `store/features` and `store/packed`. Plain loops
 over anchors, other seeds than the studies', and only numpy, pandas and torch. A linear head to 128 dimensions, 500
 batches of 20 classes x 5 images, Adam at 0.001, triplet with margin 0.2 and random semi-hard negatives: by the rule of
-Le and Odobez, any that violates the margin, or with `--window` by that of Roth et al., only those beyond the positive.
+Le and Odobez, any that violates the margin, or with `--window` by that of Roth et al., only those beyond the positive
+(any, if there is none).
 
 Three questions, in points of R@1 by verified labels: easy positives against random ones, trained on 20 groups with
 26.4% uniform noise, on the 100 kinds; trained on 50 kinds with 36.5% of the labels wrong, PRISM against no filter on

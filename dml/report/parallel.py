@@ -17,6 +17,7 @@ from dml.report.figures import style
 from dml.report.page.pages import Page
 from dml.report.results import Results
 
+AT_ONCE = 8  # processes at most: each takes 0.8 GB
 MANY = 6  # studies; for fewer, starting processes (3 s) takes longer than it saves
 
 
@@ -32,7 +33,7 @@ def study_pages(studies: Sequence[Results], root: Path) -> Iterator[list[Callabl
         yield [partial(_page, results, root) for results in studies]
         return
     # Started afresh: a fork would copy the threads' locks of the numeric libraries.
-    with ProcessPoolExecutor(min(processors, len(studies)), get_context("spawn")) as pool:
+    with ProcessPoolExecutor(min(processors, len(studies), AT_ONCE), get_context("spawn")) as pool:
         longest = sorted(studies, key=lambda results: -len(results.cells))
         waiting = {results.study.name: pool.submit(_page, results, root) for results in longest}
         yield [waiting[results.study.name].result for results in studies]
