@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from dml.config import ResourcesSection, Study
-from dml.sweep import cluster
+from dml.sweep.tasks import in_workers
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import Extraction, Run, extract, in_process
 from dml.training.frozen.recipe import features_id, recipe
@@ -65,20 +65,7 @@ def over_ray(resources: ResourcesSection) -> Run:
         if len(shards) <= FEW:
             yield from in_process(work, shards)
             return
-        cluster.connect(resources)
-        import ray
-
-        cluster.check(resources)
-        task = ray.remote(num_cpus=resources.cpus_per_trial, num_gpus=resources.gpus_per_trial)(Extraction.write)
-        pending = [task.remote(work, shard) for shard in shards]
-        try:
-            while pending:
-                done, pending = ray.wait(pending)
-                yield from ray.get(done)
-        except ray.exceptions.RayTaskError as error:
-            raise error.cause from None  # without the traceback of another process
-        finally:
-            for left in pending:
-                ray.cancel(left, force=True)
+        for done in in_workers(resources, Extraction.write, [(work, shard) for shard in shards]):
+            yield from done
 
     return run

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dml.config import ResourcesSection
 from dml.sweep import cluster
 from dml.sweep.auditing.fold_training import FoldTraining
-
-POLL_SECONDS = 1.0
+from dml.sweep.tasks import in_workers
 
 Run = Callable[[Sequence[FoldTraining]], Iterator[None]]
 """Trains networks, here or in other processes; the caller can look at their progress between two parts."""
@@ -31,24 +30,7 @@ def over_ray(resources: ResourcesSection) -> Run:
         if len(works) < 2 or (alone and cluster.address(resources) is None):
             yield from in_process(works)
             return
-        cluster.connect(resources)
-        import ray
-
-        cluster.check(resources)
-        task = ray.remote(num_cpus=resources.cpus_per_trial, num_gpus=resources.gpus_per_trial)(FoldTraining.train)
-        waiting = list(works)
-        running: list[ray.ObjectRef[None]] = []
-        try:
-            while waiting or running:
-                while waiting and len(running) < (resources.concurrent or len(works)):
-                    running.append(task.remote(waiting.pop(0)))
-                done, running = ray.wait(running, timeout=POLL_SECONDS)
-                ray.get(done)
-                yield
-        except ray.exceptions.RayTaskError as error:
-            raise error.cause from None  # without the traceback of another process
-        finally:
-            for left in running:
-                ray.cancel(left, force=True)
+        for _ in in_workers(resources, FoldTraining.train, [(work,) for work in works]):
+            yield
 
     return run
