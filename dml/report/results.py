@@ -27,7 +27,13 @@ class Method:
     loss: str
     positives: str  # "" if the loss or a foreign miner chooses
     negatives: str
-    variant: str = ""  # the settings that vary: `per class 2, steps 100`
+    filter: str = ""  # as in a cell's name: `prism(rate=0.2)`; "" without one
+    settings: str = ""  # those that vary: `per class 2, steps 100`
+
+    @property
+    def variant(self) -> str:
+        """`filter prism, per class 2`."""
+        return ", ".join(filter(None, (self.filter and f"filter {self.filter}", self.settings)))
 
     @property
     def label(self) -> str:
@@ -41,9 +47,14 @@ class Method:
         return readable(self.loss) + (f"; {self.variant}" if self.variant else "")
 
     @property
+    def unfiltered(self) -> Method:
+        """The method without its filter."""
+        return replace(self, filter="")
+
+    @property
     def bare(self) -> Method:
-        """The method without the settings that vary."""
-        return replace(self, variant="")
+        """The method without the settings that vary, and without its filter."""
+        return replace(self, filter="", settings="")
 
 
 @dataclass(frozen=True)
@@ -279,10 +290,12 @@ def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) 
     loss = cell.loss.name.rpartition(".")[2]
     if own:
         loss += "(" + ",".join(f"{key}={value}" for key, value in own.items()) + ")"
-    variant = ", ".join(f"{labels[key]} {value_text(value)}" for key, value in cell.further.items() if key in labels)
+    varied = {key: value for key, value in cell.further.items() if key in labels and key != "filter"}
+    settings = ", ".join(f"{labels[key]} {value_text(value)}" for key, value in varied.items())
+    part = value_text(cell.further["filter"]) if "filter" in labels and cell.filter is not None else ""
     if cell.positives is None or cell.negatives is None:
-        return Method(loss, "", tuples, variant)
-    return Method(loss, cell.positives, cell.negatives, variant)
+        return Method(loss, "", tuples, part, settings)
+    return Method(loss, cell.positives, cell.negatives, part, settings)
 
 
 def shared_settings(losses: Iterable[Part]) -> dict[str, dict[str, Any]]:

@@ -6,7 +6,9 @@ import pandas as pd
 
 from dml.config import load_study
 from dml.report.analysis.shown import parts_of
+from dml.report.figures.against_noise import against_noise
 from dml.report.labels import group_label, score_label
+from dml.report.loading import load
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns
 
@@ -25,6 +27,22 @@ def test_methods_tables_and_captions_name_the_filter():
     assert [identity(results, name)["filter"] for name in (plain, filtered)] == ["", "prism(memory=4000)"]
     assert "Filter" in [column.label for column in identity_columns(results)]
     assert parts_of(results, filtered)["filter"] == "filter prism(memory=4000)"
+
+
+def test_lines_with_and_without_a_filter_share_a_panel(tmp_path, synthetic):
+    study = load_study(STUDIES / "human-fine.yaml")
+    synthetic.write(study, tmp_path)
+    results = load(study, tmp_path / "results" / study.name)
+    figure = against_noise(results, "cifar100", "uniform", "test/fine/recall@1")
+    (panel,) = figure.axes
+    assert panel.get_title() == "triplet, semihard random"
+    ends = {text.get_text(): text.get_color() for text in panel.texts}
+    assert set(ends) == {"random", "random,\nprism", "easy", "easy, prism"}
+    assert ends["random"] == ends["random,\nprism"] != ends["easy"]
+    dashes = {line.get_label(): line.get_linestyle() for line in panel.lines}
+    assert {label: ";" in label for label in dashes} == {label: style == "--" for label, style in dashes.items()}
+    assert len(dashes) == 4
+    assert "labels that are wrong, uniform noise" in figure.get_supxlabel()
 
 
 def test_without_a_filter_nothing_is_added():

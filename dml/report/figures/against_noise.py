@@ -1,4 +1,4 @@
-"""A score against the noise rate: a panel per loss and choice of negatives, a line per choice of positives."""
+"""A score against the noise rate: a panel per loss and choice of negatives, a line per positives and filter."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from matplotlib.ticker import MaxNLocator
 from dml.report.analysis.summaries import summary_of
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, label_ends
-from dml.report.figures.methods import look
+from dml.report.figures.methods import filter_dash, look
 from dml.report.labels import readable, score_label
-from dml.report.results import Method, Results, noise_axis
+from dml.report.results import Method, Results, is_topline, noise_axis
 
 Points = list[tuple[float, float, float, float]]  # (rate, mean, low, high), by rate
-Panel = tuple[str, str]  # loss with what varies, negatives
+Panel = tuple[str, str]  # loss with the settings that vary, negatives
+LETTERS = 11  # of a label at the end of a line; a longer one is broken
 
 
 def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figure | None:
@@ -46,11 +47,11 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figur
     figure, panels = _grid(list(lines))
     rates = results.rates(dataset, noise)
     for panel, axes in panels.items():
-        own = {m: points for m, points in lines.items() if (m.panel, m.negatives) == panel}
+        own = {m: points for m, points in lines.items() if _panel_of(m) == panel}
         others = [[p[:2] for p in points] for m, points in lines.items() if m not in own and points]
         axes.add_collection(LineCollection(others, colors=style.CONTEXT, linewidths=0.8, zorder=1))
         for method, points in own.items():
-            _band(axes, points, method.label, *look(results, method))
+            _band(axes, points, method.label, filter_dash(results, method), *look(results, method))
         axes.set_xlim(rates[0] - 0.04 * rates[-1], rates[-1] * 1.42)  # leaves room for labels at the right
         axes.set_xticks(rates if len(rates) <= 6 else rates[:: -(-len(rates) // 6)])
         axes.xaxis.set_major_formatter(PercentTicks(1))
@@ -58,22 +59,38 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figur
         axes.yaxis.set_major_formatter(PercentTicks(100))
         axes.grid(visible=False, axis="x")
     for panel, axes in panels.items():  # the panels share the vertical limits, which are known only now
-        own = {m: points for m, points in lines.items() if (m.panel, m.negatives) == panel}
-        ends = [(p[-1][1], readable(m.positives or m.negatives), look(results, m)[0]) for m, p in own.items() if p]
+        own = {m: points for m, points in lines.items() if _panel_of(m) == panel}
+        ends = [(p[-1][1], _end(m, list(own)), look(results, m)[0]) for m, p in own.items() if p]
         if ends:
-            label_ends(axes, ends, max(p[-1][0] for p in own.values() if p))
+            broken = any("\n" in text for _, text, _ in ends)
+            label_ends(axes, ends, max(p[-1][0] for p in own.values() if p), gap=0.17 if broken else 0.085)
         foot = axes.get_ylim()[0]
         for method, points in own.items():
             empty = sorted(set(asked[method]) - {p[0] for p in points})
             if empty:
                 axes.plot(empty, [foot] * len(empty), "x", color=look(results, method)[0], clip_on=False, zorder=5)
-    _axis_labels(figure, noise, score_label(key))
+    several = len({n for _, n in results.conditions if not is_topline(n)}) > 1
+    below = noise_axis(noise) + (f", {readable(noise)} noise" if several and not is_topline(noise) else "")
+    filtered = any(method.filter for method in lines)
+    _axis_labels(figure, below, "positives and filters" if filtered else "positives", score_label(key))
     return figure
+
+
+def _panel_of(method: Method) -> Panel:
+    return method.unfiltered.panel, method.negatives
+
+
+def _end(method: Method, others: list[Method]) -> str:
+    """What a line's end says: what tells it from the others of its panel."""
+    name = method.filter.partition("(")[0]
+    if len({m.positives for m in others}) > 1 or not any(m.filter for m in others):
+        name = ", ".join(filter(None, (method.positives or method.negatives, name)))
+    return textwrap.fill(readable(name or "no filter"), LETTERS)
 
 
 def _grid(methods: list[Method]) -> tuple[Figure, dict[Panel, Axes]]:
     """An empty figure, and the axes of each panel: a row per loss if all losses have the same negatives."""
-    panels = list(dict.fromkeys((method.panel, method.negatives) for method in methods))
+    panels = list(dict.fromkeys(map(_panel_of, methods)))
     losses = list(dict.fromkeys(loss for loss, _ in panels))
     negatives = list(dict.fromkeys(n for _, n in panels))
     columns = min(3, len(panels))
@@ -95,17 +112,17 @@ def _grid(methods: list[Method]) -> tuple[Figure, dict[Panel, Axes]]:
     return figure, dict(zip(panels, grid.flat, strict=False))
 
 
-def _band(axes: Axes, points: Points, label: str, colour: str, marker: str) -> None:
+def _band(axes: Axes, points: Points, label: str, dashes: str, colour: str, marker: str) -> None:
     if not points:
         return
     rate, mean, low, high = (np.asarray(column, dtype=float) for column in zip(*points, strict=True))
     axes.fill_between(rate, low, high, color=colour, alpha=0.17, linewidth=0, zorder=2)
-    axes.plot(rate, mean, marker=marker, color=colour, label=label, zorder=3)
+    axes.plot(rate, mean, dashes, marker=marker, color=colour, label=label, zorder=3)
 
 
-def _axis_labels(figure: Figure, noise: str, label: str) -> None:
+def _axis_labels(figure: Figure, below: str, lines: str, label: str) -> None:
     width, height = figure.get_size_inches()
     narrow = width < 5  # one panel, whose title says as much
-    below = noise_axis(noise) + ("" if narrow else "   (panels: loss, negatives; lines: positives)")
+    below += "" if narrow else f"   (panels: loss, negatives; lines: {lines})"
     figure.supxlabel(below, color=style.MUTED, fontsize=9, y=0.09 / height, va="bottom")
     figure.supylabel(label, color=style.MUTED, fontsize=9, x=0.08 / width, ha="left")

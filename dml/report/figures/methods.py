@@ -21,6 +21,12 @@ def dash(results: Results, method: Method) -> str:
     return DASHES[choices.index(method.negatives) % len(DASHES)]
 
 
+def filter_dash(results: Results, method: Method) -> str:
+    """The line style of a method's filter; without one the line is solid."""
+    choices = list(dict.fromkeys(["", *(m.filter for m in results.methods.values())]))
+    return DASHES[choices.index(method.filter) % len(DASHES)]
+
+
 def positives_label(method: Method) -> str:
     """`easy positives`, for a legend."""
     return f"{readable(method.positives)} positives" if method.positives else "no choice of positives"
