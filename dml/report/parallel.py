@@ -36,7 +36,11 @@ def study_pages(studies: Sequence[Results], root: Path) -> Iterator[list[Callabl
     with ProcessPoolExecutor(min(processors, len(studies), AT_ONCE), get_context("spawn")) as pool:
         longest = sorted(studies, key=lambda results: -len(results.cells))
         waiting = {results.study.name: pool.submit(_page, results, root) for results in longest}
-        yield [waiting[results.study.name].result for results in studies]
+        try:
+            yield [waiting[results.study.name].result for results in studies]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # nobody waits for the other pages any more
+            raise
 
 
 def _page(results: Results, root: Path) -> Page:
