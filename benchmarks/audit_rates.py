@@ -2,8 +2,8 @@
 
     DML_MIRROR=/data python benchmarks/audit_rates.py --weights mobilenet_v1_075.safetensors --peer /tmp/peer
 
-Beside cleanlab's confident joint, on the same vectors (see `benchmarks/audit.py`, which also says what the mirror holds
-and puts the result, `rates.md` in its `--cache`, into its page). The rows and this file were written before any of them
+Beside cleanlab's confident joint, on the same vectors (see `benchmarks/audit.py`, which puts the result, `rates.md`
+in its `--cache`, into its page). The rows were written before any of them
 had been computed. Omniglot's letters and the images of CIFAR-100 and MNIST are others than in `benchmarks/audit.py`,
 labels are drawn with another seed, and the digits of scikit-learn are new; Flowers and Cars have the same images.
 """
@@ -11,17 +11,13 @@ labels are drawn with another seed, and the digits of scikit-learn are new; Flow
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 import time
 from pathlib import Path
 
-import audit as benchmark
+import audit_data
 import numpy as np
-import pandas as pd
-from sklearn.datasets import load_digits
+from audit import cleanlab
 
-import dml
 from dml import audit, files
 from dml.audit._audit import VERSION
 
@@ -41,51 +37,19 @@ ROWS = {  # row: data, noise model, rate
     "Cars, uniform 20%": ("cars", "uniform", 0.2),
     "Cars, as they are": ("cars", "uniform", 0.0),
 }
-UNSEEN = {"cifar": slice(45_000, 50_000), "mnist": slice(10_000, 15_000), "omniglot": slice(5_000, 7_000)}
-
-
-def load(data: str, arguments: argparse.Namespace) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Representations and true labels, cached."""
-    if data == "digits":
-        pixels, labels = load_digits(return_X_y=True)
-        return {"pixels": pixels.astype(np.float32)}, labels
-    if data not in UNSEEN:
-        return benchmark.load(data, 10_000, arguments)
-    path = arguments.cache / f"{data}-unseen.npz"
-    if not path.exists():
-        benchmark.LETTERS = 500  # of which the first 250 are those of benchmarks/audit.py
-        images, labels = (values[UNSEEN[data]] for values in benchmark.READERS[data](arguments.mirror))
-        found = {"frozen": benchmark.frozen(images, benchmark.SIDES[data], arguments.weights), "labels": labels}
-        if data in benchmark.PIXELS:
-            found["pixels"] = images[:, :: images.shape[1] // 28, :: images.shape[1] // 28].reshape(len(images), -1)
-        with files.replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, **found)
-    with np.load(path) as file:
-        content = dict(file)
-    labels = np.unique(content.pop("labels"), return_inverse=True)[1]
-    return {name: values.astype(np.float32) for name, values in content.items()}, labels
-
-
-def given_labels(
-    row: str, vectors: dict[str, np.ndarray], true: np.ndarray, mirror: Path
-) -> tuple[np.ndarray, np.ndarray]:
-    """The labels as given, and the true ones of the same level."""
-    data, noise, rate = ROWS[row]
-    if noise.startswith("human"):
-        level = "coarse" if noise == "human_groups" else "fine"
-        table = pd.read_csv(mirror / "cifar100n/cifar100n.csv")[UNSEEN[data]]
-        return table[f"noisy_{level}"].to_numpy(), table[f"clean_{level}"].to_numpy()
-    features = vectors.get("frozen", next(iter(vectors.values())))
-    context = {"features": features / np.linalg.norm(features, axis=1, keepdims=True)} if noise == "similarity" else {}
-    return dml.noise.build(noise, rate=rate).corrupt(true, seed=SEED, **context).observed, true
+UNSEEN = {
+    "cifar": slice(45_000, 50_000),
+    "mnist": slice(10_000, 15_000),
+    "omniglot": slice(5_000, 7_000),
+    "digits": slice(0, 1_797),
+    "flowers": slice(0, 10_000),
+    "cars": slice(0, 10_000),
+}
 
 
 def compute(row: str, arguments: argparse.Namespace) -> dict:
     """The guess, the truth and cleanlab's confident joint of a row."""
-    vectors, true = load(ROWS[row][0], arguments)
-    given, true = given_labels(row, vectors, true, arguments.mirror)
-    enough = np.bincount(given)[given] >= 5  # an image for each fold
-    vectors, true, given = {key: values[enough] for key, values in vectors.items()}, true[enough], given[enough]
+    vectors, given, true = audit_data.corrupted(*ROWS[row], UNSEEN[ROWS[row][0]], SEED, arguments)
     start = time.process_time()
     found = audit.audit(vectors, given)
     seconds, wrong = time.process_time() - start, given != true
@@ -96,7 +60,7 @@ def compute(row: str, arguments: argparse.Namespace) -> dict:
         "noise": float(wrong.mean()),
         "representation": found.representation,
         "rate": {key: getattr(found.rate, key) for key in ("guess", "sure", "joint", "spread", "evenness")},
-        "confident_joint": benchmark.cleanlab(used, codes, wrong)["joint"],
+        "confident_joint": cleanlab(used, codes, wrong)["joint"],
         "cpu_seconds": seconds,
     }
 
@@ -116,6 +80,9 @@ Mean error {guess:.3f}, of the joint {joint:.3f}; largest {worst:.3f} ({where}).
 | | images | true | guess | confident joint | error of the guess / of the joint | sure | evenness |
 |---|---|---|---|---|---|---|---|
 {table}
+
+Where features say little, the guess is much poorer than the ratio to the joint sounds: look at `sure`, the labels that
+are wrong beyond doubt, and at 200 images.
 """
 
 
@@ -144,28 +111,14 @@ def report(results: dict[str, dict]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, default=Path(os.environ.get("DML_MIRROR", ".")))
-    parser.add_argument("--weights", type=Path, default=Path("mobilenet_v1_075.safetensors"))
-    parser.add_argument("--cache", type=Path, default=Path("/tmp/dml-audit"))
-    parser.add_argument("--peer", type=Path, default=Path("."), help="the folder where cleanlab is installed")
-    parser.add_argument("--only-report", action="store_true", help="compute no row: report what is in the cache")
-    arguments = parser.parse_args()
-    sys.path.append(str(arguments.peer))
-    results = {}
-    for row in ROWS:
-        path = arguments.cache / "rates" / f"{row}-{VERSION}.json".replace(" ", "-")
-        if not path.exists() and not arguments.only_report:
-            print(row, flush=True)
-            try:
-                files.write_json(path, compute(row, arguments))
-            except FileNotFoundError as error:
-                print(f"  skipped: {error.filename} is missing (--mirror, --weights)")
-                continue
-        if path.exists():
-            results[row] = files.read_json(path)
-    files.write_text(arguments.cache / "rates.md", report(results))
-    print(report(results))
+    arguments = audit_data.parser(__doc__).parse_args()
+
+    def place(name: str) -> Path:
+        return arguments.cache / "rates" / f"{name}-{VERSION}.json".replace(" ", "-")
+
+    text = report(dict(audit_data.finished(ROWS, place, lambda name: compute(name, arguments), arguments)))
+    files.write_text(arguments.cache / "rates.md", text)
+    print(text)
 
 
 if __name__ == "__main__":
