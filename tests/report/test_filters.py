@@ -7,6 +7,7 @@ import pandas as pd
 from dml.config import load_study
 from dml.report.analysis.shown import parts_of
 from dml.report.figures.against_noise import against_noise
+from dml.report.figures.intervals import intervals
 from dml.report.labels import group_label, score_label
 from dml.report.loading import load
 from dml.report.results import Results
@@ -43,6 +44,14 @@ def test_lines_with_and_without_a_filter_share_a_panel(tmp_path, synthetic):
     assert {label: ";" in label for label in dashes} == {label: style == "--" for label, style in dashes.items()}
     assert len(dashes) == 4
     assert "labels that are wrong, uniform noise" in figure.get_supxlabel()
+
+
+def test_the_noise_of_a_figure_with_one_rate_is_named(tmp_path, synthetic):
+    study = load_study(STUDIES / "human-fine.yaml")
+    synthetic.write(study, tmp_path)
+    results = load(study, tmp_path / "results" / study.name)
+    figure = intervals(results, results.cells_of("cifar100", "given"), ["test/fine/recall@1"])
+    assert figure.get_supxlabel() == "36.5% label noise, given noise"
 
 
 def test_without_a_filter_nothing_is_added():

@@ -15,11 +15,12 @@ from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import look, short_label
 from dml.report.labels import metric_label, metric_of, score_label
+from dml.report.page.numbers import rate
 from dml.report.results import Results
 
 
 def intervals(results: Results, cells: Sequence[str], keys: list[str]) -> Figure | None:
-    """The figure of some cells, or None if none of them has one of the scores."""
+    """The figure of cells with one dataset, noise model and rate, or None if none of them has one of the scores."""
     keys = [key for key in keys if any(len(results.values(name, key)) for name in cells)]
     if not keys or not cells:
         return None
@@ -46,6 +47,10 @@ def intervals(results: Results, cells: Sequence[str], keys: list[str]) -> Figure
         axes.xaxis.set_major_formatter(PercentTicks(100))
         axes.grid(visible=False, axis="y")
         axes.margins(x=0.12)
+    cell = results.cells[cells[0]]
+    if cell.rate or len(results.conditions) > 1:
+        below = f"{rate(cell.rate)} label noise{results.where(cell.dataset, cell.noise)}"
+        figure.supxlabel(below, color=style.MUTED, fontsize=9)
     return figure
 
 
