@@ -129,10 +129,14 @@ class Results:
         return sorted({self.cells[name].rate for name in self.cells_of(dataset, noise)})
 
     def where(self, dataset: str, noise: str) -> str:
-        """`, on cub200, uniform noise`: what a caption adds if the study has several datasets or noise models."""
+        """What a caption adds if the study has several datasets or noise models: `, on cub200, uniform noise`.
+
+        `, no added noise` if the only rate of the noise model is 0.
+        """
         datasets, models = ({pair[i] for pair in self.conditions} for i in (0, 1))
         on = f", on {dataset}" if len(datasets) > 1 else ""
-        return on + (f", {readable(noise)} noise" if len(models) > 1 else "")
+        named = f"{readable(noise)} noise" if any(self.rates(dataset, noise)) else "no added noise"
+        return on + (f", {named}" if len(models) > 1 else "")
 
     @cached_property
     def confirmed(self) -> pd.DataFrame:

@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
-from dml.report.results import method_of, shared_settings
+from dml.config import Study
+from dml.report.results import Results, method_of, shared_settings
 from dml.types import Cell, Part
 
 
@@ -30,3 +32,12 @@ def test_a_loss_shows_the_settings_in_which_its_variants_differ():
     cells = [Cell("digits", "uniform", 0.0, loss, "easy", "hard") for loss in losses]
     names = [method_of(cell, {}, shared[cell.loss.name]).loss for cell in cells]
     assert names == ["triplet", "triplet(synthesis=loop)", "margin"]
+
+
+def test_labels_as_they_are_are_not_called_after_a_noise_model():
+    noise = [{"model": "uniform", "rates": [0.0]}, {"model": "asymmetric", "rates": [0.2]}]
+    content = {"title": "T", "datasets": [{"source": "digits"}], "losses": ["margin"], "positives": ["easy"]}
+    study = Study.model_validate({"name": "t", **content, "negatives": ["all"], "noise": noise})
+    results = Results(study, pd.DataFrame())
+    found = [results.where("digits", noise) for noise in ("uniform", "asymmetric")]
+    assert found == [", no added noise", ", asymmetric noise"]
