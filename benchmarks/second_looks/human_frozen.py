@@ -33,9 +33,9 @@ COARSE, FINE = 0.264, 0.365  # shares of wrong labels
 class Prism:
     """Which samples look clean: the softmax of their similarity to the classes' means, above a running quantile."""
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, memory: int = MEMORY) -> None:
         self.rate, self.seen = rate, 0
-        self.memory: deque[tuple[int, np.ndarray]] = deque(maxlen=MEMORY)
+        self.memory: deque[tuple[int, np.ndarray]] = deque(maxlen=memory)
         self.quantiles: deque[float] = deque(maxlen=WINDOW)
 
     def __call__(self, vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:

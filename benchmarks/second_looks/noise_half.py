@@ -33,11 +33,11 @@ def letters(archive: Path) -> tuple[torch.Tensor, np.ndarray, list[str]]:
     return torch.from_numpy(np.stack(images))[:, None], np.unique(names, return_inverse=True)[1], names
 
 
-def network() -> nn.Module:
+def network(size: int = 128) -> nn.Module:
     def block(before: int, after: int, stride: int) -> list[nn.Module]:
         return [nn.Conv2d(before, after, 3, stride, 1, bias=False), nn.BatchNorm2d(after), nn.ReLU()]
 
-    pooled = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 128)]
+    pooled = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, size)]
     return nn.Sequential(*block(1, 16, 1), *block(16, 32, 2), *block(32, 64, 2), *pooled)
 
 
