@@ -39,7 +39,7 @@ def study_pages(studies: Sequence[Results], root: Path) -> Iterator[list[Callabl
         try:
             yield [waiting[results.study.name].result for results in studies]
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # nobody waits for the other pages any more
+            pool.shutdown(wait=False, cancel_futures=True)  # those that nobody has begun; the others end first
             raise
 
 

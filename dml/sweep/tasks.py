@@ -11,6 +11,7 @@ from dml.sweep import cluster
 Result = TypeVar("Result")
 
 POLL_SECONDS = 1.0
+DIED = ("WorkerCrashedError", "OutOfMemoryError", "NodeDiedError", "LocalRayletDiedError")  # in `ray.exceptions`
 
 
 def in_workers(
@@ -39,6 +40,7 @@ def in_workers(
     import ray
 
     cluster.check(resources)
+    died = tuple(getattr(ray.exceptions, name) for name in DIED)
     task = ray.remote(num_cpus=resources.cpus_per_trial, num_gpus=resources.gpus_per_trial)(function)
     waiting = list(reversed(inputs))
     running: list[ray.ObjectRef[Result]] = []
@@ -50,9 +52,9 @@ def in_workers(
             yield ray.get(done)
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None  # without the traceback of another process
-    except ray.exceptions.RayError as error:
+    except died as error:
         raise RuntimeError(
-            f"a worker died: {str(error).splitlines()[0]} What ended is saved: repeat the command. "
+            f"a worker died: {str(error).partition(chr(10))[0]} What ended is saved: repeat the command. "
             "If memory was short, set resources.concurrent to fewer at once"
         ) from error
     finally:

@@ -51,7 +51,9 @@ def test_the_noise_of_a_figure_with_one_rate_is_named(tmp_path, synthetic):
     synthetic.write(study, tmp_path)
     results = load(study, tmp_path / "results" / study.name)
     figure = intervals(results, results.cells_of("cifar100", "given"), ["test/fine/recall@1"])
-    assert figure.get_supxlabel() == "36.5% label noise, given noise"
+    assert figure.get_supxlabel() == "36.5% of training labels are wrong, given noise"
+    figure = intervals(results, results.cells_of("cifar100", "subset"), ["test/fine/recall@1"])
+    assert figure.get_supxlabel() == "36.5% of training samples left out, subset noise"
 
 
 def test_without_a_filter_nothing_is_added():

@@ -63,7 +63,9 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figur
         ends = [(p[-1][1], _end(m, list(own)), look(results, m)[0]) for m, p in own.items() if p]
         if ends:
             broken = any("\n" in text for _, text, _ in ends)
-            label_ends(axes, ends, max(p[-1][0] for p in own.values() if p), gap=0.17 if broken else 0.085)
+            label_ends(
+                axes, ends, max(p[-1][0] for p in own.values() if p), gap=min(0.17, 1 / len(ends)) if broken else 0.085
+            )
         foot = axes.get_ylim()[0]
         for method, points in own.items():
             empty = sorted(set(asked[method]) - {p[0] for p in points})
@@ -82,7 +84,9 @@ def _panel_of(method: Method) -> Panel:
 
 def _end(method: Method, others: list[Method]) -> str:
     """What a line's end says: what tells it from the others of its panel."""
-    name = method.filter.partition("(")[0]
+    name = method.filter.partition("(")[0]  # in short, unless that names another line too
+    if any(m.filter.startswith(name) and m.filter not in ("", method.filter) for m in others if name):
+        name = method.filter
     if len({m.positives for m in others}) > 1 or not any(m.filter for m in others):
         name = ", ".join(filter(None, (method.positives or method.negatives, name)))
     return textwrap.fill(readable(name or "no filter"), LETTERS)

@@ -16,7 +16,7 @@ from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import look, short_label
 from dml.report.labels import metric_label, metric_of, score_label
 from dml.report.page.numbers import rate
-from dml.report.results import Results
+from dml.report.results import Results, is_topline
 
 
 def intervals(results: Results, cells: Sequence[str], keys: list[str]) -> Figure | None:
@@ -48,9 +48,11 @@ def intervals(results: Results, cells: Sequence[str], keys: list[str]) -> Figure
         axes.grid(visible=False, axis="y")
         axes.margins(x=0.12)
     cell = results.cells[cells[0]]
-    if cell.rate or len(results.conditions) > 1:
-        below = f"{rate(cell.rate)} label noise{results.where(cell.dataset, cell.noise)}"
-        figure.supxlabel(below, color=style.MUTED, fontsize=9)
+    what = "of training samples left out" if is_topline(cell.noise) else "of training labels are wrong"
+    below = [f"{rate(cell.rate)} {what}"] if cell.rate else []
+    below += [text for text in [results.where(cell.dataset, cell.noise).removeprefix(", ")] if text]
+    if below:
+        figure.supxlabel(", ".join(below), color=style.MUTED, fontsize=9)
     return figure
 
 

@@ -151,7 +151,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Drawing]:
             f".{added}"
             if many
             else "; grey: the lines of the other panels. Colours: the choice of positives. Panels: the loss and the "
-            "choice of negatives."
+            f"choice of negatives.{' Dashes: the filter.' if any(m.filter for m in results.methods.values()) else ''}"
         )
         alt = f"{label} against the label-noise rate, for each loss and choice of tuples{where}."
         yield Drawing(name, figure, alt, caption, png=True, data=score_frame(results, cells, [key]))
