@@ -46,6 +46,20 @@ def test_lines_with_and_without_a_filter_share_a_panel(tmp_path, synthetic):
     assert "labels that are wrong, uniform noise" in figure.get_supxlabel()
 
 
+def test_two_settings_of_a_filter_are_told_apart(tmp_path, synthetic):
+    text = (STUDIES / "human-fine.yaml").read_text()
+    path = tmp_path / "two-rates.yaml"
+    start, end = text.index("filters:"), text.index("\nseeds:")
+    two = "filters: [{name: prism, settings: {rate: 0.2}}, {name: prism, settings: {rate: 0.5}}]"
+    path.write_text(text[:start] + two + text[end:].split("\nclaims:")[0] + "\n")
+    study = load_study(path)
+    synthetic.write(study, tmp_path)
+    results = load(study, tmp_path / "results" / study.name)
+    figure = against_noise(results, "cifar100", "uniform", "test/fine/recall@1")
+    ends = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
+    assert len(set(ends)) == 4, ends
+
+
 def test_the_noise_of_a_figure_with_one_rate_is_named(tmp_path, synthetic):
     study = load_study(STUDIES / "human-fine.yaml")
     synthetic.write(study, tmp_path)
