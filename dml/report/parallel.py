@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
@@ -22,25 +22,41 @@ MANY = 6  # studies; for fewer, starting processes (3 s) takes longer than it sa
 
 
 @contextmanager
-def study_pages(studies: Sequence[Results], root: Path) -> Iterator[list[Callable[[], Page]]]:
-    """For each study, a call that returns its page, with the page's files saved below `root`.
+def workers(studies: int) -> Iterator[Executor | None]:
+    """Processes that draw the pages of so many studies, as many as there are processors; None if they would not pay.
 
-    They are made while the caller does something else, by as many processes as there are processors, if there are many
-    studies. An error in a page is raised by its call.
+    They import what they need while the caller reads results.
     """
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if len(studies) < MANY or processors == 1:
-        yield [partial(_page, results, root) for results in studies]
+    if studies < MANY or processors == 1:
+        yield None
         return
+    most = min(processors, studies, AT_ONCE)
     # Started afresh: a fork would copy the threads' locks of the numeric libraries.
-    with ProcessPoolExecutor(min(processors, len(studies), AT_ONCE), get_context("spawn")) as pool:
-        longest = sorted(studies, key=lambda results: -len(results.cells))
-        waiting = {results.study.name: pool.submit(_page, results, root) for results in longest}
+    with ProcessPoolExecutor(most, get_context("spawn")) as pool:
+        for _ in range(most):
+            pool.submit(_started)
         try:
-            yield [waiting[results.study.name].result for results in studies]
+            yield pool
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)  # those that nobody has begun; the others end first
             raise
+
+
+def study_pages(pool: Executor | None, studies: Sequence[Results], root: Path) -> list[Callable[[], Page]]:
+    """For each study, a call that returns its page, with the page's files saved below `root`.
+
+    Those of a pool are made while the caller does something else. An error in a page is raised by its call.
+    """
+    if pool is None:
+        return [partial(_page, results, root) for results in studies]
+    longest = sorted(studies, key=lambda results: -len(results.cells))
+    waiting = {results.study.name: pool.submit(_page, results, root) for results in longest}
+    return [waiting[results.study.name].result for results in studies]
+
+
+def _started() -> None:
+    """A worker that runs this has imported this file."""
 
 
 def _page(results: Results, root: Path) -> Page:

@@ -13,7 +13,7 @@ from dml.report.claims_page import claims_page
 from dml.report.loading import load
 from dml.report.page.folder import replaced
 from dml.report.page.html import Renderer
-from dml.report.parallel import prepared, study_pages
+from dml.report.parallel import prepared, study_pages, workers
 from dml.report.testers import studies_by_claim
 from dml.snapshots import Snapshot
 
@@ -49,14 +49,14 @@ def build(
         raise ValueError(f"report: two studies share a name: {', '.join(names)}")
     if out.exists() and any(out.iterdir()) and not (out / "index.html").is_file():
         raise ValueError(f"report: {out} is not empty and not a report; name another folder, or empty it")
-    with replaced(out) as root, prepared():
+    with replaced(out) as root, prepared(), workers(len(studies)) as pool:
         renderer = Renderer(root)
         loaded = [load(s, results_root / s.name, store, Snapshot(published / s.name), data / s.name) for s in studies]
         loaded = with_rule_tests(with_verdicts(loaded))
-        with study_pages(loaded, root) as waiting:
-            sections = theory_sections()
-            theory, claims = theory_page(root, sections), claims_page(root, loaded, sections, studies_by_claim(known))
-            pages = [page() for page in waiting]
+        waiting = study_pages(pool, loaded, root)
+        sections = theory_sections()
+        theory, claims = theory_page(root, sections), claims_page(root, loaded, sections, studies_by_claim(known))
+        pages = [page() for page in waiting]
         for page in [*pages, theory, claims]:
             renderer.page(page)
         renderer.glossary()

@@ -7,7 +7,7 @@ import pytest
 from dml.config import load_study
 from dml.report import parallel
 from dml.report.loading import load
-from dml.report.parallel import study_pages
+from dml.report.parallel import study_pages, workers
 from dml.snapshots import Snapshot
 
 ROOT = Path(__file__).parents[2]
@@ -19,8 +19,8 @@ def made(folder: Path, broken: bool = False):
     results = [load(s, folder / "x", None, Snapshot(ROOT / "docs/results" / s.name)) for s in studies]
     if broken:
         results[1].trials.drop(columns="seconds", inplace=True)
-    with study_pages(results, folder) as waiting:
-        return [page() for page in waiting]
+    with workers(len(results)) as pool:
+        return [page() for page in study_pages(pool, results, folder)]
 
 
 def files(folder: Path) -> dict[str, bytes]:
