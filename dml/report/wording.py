@@ -60,12 +60,12 @@ def measured(verdict: Verdict) -> str:
 
 
 def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:
-    """A verdict as a page shows it, with a link to `href` if there is one."""
+    """A verdict as a page shows it, with a link to `href` if there is one. A paper's claim names the data of ours."""
     claim = verdict.claim
-    stand_in = f"on {verdict.stand_in}, as a stand-in: " if verdict.stand_in else ""
+    on = f"on {verdict.data}{', as a stand-in' * verdict.stand_in}: " if claim.printed and verdict.data else ""
     test = compared(claim, verdict.objective)
     smaller = f"Compared: {test}; expected {expected(claim)}. {claim.note}".strip()
-    return Evidence(SIGNS[verdict.word], verdict.word, where, href, stand_in + measured(verdict), smaller)
+    return Evidence(SIGNS[verdict.word], verdict.word, where, href, on + measured(verdict), smaller)
 
 
 def _number(value: float) -> str:

@@ -263,11 +263,11 @@ def test_the_head_of_a_claim_with_several_studies():
     assert worst(["confirmed", "not tested", "undecided"]) == "undecided"
     assert worst([]) == "not tested"
 
-    def of(word, *sources, stand_in=""):
+    def of(word, *sources, stand_in=False):
         return Verdict(claim(), "s", "S", word, sources=sources, stand_in=stand_in)
 
     assert head(both, []) == "needs data"
-    assert head(both, [of("confirmed", "digits", stand_in="digits")]) == "needs data"
+    assert head(both, [of("confirmed", "digits", stand_in=True)]) == "needs data"
     assert head(both, [of("confirmed", "cub200")]) == "needs data"
     assert head(both, [of("refuted", "cub200")]) == "refuted"
     assert head(both, [of("confirmed", "cub200"), of("confirmed", "cars196")]) == "confirmed"

@@ -62,8 +62,9 @@ def _measured(results: Results, claim: ClaimSection) -> Verdict:
     shown = [dataset for dataset in study.datasets if dataset.label in datasets]
     sources = tuple(dict.fromkeys(dataset.source for dataset in shown))
     needs = claim.printed.needs if claim.printed else ()
-    stand_in = ", ".join(dataset.label for dataset in shown) if needs and not set(needs) & set(sources) else ""
-    verdict = Verdict(claim, study.name, study.title, "not tested", sources=sources, stand_in=stand_in)
+    stand_in = bool(needs) and not set(needs) & set(sources)
+    data = ", ".join(dataset.label for dataset in shown)
+    verdict = Verdict(claim, study.name, study.title, "not tested", sources=sources, data=data, stand_in=stand_in)
     verdict = replace(verdict, objective=metric_label(study.search.objective))
     if results.trials.empty:
         return replace(verdict, reason="not run")

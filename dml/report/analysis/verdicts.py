@@ -70,7 +70,8 @@ class Verdict:
     reason: str = ""  # why it was not tested, or why it is undecided
     objective: str = ""  # the metric of the study's objective, as it is written: `MAP@R`
     sources: tuple[str, ...] = ()  # of the cells that it compares
-    stand_in: str = ""  # these datasets, if the claim is about others
+    data: str = ""  # the datasets of these cells
+    stand_in: bool = False  # the claim is about other data
 
 
 def effect(values: Sequence[float], claim: ClaimSection, part: Mapping[str, Any]) -> Effect:
