@@ -15,6 +15,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 STUDIES = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
 DATASETS = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+FINDINGS = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -43,9 +44,26 @@ def test_the_commands_exist():
 
 
 def test_links_lead_somewhere():
-    for text, base in ((README, ROOT), (STUDIES, ROOT / "docs"), (ARCHITECTURE, ROOT / "docs")):
+    for text, base in ((README, ROOT), *((page, ROOT / "docs") for page in (STUDIES, ARCHITECTURE, FINDINGS))):
         for link in re.findall(r"\]\(([^)#]+)\)", text):
             assert link.startswith("http") or (base / link).exists(), link
+
+
+def test_the_findings_are_those_of_the_published_studies():
+    """Each effect with an interval is in the generated results, or its opposite, where the text says "takes"."""
+    results = (ROOT / "docs/results.md").read_text(encoding="utf-8").replace("\N{MINUS SIGN}", "-").replace("+", "")
+    published = {path.name for path in (ROOT / "docs/results").iterdir()}
+    (answers,) = re.findall(r"\*\*Answers so far.*?\n## ", README, flags=re.DOTALL)
+    for text in (answers, FINDINGS):
+        studies = set(re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", text))
+        assert len(studies) >= 8
+        assert studies <= published
+        effects = re.findall(r"(-?[\d.]+)\s\[(-?[\d.]+),\s(-?[\d.]+)\]", text)
+        assert len(effects) >= 10
+        for mean, low, high in effects:
+            turned = [f"{-float(x):.1f}" for x in (mean, high, low)]
+            both = f"{mean} [{low}, {high}]", "{} [{}, {}]".format(*turned)
+            assert any(re.search(rf"(?<![\d.-]){re.escape(each)}", results) for each in both), both
 
 
 def test_the_architecture_names_what_exists():

@@ -29,7 +29,8 @@ class Clusters:
             names = results.cells_of(dataset, noise, lowest)
             for stem, panels in _panels(results).items():
                 label = metric_label(stem)
-                where = f"{results.where(dataset, noise)}, with {rate(lowest)} label noise"
+                where = results.where(dataset, noise)
+                where += f", with {rate(lowest)} label noise" if any(results.rates(dataset, noise)) else ""
                 caption = (
                     f"{label} against the number of clusters of k-means{where}. Mean over seeds{band(results)}. "
                     "A class in several separate clusters scores low with as many clusters as classes, and "
