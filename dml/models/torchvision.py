@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any, ClassVar
 
 from torch import nn
-from torchvision import models
 
 from dml.discovery import suggestion
 from dml.models._padding import check_padding, pad_as_tensorflow
@@ -50,7 +50,7 @@ class Torchvision(Wrapped):
         padding: str = "torch",
         arguments: Mapping[str, Any] | None = None,
     ):
-        available = models.list_models(module=models)
+        available = _names()
         if name not in available:
             raise ValueError(f"backbone 'torchvision': unknown name {name!r}{suggestion(name, available)}")
         if channels != 3:
@@ -58,7 +58,7 @@ class Torchvision(Wrapped):
         check_padding(padding, "backbone 'torchvision'")
         fetched = "DEFAULT" if pretrained and weights is None else None
         try:
-            network = models.get_model(name, weights=fetched, **(arguments or {}))
+            network = _networks().get_model(name, weights=fetched, **(arguments or {}))
         except (TypeError, ValueError) as error:
             raise ValueError(f"backbone 'torchvision': {name}: arguments {arguments}: {error}") from error
         _settle_architecture(network)
@@ -87,13 +87,24 @@ class Torchvision(Wrapped):
         """The settings `mean` and `std`, else those of torchvision's default weights; None without weights."""
         known = None
         if weights is not None or pretrained:
-            known = _preset(name) if name in models.list_models(module=models) else None
+            known = _preset(name) if name in _names() else None
         return own_statistics(known, mean, std)
+
+
+def _networks() -> ModuleType:
+    """Importing them takes more than a second, which reading a study can do without."""
+    from torchvision import models
+
+    return models
+
+
+def _names() -> list[str]:
+    return _networks().list_models(module=_networks())
 
 
 def _preset(name: str) -> dict[str, list[float]]:
     """Mean and std with which torchvision's default weights of a network were trained."""
-    preset: Any = models.get_model_weights(name).DEFAULT.transforms()  # type: ignore[attr-defined]
+    preset: Any = _networks().get_model_weights(name).DEFAULT.transforms()
     return {"mean": list(preset.mean), "std": list(preset.std)} if hasattr(preset, "mean") else IMAGENET
 
 

@@ -6,10 +6,10 @@ Each image of a batch has its own random crop. Nothing uses torch's global rando
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 
 import torch
 from torch import Tensor
-from torchvision.transforms.v2 import functional as F
 
 STATISTICS = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -72,7 +72,7 @@ class ToFloat:
         if self._channels == 3 and channels == 1:
             return images.expand(*images.shape[:-3], 3, -1, -1)
         if self._channels == 1 and channels == 3:
-            return F.rgb_to_grayscale(images)
+            return _torchvision().rgb_to_grayscale(images)
         return images
 
 
@@ -121,7 +121,7 @@ def resize(images: Tensor, size: int | None) -> Tensor:
     """Resize to `size` x `size`, bilinear with antialiasing; None keeps the size."""
     if size is None or tuple(images.shape[-2:]) == (size, size):
         return images
-    return F.resize(images, [size, size], antialias=True)
+    return _torchvision().resize(images, [size, size], antialias=True)
 
 
 def random_crop_flip(images: Tensor, size: int, generator: torch.Generator | None) -> Tensor | list[Tensor]:
@@ -146,7 +146,14 @@ def random_crop_flip(images: Tensor, size: int, generator: torch.Generator | Non
 def center_crop(images: Tensor, size: int) -> Tensor:
     """The central `size` x `size` of each image."""
     check_crop(images, size)
-    return F.center_crop(images, [size, size])
+    return _torchvision().center_crop(images, [size, size])
+
+
+def _torchvision() -> ModuleType:
+    """Importing it takes more than a second, which reading a study can do without."""
+    from torchvision.transforms.v2 import functional
+
+    return functional
 
 
 def check_crop(images: Tensor, size: int) -> None:
