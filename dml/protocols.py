@@ -433,6 +433,20 @@ class ClusteringMetric(Protocol):
         ...
 
 
+@runtime_checkable
+class PairMetric(Protocol):
+    """A number from the distances of all pairs, which all such metrics share."""
+
+    version: ClassVar[int]
+
+    def of_pairs(self, positive: np.ndarray, negative: np.ndarray) -> float:
+        """How many pairs of one class and of two classes are how far apart, nearest first, int64 (bins,) -> the score.
+
+        NaN without pairs of both kinds.
+        """
+        ...
+
+
 # Training
 
 

@@ -1,4 +1,4 @@
-"""`evaluate`: neighbours and clusterings computed once for all metrics and label levels."""
+"""`evaluate`: neighbours, pairs and clusterings computed once for all metrics and label levels."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import pandas as pd
 import torch
 
 from dml import discovery
+from dml.evaluation._pairs import pair_counts
 from dml.evaluation._retrieval import Retrieval
 from dml.evaluation._scores import Scores
 from dml.evaluation._vectors import Vectors, codes, host_array
 from dml.evaluation.clustering import contingency
 from dml.evaluation.kmeans import check_start, kmeans
 from dml.evaluation.metrics._names import PACKAGE, check_metric, metric_part
-from dml.protocols import ClusteringMetric, RetrievalMetric
+from dml.protocols import ClusteringMetric, PairMetric, RetrievalMetric
 
 
 def evaluate(
@@ -81,6 +82,7 @@ def evaluate(
     parts = {name: _metric(name, {"average": nmi_average, "over_clustering": over_clustering}) for name in metrics}
     retrieved = {name: part for name, part in parts.items() if isinstance(part, RetrievalMetric)}
     clustered = {name: part for name, part in parts.items() if isinstance(part, ClusteringMetric)}
+    paired = {name: part for name, part in parts.items() if isinstance(part, PairMetric)}
     vectors = Vectors(embeddings, normalize, device)
     n = len(vectors)
     levels = labels if isinstance(labels, Mapping) else {"": labels}
@@ -107,6 +109,11 @@ def evaluate(
             if str(keep) != "return":
                 scores.per_query.to_parquet(keep, index=False)
         del retrieval  # it may keep a float64 copy of the gallery
+
+    if paired:
+        for level, counts in pair_counts(vectors, coded, queries, gallery, cameras).items():
+            for name, pair_metric in paired.items():
+                scores[key(level, name)] = pair_metric.of_pairs(*counts)
 
     partitions: dict[int, np.ndarray] = {}
     for name, part in clustered.items():

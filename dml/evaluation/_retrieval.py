@@ -44,8 +44,8 @@ class Retrieval:
         seed: int,
     ) -> None:
         n = len(vectors)
-        self.queries, rows = _rows(queries, n, "queries"), _rows(gallery, n, "gallery")
-        known = None if cameras is None else _cameras(cameras, n)
+        self.queries, rows = rows_of(queries, n, "queries"), rows_of(gallery, n, "gallery")
+        known = None if cameras is None else camera_codes(cameras, n)
         self.relevance = {level: Relevance(labels, known, self.queries, rows) for level, labels in levels.items()}
         asking, searched = (torch.from_numpy(chosen).to(vectors.device) for chosen in (self.queries, rows))
         self._neighbours = Neighbours(vectors, asking, searched, backend, approximate, seed)
@@ -99,13 +99,13 @@ class Retrieval:
         return float(np.mean(shares)) if shares else np.nan
 
 
-def _cameras(cameras: Any, n: int) -> np.ndarray:
+def camera_codes(cameras: Any, n: int) -> np.ndarray:
     """Codes of cameras, int64 (n,); each unknown one (negative) is a camera of its own."""
     known = codes(cameras, n, "cameras")
     return np.where(host_array(cameras) < 0, known.max() + 1 + np.arange(n), known)
 
 
-def _rows(mask: Any, n: int, what: str) -> np.ndarray:
+def rows_of(mask: Any, n: int, what: str) -> np.ndarray:
     """The rows of a bool mask (n,), int64; all rows if it is None."""
     if mask is None:
         return np.arange(n)

@@ -8,7 +8,7 @@ SETS = {
     "train": "training classes, training images",
     "validation": "validation classes",
 }
-_SPELT = {"nmi": "NMI", "nmi+": "NMI+", "f1": "F1", "map@r": "MAP@R", "map": "mAP"}
+_SPELT = {"nmi": "NMI", "nmi+": "NMI+", "f1": "F1", "map@r": "MAP@R", "map": "mAP", "pair_auc": "pair AUC"}
 
 
 def metric_label(metric: str) -> str:

@@ -6,5 +6,6 @@ from dml.evaluation.metrics.map import Map as Map
 from dml.evaluation.metrics.map_at_r import MapAtR as MapAtR
 from dml.evaluation.metrics.nmi import Nmi as Nmi
 from dml.evaluation.metrics.nmi_plus import NmiPlus as NmiPlus
+from dml.evaluation.metrics.pair_auc import PairAuc as PairAuc
 from dml.evaluation.metrics.precision import Precision as Precision
 from dml.evaluation.metrics.recall import Recall as Recall

@@ -6,10 +6,10 @@ from typing import Any
 
 from dml import discovery
 from dml.evaluation.metrics._names import PACKAGE, check_metric, metric_part
-from dml.protocols import ClusteringMetric, RetrievalMetric
+from dml.protocols import ClusteringMetric, PairMetric, RetrievalMetric
 
 
-def build(name: str, /, **settings: Any) -> RetrievalMetric | ClusteringMetric:
+def build(name: str, /, **settings: Any) -> RetrievalMetric | ClusteringMetric | PairMetric:
     """A metric by its name in a study: `build("recall@5")`, `build("nmi", average="geometric")`.
 
     Raises

@@ -6,23 +6,23 @@ import pytest
 from dml import discovery
 from dml.evaluation import evaluate, metric_names
 from dml.evaluation.metrics._names import PACKAGE, metric_part
-from dml.protocols import ClusteringMetric, RetrievalMetric
+from dml.protocols import ClusteringMetric, PairMetric, RetrievalMetric
 
 NAMES = [name.replace("@K", "@2") for name in metric_names()]
 
 
 PARTS = {name: discovery.build(PACKAGE, part, **settings) for name in NAMES for part, settings in [metric_part(name)]}
-RETRIEVAL = [name for name, part in PARTS.items() if isinstance(part, RetrievalMetric)]
+ORDERLESS = [name for name, part in PARTS.items() if isinstance(part, RetrievalMetric | PairMetric)]
 
 
 def test_all_are_found():
-    assert set(NAMES) >= {"recall@2", "precision@2", "map@r", "map", "nmi", "nmi+", "ami", "f1"}
+    assert set(NAMES) >= {"recall@2", "precision@2", "map@r", "map", "nmi", "nmi+", "ami", "f1", "pair_auc"}
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_has_the_members_of_one_protocol(name):
     assert isinstance(type(PARTS[name]).version, int)
-    assert isinstance(PARTS[name], RetrievalMetric) != isinstance(PARTS[name], ClusteringMetric)
+    assert sum(isinstance(PARTS[name], kind) for kind in (RetrievalMetric, ClusteringMetric, PairMetric)) == 1
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,7 +49,7 @@ def test_names_of_classes_do_not_matter(case, name):
     assert first == pytest.approx(second)
 
 
-@pytest.mark.parametrize("name", RETRIEVAL)
+@pytest.mark.parametrize("name", ORDERLESS)
 def test_order_of_rows_does_not_matter(case, name):
     x, labels = case(0, duplicates=False)
     order = np.random.default_rng(0).permutation(len(x))
