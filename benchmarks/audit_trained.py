@@ -43,7 +43,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "CIFAR-100, 20 classes": {
         "dataset": {"source": "cifar100"},
         "classes": 20,
-        "losses": ["triplet"],
+        "losses": ["triplet", "softmax"],
         "training": {"steps": 600, "batch": {"classes": 16, "per_class": 4}},
     },
 }
