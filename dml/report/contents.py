@@ -53,6 +53,7 @@ THEORY = (
     "loop_gain",
     "loop_proposition",
     "loop_steps",
+    "loop_memory",
     "loop_toy",
     "histogram_estimate",
 )

@@ -11,6 +11,7 @@ import torch
 from dml.losses import build
 from dml.report.page.tables import Table
 from dml.report.theory.computed import quadruplet_cost
+from dml.report.theory.computed.made import Made
 from dml.report.theory.histogram_estimate import HistogramEstimate
 from dml.report.theory.verdicts import of_histogram as histogram_verdicts
 from dml.theory.histograms import reverse_order, similarity_laws
@@ -69,7 +70,7 @@ def test_costs_are_counted():
 
 
 def test_other_tensors_are_counted_too():
-    with quadruplet_cost._Made() as seen:
+    with Made() as seen:
         x = torch.ones(3, 4)
         (x @ x.T).sum()
     assert seen.total == 12 + 12 + 9 + 1

@@ -7,13 +7,12 @@ It is the same in every run, unlike time.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
-from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from dml.losses import build
+from dml.report.theory.computed.made import Made
 
 BINS = 201
 
@@ -37,24 +36,8 @@ def costs(batches: tuple[int, ...] = (64, 128, 256, 512), per_class: int = 4, di
 def _cost(batch: int, per_class: int, dimension: int) -> Cost:
     labels = torch.arange(batch // per_class).repeat_interleave(per_class)
     x = torch.randn(batch, dimension, generator=torch.Generator().manual_seed(0))
-    with _Made() as seen:
+    with Made() as seen:
         build("histogram", bins=BINS)(x, labels)
     positive = batch * (per_class - 1) // 2
     negative = batch * (batch - per_class) // 2
     return Cost(batch, positive + negative, positive * negative, seen.total, seen.largest)
-
-
-class _Made(TorchFunctionMode):
-    """Counts the elements of the tensors that operations return."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.total = self.largest = 0
-
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = function(*args, **(kwargs or {}))
-        for item in made if isinstance(made, tuple | list) else [made]:
-            if isinstance(item, Tensor):
-                self.total += item.numel()
-                self.largest = max(self.largest, item.numel())
-        return made
