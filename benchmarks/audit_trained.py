@@ -61,9 +61,9 @@ labels, by which the audit chooses. Seconds are of one processor core, with trai
 |---|---|---|---|---|---|---|
 """
 FOOTER = """
-On 2026-11-22, the networks won where pixels say little (CIFAR-100), most of all with softmax, which the likelihood chose.
-They hardly helped where pixels say nearly all: on digits all three find nearly all wrong labels, and the likelihood chose
-the least good of them. What the second training without the suspects and the calibration are worth:
+On 2026-11-22, the networks won where pixels say little (CIFAR-100), most of all with softmax, which the likelihood
+chose. They hardly helped where pixels say nearly all: on digits all three find nearly all wrong labels, and the
+likelihood chose the least good of them. What the second training without the suspects and the calibration are worth:
 [LOG.md](../LOG.md).
 """
 

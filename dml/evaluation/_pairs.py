@@ -35,30 +35,46 @@ def pair_counts(
     asking, searched = (
         torch.from_numpy(rows_of(m, n, name)).to(device) for m, name in ((queries, "queries"), (gallery, "gallery"))
     )
-    once = queries is None and gallery is None
     known = {level: torch.from_numpy(labels).to(device) for level, labels in levels.items()}
     camera = None if cameras is None else torch.from_numpy(camera_codes(cameras, n)).to(device)
     total = torch.zeros(BINS, dtype=torch.int64, device=device)
     same = {level: torch.zeros_like(total) for level in levels}  # of one class, also those that a query ignores
     taken = {level: torch.zeros_like(total) for level in levels}
-    step = max(1, CHUNK // len(searched))
-    for start in range(0, len(asking), step):
-        rows, columns = asking[start : start + step, None], searched[start:] if once else searched
-        place = _steps(vectors, rows[:, 0], columns)
-        valid = columns > rows if once else columns != rows
-        total += torch.bincount(place[valid], minlength=BINS)
+
+    def count(rows: Tensor, columns: Tensor, times: int) -> None:
+        """Pairs of a row with itself are in the first bin, of one class."""
+        place = _steps(vectors, rows, columns)
+        total.add_(torch.bincount(place.view(-1), minlength=BINS), alpha=times)
         for level, labels in known.items():
-            pairs = valid & (labels[columns] == labels[rows])
-            same[level] += torch.bincount(place[pairs], minlength=BINS)
+            pairs = labels[rows, None] == labels[columns]
+            same[level].add_(torch.bincount(place[pairs], minlength=BINS), alpha=times)
             if camera is not None:
-                pairs &= camera[columns] != camera[rows]
-            taken[level] += torch.bincount(place[pairs], minlength=BINS)
-    return {level: PairCounts(taken[level].cpu().numpy(), (total - same[level]).cpu().numpy()) for level in levels}
+                pairs &= camera[rows, None] != camera[columns]
+                taken[level].add_(torch.bincount(place[pairs], minlength=BINS), alpha=times)
+
+    step = max(1, CHUNK // len(searched))
+    once = queries is None and gallery is None
+    for start in range(0, len(asking), step):
+        rows = asking[start : start + step]
+        if once:  # within the block both (i, j) and (j, i) are there
+            count(rows, rows, 1)
+            count(rows, searched[start + step :], 2)
+        else:
+            count(rows, searched, 2)
+    itself = len(asking) if once else 2 * int(torch.isin(asking, searched).sum())
+    found = {}
+    for level in levels:
+        positive = same[level].clone() if camera is None else taken[level]
+        if camera is None:
+            positive[0] -= itself
+        found[level] = PairCounts(*((each // 2).cpu().numpy() for each in (positive, total - same[level])))
+    return found
 
 
 def _steps(vectors: Vectors, rows: Tensor, columns: Tensor) -> Tensor:
     """int32 (r, c): squared distances in steps that grow with them, the first bits of a float32."""
-    products = vectors.working[rows] @ vectors.working[columns].T
-    squared = vectors.squares[rows, None] + vectors.squares[columns] - 2 * products
-    squared[squared < vectors.tolerance] = 0.0  # duplicates, but for rounding
-    return squared.view(torch.int32) >> DROPPED
+    squared = vectors.working[rows] @ vectors.working[columns].T
+    squared.mul_(-2).add_(vectors.squares[rows, None]).add_(vectors.squares[columns])
+    squared.masked_fill_(squared < vectors.tolerance, 0.0)  # duplicates, but for rounding
+    squared.masked_fill_(rows[:, None] == columns, 0.0)
+    return squared.view(torch.int32).bitwise_right_shift_(DROPPED)
