@@ -85,15 +85,22 @@ def _by_training(entries: Sequence[ClaimEntry]) -> list[str]:
     own = [entry for entry in entries if printed()[entry.anchor].decided_by != "theory"]
     lines = []
     for entry in own:
-        found = "; ".join(e.text for e in entry.evidence if e.verdict == entry.verdict)
-        lines.append(f"- {entry.sign} **{entry.verdict}**: {entry.text} ({entry.place}) {found}".replace("\n", " "))
+        head = f"- {entry.sign} **{entry.verdict}**: {entry.text} ({entry.place})"
+        lines.append(f"{head} {_found(entry)}".replace("\n", " "))
     return [*lines, ""] if lines else []
 
 
 def _row(entry: ClaimEntry) -> str:
-    found = "; ".join(e.text for e in entry.evidence if e.verdict == entry.verdict)
     corrected = "".join(f" Corrected: {text}" for label, text in entry.facts if label == "Corrected")
-    return f"| {entry.sign} {entry.verdict} | {entry.text} ({entry.place}) | {found}{corrected} |".replace("\n", " ")
+    return f"| {entry.sign} {entry.verdict} | {entry.text} ({entry.place}) | {_found(entry)}{corrected} |".replace("\n", " ")
+
+
+def _found(entry: ClaimEntry) -> str:
+    """What the tests found that made the verdict; the others are counted."""
+    own = "; ".join(each.text for each in entry.evidence if each.verdict == entry.verdict)
+    words = [each.verdict for each in entry.evidence if each.verdict != entry.verdict]
+    others = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    return own + (f" (other tests: {others})" if others else "")
 
 
 def _counts(entries: Sequence[ClaimEntry]) -> str:
