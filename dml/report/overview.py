@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from dml.config import Study
 from dml.config.printed import printed
 from dml.report.analysis.claims import with_verdicts
@@ -49,12 +51,13 @@ def overview(studies: Sequence[Study], published: Path, files: Path) -> str:
 
 
 def _totals(studies: Sequence[Results]) -> list[str]:
-    trials = sum(len(results.trials) for results in studies)
-    seconds = sum(float(results.trials["seconds"].sum()) for results in studies)
+    """Trials that several studies share count once."""
+    trials = pd.concat([results.trials for results in studies]).drop_duplicates("key")
     failed = sum(len(results.failures) for results in studies)
     what = counted(len(studies), "study").replace("studys", "studies")
     failures = counted(failed, "failure") if failed else "no failures"
-    return [f"**In total**: {what}, {counted(trials, 'trial')}, {duration(seconds)} of training, {failures}.", ""]
+    spent = duration(float(trials["seconds"].sum()))
+    return [f"**In total**: {what}, {counted(len(trials), 'trial')}, {spent} of training, {failures}.", ""]
 
 
 def _papers(entries: Sequence[ClaimEntry], studies: Sequence[Results]) -> list[str]:
@@ -92,15 +95,15 @@ def _by_training(entries: Sequence[ClaimEntry]) -> list[str]:
 
 def _row(entry: ClaimEntry) -> str:
     corrected = "".join(f" Corrected: {text}" for label, text in entry.facts if label == "Corrected")
-    return f"| {entry.sign} {entry.verdict} | {entry.text} ({entry.place}) | {_found(entry)}{corrected} |".replace("\n", " ")
+    return f"| {entry.sign} {entry.verdict} | {entry.text} ({entry.place}) | {_found(entry)}{corrected} |".replace(
+        "\n", " "
+    )
 
 
 def _found(entry: ClaimEntry) -> str:
-    """What the tests found that made the verdict; the others are counted."""
+    """What the tests found that made the verdict, then what the others did."""
     own = "; ".join(each.text for each in entry.evidence if each.verdict == entry.verdict)
-    words = [each.verdict for each in entry.evidence if each.verdict != entry.verdict]
-    others = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
-    return own + (f" (other tests: {others})" if others else "")
+    return own + "".join(f"; {each.verdict}: {each.text}" for each in entry.evidence if each.verdict != entry.verdict)
 
 
 def _counts(entries: Sequence[ClaimEntry]) -> str:

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pandas as pd
+
 from dml.config import load_study
 from dml.config.printed import printed
 from dml.report.answers import QUESTION
@@ -39,6 +41,13 @@ def test_the_page_is_up_to_date():
     published = {snapshot.path.name for snapshot in found}
     listed = set(re.findall(r"- `make repro STUDY=([^`]+)`", written))
     assert listed == {path.stem for path in (ROOT / "pipelines/studies").glob("*.yaml")} - published
+
+
+def test_a_trial_that_several_studies_share_counts_once():
+    written = (DOCS / "results.md").read_text(encoding="utf-8")
+    keys = [key for path in DOCS.glob("results/*/trials.csv") for key in pd.read_csv(path, usecols=["key"])["key"]]
+    assert len(keys) > len(set(keys))
+    assert f"{len(set(keys)):,} trials, " in written
 
 
 def test_what_a_study_itself_asks_is_answered_below_it():
