@@ -32,49 +32,51 @@ def pair_counts(
     Without masks each pair of two rows counts once. Rows that a query ignores (its class and camera) are in no pair.
     """
     n, device = len(vectors), vectors.device
+    once = queries is None and gallery is None
     asking, searched = (
         torch.from_numpy(rows_of(m, n, name)).to(device) for m, name in ((queries, "queries"), (gallery, "gallery"))
     )
+    points = _points(vectors)
+    left, right = (points, points) if once else (points[asking], points[searched])
     known = {level: torch.from_numpy(labels).to(device) for level, labels in levels.items()}
     camera = None if cameras is None else torch.from_numpy(camera_codes(cameras, n)).to(device)
     total = torch.zeros(BINS, dtype=torch.int64, device=device)
     same = {level: torch.zeros_like(total) for level in levels}  # of one class, also those that a query ignores
-    taken = {level: torch.zeros_like(total) for level in levels}
+    taken = same if camera is None else {level: torch.zeros_like(total) for level in levels}
 
-    def count(rows: Tensor, columns: Tensor, times: int) -> None:
-        """Pairs of a row with itself are in the first bin, of one class."""
-        place = _steps(vectors, rows, columns)
-        total.add_(torch.bincount(place.view(-1), minlength=BINS), alpha=times)
+    def count(rows: slice, columns: slice) -> None:
+        place, a, b = _steps(left[rows], right[columns]), asking[rows, None], searched[columns]
+        valid = b > a if once else b != a
+        total.add_(torch.bincount(place[valid], minlength=BINS))
         for level, labels in known.items():
-            pairs = labels[rows, None] == labels[columns]
-            same[level].add_(torch.bincount(place[pairs], minlength=BINS), alpha=times)
+            pairs = valid & (labels[a] == labels[b])
+            same[level].add_(torch.bincount(place[pairs], minlength=BINS))
             if camera is not None:
-                pairs &= camera[rows, None] != camera[columns]
-                taken[level].add_(torch.bincount(place[pairs], minlength=BINS), alpha=times)
+                pairs &= camera[a] != camera[b]
+                taken[level].add_(torch.bincount(place[pairs], minlength=BINS))
 
     step = max(1, CHUNK // len(searched))
-    once = queries is None and gallery is None
     for start in range(0, len(asking), step):
-        rows = asking[start : start + step]
-        if once:  # within the block both (i, j) and (j, i) are there
-            count(rows, rows, 1)
-            count(rows, searched[start + step :], 2)
-        else:
-            count(rows, searched, 2)
-    itself = len(asking) if once else 2 * int(torch.isin(asking, searched).sum())
-    found = {}
-    for level in levels:
-        positive = same[level].clone() if camera is None else taken[level]
-        if camera is None:
-            positive[0] -= itself
-        found[level] = PairCounts(*((each // 2).cpu().numpy() for each in (positive, total - same[level])))
-    return found
+        count(slice(start, start + step), slice(start if once else 0, None))
+    return {level: PairCounts(taken[level].cpu().numpy(), (total - same[level]).cpu().numpy()) for level in levels}
 
 
-def _steps(vectors: Vectors, rows: Tensor, columns: Tensor) -> Tensor:
+def _points(vectors: Vectors) -> Tensor:
+    """float64 (n, D), centred, so that near points stay apart, and at most about 1, so that nothing overflows.
+
+    They are scaled by a power of two, which leaves the steps of distance as they are.
+    """
+    points = vectors.given.double()
+    if vectors.scale is not None:
+        points *= vectors.scale[:, None]
+    points *= 2.0 ** -points.abs().max().clamp(min=1e-300).log2().ceil()
+    return points.sub_(points.mean(0))
+
+
+def _steps(rows: Tensor, columns: Tensor) -> Tensor:
     """int32 (r, c): squared distances in steps that grow with them, the first bits of a float32."""
-    squared = vectors.working[rows] @ vectors.working[columns].T
-    squared.mul_(-2).add_(vectors.squares[rows, None]).add_(vectors.squares[columns])
-    squared.masked_fill_(squared < vectors.tolerance, 0.0)  # duplicates, but for rounding
-    squared.masked_fill_(rows[:, None] == columns, 0.0)
-    return squared.view(torch.int32).bitwise_right_shift_(DROPPED)
+    sums = rows.square().sum(1)[:, None] + columns.square().sum(1)
+    squared = torch.addmm(sums, rows, columns.T, alpha=-2)
+    rounding = 2 * rows.shape[1] * torch.finfo(torch.float64).eps
+    squared.masked_fill_(squared < rounding * sums, 0.0)  # duplicates
+    return squared.float().view(torch.int32).bitwise_right_shift_(DROPPED)

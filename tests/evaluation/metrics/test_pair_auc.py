@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from dml.evaluation import _pairs, evaluate
+from dml.evaluation import Vectors, _pairs, evaluate
 
 
 def reference(x, labels, *, normalize, queries=None, gallery=None, cameras=None):
@@ -51,3 +51,35 @@ def test_half_if_all_points_are_one():
 @pytest.mark.parametrize("labels", [[0, 0, 0], [0, 1, 2]])
 def test_without_pairs_of_both_kinds_there_is_none(labels):
     assert np.isnan(evaluate(np.eye(3, dtype=np.float32), np.array(labels), ["pair_auc"])["pair_auc"])
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e5])
+def test_one_long_row_hides_no_distance(case, scale):
+    x, labels = case(5)
+    x[7] *= np.float32(scale)
+    expected = reference(x, labels, normalize=False)
+    assert evaluate(x, labels, ["pair_auc"], normalize=False)["pair_auc"] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("spread", [1e-2, 1e-4])
+def test_nearly_collapsed_embeddings_are_told_apart(case, spread):
+    x, labels = case(6, d=64)
+    x = 1 + spread * x.astype(np.float64)
+    expected = reference(x, labels, normalize=True)
+    assert 0.6 < expected < 1
+    assert evaluate(x, labels, ["pair_auc"])["pair_auc"] == pytest.approx(expected, abs=1e-5)
+
+
+def test_large_numbers_do_not_overflow(case):
+    x, labels = case(7)
+    small = evaluate(x, labels, ["pair_auc"], normalize=False)["pair_auc"]
+    large = evaluate(x * np.float32(2.0**80), labels, ["pair_auc"], normalize=False)["pair_auc"]
+    assert large == pytest.approx(small, abs=1e-6)
+
+
+def test_each_pair_of_rows_counts_once(case, monkeypatch):
+    x, labels = case(8)
+    monkeypatch.setattr(_pairs, "CHUNK", 1000)
+    (counts,) = _pairs.pair_counts(Vectors(x), {"": labels}, None, None, None).values()
+    same = (labels[:, None] == labels)[np.triu_indices(len(x), 1)]
+    assert (counts.positive.sum(), counts.negative.sum()) == (same.sum(), (~same).sum())
