@@ -41,6 +41,16 @@ def test_import_dml_is_enough():
     run(code)
 
 
+@pytest.mark.parametrize("study", ["quickstart", "flowers-frozen"])
+def test_reading_a_study_leaves_torchvision_out(study):
+    """Importing it takes more than a second; the second study's backbone is one of its networks."""
+    path = Path(__file__).parents[1] / f"pipelines/studies/{study}.yaml"
+    code = (
+        f"from dml.config import load_study; load_study({str(path)!r}); import sys; print('torchvision' in sys.modules)"
+    )
+    assert run(code).strip() == "False"
+
+
 def test_import_dml_is_enough_for_every_kind_of_part():
     run("import dml; " + "; ".join(f"{package}.build" for package in discovery.KINDS))
 

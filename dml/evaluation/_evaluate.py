@@ -71,7 +71,7 @@ def evaluate(
     Returns
     -------
     A dict from the metric's name (with several levels `<level>/<metric>`) to its value. Retrieval metrics are means
-    over the queries that have a relevant row, NaN if none has.
+    over the queries that have a relevant row, NaN if none has; metrics of pairs are exact also with `approximate`.
 
     Raises
     ------

@@ -108,11 +108,11 @@ def resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> 
 
 def each_resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
     """The same, image by image and rounded to whole levels: uint8 (B, C, size, size)."""
-    from torchvision.transforms.v2.functional import resized_crop  # takes more than a second
+    from torchvision.transforms.v2 import functional as F  # takes more than a second
 
     result = torch.empty(*images.shape[:2], size, size, dtype=images.dtype)
     for image, box, flip, out in zip(images, boxes.int().tolist(), mirrored.tolist(), result, strict=True):
-        resized = resized_crop(image, *box, [size, size], antialias=True)
+        resized = F.resized_crop(image, *box, [size, size], antialias=True)
         out.copy_(resized.flip(-1) if flip else resized)
     return result
 

@@ -63,7 +63,7 @@ def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
 
 
 def _save_png(figure: Figure, path: Path) -> None:
-    """In 256 colours of an octree, which takes a sixth of the time of Pillow's default; they are off by at most 15."""
+    """In 256 colours of an octree, which takes a sixth of the time of Pillow's default."""
     pixels = io.BytesIO()
     figure.savefig(pixels, format="rgba", dpi=DPI)
     width, height = (int(side * DPI) for side in figure.get_size_inches())
