@@ -58,7 +58,7 @@ def test_the_findings_are_those_of_the_published_studies():
         studies = set(re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", text))
         assert len(studies) >= 8
         assert studies <= published
-        effects = re.findall(r"(-?[\d.]+)\s\[(-?[\d.]+),\s(-?[\d.]+)\]", text)
+        effects = re.findall(r"(-?[\d.]+)(?:\spoints)?\s\[(-?[\d.]+),\s(-?[\d.]+)\]", text)
         assert len(effects) >= 10
         for mean, low, high in effects:
             turned = [f"{-float(x):.1f}" for x in (mean, high, low)]

@@ -71,7 +71,8 @@ def evaluate(
     Returns
     -------
     A dict from the metric's name (with several levels `<level>/<metric>`) to its value. Retrieval metrics are means
-    over the queries that have a relevant row, NaN if none has; metrics of pairs are exact also with `approximate`.
+    over the queries that have a relevant row, NaN if none has; metrics of pairs are over all pairs, also with
+        `approximate`, and NaN without pairs of both kinds.
 
     Raises
     ------

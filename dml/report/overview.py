@@ -95,9 +95,8 @@ def _by_training(entries: Sequence[ClaimEntry]) -> list[str]:
 
 def _row(entry: ClaimEntry) -> str:
     corrected = "".join(f" Corrected: {text}" for label, text in entry.facts if label == "Corrected")
-    return f"| {entry.sign} {entry.verdict} | {entry.text} ({entry.place}) | {_found(entry)}{corrected} |".replace(
-        "\n", " "
-    )
+    cells = f"{entry.sign} {entry.verdict}", f"{entry.text} ({entry.place})", _found(entry) + corrected
+    return f"| {' | '.join(cells)} |".replace("\n", " ")
 
 
 def _found(entry: ClaimEntry) -> str:
