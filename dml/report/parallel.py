@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
@@ -19,6 +21,8 @@ from dml.report.results import Results
 
 AT_ONCE = 8  # processes at most: each takes 0.8 GB
 MANY = 6  # studies; for fewer, starting processes (3 s) takes longer than it saves
+START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+"""Not a fork of this process, which would copy the threads' locks of the numeric libraries. A server imports once."""
 
 
 @contextmanager
@@ -32,14 +36,16 @@ def workers(studies: int) -> Iterator[Executor | None]:
         yield None
         return
     most = min(processors, studies, AT_ONCE)
-    # Started afresh: a fork would copy the threads' locks of the numeric libraries.
-    with ProcessPoolExecutor(most, get_context("spawn")) as pool:
+    context: Any = get_context(START_METHOD)
+    if START_METHOD == "forkserver":
+        context.set_forkserver_preload([__name__])
+    with ProcessPoolExecutor(most, context) as pool:
         for _ in range(most):
             pool.submit(_started)
         try:
             yield pool
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # those that nobody has begun; the others end first
+            pool.shutdown(cancel_futures=True)  # those that nobody has begun; the others end first
             raise
 
 

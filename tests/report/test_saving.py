@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from dml.report.figures import style
+from dml.report.figures import saving, style
 from dml.report.figures.drawn import drawn
 from dml.report.figures.saving import save, smaller, with_dark
 
@@ -50,6 +50,25 @@ def _numbers(tree) -> list[float]:
     """All coordinates of all drawn paths, in order."""
     paths = "".join(e.attrib["d"] for e in tree.findall(".//{*}path"))
     return sorted(float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", paths))
+
+
+@pytest.mark.parametrize("top", [False, True])
+def test_titles_and_labels_are_where_matplotlib_puts_them(top, tmp_path, monkeypatch):
+    def drawing() -> Figure:
+        made = Figure(figsize=(5, 3), layout="constrained")
+        one, two = made.subplots(1, 2, sharey=True)
+        one.set(title="One", xlabel="below", ylabel="beside")
+        two.set_title("Two")
+        for axes in (one, two):
+            axes.plot([0, 1000], [0, 1])
+            axes.xaxis.set_ticks_position("top" if top else "bottom")
+        return made
+
+    with style.applied():
+        save(drawing(), tmp_path / "ours")
+        monkeypatch.setattr(saving, "_placed", lambda axes: None)
+        save(drawing(), tmp_path / "theirs")
+    assert (tmp_path / "ours.svg").read_text() == (tmp_path / "theirs.svg").read_text()
 
 
 def test_equal_lines_become_one_path_unless_their_crossings_would_change():

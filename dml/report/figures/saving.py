@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -50,6 +51,8 @@ def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
     """
     stem.parent.mkdir(parents=True, exist_ok=True)
     layout = figure.get_layout_engine()
+    for axes in figure.axes:
+        _placed(axes)
     if layout is not None:
         layout.execute(figure)
         figure.set_layout_engine(None)  # otherwise each file would repeat the layout, or ("none") draw twice
@@ -60,6 +63,15 @@ def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
         _save_png(figure, stem.with_suffix(".png"))
     width, height = figure.get_size_inches()
     return 72 * float(width), 72 * float(height)
+
+
+def _placed(axes: Axes) -> None:
+    """Fix the places of the title and of empty labels: to find them, matplotlib would measure all ticks once more."""
+    if axes.xaxis.get_ticks_position() == "bottom":
+        axes.set_title("", loc="right", y=1.0)  # the figures' titles are at the left; this fixes all three
+    for axis in (axes.xaxis, axes.yaxis):
+        if not axis.label.get_text():
+            axis.set_label_coords(0, 0)
 
 
 def _save_png(figure: Figure, path: Path) -> None:
