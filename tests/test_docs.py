@@ -49,21 +49,41 @@ def test_links_lead_somewhere():
             assert link.startswith("http") or (base / link).exists(), link
 
 
+EFFECT = re.compile(r"(-?[\d.]+)(?:\spoints)?\s\[(-?[\d.]+),\s(-?[\d.]+)\]")
+TURNED = re.compile(r"\b(takes|costs?|lowers|harms|below|ahead|loses|less)\b")
+
+
 def test_the_findings_are_those_of_the_published_studies():
-    """Each effect with an interval is in the generated results, or its opposite, where the text says "takes"."""
+    """Each effect with an interval is what the page of results says of a study that the paragraph names.
+
+    The opposite of it, only in a sentence that says "takes", "costs" and the like.
+    """
     results = (ROOT / "docs/results.md").read_text(encoding="utf-8").replace("\N{MINUS SIGN}", "-").replace("+", "")
-    published = {path.name for path in (ROOT / "docs/results").iterdir()}
+    published = {path.name for path in (ROOT / "docs/results").iterdir() if path.is_dir()}
+    of = {name: _said_of(name, results) for name in published}
     (answers,) = re.findall(r"\*\*Answers so far.*?\n## ", README, flags=re.DOTALL)
-    for text in (answers, FINDINGS):
-        studies = set(re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", text))
-        assert len(studies) >= 8
-        assert studies <= published
-        effects = re.findall(r"(-?[\d.]+)(?:\spoints)?\s\[(-?[\d.]+),\s(-?[\d.]+)\]", text)
-        assert len(effects) >= 10
-        for mean, low, high in effects:
-            turned = [f"{-float(x):.1f}" for x in (mean, high, low)]
-            both = f"{mean} [{low}, {high}]", "{} [{}, {}]".format(*turned)
-            assert any(re.search(rf"(?<![\d.-]){re.escape(each)}", results) for each in both), both
+    for text, paragraphs in ((answers, answers.split("\n- ")), (FINDINGS, FINDINGS.split("\n\n"))):
+        assert len(EFFECT.findall(text)) >= 10
+        for paragraph in paragraphs:
+            studies = set(re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", paragraph))
+            assert studies <= published
+            for sentence in re.split(r"\.\s", paragraph):
+                for mean, low, high in EFFECT.findall(sentence):
+                    both = [f"{mean} [{low}, {high}]"]
+                    if TURNED.search(sentence):
+                        both.append("{} [{}, {}]".format(*(f"{-float(x):.1f}" for x in (mean, high, low))))
+                    pattern = rf"(?<![\d.-])(?:{'|'.join(map(re.escape, both))})"
+                    assert any(re.search(pattern, of[study]) for study in studies), (both, studies)
+
+
+def _said_of(study: str, results: str) -> str:
+    """The study's answers and own section, and what stands between a mention of it and the mention before."""
+    parts = re.split(r"\(`([\w-]+)`\)", results)  # text, name, text, name, ...
+    mentioned = [text.rsplit("\n", 1)[-1] for text, name in itertools.pairwise(parts) if name == study]
+    own = [section for section in results.split("\n### ") if f"`make repro STUDY={study}`: " in section]
+    assert len(own) == 1
+    answers = re.findall(rf"^- `{study}`, .*", results, flags=re.MULTILINE)
+    return "\n".join([*mentioned, *own, *answers])
 
 
 def test_the_architecture_names_what_exists():

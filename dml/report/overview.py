@@ -18,7 +18,7 @@ from dml.report.claims_page import PAPERS, claim_entries
 from dml.report.labels import counted, metric_label
 from dml.report.loading import load
 from dml.report.not_run import not_run
-from dml.report.page.blocks import ClaimEntry
+from dml.report.page.blocks import ClaimEntry, Evidence
 from dml.report.page.numbers import duration
 from dml.report.results import Results
 from dml.report.wording import evidence
@@ -77,7 +77,7 @@ def _papers(entries: Sequence[ClaimEntry], studies: Sequence[Results]) -> list[s
         if rest:
             lines += [f"<details><summary>{counted(len(rest), 'claim')} not decided here</summary>", ""]
             for entry in rest:
-                tested = "".join(f" {e.where}: {e.verdict}, {e.text}." for e in entry.evidence)
+                tested = "".join(f" {e.where}: {e.verdict}, {e.text}{_named(e)}." for e in entry.evidence)
                 lines.append(f"- {entry.sign} {entry.verdict}: {entry.text} ({entry.place}){tested}")
             lines += ["", "</details>"]
     return [*lines, ""]
@@ -101,8 +101,14 @@ def _row(entry: ClaimEntry) -> str:
 
 def _found(entry: ClaimEntry) -> str:
     """What the tests found that made the verdict, then what the others did."""
-    own = "; ".join(each.text for each in entry.evidence if each.verdict == entry.verdict)
-    return own + "".join(f"; {each.verdict}: {each.text}" for each in entry.evidence if each.verdict != entry.verdict)
+    first = [f"{e.text}{_named(e)}" for e in entry.evidence if e.verdict == entry.verdict]
+    others = [f"{e.verdict}: {e.text}{_named(e)}" for e in entry.evidence if e.verdict != entry.verdict]
+    return "; ".join([*first, *others])
+
+
+def _named(found: Evidence) -> str:
+    """The study, if it is one."""
+    return f" (`{found.study}`)" if found.study else ""
 
 
 def _counts(entries: Sequence[ClaimEntry]) -> str:

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 from dml.config import BreakPointSection, ClaimSection, SlopeSection
+from dml.config.claim_checks import LOGGED
 from dml.report.analysis.effects import unit
 from dml.report.analysis.logged import is_logged
 from dml.report.analysis.verdicts import SIGNS, Verdict
-from dml.report.labels import counted, readable
+from dml.report.labels import counted, readable, score_label
 from dml.report.page.blocks import Evidence
 from dml.report.page.numbers import NOTHING, interval, p_value, percent
 
@@ -60,12 +61,21 @@ def measured(verdict: Verdict) -> str:
 
 
 def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:
-    """A verdict as a page shows it, with a link to `href` if there is one. A paper's claim names the data of ours."""
+    """A verdict as a page shows it, with a link to `href` if there is one. A paper's claim names our score and data."""
     claim = verdict.claim
-    on = f"on {verdict.data}{', as a stand-in' * verdict.stand_in}: " if claim.printed and verdict.data else ""
+    on = f"{_score(verdict)}, on {verdict.data}{', as a stand-in' * verdict.stand_in}: " if claim.printed else ""
     test = compared(claim, verdict.objective)
     smaller = f"Compared: {test}; expected {expected(claim)}. {claim.note}".strip()
-    return Evidence(SIGNS[verdict.word], verdict.word, where, href, on + measured(verdict), smaller)
+    text = on * bool(verdict.data) + measured(verdict)
+    return Evidence(SIGNS[verdict.word], verdict.word, where, href, text, smaller, verdict.study)
+
+
+def _score(verdict: Verdict) -> str:
+    """`R@1, test classes, fine labels`; what trials log as it is called; else the objective's metric."""
+    key = verdict.claim.score
+    if is_logged(key):
+        return readable(key.removeprefix(LOGGED))
+    return score_label(key) if key else verdict.objective
 
 
 def _number(value: float) -> str:

@@ -328,7 +328,7 @@ def test_a_claim_shows_its_effect_beside_the_published_one(page):
     found = html.unescape(articles["eps-table-1-test"])
     for part in (
         "✓",
-        "+5.0 [+4.0, +6.0] points",
+        "R@1, on digits: +5.0 [+4.0, +6.0] points",
         "p (Holm) < 0.001",
         "5 seeds",
         "published: +7.1",

@@ -100,6 +100,7 @@ class Evidence:
     href: str  # from the site's root; "" on the page of the study itself, which shows neither verdict nor link again
     text: str
     smaller: str = ""
+    study: str = ""  # its name; "" for theory
 
 
 @dataclass(frozen=True)
