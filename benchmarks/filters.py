@@ -6,6 +6,9 @@ Times are medians of CPU time, measured in turn, so that other work on the machi
 samples a class, or more if there are fewer classes. The last two columns are the filter's time as a share of that of
 the loss with its miner, and of the whole step with ResNet-50 at 224 x 224 (`--images` images, forward and backward,
 scaled).
+
+A filter compares each sample with the mean of every class, a loss compares it with the others of its batch: the
+filter's share of the loss grows with classes / batch, and is small beside the network's step.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+ALL = slice(None)
+
 
 class ClassMemory(nn.Module):
     """The latest samples, and the sum and number of each class's.
@@ -58,18 +60,17 @@ class ClassMemory(nn.Module):
         place = torch.where(kept, place, self.entries)
         removed = torch.where(kept, self.labels[place], -1)
         gone, came = (removed >= 0).to(torch.int64), kept.to(torch.int64)
+        old = torch.where(removed[:, None] >= 0, self.rows[place], 0.0)
+        new = torch.where(kept[:, None], embeddings, 0.0)
         removed = removed.clamp_min(0)
-        classes = torch.cat((removed, labels))
-        signs = torch.cat((-gone, came))
-        values = torch.cat((self.rows[place], embeddings)).double()
-        self.sums.index_add_(0, classes, torch.where(signs[:, None] != 0, values * signs[:, None], 0.0))
-        self.counts.index_add_(0, classes, signs)
+        self.sums.index_add_(0, removed, old.double(), alpha=-1).index_add_(0, labels, new.double())
+        self.counts.index_add_(0, removed, gone, alpha=-1).index_add_(0, labels, came)
         self.rows[place] = embeddings  # several rows may go beyond the ring: any of them stays there
         self.labels[place] = labels
         self.written += came.sum()
-        return classes
+        return torch.cat((removed, labels))
 
-    def means(self, classes: Tensor) -> Tensor:
-        """float64 (n, D), the means of classes int64 (n,); 0 for a class that the memory does not hold."""
+    def means(self, classes: Tensor | slice = ALL) -> Tensor:
+        """float64 (n, D), the means of classes int64 (n,), or of all K; 0 for a class that the memory does not hold."""
         counts = self.counts[classes][:, None]
         return torch.where(counts > 0, self.sums[classes] / counts.clamp_min(1), 0.0)

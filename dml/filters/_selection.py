@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dml.filters._memory import ClassMemory
+from dml.filters._memory import ALL, ClassMemory
 from dml.filters._ranking import SmoothTopR
 
 Fit = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -69,7 +69,9 @@ class Selection(nn.Module):
             else:
                 kept = self.threshold(self.probabilities(unit, labels)) | (self.memory.counts[labels] == 0)
             self._steps += 1
-            changed = self.memory.add(unit, labels, kept)
+            changed: Tensor | slice = self.memory.add(unit, labels, kept)
+            if 2 * len(labels) >= len(self.scale):
+                changed = ALL  # fewer rows
             scale, offset = self._fit(self.memory.means(changed))
             self.scale[changed] = scale.float()  # a class that comes several times gets equal rows
             self.offset[changed] = torch.where(self.memory.counts[changed] > 0, offset, -torch.inf).float()
