@@ -20,6 +20,7 @@ from dml.report.results import Method, Results, setting_labels
 from dml.types import value_text
 
 Line = dict[int, str]  # position on the axis -> name of the cell
+LETTERS = 34  # of a label, beside a panel
 EQUAL_STEPS = 1.6  # largest ratio of two steps between logarithms, for values that are called geometric
 
 
@@ -60,7 +61,8 @@ def against_setting(
         columns = max(1, int(figure.get_size_inches()[0] / (0.5 + 0.065 * widest)))
         figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)
     figure.supxlabel(_axis_label(points), color=style.MUTED, fontsize=9)
-    figure.supylabel(score_label(key), color=style.MUTED, fontsize=9)
+    beside = textwrap.wrap(score_label(key), rows * LETTERS)
+    figure.supylabel("\n".join(beside), color=style.MUTED, fontsize=9)
     return figure
 
 
