@@ -72,10 +72,19 @@ def test_a_figure_has_a_line_per_method_and_a_panel_per_other_setting(results):
     assert drawn.against_setting(results, "digits", "uniform", 0.0, "loss.bins", "test/fine/nmi") is None
 
 
-def test_a_line_of_an_axis_belongs_only_to_the_methods_that_have_the_setting(results):
+def test_methods_without_the_setting_are_level_lines(results):
     figure = drawn.against_setting(results, "digits", "uniform", 0.0, "loss.bins", "test/fine/recall@1")
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts == ["histogram, random positives", "histogram, easy positives"]
+    assert texts == [
+        f"{loss}, {positives} positives" for loss in ("triplet", "histogram") for positives in ("random", "easy")
+    ]
+    assert [handle.get_linestyle() for handle in figure.legends[0].legend_handles] == ["--", "--", "-", "-"]
+    for axes, size in zip(figure.axes[:3], (4, 8, 16), strict=True):
+        assert axes.get_title() == f"per class {size}"
+        level = [line for line in axes.lines if line.get_linestyle() == "--" and len(line.get_ydata())]
+        assert len(level) == 2
+        for line in level:
+            np.testing.assert_allclose(line.get_ydata(), size + 0.1)
     assert AgainstSetting().applies(results)
     assert sum(1 for _ in AgainstSetting().content(results)) == 2
 

@@ -1,4 +1,7 @@
-"""A score against a setting that varies: a line per method, a panel per combination of the other settings that vary."""
+"""A score against a setting that varies: a line per method, a panel per combination of the other settings that vary.
+
+Methods without the setting are dashed horizontal lines.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from dml.report.labels import score_label
 from dml.report.results import Method, Results, setting_labels
 from dml.types import value_text
 
-Line = dict[int, str]  # position on the axis -> name of the cell
+Line = dict[int | None, str]  # position on the axis, None for a method without the setting -> name of the cell
 LETTERS = 34  # of a label, beside a panel
 EQUAL_STEPS = 1.6  # largest ratio of two steps between logarithms, for values that are called geometric
 
@@ -56,7 +59,10 @@ def against_setting(
         _ticks(axes, points, positions, logarithmic)
         axes.tick_params(labelbottom=True)
     if len(methods) > 1:
-        handles = [_handle(grid[0, 0], *style.look(i), short_label(results, m)) for i, m in enumerate(methods)]
+        level = {m: all(set(lines.get(m, {None})) == {None} for lines in panels.values()) for m in methods}
+        handles = [
+            _handle(grid[0, 0], *style.look(i), short_label(results, m), level[m]) for i, m in enumerate(methods)
+        ]
         widest = max(len(short_label(results, m)) for m in methods)
         columns = max(1, int(figure.get_size_inches()[0] / (0.5 + 0.065 * widest)))
         figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)
@@ -77,14 +83,14 @@ def _lines(
     for name in results.cells_of(dataset, noise, rate):
         varied = results.cells[name].varied
         place = next((i for i, point in enumerate(points) if _agree(varied, point, own)), None)
-        if place is None or not len(results.values(name, key)):
+        if (place is None and own & set(varied)) or not len(results.values(name, key)):
             continue
         others = {k: v for k, v in results.cells[name].further.items() if k in labels and k not in own}
         title = ", ".join(f"{labels[k]} {value_text(v)}" for k, v in others.items())
         missing = [label for k, label in labels.items() if k not in own and k not in others]
         title = ", ".join(filter(None, (title, *(f"no {label}" for label in missing))))
         found.setdefault(title, {}).setdefault(results.methods[name].bare, {})[place] = name
-    return found
+    return {title: lines for title, lines in found.items() if any(set(line) != {None} for line in lines.values())}
 
 
 def _agree(varied: Any, point: dict[str, Any], own: set[str]) -> bool:
@@ -103,7 +109,13 @@ def _draw(
     colour: str,
     marker: str,
 ) -> None:
-    summaries = {positions[i]: summary_of(results.values(name, key), "s") for i, name in sorted(line.items())}
+    if None in line:
+        level = summary_of(results.values(line[None], key), "s")
+        axes.axhspan(level["s low"], level["s high"], color=colour, alpha=0.08, linewidth=0)
+        axes.axhline(level["s mean"], color=colour, linestyle="--", linewidth=1.2, label=label)
+    summaries = {positions[i]: summary_of(results.values(name, key), "s") for i, name in line.items() if i is not None}
+    if not summaries:
+        return
     order = sorted(summaries)
     mean, low, high = ([summaries[x][f"s {part}"] for x in order] for part in ("mean", "low", "high"))
     axes.fill_between(order, low, high, color=colour, alpha=0.17, linewidth=0)
@@ -146,5 +158,6 @@ def _axis_label(points: list[dict[str, Any]]) -> str:
     return labels[first] + (f"   (with {'; '.join(texts)})" if texts else "")
 
 
-def _handle(axes: Axes, colour: str, marker: str, label: str) -> Any:
-    return axes.plot([], [], marker=marker, color=colour, label=label)[0]
+def _handle(axes: Axes, colour: str, marker: str, label: str, level: bool) -> Any:
+    look = {"linestyle": "--", "linewidth": 1.2} if level else {"marker": marker}
+    return axes.plot([], [], color=colour, label=label, **look)[0]
