@@ -8,10 +8,12 @@ from dml.config import load_study
 from dml.report.analysis.shown import parts_of
 from dml.report.figures.against_noise import against_noise
 from dml.report.figures.intervals import intervals
+from dml.report.figures.noise_and_topline import noise_and_topline
 from dml.report.labels import group_label, score_label
 from dml.report.loading import load
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns
+from dml.snapshots import Snapshot
 
 STUDIES = Path(__file__).parents[2] / "pipelines" / "studies"
 
@@ -44,6 +46,20 @@ def test_lines_with_and_without_a_filter_share_a_panel(tmp_path, synthetic):
     assert {label: ";" in label for label in dashes} == {label: style == "--" for label, style in dashes.items()}
     assert len(dashes) == 4
     assert "labels that are wrong, uniform noise" in figure.get_supxlabel()
+
+
+def test_toplines_with_and_without_a_filter_share_a_panel():
+    study, published = load_study(STUDIES / "human-fine-window.yaml"), STUDIES.parents[1] / "docs" / "results"
+    results = load(study, Path("nowhere"), None, Snapshot(published / study.name))
+    figure = noise_and_topline(results, "cifar100", "uniform", "test/fine/recall@1")
+    assert [axes.get_title() for axes in figure.axes] == [
+        "(a) triplet, semihard random",
+        "(b) R@1, share of the topline",
+    ]
+    drawn = [line for line in figure.axes[0].lines if len(line.get_xdata())]
+    assert [line.get_linestyle() for line in drawn].count("--") == 4
+    assert len(drawn) == 8
+    assert len({line.get_color() for line in drawn}) == 4
 
 
 def test_two_settings_of_a_filter_are_told_apart(tmp_path, synthetic):

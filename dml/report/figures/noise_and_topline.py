@@ -43,11 +43,13 @@ def noise_and_topline(
         cells.setdefault(results.methods[name], {})[results.cells[name].rate] = name
     if not any(len(kept(results, name, key)) for rates in cells.values() for name in rates.values()):
         return None
-    panels = list(dict.fromkeys((method.panel, method.negatives) for method in cells))
+    panel_of = {method: _panel_of(method, len(cells)) for method in cells}
+    panels = list(dict.fromkeys(panel_of.values()))
     columns = min(WIDE, len(panels) + 1)
     rows = -(-(len(panels) + 1) // columns)
-    head = 0.5 + 0.17 * -(-(min(len(cells), len(style.LOOKS)) + 2) // columns)
-    figure = Figure(figsize=(0.6 + 2.65 * columns, head + 2.1 * rows), layout="constrained")
+    width, handles = 0.6 + 2.65 * columns, _handles(results, list(cells))
+    beside = max(1, int(width / (0.5 + 0.075 * max(len(str(handle.get_label())) for handle in handles))))
+    figure = Figure(figsize=(width, 0.5 + 0.17 * -(-len(handles) // beside) + 2.1 * rows), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False).flat
     scores, share = grid[: len(panels)], grid[len(panels)]
     for axes in grid[len(panels) + 1 :]:
@@ -55,7 +57,7 @@ def noise_and_topline(
     for axes in scores[1:]:
         axes.sharey(scores[0])
     for axes, panel in zip(scores, panels, strict=True):
-        for method in [m for m in cells if (m.panel, m.negatives) == panel]:
+        for method in [m for m in cells if panel_of[m] == panel]:
             colour, marker = _look(results, list(cells), method)
             noisy, clean = _pairs(results, cells[method], key)
             _line(axes, noisy, method.label, colour, marker, "-", SCORE)
@@ -74,10 +76,15 @@ def noise_and_topline(
         )
     share.axhline(LEFT, color=style.MUTED, linewidth=0.8, linestyle=":")
     _panel(share, f"{metric_label(metric_of(key))}, share of the topline", len(panels))
-    _legend(figure, results, list(cells))
+    figure.legend(handles=handles, loc="outside upper left", ncols=beside, frameon=False, fontsize=8.5)
     figure.supxlabel(noise_axis(noise), color=style.MUTED, fontsize=9)
     figure.supylabel(metric_label(metric_of(key)), color=style.MUTED, fontsize=9)
     return figure
+
+
+def _panel_of(method: Method, methods: int) -> tuple[str, str]:
+    """Loss and negatives. Filters share a panel if each method has a colour of its own."""
+    return (method.unfiltered if methods <= len(style.LOOKS) else method).panel, method.negatives
 
 
 def _pairs(results: Results, of_rate: dict[float, str], key: str) -> tuple[dict[float, pd.Series], ...]:
@@ -127,13 +134,11 @@ def _panel(axes: Axes, title: str, place: int) -> None:
     axes.grid(visible=False, axis="x")
 
 
-def _legend(figure: Figure, results: Results, methods: list[Method]) -> None:
-    """Above the panels: the methods, or their positives if there are too many, and the two kinds of lines."""
+def _handles(results: Results, methods: list[Method]) -> list[Line2D]:
+    """Of the legend: the methods, or their positives if there are too many, and the two kinds of lines."""
     few = len(methods) <= len(style.LOOKS)
     names = {short_label(results, m) if few else positives_label(m): _look(results, methods, m) for m in methods}
     handles = [Line2D([], [], color=colour, marker=marker, label=name) for name, (colour, marker) in names.items()]
     for dashes, label in (("-", "wrong labels"), ("--", "topline: correct labels only")):
         handles.append(Line2D([], [], color=style.MUTED, ls=dashes, label=label))
-    wide = 0.5 + 0.075 * max(len(str(handle.get_label())) for handle in handles)  # inches
-    columns = max(1, int(figure.get_size_inches()[0] / wide))
-    figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)
+    return handles
