@@ -22,6 +22,7 @@ from dml.data import sources
 from dml.data.packing import packed_id
 from dml.files import read_json
 from dml.snapshots import snapshots
+from dml.sweep.auditing.trained import USED
 from dml.sweep.models import dropped, is_locked, model_folder
 from dml.sweep.needed import needed_keys, studies_that_start
 from dml.sweep.references import known_keys
@@ -173,11 +174,17 @@ def _sweeps(project: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _audits(project: Path) -> Iterator[tuple[Path, str]]:
-    """Folds of audits of studies that are gone."""
+    """Folds of audits of studies that are gone, and networks that the last audit of a study did not use."""
     studies = studies_of(project)
     for path in sorted((project / "store/audits").glob("*")):
         if path.is_dir() and path.name not in studies:
             yield path, f"of the audit of {path.name}, which is gone"
+    for used in sorted((project / "store/audits").glob(f"*/trained/{USED}")):
+        names = read_json(used) or []
+        for folder in sorted(set(used.parent.iterdir()) - {used, *(used.parent / name for name in names)}):
+            entry = _entry(folder, "trained for an audit of labels or settings that have changed since")
+            if entry is not None and entry.age_seconds > time.time() - used.stat().st_mtime:  # not begun since
+                yield folder, entry.why
 
 
 def _entry(path: Path, why: str) -> Unreferenced | None:

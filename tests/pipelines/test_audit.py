@@ -318,6 +318,7 @@ def test_trained_networks_are_a_representation_by_fold(work, untracked, capsys):
     assert content["contradicting_duplicates"] == 0
     said = capsys.readouterr().out
     assert said.count("training 3 networks of 3") == 1, "those of the first round are there, not those of the second"
+    assert len(json.loads(Path("store/audits/pets/trained/used.json").read_text())) == 6
     assert "ant-03.png" in Path("audit/pets/index.html").read_text()
     work(alone, names="audit")
     assert "training" not in capsys.readouterr().out

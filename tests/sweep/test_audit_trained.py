@@ -13,7 +13,7 @@ from dml import audit
 from dml.config import AuditSection, Study
 from dml.data import sources
 from dml.data.packing import open_packed, pack
-from dml.files import write_json
+from dml.files import read_json, write_json
 from dml.sweep.auditing.inputs import Audited
 from dml.sweep.auditing.trained import TrainedVectors
 from dml.sweep.auditing.workers import in_process, over_ray
@@ -128,7 +128,11 @@ def test_another_label_of_a_training_image_is_another_network(place, observed, e
     changed = observed[0].copy()
     moved = np.flatnonzero(changed >= 0)[:60]
     changed[moved] = (changed[moved] + 1) % 10
-    assert not np.allclose(learner(place, folder="moved")([changed])[0], embeddings[0])
+    asked = learner(place, folder="moved")
+    assert not np.allclose(asked([changed])[0], embeddings[0])
+    asked.finish()
+    (network,) = (path.parent.name for path in (place / "moved").glob("*/embeddings.npy"))
+    assert read_json(place / "moved/used.json") == [network]
 
 
 class Stopped(Exception):

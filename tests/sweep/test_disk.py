@@ -200,3 +200,17 @@ def test_folds_of_audits_stay_as_long_as_their_study(project):
         write_text(project / f"store/audits/{name}.lock", "")
     (entry,) = unreferenced(project)
     assert (entry.path.name, entry.why) == ("gone", "of the audit of gone, which is gone")
+
+
+def test_networks_of_an_earlier_audit_are_listed_but_not_those_of_an_unfinished_one(project):
+    trained = project / "store/audits/toys/trained"
+    for name, written in (("earlier", 1_000), ("last", 2_000), ("begun-since", 4_000)):
+        write_text(trained / name / "embeddings.npy", "")
+        for path in (trained / name / "embeddings.npy", trained / name):
+            os.utime(path, (written, written))
+    assert unreferenced(project) == []
+    write_text(trained / "used.json", '["last"]')
+    os.utime(trained / "used.json", (3_000, 3_000))
+    (entry,) = unreferenced(project)
+    assert entry.path.name == "earlier"
+    assert "changed since" in entry.why
