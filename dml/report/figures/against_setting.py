@@ -23,7 +23,7 @@ from dml.report.results import Method, Results, setting_labels
 from dml.types import value_text
 
 Line = dict[int | None, str]  # position on the axis, None for a method without the setting -> name of the cell
-LETTERS = 34  # of a label, beside a panel
+LETTERS = 36  # of a label, beside a panel
 EQUAL_STEPS = 1.6  # largest ratio of two steps between logarithms, for values that are called geometric
 
 
