@@ -100,9 +100,14 @@ def _check_score(study: Study, used: Sequence[Cell], score: str) -> None:
 
 def _check_each(claim: ClaimSection, used: Sequence[Cell]) -> None:
     check_attributes(used, claim.each)
-    both = sorted(claim.varied() & set(claim.each))
+    listed = {} if isinstance(claim.test, SlopeSection) else claim.test.first
+    chosen = {key for key, value in listed.items() if isinstance(value, list)}
+    both = sorted((claim.varied() - chosen) & set(claim.each))
     if both:
-        raise ValueError(f"{', '.join(both)} differs within a comparison. Expected attributes that are equal in it")
+        raise ValueError(
+            f"{', '.join(both)} differs within a comparison. Expected attributes that are equal in it, or of which "
+            "`first` lists several values"
+        )
 
 
 def _check_share(claim: ClaimSection, used: Sequence[Cell]) -> None:
@@ -122,7 +127,7 @@ def _check_share(claim: ClaimSection, used: Sequence[Cell]) -> None:
 
 def _check_over(slope: SlopeSection, used: Sequence[Cell]) -> None:
     check_attributes(used, [slope.over])
-    values = {repr(value): value for value in (attribute(cell, slope.over) for cell in used)}.values()
+    values = {repr(v): v for v in (slope.number(attribute(cell, slope.over)) for cell in used)}.values()
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         lacking = sorted({cell.loss.name for cell in used if attribute(cell, slope.over) is None})
         remedy = (

@@ -29,12 +29,17 @@ class SlopeSection(StudySection):
     first: Match = {}
     second: Match = {}
     scale: Literal["linear", "log"] = Field("linear", description="log: points per doubling")
+    values: dict[str, float] = Field({}, description="numbers that stand for values of `over` that are names")
 
     @model_validator(mode="after")
     def _check(self) -> SlopeSection:
         if bool(self.first) != bool(self.second) or (self.first and self.cells):
             raise ValueError("expected `cells`, or `first` and `second` for the slope of their difference")
         return self
+
+    def number(self, value: Any) -> Any:
+        """What a value of `over` counts as."""
+        return self.values.get(value, value) if isinstance(value, str) else value
 
 
 class BreakPointSection(StudySection):
@@ -73,8 +78,10 @@ class ClaimSection(StudySection):
     score: str = Field("", description="<set>/<level>/<metric> or <level>/<metric>; none: the objective")
     share: bool = Field(False, description="compare shares of the topline's score, in percent")
     direction: Literal["greater", "less", "equal"] = "greater"
-    least: float = Field(0.0, ge=0, description="least effect in points; with `equal`, the tolerance")
-    each: list[Name] = Field([], description="attributes for each value of which the claim must hold")
+    least: float = Field(
+        0.0, description="least effect in points, below 0 what may be lost; with `equal`, the tolerance"
+    )
+    each: list[Name] = Field([], description="attributes for each value of which, in `first`, the claim must hold")
     where: Match = {}
     condition: ConditionSection | None = None
     published: float | None = Field(None, description="the published effect, in points")
@@ -92,7 +99,7 @@ class ClaimSection(StudySection):
             raise ValueError("expected `claim: <id>`, or `paper` and `text` (and `place`) of your own claim")
         if sum(part is not None for part in (self.compare, self.slope, self.break_point)) != 1:
             raise ValueError("expected exactly one of compare, slope and break_point: what decides the claim")
-        if self.direction == "equal" and not self.least:
+        if self.direction == "equal" and self.least <= 0:
             raise ValueError("direction equal: expected the tolerance in `least`, above 0 points")
         return self
 

@@ -39,11 +39,12 @@ def compared(claim: ClaimSection, objective: str) -> str:
 
 
 def expected(claim: ClaimSection) -> str:
-    """`above 0`, `below \N{MINUS SIGN}2`, `within 0.5 of 0`."""
+    """`above 0`, `below \N{MINUS SIGN}2`, `below 1`, `within 0.5 of 0`."""
     if claim.direction == "equal":
         return f"within {claim.least:g} of 0"
-    least = f"{claim.least:g}" if claim.direction == "greater" or not claim.least else f"\N{MINUS SIGN}{claim.least:g}"
-    return f"{'above' if claim.direction == 'greater' else 'below'} {least}"
+    above = claim.direction == "greater"
+    bound = f"{claim.least if above else 0.0 - claim.least:g}".replace("-", "\N{MINUS SIGN}")
+    return f"{'above' if above else 'below'} {bound}"
 
 
 def measured(verdict: Verdict) -> str:

@@ -140,6 +140,7 @@ COMPARE = "    compare: {first: {positives: easy}, second: {positives: random}}\
         (MINE + COMPARE + "    directon: less\n", ["claims[0].directon", "did you mean 'direction'", "Choices: claim"]),
         (MINE + COMPARE + "    direction: more\n", ["'greater', 'less' or 'equal'", "'more'"]),
         (MINE + COMPARE + "    direction: equal\n", ["tolerance"]),
+        (MINE + COMPARE + "    direction: equal\n    least: -1\n", ["tolerance"]),
         (
             MINE + COMPARE.replace("easy", "eazy"),
             ["yaml:13: claims[0].compare.first", "'eazy'", "Choices: 'random'"],

@@ -18,7 +18,7 @@ from dml.report.analysis.claims import NO_SEED, corrected, head, with_verdicts
 from dml.report.analysis.verdicts import Verdict, combined, decided, effect, worst
 from dml.report.loading import load
 from dml.report.site import build
-from dml.report.wording import measured
+from dml.report.wording import expected, measured
 from dml.theory.verdicts import TheoryVerdict
 
 EASY, RANDOM = {"positives": "easy"}, {"positives": "random"}
@@ -70,6 +70,10 @@ UP, NONE, DOWN = [4.0, 5.0, 6.0, 5.5, 4.5], [1.0, -1.0, 0.5, -0.5, 0.1], [-4.0, 
         (UP, {"least": 5.0}, "undecided"),
         (UP, {"least": 8.0}, "refuted"),  # higher, but by less than claimed
         (DOWN, {"least": 3.0, "direction": "less"}, "confirmed"),
+        (NONE, {"least": -3.0, "direction": "less"}, "confirmed"),  # nothing above 3 points is gained
+        (DOWN, {"least": -3.0, "direction": "less"}, "confirmed"),  # a loss is no gain
+        (UP, {"least": -3.0, "direction": "less"}, "refuted"),
+        (DOWN, {"least": -9.0}, "confirmed"),  # not more than 9 points are lost
         (NONE, {"least": 3.0, "direction": "equal"}, "confirmed"),
         (NONE, {"least": 0.5, "direction": "equal"}, "undecided"),
         (UP, {"least": 3.0, "direction": "equal"}, "refuted"),
@@ -135,6 +139,40 @@ def test_each_part_must_hold(verdicts):
     assert pooled.word == "confirmed"
     assert [(e.label, round(e.mean, 6)) for e in each.effects] == [("triplet", 5.0), ("margin", 0.0)]
     assert each.word == "undecided"
+
+
+def test_each_value_that_the_first_set_lists_is_compared_with_the_second(verdicts):
+    def alter(frame):
+        frame.loc[frame["rate"] == 0.4, "test/fine/recall@1"] -= 0.1
+        return frame
+
+    listed = {"first": EASY | {"rate": [0.2, 0.4]}, "second": RANDOM | {"rate": 0.0}}
+    (verdict,) = verdicts([claim(compare=listed, each=["rate"])], UP, alter, rates=(0.0, 0.2, 0.4))
+    assert [(e.label, round(e.mean, 6)) for e in verdict.effects] == [("0.2", 5.0), ("0.4", -5.0)]
+    assert verdict.word == "refuted"
+
+
+def test_a_slope_over_names_that_stand_for_numbers(verdicts):
+    def alter(frame):
+        both = (frame["loss"] == "margin") & (frame["positives"] == "easy")
+        frame.loc[both, "test/fine/recall@1"] += 0.06
+        return frame
+
+    over = {"over": "loss", "values": {"triplet": 1, "margin": 3}, "first": EASY, "second": RANDOM}
+    grows = ClaimSection(paper="mine", text="It grows.", slope=over)
+    (verdict,) = verdicts([grows], UP, alter, losses=("triplet", "margin"))
+    assert verdict.effects[0].mean == pytest.approx(3.0)  # 6 points over 2 units
+
+
+@pytest.mark.parametrize(
+    ("direction", "least", "text"),
+    [
+        *(("greater", 0, "above 0"), ("greater", -1, "above \N{MINUS SIGN}1"), ("less", 0, "below 0")),
+        *(("less", 2, "below \N{MINUS SIGN}2"), ("less", -1.5, "below 1.5"), ("equal", 0.5, "within 0.5 of 0")),
+    ],
+)
+def test_what_is_expected_in_words(direction, least, text):
+    assert expected(claim(direction=direction, least=least)) == text
 
 
 def test_a_claim_is_refuted_by_one_of_its_parts(verdicts):

@@ -84,7 +84,7 @@ def _value(results: Results, claim: ClaimSection, line: Line) -> pd.Series:
     frame = _frame(results, line, key, kept if claim.share else _score)
     if not isinstance(claim.test, SlopeSection):
         return frame[0]
-    x = np.array([float(attribute(cell, claim.test.over)) for cell in line])
+    x = np.array([float(claim.test.number(attribute(cell, claim.test.over))) for cell in line])
     x = np.log2(x) if claim.test.scale == "log" else x
     return _rowwise(frame, lambda scores: float(np.polyfit(x, scores, 1)[0]))
 
