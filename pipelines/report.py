@@ -1,5 +1,8 @@
 """Stage `report`: one static site over the chosen studies and the published results of others."""
 
+import _early  # noqa: F401
+
+# isort: split
 import gc
 import sys
 
