@@ -129,4 +129,5 @@ def _axis_labels(figure: Figure, below: str, lines: str, label: str) -> None:
     narrow = width < 5  # one panel, whose title says as much
     below += "" if narrow else f"   (panels: loss, negatives; lines: {lines})"
     figure.supxlabel(below, color=style.MUTED, fontsize=9, y=0.09 / height, va="bottom")
-    figure.supylabel(label, color=style.MUTED, fontsize=9, x=0.08 / width, ha="left")
+    beside = "\n".join(textwrap.wrap(label, int(14 * height)))  # 14 letters an inch
+    figure.supylabel(beside, color=style.MUTED, fontsize=9, x=0.06 / width, ha="left")
