@@ -1,0 +1,146 @@
+"""Claims as the pages show them."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pandas as pd
+import pytest
+
+from dml.config import ClaimSection
+from dml.config.printed import printed
+from dml.report import claims_page, contents
+from dml.report.analysis.claims import with_verdicts
+from dml.report.loading import load
+from dml.report.site import build
+from dml.theory.verdicts import TheoryVerdict
+
+COMPARED = {"first": {"positives": "easy"}, "second": {"positives": "random"}}
+
+
+class _Proof:
+    """A section of the theory page that refutes a claim."""
+
+    anchor, title = "proof", "A proof"
+
+    def content(self):
+        return iter(())
+
+    def verdicts(self):
+        return [TheoryVerdict("eps-zero-loss-family", "refuted", "Risk 0.2 > 0.", "Twice the margin.")]
+
+
+@pytest.fixture
+def page(synthetic, tmp_path, monkeypatch, claim, made):
+    """The folder of a report of one study that ran and one that did not."""
+    monkeypatch.setattr(contents, "STUDY", ("claims",))
+    monkeypatch.setattr("dml.report.site.theory_sections", lambda: [_Proof()])
+    changes, alter = made(
+        [
+            ClaimSection(claim="eps-table-1-test", compare=COMPARED, published=7.1),
+            ClaimSection(claim="eps-table-2-cub", compare=COMPARED),
+            claim(place="page 3", note="A <remark>."),
+        ],
+        [4.0, 5.0, 6.0, 5.5, 4.5],
+    )
+    changes["noise"] = synthetic.noise([0.0])
+    studies = [synthetic.small("ran", **changes), synthetic.small("waits", **changes)]
+    synthetic.write(studies[0], tmp_path, alter)
+    return build(studies, tmp_path / "results", tmp_path / "store", tmp_path / "report").parent
+
+
+def _articles(text):
+    return {
+        m[1]: m[0] for m in re.finditer(r'<article class="claim" id="([\w-]+)".*?</article>', text, flags=re.DOTALL)
+    }
+
+
+def test_the_page_lists_all_claims_with_their_verdicts(page):
+    text = (page / "claims.html").read_text(encoding="utf-8")
+    articles = _articles(text)
+    assert list(articles) == list(printed())
+    for name, found in articles.items():
+        assert printed()[name].claim in html.unescape(re.sub("<[^>]*>", "", found))
+    counts = {word: sum(f'data-verdict="{word}"' in a for a in articles.values()) for word in claims_page.WORDS}
+    assert counts == {"confirmed": 1, "refuted": 1, "undecided": 0, "not tested": 67, "needs data": 21}
+    for word, number in counts.items():
+        assert re.search(rf"<dt>. {word.capitalize()}</dt><dd>{number}<", text)
+
+
+def test_a_claim_shows_its_effect_beside_the_published_one(page):
+    articles = _articles((page / "claims.html").read_text(encoding="utf-8"))
+    found = html.unescape(articles["eps-table-1-test"])
+    for part in (
+        "✓",
+        "R@1, on digits: +5.0 [+4.0, +6.0] points",
+        "p (Holm) < 0.001",
+        "5 seeds",
+        "published: +7.1",
+        "42.3 against 35.2",
+    ):
+        assert part in found
+    assert 'href="studies/ran.html#claims"' in found
+    assert "not run" in found  # by the second study
+    assert found.index("confirmed") < found.index("not run")
+
+
+def test_a_stand_in_does_not_decide_a_claim_about_other_data(page):
+    found = html.unescape(_articles((page / "claims.html").read_text(encoding="utf-8"))["eps-table-2-cub"])
+    assert 'data-verdict="needs data"' in found
+    assert "on digits, as a stand-in: +5.0" in found
+    assert "<dd>cub200</dd>" in found
+
+
+def test_theory_is_decided_by_its_sections(page):
+    found = html.unescape(_articles((page / "claims.html").read_text(encoding="utf-8"))["eps-zero-loss-family"])
+    for part in (
+        'data-verdict="refuted"',
+        "Risk 0.2 > 0.",
+        'href="theory.html#proof"',
+        "Corrected",
+        "Twice the margin.",
+    ):
+        assert part in found
+
+
+def test_own_claims_are_listed_under_their_study(page):
+    text = (page / "claims.html").read_text(encoding="utf-8")
+    own = text[text.index('id="own"') :]
+    assert own.count('data-group="Study ran"') == own.count('data-group="Study waits"') == 1
+    assert "mine, page 3" in own
+    assert "A &lt;remark&gt;." in own
+
+
+def test_the_csv_has_each_source_of_a_verdict(page):
+    frame = pd.read_csv(page / "data" / "_claims" / "claims.csv", keep_default_na=False)
+    assert set(printed()) == set(frame["id"]) - {""}
+    assert list(frame.loc[frame["id"] == "eps-table-1-test", "source verdict"]) == ["confirmed", "not tested"]
+
+
+def test_a_study_shows_its_own_claims(page):
+    text = (page / "studies" / "ran.html").read_text(encoding="utf-8")
+    assert text.count('<article class="claim"') == 3
+    assert 'href="../claims.html#eps-table-1-test"' in text
+    frame = pd.read_csv(page / "data" / "ran" / "claims.csv")
+    assert frame["effect"].to_list() == pytest.approx([5.0, 5.0, 5.0])
+    assert "not run" in (page / "studies" / "waits.html").read_text(encoding="utf-8")
+
+
+def test_every_page_leads_to_the_claims(page):
+    for name in ("index.html", "theory.html", "studies/ran.html"):
+        assert 'claims.html">Claims</a>' in (page / name).read_text(encoding="utf-8")
+
+
+def test_a_theory_verdict_on_no_claim_is_refused(tmp_path):
+    class Wrong(_Proof):
+        def verdicts(self):
+            return [TheoryVerdict("eps-claim-9", "confirmed", "")]
+
+    with pytest.raises(ValueError, match="eps-claim-9"):
+        claims_page.claims_page(tmp_path, [], [Wrong()])
+
+
+def test_a_study_without_claims_has_no_section(synthetic, tmp_path):
+    (results,) = with_verdicts([load(synthetic.small(), tmp_path)])
+    assert not results.verdicts

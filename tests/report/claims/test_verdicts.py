@@ -1,0 +1,141 @@
+"""When a claim is confirmed, refuted or undecided, on results with a known truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dml.config.printed import printed
+from dml.report.analysis.claims import corrected, head
+from dml.report.analysis.verdicts import Verdict, combined, decided, effect, worst
+from dml.report.wording import expected
+
+RANDOM = {"positives": "random"}
+UP, NONE, DOWN = [4.0, 5.0, 6.0, 5.5, 4.5], [1.0, -1.0, 0.5, -0.5, 0.1], [-4.0, -5.0, -6.0, -5.5, -4.5]
+
+
+@pytest.mark.parametrize(
+    ("gains", "changes", "word"),
+    [
+        (UP, {}, "confirmed"),
+        (DOWN, {}, "refuted"),
+        (NONE, {}, "undecided"),
+        (UP, {"direction": "less"}, "refuted"),
+        (DOWN, {"direction": "less"}, "confirmed"),
+        (UP, {"least": 3.0}, "confirmed"),
+        (UP, {"least": 5.0}, "undecided"),
+        (UP, {"least": 8.0}, "refuted"),  # higher, but by less than claimed
+        (DOWN, {"least": 3.0, "direction": "less"}, "confirmed"),
+        (NONE, {"least": -3.0, "direction": "less"}, "confirmed"),  # nothing above 3 points is gained
+        (DOWN, {"least": -3.0, "direction": "less"}, "confirmed"),  # a loss is no gain
+        (UP, {"least": -3.0, "direction": "less"}, "refuted"),
+        (DOWN, {"least": -9.0}, "confirmed"),  # not more than 9 points are lost
+        (NONE, {"least": 3.0, "direction": "equal"}, "confirmed"),
+        (NONE, {"least": 0.5, "direction": "equal"}, "undecided"),
+        (UP, {"least": 3.0, "direction": "equal"}, "refuted"),
+        (DOWN, {"least": 3.0, "direction": "equal"}, "refuted"),
+        (UP, {"condition": {"cells": RANDOM, "at_least": 40.0}}, "confirmed"),
+        (UP, {"condition": {"cells": RANDOM, "at_most": 40.0}}, "not tested"),
+        (UP, {"condition": {"cells": RANDOM, "at_least": 95.0}}, "not tested"),
+    ],
+)
+def test_each_verdict_is_reached(verdicts, gains, changes, word, claim):
+    (verdict,) = verdicts([claim(**changes)], gains)
+    assert verdict.word == word
+
+
+def test_a_condition_that_is_not_met_says_what_was_measured(verdicts, claim):
+    (verdict,) = verdicts([claim(condition={"cells": RANDOM, "at_least": 95.0})], UP)
+    assert "random + random at 0% noise is 52%, expected at least 95%" in verdict.reason
+
+
+def test_one_seed_decides_nothing(verdicts, claim):
+    (verdict,) = verdicts([claim()], UP, seeds=[0])
+    assert verdict.word == "undecided"
+    assert verdict.effects[0].mean == pytest.approx(4.0)
+    assert np.isnan(verdict.p)
+
+
+def test_each_part_must_hold(verdicts, claim):
+    def alter(frame):
+        both = (frame["loss"] == "margin") & (frame["positives"] == "easy")
+        frame.loc[both, "test/fine/recall@1"] -= 0.05
+        return frame
+
+    pooled, each = verdicts([claim(), claim(each=["loss"])], UP, alter, losses=("triplet", "margin"))
+    assert pooled.word == "confirmed"
+    assert [(e.label, round(e.mean, 6)) for e in each.effects] == [("triplet", 5.0), ("margin", 0.0)]
+    assert each.word == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("direction", "least", "text"),
+    [
+        *(("greater", 0, "above 0"), ("greater", -1, "above \N{MINUS SIGN}1"), ("less", 0, "below 0")),
+        *(("less", 2, "below \N{MINUS SIGN}2"), ("less", -1.5, "below 1.5"), ("equal", 0.5, "within 0.5 of 0")),
+    ],
+)
+def test_what_is_expected_in_words(direction, least, text, claim):
+    assert expected(claim(direction=direction, least=least)) == text
+
+
+def test_a_claim_is_refuted_by_one_of_its_parts(verdicts, claim):
+    def alter(frame):
+        both = (frame["loss"] == "margin") & (frame["positives"] == "easy")
+        frame.loc[both, "test/fine/recall@1"] -= 0.1
+        return frame
+
+    (verdict,) = verdicts([claim(each=["loss"])], UP, alter, losses=("triplet", "margin"))
+    assert verdict.word == "refuted"
+    assert verdict.p == pytest.approx(2 * stats.ttest_1samp(DOWN, 0.0).pvalue)
+
+
+def test_holms_correction_is_over_the_claims_of_one_paper(claim):
+    weak = [2.0, 1.0, 3.0, 0.0, 2.5]
+    p = stats.ttest_1samp(weak, 0.0).pvalue
+    assert 0.0125 < p < 0.05
+
+    def of(*claims):
+        return [Verdict(c, "s", "S", "not tested", (effect(weak, c, {}),)) for c in claims]
+
+    (lonely,) = corrected(of(claim()))
+    assert (lonely.word, lonely.p) == ("confirmed", pytest.approx(p))
+    crowd = corrected(of(*[claim()] * 4, claim(paper="another")))
+    assert [v.word for v in crowd] == ["undecided"] * 4 + ["confirmed"]
+    assert crowd[0].p == pytest.approx(4 * p)
+    untested = Verdict(claim(), "s", "S", "not tested", reason="not run")
+    assert corrected([*of(claim()), untested])[0].p == pytest.approx(p)
+
+
+def test_a_true_null_is_rarely_confirmed_or_refuted(claim):
+    draws = np.random.default_rng(0).normal(0, 1, (2000, 5))
+    for changes, share in (({}, 0.05), ({"direction": "equal", "least": 1e-9}, 0.05)):
+        words = [decided(*combined([effect(row, claim(**changes), {})]))[0] for row in draws]
+        assert np.mean([w == "confirmed" for w in words]) < share + 0.01
+        assert np.mean([w == "refuted" for w in words]) < share + 0.01
+
+
+def test_equivalence_is_two_one_sided_tests(claim):
+    x = np.array([0.4, -0.2, 0.3, 0.1, 0.6])
+    e = effect(x, claim(direction="equal", least=1.0), {})
+    lower = stats.ttest_1samp(x, -1.0, alternative="greater").pvalue
+    upper = stats.ttest_1samp(x, 1.0, alternative="less").pvalue
+    assert e.confirming == pytest.approx(max(lower, upper))
+    assert e.refuting == pytest.approx(min(1.0, 2 * (1 - max(lower, upper))))
+
+
+def test_the_head_of_a_claim_with_several_studies(claim):
+    both = printed()["eps-table-6"]
+    assert worst(["confirmed", "not tested", "undecided"]) == "undecided"
+    assert worst([]) == "not tested"
+
+    def of(word, *sources, stand_in=False):
+        return Verdict(claim(), "s", "S", word, sources=sources, stand_in=stand_in)
+
+    assert head(both, []) == "needs data"
+    assert head(both, [of("confirmed", "digits", stand_in=True)]) == "needs data"
+    assert head(both, [of("confirmed", "cub200")]) == "needs data"
+    assert head(both, [of("refuted", "cub200")]) == "refuted"
+    assert head(both, [of("confirmed", "cub200"), of("confirmed", "cars196")]) == "confirmed"
+    assert head(printed()["eps-table-1-test"], []) == "not tested"
