@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from dml.report.analysis.summaries import summary_of
-from dml.report.labels import readable
-from dml.report.results import Results
+from dml.report.results import Results, noise_label
 
 COLUMNS = ("rate", "method", "score", "low", "high")
 
@@ -21,7 +20,7 @@ def points(results: Results) -> pd.DataFrame:
         if len(datasets) > 1:
             label = f"{cell.dataset}: {label}"
         if len(models) > 1:
-            label = f"{label} ({readable(cell.noise)})"
+            label = f"{label} ({noise_label(cell.noise)})"
         if s["s n"]:
             rows.append((cell.rate, label, s["s mean"], s["s low"], s["s high"]))
     return pd.DataFrame(rows, columns=list(COLUMNS))

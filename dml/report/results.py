@@ -135,7 +135,7 @@ class Results:
         """
         datasets, models = ({pair[i] for pair in self.conditions} for i in (0, 1))
         on = f", on {dataset}" if len(datasets) > 1 else ""
-        named = f"{readable(noise)} noise" if any(self.rates(dataset, noise)) else "no added noise"
+        named = noise_name(noise) if any(self.rates(dataset, noise)) else "no added noise"
         return on + (f", {named}" if len(models) > 1 else "")
 
     @cached_property
@@ -274,6 +274,16 @@ class Results:
 def is_topline(noise: str) -> bool:
     """Whether a noise model leaves out the samples that others mislabel, in place of mislabelling any."""
     return discovery.find("dml.noise", noise_model(noise)).topline  # type: ignore[attr-defined]
+
+
+def noise_label(noise: str) -> str:
+    """`uniform`, or `topline`, whose rate is the share of samples that were left out."""
+    return "topline" if is_topline(noise) else readable(noise)
+
+
+def noise_name(noise: str) -> str:
+    """`uniform noise`, or `topline: correct labels only`."""
+    return "topline: correct labels only" if is_topline(noise) else f"{readable(noise)} noise"
 
 
 def noise_axis(noise: str) -> str:

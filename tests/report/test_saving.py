@@ -105,10 +105,18 @@ def test_more_styles_than_letters_have_names_of_their_own():
     assert [re.search(rf"\.{name}{{stroke-width:(\d+)}}", svg)[1] for name in names] == [str(i) for i in range(60)]
 
 
-def test_a_png_has_a_palette(figure, tmp_path):
+@pytest.mark.parametrize("width", [4.0, 4.0046, np.nextafter(8.8, 0)])
+def test_a_png_has_the_pixels_that_matplotlib_draws_in_few_colours(width, figure, tmp_path):
+    """At some widths 130 dots an inch are no whole number of pixels: the rows must not shift against each other."""
+    figure.set_size_inches(width, 3)
     with style.applied():
         save(figure, tmp_path / "f", png=True)
-    assert Image.open(tmp_path / "f.png").mode == "P"
+        figure.savefig(tmp_path / "full.png", dpi=saving.DPI)
+    small, full = (Image.open(tmp_path / f"{name}.png") for name in ("f", "full"))
+    assert small.mode == "P"
+    assert small.size == full.size
+    apart = np.abs(np.asarray(small.convert("RGB"), int) - np.asarray(full.convert("RGB"), int))
+    assert np.mean(apart) < 2
 
 
 def test_the_numbers_are_read_back_from_a_figure(figure):

@@ -10,7 +10,7 @@ import numpy as np
 from dml.config.matching import matching
 from dml.report.labels import SETS, counted, readable
 from dml.report.page.numbers import rate
-from dml.report.results import Results, setting_labels
+from dml.report.results import Results, is_topline, noise_name, setting_labels
 from dml.types import Cell, value_text
 
 MOST = 6  # cells of a dataset
@@ -87,14 +87,15 @@ def parts_of(results: Results, name: str) -> dict[str, str]:
     if method.negatives:
         found["negatives"] = readable(method.negatives) + (" negatives" if method.positives else "")
     found |= {key: f"{labels[key]} {value_text(cell.further[key])}" for key in results.varied if key in cell.further}
-    return found | {"noise": f"{readable(cell.noise)} noise", "rate": f"{rate(cell.rate)} noise"}
+    amount = "left out" if is_topline(cell.noise) else "noise"
+    return found | {"noise": noise_name(cell.noise), "rate": f"{rate(cell.rate)} {amount}"}
 
 
 def _shared(results: Results, names: list[str]) -> str:
     """The parts of the names that all of these cells have in common, without the noise."""
     parts = [parts_of(results, name) for name in names]
-    same = [text for key, text in parts[0].items() if all(own.get(key) == text for own in parts)]
-    return ", ".join(text for text in same if not text.endswith(" noise"))
+    same = [key for key, text in parts[0].items() if all(own.get(key) == text for own in parts)]
+    return ", ".join(parts[0][key] for key in same if key not in ("noise", "rate"))
 
 
 def _where(results: Results, cells: list[Cell]) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import counted, readable, score_label
 from dml.report.page.tables import Column
-from dml.report.results import Results, setting_labels
+from dml.report.results import Results, noise_label, setting_labels
 from dml.types import value_text
 
 P_NOTE = "two-sided p of the paired t-test over seeds, after Holm's correction"
@@ -23,7 +23,7 @@ def identity(results: Results, name: str) -> dict[str, Any]:
     cell, method = results.cells[name], results.methods[name]
     return {
         "dataset": cell.dataset,
-        "noise": readable(cell.noise),
+        "noise": noise_label(cell.noise),
         "rate": cell.rate,
         "loss": readable(method.loss),
         "positives": readable(method.positives),
@@ -55,7 +55,12 @@ def condition_columns(results: Results) -> tuple[Column, ...]:
 
 def rate_column() -> Column:
     """The noise rate."""
-    return Column("rate", "Noise rate", "rate", "the share of training labels that are wrong")
+    return Column(
+        "rate",
+        "Noise rate",
+        "rate",
+        "the share of training labels that are wrong; of a topline, of samples that were left out",
+    )
 
 
 def difference_columns(several: bool = True) -> tuple[Column, ...]:

@@ -11,12 +11,12 @@ from dml.report.analysis.paired import versus_winner
 from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.intervals import intervals
 from dml.report.figures.matrix import matrix
-from dml.report.labels import SETS, metric_label, metric_of, readable, score_label
+from dml.report.labels import SETS, metric_label, metric_of, score_label
 from dml.report.once import once
 from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, folded
 from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
-from dml.report.results import Results, noise_axis
+from dml.report.results import Results, is_topline, noise_axis, noise_label
 from dml.report.sections._rows import ONE_SEED, P_NOTE, band, condition_columns, difference_columns, score_frame
 from dml.report.sections.all_results import against_noise_or_best
 
@@ -24,6 +24,7 @@ LEVEL = 0.05
 CARDS = 6  # findings, at most
 OPEN = 3  # figures of datasets and noise models that are not folded, at most
 ROWS = 60  # of a matrix, at most
+SCORES = 6  # in one figure, at most; the others are folded
 
 
 class Winners:
@@ -48,10 +49,12 @@ class Winners:
         yield folded(every_pair(results))
 
     def card(self, results: Results) -> Iterator[Block | None]:
-        """The winner of each dataset and noise rate in one sentence, unless there are too many."""
+        """The winner of each dataset and noise rate in one sentence, unless there are too many. Not of toplines."""
         table = winners(results)
-        if table is not None and len(table.frame) <= CARDS:
-            yield Findings(tuple(_finding(results, row) for row in table.frame.to_dict("records")))
+        rows = [] if table is None else table.frame.to_dict("records")
+        rows = [row for row in rows if not is_topline(results.cells[row["cell"]].noise)]
+        if 0 < len(rows) <= CARDS:
+            yield Findings(tuple(_finding(results, row) for row in rows))
 
 
 @once
@@ -63,7 +66,7 @@ def winners(results: Results) -> Table | None:
     rows = []
     for (dataset, noise, noise_rate), group in compared.groupby(["dataset", "noise", "rate"], sort=False):
         best, others = group.iloc[0], group[group["other"] != ""]
-        row = {"dataset": dataset, "noise": readable(noise), "rate": noise_rate}
+        row = {"dataset": dataset, "noise": noise_label(noise), "rate": noise_rate}
         row |= {"winner": results.methods[best["winner"]].label}
         row |= {f"score {part}": best[f"winner {part}"] for part in ("mean", "std", "low", "high", "n")}
         row["runner-up"] = results.methods[best["other"]].label if len(others) else NOTHING
@@ -102,7 +105,7 @@ def every_pair(results: Results) -> Table | None:
         return None
     frame = compared[["dataset", "noise", "rate", "winner", "other", "difference", "low", "high", "p", "holm", "seeds"]]
     frame = frame.assign(
-        noise=compared["noise"].map(readable),
+        noise=compared["noise"].map(noise_label),
         winner=[results.methods[name].label for name in compared["winner"]],
         other=[results.methods[name].label for name in compared["other"]],
     )
@@ -130,7 +133,7 @@ def _finding(results: Results, row: dict) -> Finding:
     return Finding(where, f"{percent(row['score mean'])} %", row["winner"], text)
 
 
-def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Drawing]:
+def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
     """The objective of all methods, in the forms that suit their number and the number of noise rates."""
     key, rates, where = results.objective(dataset), results.rates(dataset, noise), results.where(dataset, noise)
     name, label = f"scores-{dataset}-{noise}", score_label(key)
@@ -166,5 +169,19 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Drawing]:
         caption += only_best(len(only))
         cells = [cell for cell in cells if results.methods[cell].label in only]
     alt = f"Scores of each method with their confidence intervals{where}."
-    data = score_frame(results, cells, keys)
-    yield Drawing(name, intervals(results, cells, keys), alt, caption, png=True, data=data)
+    main = _main(results, dataset, keys)
+    others = [k for k in keys if k not in main]
+    yield Drawing(name, intervals(results, cells, main), alt, caption, png=True, data=score_frame(results, cells, main))
+    if others:
+        figure, data = intervals(results, cells, others), score_frame(results, cells, others)
+        yield Folded("The other scores", (Drawing(f"{name}-others", figure, alt, caption, data=data),))
+
+
+def _main(results: Results, dataset: str, keys: list[str]) -> list[str]:
+    """All scores, or of too many the objective and what the study's claims are about."""
+    if len(keys) <= SCORES:
+        return keys
+    asked = {claim.score for claim in results.study.claims}
+    return [
+        k for k in keys if k == results.objective(dataset) or k in asked or any(k.endswith(f"/{a}") for a in asked if a)
+    ][:SCORES]
