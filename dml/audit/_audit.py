@@ -20,6 +20,7 @@ from dml.audit._neighbours import Vote, contradictions, vote, vote_by_fold
 from dml.audit._probabilities import OutOfSample, Representation
 from dml.audit._progress import Progress, Steps
 from dml.audit._rate import first_guess
+from dml.audit._saved import BROKEN
 from dml.audit._scores import chance, suspicion
 from dml.audit.result import Audit
 
@@ -180,8 +181,7 @@ def _representation(
 def _saved_or(search: Callable[[], Vote], path: Path | None) -> Vote:
     """The saved result of a search for neighbours; without one, it is made and saved."""
     if path is not None and path.exists():
-        broken = (OSError, ValueError, KeyError, EOFError)  # then it is computed again
-        with suppress(*broken), np.load(path, allow_pickle=False) as file:
+        with suppress(*BROKEN), np.load(path, allow_pickle=False) as file:  # else it is computed again
             return Vote(*(file[field] for field in Vote._fields))
     found = search()
     if path is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -85,8 +86,13 @@ def check_labels(labels: Any) -> Classes:
 
 def _labels(labels: Any) -> np.ndarray:
     array = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-    if array.dtype.kind == "O" and all(isinstance(value, str) for value in array.ravel()):
-        array = array.astype(str)
+    if array.ndim == 1 and not isinstance(labels, Tensor | np.ndarray):
+        array = np.asarray(labels, dtype=object)  # otherwise a missing one (NaN) among texts is the text "nan"
+    if array.ndim == 1 and array.dtype.kind == "O":
+        missing = np.flatnonzero(pd.isna(array))
+        if len(missing):
+            raise ValueError(f"audit: labels: {len(missing)} of {len(array)} are missing: rows {_rows(missing)}")
+        array = np.asarray(array.tolist())
     if array.ndim != 1 or array.dtype.kind not in "iuU":
         raise ValueError(f"audit: labels: expected integers or strings (n,), got {array.dtype} {array.shape}")
     if len(array) == 0:
@@ -127,7 +133,10 @@ def _rows(rows: np.ndarray) -> str:
 
 
 def _digest(vectors: dict[str, Tensor], learners: dict[str, Learner], labels: np.ndarray) -> str:
-    digest = hashlib.sha256("\0".join(map(str, labels.tolist())).encode())
+    text = "\0".join(map(str, labels.tolist()))
+    digest = hashlib.sha256(
+        ("" if labels.dtype.kind == "U" else "numbers\0").encode() + text.encode()
+    )  # sort unlike text
     for name, tensor in vectors.items():
         digest.update(f"{name} {tuple(tensor.shape)}".encode())
         digest.update(np.ascontiguousarray(tensor.numpy()).view(np.uint8).data)

@@ -12,6 +12,7 @@ from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from dml import files
+from dml.audit._saved import BROKEN
 from dml.audit._softmax import CHUNK, Basis, fit, turn
 
 TOP = 16  # most likely classes that are kept for each image
@@ -180,6 +181,6 @@ def _load(path: Path, count: int, top: int) -> OutOfSample | None:
     try:
         with np.load(path, allow_pickle=False) as file:
             result = OutOfSample(*(file[field] for field in OutOfSample._fields))
-    except (OSError, ValueError, KeyError, EOFError):
+    except BROKEN:
         return None
     return result if result.own.shape == (count,) and result.top.shape == (count, top) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from dml import files
 
 VERSION = 1  # of the files
 AGAIN = "run the audit again"
+BROKEN = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+"""What reading a broken `.npz` raises."""
 
 
 def write(folder: Path, kind: str, content: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> None:

@@ -149,10 +149,8 @@ def estimate(plan: ReviewPlan, answers: Any, level: float = 0.95) -> Estimate:
         raise ValueError("estimate: no image was found right or wrong, so nothing can be said about the rate")
     known = looks > 0
     # A stratum without an answer is taken to be like all others together: only after a review that stopped early.
-    share = np.where(
-        known, wrong / np.maximum(looks, 1), (plan.sizes * wrong)[known].sum() / (plan.sizes * looks)[known].sum()
-    )
-    rate = float((plan.sizes * share).sum() / plan.sizes.sum())
+    share = wrong / np.maximum(looks, 1)
+    rate = float((plan.sizes * share)[known].sum() / plan.sizes[known].sum())
     low, high = _interval(plan, rate, wrong, looks, level)
     return Estimate(rate, low, high, level, int(looks.sum()), int(unsure))
 

@@ -99,6 +99,40 @@ def test_other_labels_do_not_take_saved_folds(noisy, tmp_path):
     assert same(audit.audit(vectors, true, folder=tmp_path), audit.audit(vectors, true))
 
 
+def test_numbers_and_the_same_as_text_are_other_labels(noisy, tmp_path):
+    """As text 10 comes before 2, so that saved folds would name other classes."""
+    vectors, _, given = noisy
+    numbers = np.where(given == 0, 10, given)
+    audit.audit(vectors, numbers, folder=tmp_path)
+    text = numbers.astype(str)
+    assert same(audit.audit(vectors, text, folder=tmp_path), audit.audit(vectors, text))
+
+
+@pytest.mark.parametrize("name", ["first-0.npz", "neighbours.npz"])
+def test_a_file_that_was_cut_off_is_made_again(name, noisy, found, tmp_path):
+    vectors, _, given = noisy
+    audit.audit(vectors, given, folder=tmp_path)
+    saved = next(tmp_path.rglob(name))
+    saved.write_bytes(saved.read_bytes()[:2000])
+    assert same(audit.audit(vectors, given, folder=tmp_path), found)
+
+
+def test_the_second_round_learns_from_unsuspected_images_alone(noisy, monkeypatch):
+    vectors, _, given = noisy
+    trained = {}
+    real = _probabilities.Representation.round
+    monkeypatch.setattr(
+        _probabilities.Representation,
+        "round",
+        lambda self, name, trains, *rest: trained.update({name: trains.copy()}) or real(self, name, trains, *rest),
+    )
+    found = audit.audit(vectors, given)
+    assert trained["first"].all()
+    left_out = ~trained["second"]
+    assert left_out.sum() == pytest.approx(found.rate.guess * len(given), rel=0.5)
+    assert np.mean((given != noisy[1])[left_out]) > 0.8
+
+
 def test_the_better_representation_is_used(noisy):
     vectors, _, given = noisy
     found = audit.audit({"noise": np.random.default_rng(0).normal(size=(600, 5)), "blobs": vectors}, given)
@@ -150,6 +184,8 @@ def test_contradicting_duplicates_are_listed():
         (lambda v, g: (v, np.where(np.arange(600) == 4, 1, 0)), "two classes of 3 or more images, got 1"),
         (lambda v, g: (np.where(np.arange(600)[:, None] == 5, np.nan, v), g), "1 of 600 rows hold NaN or infinity: 5"),
         (lambda v, g: (v, g - 1), "are missing"),
+        (lambda v, g: (v, [*map(str, g[:-1]), float("nan")]), "1 of 600 are missing: rows 599"),
+        (lambda v, g: (v, [None, *map(str, g[1:])]), "1 of 600 are missing: rows 0"),
         (lambda v, g: (v, g + 0.5), "expected integers or strings"),
         (lambda v, g: (v[:, 0], g), r"expected vectors \(n, D\)"),
         (lambda v, g: ({}, g), "an empty one"),

@@ -28,6 +28,15 @@ def test_horvitz_thompson_over_all_possible_reviews():
     assert np.mean(rates) == pytest.approx(4 / 7, abs=1e-12)
 
 
+def test_strata_that_nobody_looked_at_are_taken_to_be_like_the_others_by_their_sizes():
+    """1,000 images, of which one look found none wrong; 10, all found wrong; 500, without a look: 1% of all."""
+    rows = np.arange(12)
+    stratum = np.repeat([0, 1, 2], [1, 10, 1])
+    plan = ReviewPlan(rows, stratum, np.array([1000, 10, 500]), np.full(3, 0.5), rows, rows, "")
+    seen = {row: "right" if row == 0 else "wrong" for row in range(11)}
+    assert audit.estimate(plan, seen).rate == pytest.approx(10 / 1010)
+
+
 def test_a_thousand_reviews_cover_and_are_sharp(noisy, found):
     _, true, given = noisy
     wrong = given != true

@@ -62,6 +62,7 @@ def test_two_columns_are_enough_and_images_without_an_answer_were_not_looked_at(
     [
         ("answer", "maybe", "expected one of right, wrong, unsure, got 'maybe'"),
         ("index", "x", "index: expected whole numbers, got 'x'"),
+        ("index", "9" * 23, "index: expected whole numbers, got '9+'"),
         ("index", 61, "image 61 is not in the review plan: is it a review of another audit"),
         ("given", "dog", "but 'dog' in the review: is it a review of another dataset, or an edited one"),
         ("path", "dog/1.png", "is 'dog/1.png' in the review, but '.*' here: is it a review of another dataset"),
@@ -83,6 +84,13 @@ def test_contradictory_looks(audited):
     again = answers.iloc[[0]].assign(answer="right")
     with pytest.raises(ValueError, match=f"contradictory answers for the images {answers['index'][0]}: decide on one"):
         take(audited, pd.concat([answers, again]))
+
+
+def test_contradictory_corrections(audited):
+    _, answers = audited
+    first = answers.iloc[[0]].assign(answer="wrong", label="cat")
+    with pytest.raises(ValueError, match=f"image {answers['index'][0]}: label: both 'cat' and 'dog': decide on one"):
+        take(audited, pd.concat([first, first.assign(label="dog"), answers.iloc[1:]]))
 
 
 def test_a_review_without_answers_or_columns(audited):

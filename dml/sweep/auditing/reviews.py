@@ -50,7 +50,7 @@ def read_review(path: Path) -> pd.DataFrame:
         if name not in table:
             table[name] = ""
     table = table[table["answer"].str.strip() != ""].reset_index(drop=True)
-    strange = table.loc[~table["index"].str.fullmatch(r"\d+"), "index"]
+    strange = table.loc[~table["index"].str.fullmatch(r"\d{1,18}"), "index"]
     if len(strange):
         raise ValueError(f"{path}: index: expected whole numbers, got {strange.iloc[0]!r}")
     if table.empty:
@@ -84,7 +84,10 @@ def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, paths: lis
         found = audit.estimate(plan, answers.assign(given=given))
     except ValueError as error:
         raise ValueError(f"{path}: {str(error).removeprefix('estimate: ')}") from error
+    called: dict[int, str] = {}
     for row, file, label, answer in answers[["index", "path", "label", "answer"]].itertuples(index=False):
+        if label and answer == "wrong" and called.setdefault(row, label) != label:
+            raise ValueError(f"{path}: image {row}: label: both {called[row]!r} and {label!r}: decide on one")
         if file and file != paths[row]:
             raise ValueError(
                 f"{path}: image {row} is {file!r} in the review, but {paths[row]!r} here: is it a review of another "
