@@ -60,14 +60,17 @@ class Selection(nn.Module):
 
     @torch.no_grad()
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part."""
+        """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part; none that is not finite."""
         labels = labels.long()
         with torch.autocast(embeddings.device.type, enabled=False):
             unit = F.normalize(embeddings.detach().float(), dim=1)
+            finite = unit.isfinite().all(1)
+            unit = torch.where(finite[:, None], unit, 0.0)  # one NaN in the memory would stay in it for good
             if self._steps < self._warm_up:
-                kept = torch.ones_like(labels, dtype=torch.bool)
+                kept = finite
             else:
                 kept = self.threshold(self.probabilities(unit, labels)) | (self.memory.counts[labels] == 0)
+                kept = kept & finite
             self._steps += 1
             changed: Tensor | slice = self.memory.add(unit, labels, kept)
             if 2 * len(labels) >= len(self.scale):

@@ -90,6 +90,20 @@ def test_degenerate_batches(name, kind, tools):
         assert all(torch.isfinite(value) for value in keep.stats.values())
 
 
+@pytest.mark.parametrize("at", [0, 6])
+def test_a_row_that_is_not_finite_is_left_out_and_leaves_nothing_behind(name, at, tools):
+    if name == "none":
+        pytest.skip("keeps every sample")
+    keep = make(name)
+    for number, (embeddings, labels, _) in enumerate(tools.noisy_batches(10)):
+        if number == at:
+            embeddings[3] = torch.nan
+        kept = keep(embeddings, labels)
+        assert kept.any()
+        if number == at:
+            assert not kept[3]
+
+
 def test_clean_labels_never_enter(name):
     part = discovery.find("dml.filters", name)
     assert list(inspect.signature(part.forward).parameters) == ["self", "embeddings", "labels"]
