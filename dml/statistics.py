@@ -18,6 +18,7 @@ from scipy import special, stats
 
 from dml.seeding import numpy_generator
 
+ROUNDING = 1e-12  # numbers as near as this are equal
 FEW = 20  # pairs: with fewer the bootstrap's intervals are too narrow
 
 
@@ -134,12 +135,13 @@ def _as_far(means: np.ndarray, differences: np.ndarray) -> int:
 def paired_t(differences: np.ndarray) -> float:
     """Two-sided p of a mean difference (n,) of zero, by Student's t; NaN for less than two.
 
-    It is 1 if all differences are 0, and the sign test's p if all are the same other number: t would give 0.
+    It is 1 if all differences are 0, and the sign test's p if all are the same other number within rounding of
+    percentages: t would give 0.
     """
     if differences.size < 2:
         return np.nan
-    if np.ptp(differences) == 0:
-        return 1.0 if differences[0] == 0 else 2.0 ** (1 - differences.size)
+    if np.ptp(differences) <= ROUNDING * max(1.0, float(np.abs(differences).max())):
+        return 1.0 if abs(differences[0]) <= ROUNDING else 2.0 ** (1 - differences.size)
     t = differences.mean() / (differences.std(ddof=1) / differences.size**0.5)
     return float(2 * special.stdtr(differences.size - 1, -abs(t)))  # `stats.ttest_1samp` takes 30 times as long
 
@@ -152,8 +154,8 @@ def one_sided_t(values: ArrayLike, bound: float = 0.0) -> float:
     x = np.asarray(values, dtype=np.float64) - bound
     if x.size < 2:
         return np.nan
-    if np.ptp(x) <= 1e-12 * max(1.0, abs(bound), float(np.abs(x).max())):
-        return 2.0**-x.size if x[0] > 1e-12 * max(1.0, abs(bound)) else 1.0
+    if np.ptp(x) <= ROUNDING * max(1.0, abs(bound), float(np.abs(x).max())):
+        return 2.0**-x.size if x[0] > ROUNDING * max(1.0, abs(bound)) else 1.0
     return float(stats.ttest_1samp(x, 0.0, alternative="greater").pvalue)
 
 

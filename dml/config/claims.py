@@ -101,6 +101,8 @@ class ClaimSection(StudySection):
             raise ValueError("expected exactly one of compare, slope and break_point: what decides the claim")
         if self.direction == "equal" and self.least <= 0:
             raise ValueError("direction equal: expected the tolerance in `least`, above 0 points")
+        if self.direction == "equal" and self.break_point is not None:
+            raise ValueError("direction equal: not with break_point, where methods that never break would look equal")
         return self
 
     @property

@@ -9,15 +9,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from dml import statistics
 from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.front import Kept, kept
 from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.rule import RuleTest
+from dml.report.analysis.shares import share
 from dml.report.analysis.variance import shares
 from dml.report.in_short import LEVEL, in_short
 from dml.report.labels import counted, metric_label, readable
 from dml.report.page.numbers import interval, percent, rate
-from dml.report.results import Results, is_topline
+from dml.report.results import Results, is_topline, noise_label, noise_name
 from dml.report.sections.effects_of_choices import interactions_text
 from dml.report.sections.rule_of_thumb import choice_text, rule_sentences
 from dml.report.sections.winners import winners
@@ -90,7 +92,8 @@ def _extremes(effects: Sequence[Effect]) -> str:
 
 def _tested(test: RuleTest) -> str:
     """One test of the rule in a sentence."""
-    text = f"`{test.study}`, {rate(test.rate)} noise ({choice_text(dict(test.choice))}): gain {_points(test.gain)}"
+    where = f"`{test.study}`, {rate(test.rate)} {noise_name(test.noise)}"
+    text = f"{where} ({choice_text(dict(test.choice))}): gain {_points(test.gain)}"
     if test.regret is not None:
         text += f", regret {_points(test.regret)}"
     return f"{text}, better than {test.better:.0%} of {test.cells} cells."
@@ -105,9 +108,8 @@ def _of_study(results: Results) -> Iterator[str]:
         if is_topline(noise):
             continue
         for each in dict.fromkeys((rates[0], rates[-1])):
-            found = [
-                row for row in rows if (row["dataset"], row["noise"], row["rate"]) == (dataset, readable(noise), each)
-            ]
+            condition = (dataset, noise_label(noise), each)
+            found = [row for row in rows if (row["dataset"], row["noise"], row["rate"]) == condition]
             yield from (_won(results, row) for row in found if row["worse"] and row["worse"] > 0)
         if rates[0] == 0 and len(rates) > 1:
             yield from _robust(results, dataset, noise, rates[-1])
@@ -124,17 +126,24 @@ def _won(results: Results, row: dict[str, Any]) -> str:
 
 
 def _robust(results: Results, dataset: str, noise: str, at: float) -> Iterator[str]:
-    """The method that keeps most and the one that keeps least, if their intervals do not overlap."""
+    """The method that keeps most and the one that keeps least, if they differ beyond the choice of the two of many."""
     points = sorted(kept(results, dataset, noise, at), key=lambda e: -e.share.mean)
-    if len(points) > 1 and points[0].share.low > points[-1].share.high:
-        first, last = (_kept(results, each) for each in (points[0], points[-1]))
+    pairs = len(points) * (len(points) - 1) // 2
+    if not pairs:
+        return
+    key = results.objective(dataset)
+    first, last = (share(results.values(e.noisy, key), results.values(e.clean, key)) for e in (points[0], points[-1]))
+    if pairs * statistics.paired_t((first - last).dropna().to_numpy()) < LEVEL:
+        most, least = (_kept(results, each, key) for each in (points[0], points[-1]))
         name = f"`{results.study.name}`{results.where(dataset, noise)}"
-        yield f"- {name}, {rate(at)} noise: {first} of its clean score, {last}."
+        yield f"- {name}, {rate(at)} noise: {most}, {least}."
 
 
-def _kept(results: Results, each: Kept) -> str:
-    s = each.share
-    return f"{results.methods[each.noisy].label} keeps {interval(percent(s.mean), percent(s.low), percent(s.high))}%"
+def _kept(results: Results, each: Kept, key: str) -> str:
+    s, method = each.share, results.methods[each.noisy].label
+    before, after = (percent(results.values(name, key).mean()) for name in (each.clean, each.noisy))
+    found = interval(percent(s.mean), percent(s.low), percent(s.high))
+    return f"{method} keeps {found}% of its clean score ({after} of {before})"
 
 
 def _signed(level: str, s: Summary) -> str:

@@ -180,6 +180,10 @@ COMPARE = "    compare: {first: {positives: easy}, second: {positives: random}}\
         (MINE + "    slope: {over: rate, first: {positives: easy}}\n", ["`first` and `second`"]),
         (MINE + COMPARE.replace("compare", "break_point") + "    where: {rate: 0}\n", ["label noise"]),
         (MINE + COMPARE.replace("compare: {", "break_point: {at: 100, "), ["less than 100"]),
+        (
+            MINE + COMPARE.replace("compare", "break_point") + "    direction: equal\n    least: 1\n",
+            ["never break", "look equal"],
+        ),
     ],
 )
 def test_a_mistake_is_reported_with_line_value_and_choices(tmp_path, text, expected):

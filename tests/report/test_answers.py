@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from dml.report.analysis.crossed import crossed
 from dml.report.analysis.pooled import pooled_effects
@@ -27,7 +28,7 @@ def test_a_study_with_crossed_axes_answers_with_effects_at_each_rate(synthetic, 
     row = next(line for line in lines if line.startswith("| positives | best"))
     assert f"best easy +{easy.summary.mean:.1f} [+{easy.summary.low:.1f}, +{easy.summary.high:.1f}]" in row
     assert "Rule of thumb" in text
-    assert len(re.findall(r"- `other`, \d+% noise", text)) == 3
+    assert len(re.findall(r"- `other`, \d+% uniform noise", text)) == 3
     assert "![Effects of choices](figures/joint-effects.png)" in text
 
 
@@ -62,7 +63,23 @@ def test_what_is_not_decided_is_left_out(synthetic, loaded):
 def test_a_study_over_noise_rates_says_who_wins_and_who_keeps_most(synthetic, loaded):
     text = "\n".join(answers([loaded(synthetic.small(seeds=list(range(6))))], FIGURES))
     assert re.search(r"`small`, 40% noise: triplet, easy \+ random has the highest R@1, [\d.]+ \[", text)
-    assert re.search(r"`small`, 40% noise: triplet, easy \+ random keeps [\d.]+ \[[^]]+\]% of its clean score", text)
+    kept = r"triplet, easy \+ random keeps ([\d.]+) \[[^]]+\]% of its clean score \(([\d.]+) of ([\d.]+)\)"
+    share, after, before = map(float, re.search(f"`small`, 40% noise: {kept}", text).groups())
+    assert share == pytest.approx(100 * after / before, rel=0.05)
+
+
+def test_who_keeps_most_of_many_is_not_said_where_it_is_luck(synthetic, loaded):
+    """Methods that differ in nothing but luck: the two extremes of each study nearly always look apart."""
+    said = 0
+    for draw in range(8):
+
+        def level(frame, draw=draw):
+            noise = np.random.default_rng(draw).normal(0, 0.05, len(frame))
+            return frame.assign(**{"test/fine/recall@1": 0.5 + noise})
+
+        text = "\n".join(answers([loaded(synthetic.study(seeds=list(range(5))), level)], FIGURES))
+        said += "of its clean score" in text
+    assert said == 0
 
 
 def test_what_has_no_snapshot_is_listed_with_its_command_and_time(tmp_path):

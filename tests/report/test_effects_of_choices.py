@@ -62,7 +62,10 @@ def test_holm_is_over_all_effects_of_the_factorial():
     found = pooled_effects(block_of(scores))
     assert len(found) == (3 + 2 + 3) * 2
     first = min(found, key=lambda e: e.p)
-    assert first.holm == pytest.approx(min(1, first.p * len(found)))
+    assert first.holm == pytest.approx(min(1, first.p * (3 + 1 + 3) * 2))  # two levels are one question
+    for one, other in itertools.combinations([e for e in found if e.axis == "positives"], 2):
+        if one.rate == other.rate:
+            assert one.holm == other.holm
     alone = pooled_effects(block_of(scores[..., :1]))
     assert all(np.isnan(e.holm) and np.isnan(e.summary.low) for e in alone)
 
@@ -90,6 +93,16 @@ def test_shares_add_up_and_their_tests_are_those_of_least_squares():
     larger, more = left(columns(0, 1), columns(4))
     f = (smaller - larger) / (more - less) / (full / (len(y) - rank))
     assert found["loss x positives"].p == pytest.approx(stats.f.sf(f, more - less, len(y) - rank), rel=1e-6)
+
+
+def test_no_share_is_more_than_all_and_none_is_outside_its_interval():
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        scores = rng.normal(0, 1, (*SHAPE, 4)) + np.arange(SHAPE[0]).reshape(-1, *[1] * len(SHAPE))
+        found = shares(block_of(scores))
+        assert sum(each.share for each in found) == pytest.approx(1)
+        loss = next(each for each in found if each.term == "loss")
+        assert loss.low <= loss.share <= loss.high + 1e-9
 
 
 def test_intervals_of_shares_cover_the_truth():

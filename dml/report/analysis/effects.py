@@ -100,7 +100,7 @@ def _rowwise(frame: pd.DataFrame, of: Callable[[np.ndarray], float]) -> pd.Serie
 
 
 def _breaks(rates: list[float], shares: list[float], at: float) -> float:
-    """The break point; the highest rate if the method never breaks, so differences are at least what is shown."""
+    """The break point; the highest rate if the method never breaks: a difference is not exaggerated, but may be 0."""
     return min(break_point(rates, shares, at), max(rates))
 
 

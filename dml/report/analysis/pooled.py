@@ -7,7 +7,7 @@ Its interval is Student's t over seeds: seeds that are good or bad for all cells
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Effect:
     rate: float
     summary: statistics.Summary
     p: float  # two-sided, by Student's t; NaN with one seed
-    holm: float = float("nan")  # corrected for all effects of the factorial
+    holm: float = float("nan")  # corrected for all questions of the factorial
 
 
 def effects_at(block: Crossed, axis: str, rate: float) -> np.ndarray:
@@ -37,12 +37,17 @@ def effects_at(block: Crossed, axis: str, rate: float) -> np.ndarray:
 
 
 def pooled_effects(block: Crossed) -> list[Effect]:
-    """All effects of a factorial, by axis, rate and level; Holm's correction is over all of them."""
+    """All effects of a factorial, by axis, rate and level; Holm's correction is over all of them.
+
+    The two levels of an axis have opposite effects: these are one hypothesis.
+    """
     found = list(_effects(block))
     if len(block.seeds) < 2:
         return found
-    corrected = np.asarray(statistics.holm([each.p for each in found]))
-    return [Effect(e.axis, e.level, e.rate, e.summary, e.p, float(p)) for e, p in zip(found, corrected, strict=True)]
+    asked = [(e.axis, e.rate, "" if len(block.levels[e.axis]) == 2 else e.level) for e in found]
+    p = dict(zip(asked, (e.p for e in found), strict=True))
+    corrected = dict(zip(p, np.asarray(statistics.holm(list(p.values()))).tolist(), strict=True))
+    return [replace(e, holm=corrected[question]) for e, question in zip(found, asked, strict=True)]
 
 
 def _effects(block: Crossed) -> Iterator[Effect]:

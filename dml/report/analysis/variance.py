@@ -48,7 +48,7 @@ def shares(block: Crossed) -> list[Share]:
         return []
     terms = {term: (seeds * squares / noise, df) for term, squares, df in _terms(cells.mean(axis=-1), names)}
     terms.pop(RATE, None)
-    central = {term: ratio * (freedom - 2) / freedom - df for term, (ratio, df) in terms.items()}
+    central = {term: max(ratio * (freedom - 2) / freedom - df, 0.0) for term, (ratio, df) in terms.items()}
     total = sum(central.values())
     if total <= 0:
         return []
@@ -57,7 +57,7 @@ def shares(block: Crossed) -> list[Share]:
         low, high = noncentrality(ratio, df, freedom)
         rest = max(total - central[term], 1e-12)
         p = float(stats.f.sf(ratio / df, df, freedom))
-        found.append(Share(term, max(central[term], 0.0) / total, low / (low + rest), high / (high + rest), p))
+        found.append(Share(term, central[term] / total, low / (low + rest), high / (high + rest), p))
     return sorted(found, key=lambda each: -each.share)
 
 

@@ -101,7 +101,12 @@ def _effects_table(name: str, effects: list[Effect]) -> Table:
     columns = (
         *(Column("axis", "Choice of", "name"), Column("level", "Choice", "name")),
         *(Column("rate", "Noise rate", "rate"), Column("effect", "Effect", "difference_interval", "in points")),
-        Column("holm", "p (Holm)", "p", "two-sided, Student's t over seeds, after Holm's correction over the table"),
+        Column(
+            "holm",
+            "p (Holm)",
+            "p",
+            "two-sided, Student's t over seeds, after Holm's correction over the table (two levels are one question)",
+        ),
         Column("seeds", "Seeds", "count"),
     )
     caption = "Each choice against the mean of all choices, in points, all else pooled, with 95% intervals."
