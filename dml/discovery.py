@@ -31,6 +31,9 @@ KINDS = (
 )
 """The packages that contain parts, one for each kind."""
 
+MANY = 40  # choices, of which a message shows
+LIKE = 8  # those most like what was given
+
 
 def class_name(name: str) -> str:
     """`multi_similarity` -> `MultiSimilarity`, `none` -> `None_`."""
@@ -112,11 +115,14 @@ def is_foreign(name: str) -> bool:
 
 
 def suggestion(given: str, choices: Iterable[str]) -> str:
-    """The end of an error message: the choice nearest to `given`, then all choices."""
+    """The end of an error message: the choice nearest to `given`, then all choices, of very many those most like it."""
     choices = list(choices)
     close = difflib.get_close_matches(given, choices, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else "."
-    return f"{hint} Choices: {', '.join(choices)}"
+    if len(choices) <= MANY:
+        return f"{hint} Choices: {', '.join(choices)}"
+    near = difflib.get_close_matches(given, choices, n=LIKE, cutoff=0)
+    return f"{hint} Choices: {', '.join(near)} and {len(choices) - LIKE} more"
 
 
 def settings_of(part: type) -> dict[str, inspect.Parameter]:
@@ -173,10 +179,15 @@ def build(package: str, name: str, /, **settings: Any) -> Any:
 
     Raises
     ------
-    ValueError : there is no such part, or it does not take a setting; the message lists the choices.
+    ValueError : there is no such part, it does not take a setting, or it needs one that is not given; the message lists
+        the choices.
     """
     part = find(package, name)
-    check_settings(part, settings, label=f"{package.removeprefix('dml.')} {name!r}")
+    label = f"{package.removeprefix('dml.')} {name!r}"
+    check_settings(part, settings, label=label)
+    needed = [own for own, p in settings_of(part).items() if p.default is p.empty and own not in settings]
+    if needed:
+        raise ValueError(f"{label}: needs {', '.join(needed)}")
     return part(**settings)
 
 

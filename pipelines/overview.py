@@ -44,7 +44,7 @@ def write_figures(studies: Sequence[Study], results: Path) -> list[Path]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--figures", action="store_true", help="draw its figures again too, from the snapshots (a minute)")
+    parser.add_argument("--figures", action="store_true", help="draw its figures again too (takes a minute)")
     asked = parser.parse_args()
     os.chdir(Path(__file__).parents[1])
     if asked.figures:

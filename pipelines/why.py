@@ -11,6 +11,8 @@ from dml.training.data import describe
 
 def why(study: Study) -> None:
     root = data_root(study)
+    if not root.is_dir():
+        raise ValueError(f"{study.name}: nothing has run here yet: dml run {study.name}")
     print("\n".join(explain(study, TrialStore(STORE), lambda *asked: describe(root, *asked), Starts(RESULTS, STORE))))
 
 

@@ -71,3 +71,17 @@ def test_a_loss_of_dml_that_lacks_members_names_them(tmp_path, monkeypatch):
     _added(tmp_path, monkeypatch, "incomplete", "class Incomplete:\n    version = 1\n    stats = {}\n")
     with pytest.raises(ValueError, match=r"loss 'incomplete' lacks load_state_dict, mining, .*dml\.protocols\.Loss"):
         dml.losses.build("incomplete")
+
+
+def test_of_very_many_choices_those_most_like_it_are_shown():
+    names = [f"study-{number}" for number in range(90)]
+    assert discovery.suggestion("study-7x", names).startswith("; did you mean 'study-7")
+    assert discovery.suggestion("study-7x", names).endswith(" and 82 more")
+    assert discovery.suggestion("x", ["a", "b"]) == ". Choices: a, b"
+
+
+def test_a_setting_that_is_needed_and_not_given_is_named():
+    with pytest.raises(ValueError, match="losses 'softmax': needs num_classes"):
+        discovery.build("dml.losses", "softmax", embedding_size=4)
+    with pytest.raises(ValueError, match="noise 'uniform': needs rate"):
+        discovery.build("dml.noise", "uniform")

@@ -23,8 +23,8 @@ def test_an_unknown_study_is_refused_with_the_choices_and_params_stay(project, r
     for done in (project.stage("download", "quickstrt"), project.stage("choose", "quickstart", "quickstrt")):
         message = refused(done)
         assert "quickstrt.yaml: no such study" in message
-        assert "eps-table1" in message
-    assert "Choices: paper-eps, " in message
+        assert "did you mean 'quickstart'?" in message
+    assert " more" in message
     assert (project.root / "params.yaml").read_text() == before
 
 

@@ -150,7 +150,7 @@ def test_what_cannot_be_chosen_is_said(results, rate, options, message):
 def test_several_datasets_or_noise_models_must_be_chosen_and_toplines_do_not_count(synthetic, loaded):
     noise = synthetic.noise([0.0, 0.4], "uniform", "small_cluster", "subset")
     results = loaded(synthetic.small(noise=noise))
-    with pytest.raises(ValueError, match=r"noise: .* choose one: uniform, small_cluster$"):
+    with pytest.raises(ValueError, match=r"noise: .* choose one with --noise: uniform, small_cluster$"):
         recipe(results, 0.4)
     assert recipe(results, 0.4, noise="small_cluster").noise == "small_cluster"
 

@@ -62,7 +62,7 @@ def _one_of(known: list[str], asked: str | None, what: str, study: str) -> str:
     if asked is None and len(known) == 1:
         return known[0]
     if asked is None:
-        raise ValueError(f"{what}: study {study!r} has results of several, choose one: {', '.join(known)}")
+        raise ValueError(f"{what}: study {study!r} has several, choose one with --{what}: {', '.join(known)}")
     if asked not in known:
         raise ValueError(f"{what}: study {study!r} has no results of {asked!r}{suggestion(asked, known)}")
     return asked
