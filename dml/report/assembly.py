@@ -8,14 +8,16 @@ from pathlib import Path
 
 from dml import discovery
 from dml.report import contents
-from dml.report.labels import counted
-from dml.report.page.assets import Assets, SavedDrawing
+from dml.report.in_short import best_choices
+from dml.report.labels import counted, metric_label
+from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
 from dml.report.page.blocks import Block, Drawing
-from dml.report.page.numbers import NOTHING, duration, rate
+from dml.report.page.numbers import NOTHING, duration, percent, rate
 from dml.report.page.pages import Notice, Page, PageSection
 from dml.report.plots import points
 from dml.report.results import Results
 from dml.report.sections.protocols import CardSection, Section, TheorySection
+from dml.report.sections.winners import winners
 
 PACKAGE, THEORY = "dml.report.sections", "dml.report.theory"
 MANY = 5  # datasets; so many are counted at the head of a page, and named where the page says what was run
@@ -50,7 +52,26 @@ def study_page(results: Results, root: Path) -> Page:
         notices=_notices(results),
         card=[block for card in cards if isinstance(card, CardSection) for block in assets.save(card.card(results))],
         key=figure,
+        best=_best(results),
+        waiting=results.confirmed.empty,
     )
+
+
+def _best(results: Results) -> list[tuple[str, str, str]]:
+    """The winners at the lowest and the highest rate of the first noise model that is no topline."""
+    table = winners(results)
+    rows = [] if table is None else table.frame.to_dict("records")
+    rows = [row for row in rows if (row["dataset"], results.cells[row["cell"]].noise) == results.conditions[0]]
+    metric = metric_label(results.study.search.objective)
+    return [
+        (f"{rate(row['rate'])} noise", str(row["winner"]), f"{metric} {percent(row['score mean'])}")
+        for row in ([rows[0], rows[-1]] if len(rows) > 1 else rows)
+    ]
+
+
+def overview(studies: Sequence[Results], root: Path) -> list[SavedBlock]:
+    """What the index says before its cards: the best choices over all crossed studies."""
+    return Assets(root, "_index").save([best_choices(studies)])  # no study has this name
 
 
 def theory_sections() -> list[TheorySection]:

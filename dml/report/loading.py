@@ -48,17 +48,17 @@ def load(
             return Results(study, trials, snapshot.summary(), "", store, origin, data=data, figures=figures)
         origin = f"Run here; it takes the place of the results of {commit}."
         return replace(load(study, folder, store, data=data), origin=origin)
+    if not path.is_file():
+        waiting = f"Not run here yet: make repro STUDY={study.name}"
+        return Results(study, _complete(pd.DataFrame()), {}, "", store, waiting, data=data)
     summary, problem = _summary(folder / "summary.json")
     trials = pd.DataFrame()
-    if not path.is_file():
-        problem = "No trial has run yet: this study has no trials.parquet."
-    else:
-        try:
-            trials = pd.read_parquet(path)
-        except (OSError, ValueError) as error:
-            problem = f"trials.parquet cannot be read: {str(error).splitlines()[0]}"
+    try:
+        trials = pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        problem = f"trials.parquet cannot be read: {str(error).splitlines()[0]}"
     if not problem and trials.empty:
-        problem = "No trial has run yet: trials.parquet has no rows."
+        problem = f"No trial has finished yet: make repro STUDY={study.name}"
     lacking = [column for column in COLUMNS if column not in trials]
     if lacking and not trials.empty:
         problem = f"trials.parquet lacks the columns {', '.join(lacking)}."

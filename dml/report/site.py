@@ -8,7 +8,7 @@ from pathlib import Path
 from dml.config import Study
 from dml.report.analysis.claims import with_verdicts
 from dml.report.analysis.rule import with_rule_tests
-from dml.report.assembly import theory_page, theory_sections
+from dml.report.assembly import overview, theory_page, theory_sections
 from dml.report.claims_page import claims_page
 from dml.report.loading import load
 from dml.report.page.folder import replaced
@@ -60,5 +60,5 @@ def build(
         for page in [*pages, theory, claims]:
             renderer.page(page)
         renderer.glossary()
-        renderer.index(pages, claims, theory)
+        renderer.index(pages, claims, theory, overview(loaded, root))
     return out.resolve() / "index.html"

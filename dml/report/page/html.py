@@ -7,9 +7,11 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from dml.report.page.assets import SavedBlock
 from dml.report.page.glossary import Marker, terms
 from dml.report.page.pages import Page
 
+FEW = 3  # studies, which need no list on the index
 ASSETS = {"report.css": ("style.css", "print.css"), "report.js": ("table.js", "scroll.js", "terms.js")}
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -36,9 +38,12 @@ class Renderer:
         """Write one page at its `href`."""
         self._write(page.href, "page.html", page=page, root="../" * page.href.count("/"))
 
-    def index(self, studies: Sequence[Page], claims: Page, theory: Page) -> None:
-        """Write `index.html`, with a card for each page."""
-        self._write("index.html", "index.html", pages=studies, claims=claims, theory=theory, root="")
+    def index(self, studies: Sequence[Page], claims: Page, theory: Page, overview: Sequence[SavedBlock] = ()) -> None:
+        """Write `index.html`: an overview, and a card for each page; studies that have no results yet come last."""
+        pages = sorted(studies, key=lambda page: page.waiting)
+        self._write(
+            "index.html", "index.html", pages=pages, claims=claims, theory=theory, overview=overview, few=FEW, root=""
+        )
 
     def glossary(self) -> None:
         """Write `glossary.html`."""

@@ -39,3 +39,5 @@ class Page:
     notices: Sequence[Notice] = ()
     card: Sequence[SavedBlock] = ()  # on the index
     key: SavedDrawing | None = None  # the key figure, on the index
+    best: Sequence[tuple[str, str, str]] = ()  # the best method: under which noise, which, and its score
+    waiting: bool = False  # no trial has finished

@@ -25,8 +25,8 @@ class Choices:
     anchor, title = "choices", "What the choice of tuples changes"
 
     def applies(self, results: Results) -> bool:
-        """At least two choices on one axis."""
-        return any(len(_choices(results, axis)) > 1 for axis in AXES)
+        """At least two choices on one axis, and a result."""
+        return not results.confirmed.empty and any(len(_choices(results, axis)) > 1 for axis in AXES)
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """A folded table for each axis."""
