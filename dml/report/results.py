@@ -124,6 +124,12 @@ class Results:
         found = {name: c for name, c in self.cells.items() if (c.dataset, c.noise) == (dataset, noise)}
         return [name for name, c in found.items() if rate is None or c.rate == rate]
 
+    def rivals(self, dataset: str, noise: str, rate: float) -> list[str]:
+        """`cells_of` a noise rate without twins: a filter that is told that no label is wrong leaves nothing out."""
+        names = self.cells_of(dataset, noise, rate)
+        plain = {self.methods[name] for name in names}
+        return [n for n in names if not (_idle(self.cells[n]) and self.methods[n].unfiltered in plain)]
+
     def rates(self, dataset: str, noise: str) -> list[float]:
         """The noise rates of one condition, ascending."""
         return sorted({self.cells[name].rate for name in self.cells_of(dataset, noise)})
@@ -268,6 +274,11 @@ class Results:
         order = {name: i for i, name in enumerate(self.cells)}
         rows = rows.assign(_order=rows["cell"].map(order)).dropna(subset="_order")
         return rows.sort_values(["_order", by, "key"], kind="stable").drop(columns="_order")
+
+
+def _idle(cell: Cell) -> bool:
+    """Whether the cell has a filter that assumes the cell's noise rate, which is 0."""
+    return cell.filter is not None and cell.rate == 0 and "rate" not in {**cell.filter.settings, **cell.filter.search}
 
 
 @cache

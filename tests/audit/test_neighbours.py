@@ -42,3 +42,9 @@ def test_more_equal_vectors_than_neighbours_are_all_found():
     vectors[10:30] = vectors[10]
     found = vote(torch.from_numpy(vectors), np.arange(40) % 2, np.ones(40), 3, 1.0)
     assert set(range(10, 30)) == set(found.pairs[found.similarity > 0.9999].ravel().tolist())
+
+
+def test_no_image_has_more_voters_than_it_may_have():
+    """Of ten equal vectors a search for 3 + 1 need not find the image itself."""
+    found = vote(torch.ones(10, 4), np.arange(10) % 2, np.ones(10), 3, 0.999)
+    assert found.weight.tolist() == [3.0] * 10

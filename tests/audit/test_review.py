@@ -1,5 +1,6 @@
 """The review: an unbiased estimate, an interval that covers, and answers that contradict each other."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -125,3 +126,10 @@ def test_answers_that_cannot_be_used(found):
 def test_a_plan_of_an_impossible_size(found, n):
     with pytest.raises(ValueError, match="whole number from 2 to 600"):
         audit.review_plan(found, n)
+
+
+def test_chances_of_0_and_1_are_not_believed(found):
+    sure = dataclasses.replace(found, wrong=np.where(found.wrong > 0.5, 1.0, 0.0))
+    expected = audit.review_plan(sure, 100).expected
+    assert expected.min() == pytest.approx(0.01)
+    assert expected.max() == pytest.approx(0.99)

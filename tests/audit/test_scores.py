@@ -157,3 +157,9 @@ def test_chances_have_the_mean_and_the_order():
     assert np.isnan(found[1])
     assert found[0] > found[3] > found[2]
     assert np.isfinite(chance(score, 0.0)[0])
+
+
+def test_all_right_is_one_half_where_nothing_speaks_for_wrong_labels():
+    """Half of chi-squared's p with one degree of freedom, as the rate cannot be negative (Self & Liang 1987)."""
+    values = [sure(*probabilities(0.0, even=True, n=400, sharp=2.0, seed=seed)[:2]).all_right for seed in range(20)]
+    assert max(values) == pytest.approx(0.5, abs=0.02)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from dml.config import load_study
+from dml.report.analysis.paired import versus_winner
 from dml.report.analysis.shown import parts_of
 from dml.report.figures.against_noise import against_noise
 from dml.report.figures.intervals import intervals
@@ -83,7 +84,7 @@ def test_the_noise_of_a_figure_with_one_rate_is_named(tmp_path, synthetic):
     figure = intervals(results, results.cells_of("cifar100", "given"), ["test/fine/recall@1"])
     assert figure.get_supxlabel() == "36.5% of training labels are wrong, given noise"
     figure = intervals(results, results.cells_of("cifar100", "subset"), ["test/fine/recall@1"])
-    assert figure.get_supxlabel() == "36.5% of training samples left out, subset noise"
+    assert figure.get_supxlabel() == "36.5% of training samples left out, topline: correct labels only"
 
 
 def test_without_a_filter_nothing_is_added():
@@ -95,3 +96,16 @@ def test_without_a_filter_nothing_is_added():
 def test_scores_against_given_labels_say_so():
     assert score_label("test/given/recall@1") == "R@1, test classes, against labels as given"
     assert group_label("seen/given/nmi").endswith("against labels as given")
+
+
+def test_a_filter_that_is_told_that_no_label_is_wrong_is_no_rival_of_its_twin(tmp_path, synthetic):
+    study = load_study(STUDIES / "robust-methods.yaml")
+    synthetic.write(study, tmp_path)
+    results = load(study, tmp_path / "results" / study.name)
+    names = results.rivals("omniglot", "uniform", 0.0)
+    assert len(names) * 2 == len(results.cells_of("omniglot", "uniform", 0.0))
+    assert all(results.cells[name].filter is None for name in names)
+    assert results.rivals("omniglot", "uniform", 0.5) == results.cells_of("omniglot", "uniform", 0.5)
+    compared = versus_winner(results)
+    others = compared[(compared["noise"] == "uniform") & (compared["rate"] == 0)]["other"]
+    assert set(others) < set(names)

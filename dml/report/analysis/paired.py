@@ -67,7 +67,7 @@ def against_winner(scores: Mapping[str, pd.Series]) -> list[dict[str, Any]]:
 
 @once
 def versus_winner(results: Results) -> pd.DataFrame:
-    """The winner of each dataset, noise model and rate, compared with every other method there.
+    """The winner of each dataset, noise model and rate, compared with every other method there (`Results.rivals`).
 
     Returns
     -------
@@ -77,7 +77,7 @@ def versus_winner(results: Results) -> pd.DataFrame:
     groups = dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values())
     for group in sorted(groups, key=lambda group: is_topline(group[1])):
         key = results.objective(group[0])
-        compared = against_winner({name: results.values(name, key) for name in results.cells_of(*group)})
+        compared = against_winner({name: results.values(name, key) for name in results.rivals(*group)})
         condition = dict(zip(("dataset", "noise", "rate"), group, strict=True))
         rows += [condition | row for row in compared]
     return pd.DataFrame(rows)
