@@ -83,7 +83,8 @@ def _said_of(study: str, results: str) -> str:
     own = [section for section in results.split("\n### ") if f"`make repro STUDY={study}`: " in section]
     assert len(own) == 1
     answers = re.findall(rf"^- `{study}`, .*", results, flags=re.MULTILINE)
-    return "\n".join([*mentioned, *own, *answers])
+    crossed = re.findall(rf"^\*\*.*\(`{study}`[;,].*?!\[Effects", results, flags=re.MULTILINE | re.DOTALL)
+    return "\n".join([*mentioned, *own, *answers, *crossed])
 
 
 def test_the_architecture_names_what_exists():

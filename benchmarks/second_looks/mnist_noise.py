@@ -1,6 +1,6 @@
 """A second look at the claims `eps-noise-collapse`, without `dml`: digits under wrong labels of even and odd.
 
-    python benchmarks/second_looks/mnist_noise.py <folder with MNIST's four gz files> --seeds 100 101 102
+    python benchmarks/second_looks/mnist_noise.py <folder with MNIST's four gz files> --seeds 100 101 102 [--small]
 
 Other seeds than the study's, another small network, and only numpy and torch. A network is trained on even against odd
 with the digits 0 to 5 and a share of these labels wrong: 1,500 batches of 2 x 32 images, Adam at 0.001, unit
@@ -20,15 +20,17 @@ import torch
 from mnist_parity import read
 from torch import nn
 
-MARGIN, STEPS, PER_CLASS, LAST, RATES = 0.2, 1500, 32, 100, (0.0, 0.2, 0.4)
+MARGIN, STEPS, PER_CLASS, LAST = 0.2, 1500, 32, 100
 
 
-def network() -> nn.Module:
-    """Three convolutions and a linear layer."""
+def network(small: bool) -> nn.Module:
+    """Three convolutions and a linear layer; the small one averages over places, as the study's does."""
     layers: list[nn.Module] = []
-    for before, after in ((1, 32), (32, 64), (64, 64)):
+    widths = ((1, 16), (16, 32), (32, 64)) if small else ((1, 32), (32, 64), (64, 64))
+    for before, after in widths:
         layers += [nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU(), nn.MaxPool2d(2)]
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(64 * 9, 128))
+    head = [nn.AdaptiveAvgPool2d(1)] if small else []
+    return nn.Sequential(*layers, *head, nn.Flatten(), nn.Linear(64 if small else 64 * 9, 128))
 
 
 def pick(allowed: np.ndarray, random: np.random.Generator) -> np.ndarray:
@@ -51,7 +53,7 @@ def step(points: torch.Tensor, given: np.ndarray, easy: bool, random: np.random.
     return gaps.sum() / max(len(rows), 1), positive
 
 
-def trial(seed: int, rate: float, easy: bool, train: tuple, test: tuple) -> tuple[float, float]:
+def trial(seed: int, rate: float, easy: bool, small: bool, train: tuple, test: tuple) -> tuple[float, float]:
     """R@1 of the digits, and the share of wrongly labelled positives of wrongly labelled images, both in percent."""
     torch.manual_seed(seed)
     random = np.random.default_rng(seed)
@@ -59,7 +61,7 @@ def trial(seed: int, rate: float, easy: bool, train: tuple, test: tuple) -> tupl
     wrong = random.random(len(digits)) < rate
     given = np.where(wrong, 1 - digits % 2, digits % 2)
     members = [np.flatnonzero(given == parity) for parity in range(2)]
-    model, both, all_wrong = network(), 0, 0
+    model, both, all_wrong = network(small), 0, 0
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for number in range(STEPS):
         rows = np.concatenate([random.choice(of_parity, PER_CLASS, replace=False) for of_parity in members])
@@ -81,11 +83,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=[100, 101, 102])
+    parser.add_argument("--rates", type=float, nargs="+", default=[0.0, 0.2, 0.4])
+    parser.add_argument("--small", action="store_true", help="a network of the study's size")
     arguments = parser.parse_args()
     train, test = read(arguments.folder, "train"), read(arguments.folder, "t10k")
-    for rate in RATES:
+    for rate in arguments.rates:
         found = {
-            (seed, easy): trial(seed, rate, easy, train, test) for seed, easy in product(arguments.seeds, (False, True))
+            (seed, easy): trial(seed, rate, easy, arguments.small, train, test)
+            for seed, easy in product(arguments.seeds, (False, True))
         }
         for easy, name in ((False, "random"), (True, "nearest")):
             scores, shares = zip(*(found[seed, easy] for seed in arguments.seeds), strict=True)
