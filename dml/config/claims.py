@@ -86,6 +86,7 @@ class ClaimSection(StudySection):
     condition: ConditionSection | None = None
     published: float | None = Field(None, description="the published effect, in points")
     note: str = ""
+    disputed: str = Field("", description="what another look found that a refutation here does not agree with")
 
     @model_validator(mode="after")
     def _check(self) -> ClaimSection:

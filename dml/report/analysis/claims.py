@@ -34,8 +34,15 @@ def corrected(measured: Sequence[Verdict]) -> list[Verdict]:
         confirming, refuting = (statistics.holm([p[i][question] for i in family]) for question in (0, 1))
         for i, *both in zip(family, confirming, refuting, strict=True):
             word, value = decided(*both)
-            found[i] = replace(found[i], word=word, p=float(value))
+            found[i] = _disputed(replace(found[i], word=word, p=float(value)))
     return found
+
+
+def _disputed(verdict: Verdict) -> Verdict:
+    """A refutation that another look does not agree with decides nothing."""
+    if verdict.word != "refuted" or not verdict.claim.disputed:
+        return verdict
+    return replace(verdict, word="undecided", reason=f"refuted here, but not elsewhere: {verdict.claim.disputed}")
 
 
 def paper_of(claim: ClaimSection) -> str:

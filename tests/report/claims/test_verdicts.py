@@ -80,6 +80,15 @@ def test_what_is_expected_in_words(direction, least, text, claim):
     assert expected(claim(direction=direction, least=least)) == text
 
 
+def test_a_refutation_that_another_look_does_not_agree_with_decides_nothing(claim, verdicts):
+    refuted, disputed = verdicts([claim(), claim(disputed="+3 with a larger network")], DOWN)
+    assert (refuted.word, disputed.word) == ("refuted", "undecided")
+    assert disputed.reason == "refuted here, but not elsewhere: +3 with a larger network"
+    assert disputed.p == refuted.p
+    (confirmed,) = verdicts([claim(disputed="+3 with a larger network")], UP)
+    assert (confirmed.word, confirmed.reason) == ("confirmed", "")
+
+
 def test_a_claim_is_refuted_by_one_of_its_parts(verdicts, claim):
     def alter(frame):
         both = (frame["loss"] == "margin") & (frame["positives"] == "easy")
