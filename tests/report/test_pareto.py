@@ -1,12 +1,17 @@
 """The Pareto front: against a loop, and on the page."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from dml.report.analysis.front import front, kept
+from dml.report.analysis.front import Kept, front, kept
+from dml.report.figures.pooled import front_points
 from dml.report.page.blocks import Drawing
 from dml.report.page.tables import Table
 from dml.report.sections.pareto import Pareto
+from dml.statistics import Summary
 
 
 def test_the_front_against_a_loop():
@@ -28,3 +33,18 @@ def test_the_front_is_drawn_with_the_share_that_is_kept(synthetic, loaded):
     assert len(tables) == 2
     assert all(isinstance(table.blocks[0], Table) for table in tables)
     assert not Pareto().applies(loaded(synthetic.study("clean", noise=synthetic.noise([0.0]))))
+
+
+def test_numbers_on_a_crowded_front_do_not_overlap():
+    def near(value):
+        return Summary(value, 1.0, value - 1, value + 1, 4)
+
+    crowd = [Kept("", "", near(60 - 0.3 * i), near(50 + 0.4 * i), on_front=True) for i in range(30)]
+    figure = front_points(crowd, 0.4, "R@1")
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    texts = figure.axes[0].texts
+    assert 5 < len(texts) < 30
+    assert texts[0].get_text() == "1"
+    boxes = [text.get_window_extent(canvas.get_renderer()) for text in texts]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))

@@ -54,22 +54,39 @@ def share_rows(shares: Sequence[Share]) -> Figure:
 
 
 def front_points(points: Sequence[Kept], rate: float, label: str) -> Figure:
-    """Every method as a point; those of the front with their intervals and numbers."""
+    """Every method as a point; those of the front with their intervals, and their numbers where there is room."""
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     panel = figure.subplots()
     others = [(e.score.mean, e.share.mean) for e in points if not e.on_front]
     panel.plot(*zip(*others, strict=True), ".", color=style.CONTEXT, markersize=4) if others else None
     chosen = sorted((e for e in points if e.on_front), key=lambda e: -e.score.mean)
     panel.plot([e.score.mean for e in chosen], [e.share.mean for e in chosen], color=style.BLUE, linewidth=1)
-    for place, each in enumerate(chosen):
+    for each in chosen:
         x, y = each.score, each.share
         panel.plot([x.low, x.high], [y.mean, y.mean], color=style.BLUE, linewidth=1.3, alpha=0.6)
         panel.plot([x.mean, x.mean], [y.low, y.high], color=style.BLUE, linewidth=1.3, alpha=0.6)
         panel.plot(x.mean, y.mean, "o", color=style.BLUE, markersize=5)
-        panel.annotate(str(place + 1), (x.mean, y.mean), xytext=(5, 5), textcoords="offset points", weight="bold")
+    for place in _with_room(panel, [(e.score.mean, e.share.mean) for e in chosen]):
+        at = chosen[place].score.mean, chosen[place].share.mean
+        panel.annotate(str(place + 1), at, xytext=(5, 5), textcoords="offset points", weight="bold")
     panel.set_xlabel(f"{label}, at 0% noise, in percent")
     panel.set_ylabel(f"share kept at {written(rate)} noise, in percent")
     return figure
+
+
+def _with_room(panel: Axes, points: Sequence[tuple[float, float]]) -> list[int]:
+    """Which of the points can have a number beside them without two that overlap; earlier ones first."""
+    (left, right), (low, high) = panel.get_xlim(), panel.get_ylim()
+    width, height = 0.85 * 6.4 * 72, 0.85 * 4.2 * 72  # of the panel, about, in points
+    kept: list[int] = []
+    for place, (x, y) in enumerate(points):
+        apart = (
+            max(abs(x - points[i][0]) / (right - left) * width / 14, abs(y - points[i][1]) / (high - low) * height / 11)
+            for i in kept
+        )
+        if all(distance >= 1 for distance in apart):
+            kept.append(place)
+    return kept
 
 
 def _order(effects: Sequence[Effect], axis: str, rate: float) -> list[str]:

@@ -50,7 +50,8 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, points: li
     caption = (
         f"{counted(len(points), 'method')}{results.where(dataset, noise)}: {key} with correct labels, and the share of "
         f"it that is left at {written(rate)} noise, paired by seed. The {counted(number, 'method')} of the front, "
-        "which no other method beats in both, are numbered as in the table, with 95% intervals over seeds. Among many "
+        "which no other method beats in both, have the table's numbers where there is room, with 95% intervals over "
+        "seeds. Among many "
         "methods, some are on the front by luck; the effects above are safer."
     )
     alt = "Clean score against the share kept under noise, by method."
