@@ -27,13 +27,29 @@ Form = Tuples | Pairs | Sequence[Tensor] | None
 
 
 def is_triples(tuples: Form) -> bool:
-    """Whether the form lists triples; otherwise it describes pairs. Raises a ValueError for anything else."""
+    """Whether the form lists triples; otherwise it describes pairs. Raises a ValueError for anything else.
+
+    That listed rows are below N is not checked, since that would wait for the device.
+    """
     if tuples is not None and len(tuples) not in (2, 3, 4):
         raise ValueError(
             "tuples: expected None, Tuples (anchors, positives, negatives), Pairs (positives, negatives) or "
             f"4 tensors (a1, p, a2, n); got {len(tuples)} items"
         )
+    if tuples is not None and len(tuples) == 3:
+        _check_lists(*tuples)
+    elif tuples is not None and len(tuples) == 4:
+        _check_lists(*tuples[:2])
+        _check_lists(*tuples[2:])
     return tuples is not None and len(tuples) == 3
+
+
+def _check_lists(*lists: Tensor) -> None:
+    """Lists of rows that belong together. An empty list may be of any type."""
+    shapes = [tuple(rows.shape) for rows in lists]
+    if len(set(shapes)) > 1 or len(shapes[0]) != 1 or any(rows.is_floating_point() and len(rows) for rows in lists):
+        types = ", ".join(str(rows.dtype).removeprefix("torch.") for rows in lists)
+        raise ValueError(f"tuples: expected lists of rows, int (T,) of one length; got {types} of {shapes}")
 
 
 def triples(tuples: Form, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -104,3 +104,18 @@ def test_tuples_make_no_difference_if_it_uses_none(check, case):
     x, y = check.contract_batch()
     for tuples in check.in_all_forms(y).values():
         assert torch.equal(loss(x, y, tuples), loss(x, y))
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        [[0, 1], [1], [2]],
+        [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]],
+        [[[0]], [[1]], [[2]]],
+        [[0, 1], [1], [0], [2]],
+    ],
+)
+def test_lists_that_do_not_belong_together_are_refused(lists):
+    embeddings, labels = torch.randn(4, 3), torch.tensor([0, 0, 1, 1])
+    with pytest.raises(ValueError, match=r"tuples: expected lists of rows, int \(T,\) of one length; got"):
+        dml.losses.build("triplet", margin=0.2)(embeddings, labels, tuple(torch.tensor(rows) for rows in lists))
