@@ -18,8 +18,9 @@ from dml.report.analysis.shares import share
 from dml.report.analysis.variance import shares
 from dml.report.in_short import LEVEL, in_short
 from dml.report.labels import counted, metric_label, readable
+from dml.report.noises import is_topline, noise_label, noise_name
 from dml.report.page.numbers import interval, percent, rate
-from dml.report.results import Results, is_topline, noise_label, noise_name
+from dml.report.results import Results
 from dml.report.sections.effects_of_choices import interactions_text
 from dml.report.sections.rule_of_thumb import choice_text, rule_sentences
 from dml.report.sections.winners import winners

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from dml.report.analysis.summaries import summary_of
-from dml.report.results import Results, noise_label
+from dml.report.noises import noise_label
+from dml.report.results import Results
 
 COLUMNS = ("rate", "method", "score", "low", "high")
 

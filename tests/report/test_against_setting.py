@@ -8,7 +8,8 @@ import pytest
 from dml.config import load_study
 from dml.report.figures import against_setting as drawn
 from dml.report.loading import load
-from dml.report.results import Results, setting_labels
+from dml.report.methods import setting_labels
+from dml.report.results import Results
 from dml.report.sections.against_setting import AgainstSetting
 from dml.report.sections.all_results import main_results
 

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from dml.config import Study
-from dml.report.results import Results, method_of, shared_settings
+from dml.report.methods import method_of, shared_settings
+from dml.report.results import Results
 from dml.types import Cell, Part
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dml.discovery import suggestion
-from dml.report.results import Results, is_topline
+from dml.report.noises import is_topline
+from dml.report.results import Results
 
 
 def dataset_of(results: Results, asked: str | None) -> str:

@@ -12,8 +12,9 @@ from itertools import product
 
 import numpy as np
 
+from dml.report.noises import is_topline
 from dml.report.once import once
-from dml.report.results import Results, is_topline
+from dml.report.results import Results
 from dml.types import value_text
 
 CHOICES = ("loss", "positives", "negatives")

@@ -14,7 +14,8 @@ import pandas as pd
 
 from dml import statistics
 from dml.report.analysis.paired import corrected
-from dml.report.results import Results, is_topline
+from dml.report.noises import is_topline
+from dml.report.results import Results
 
 WORK = 100_000_000  # random numbers for one bootstrap
 

@@ -14,8 +14,9 @@ import pandas as pd
 
 from dml import statistics
 from dml.report.analysis.summaries import summary_of
+from dml.report.noises import is_topline
 from dml.report.once import once
-from dml.report.results import Results, is_topline
+from dml.report.results import Results
 
 
 def aligned(first: pd.Series, second: pd.Series) -> tuple[pd.Series, pd.Series]:

@@ -9,8 +9,10 @@ import numpy as np
 
 from dml.config.matching import matching
 from dml.report.labels import SETS, counted, readable
+from dml.report.methods import setting_labels
+from dml.report.noises import is_topline, noise_name
 from dml.report.page.numbers import rate
-from dml.report.results import Results, is_topline, noise_name, setting_labels
+from dml.report.results import Results
 from dml.types import Cell, value_text
 
 MOST = 6  # cells of a dataset

@@ -15,7 +15,9 @@ from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, label_ends
 from dml.report.figures.methods import filter_dash, look
 from dml.report.labels import readable, score_label
-from dml.report.results import Method, Results, is_topline, noise_axis
+from dml.report.methods import Method
+from dml.report.noises import is_topline, noise_axis
+from dml.report.results import Results
 
 Points = list[tuple[float, float, float, float]]  # (rate, mean, low, high), by rate
 Panel = tuple[str, str]  # loss with the settings that vary, negatives

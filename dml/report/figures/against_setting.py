@@ -19,7 +19,8 @@ from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import short_label
 from dml.report.labels import score_label
-from dml.report.results import Method, Results, setting_labels
+from dml.report.methods import Method, setting_labels
+from dml.report.results import Results
 from dml.types import value_text
 
 Line = dict[int | None, str]  # position on the axis, None for a method without the setting -> name of the cell

@@ -13,7 +13,8 @@ from matplotlib.ticker import MaxNLocator
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import short_label
-from dml.report.results import Method, Results
+from dml.report.methods import Method
+from dml.report.results import Results
 
 MANY = 40  # methods; more are not all drawn in colour
 BEST = 8  # of them are

@@ -14,8 +14,9 @@ from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
 from dml.report.figures.best import Points, best_lines, best_methods, is_many, said
 from dml.report.figures.methods import dash, look, negatives_label, positives_label
+from dml.report.methods import Method
 from dml.report.page.numbers import rate as written
-from dml.report.results import Method, Results
+from dml.report.results import Results
 
 WIDE = 4  # panels in a row, at most, unless both directions have more
 

@@ -11,7 +11,8 @@ from matplotlib.patches import Rectangle
 
 from dml.report.figures import style
 from dml.report.labels import readable
-from dml.report.results import Method, Results
+from dml.report.methods import Method
+from dml.report.results import Results
 
 SQUARE = 0.21  # inches
 FAINTEST = 0.06  # the opacity of the lowest score

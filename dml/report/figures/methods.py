@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dml.report.figures import style
 from dml.report.labels import readable
-from dml.report.results import Method, Results
+from dml.report.methods import Method
+from dml.report.results import Results
 
 DASHES = ("-", "--", ":", "-.")
 

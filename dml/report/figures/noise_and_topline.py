@@ -23,7 +23,9 @@ from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import look, positives_label, short_label
 from dml.report.labels import metric_label, metric_of, readable
-from dml.report.results import Method, Results, is_topline, noise_axis
+from dml.report.methods import Method
+from dml.report.noises import is_topline, noise_axis
+from dml.report.results import Results
 
 WIDE = 4  # panels in a row, at most
 

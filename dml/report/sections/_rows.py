@@ -9,8 +9,10 @@ import pandas as pd
 
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import counted, readable, score_label
+from dml.report.methods import setting_labels
+from dml.report.noises import noise_label
 from dml.report.page.tables import Column
-from dml.report.results import Results, noise_label, setting_labels
+from dml.report.results import Results
 from dml.types import value_text
 
 P_NOTE = "two-sided p of the paired t-test over seeds, after Holm's correction"

@@ -12,9 +12,11 @@ from dml.report.analysis.summaries import summary_of
 from dml.report.figures.against_noise import against_noise
 from dml.report.figures.best import best_lines, best_methods, is_many, said
 from dml.report.labels import group_label, metric_label, metric_of, score_label
+from dml.report.methods import Method
+from dml.report.noises import noise_axis
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
-from dml.report.results import Method, Results, noise_axis
+from dml.report.results import Results
 from dml.report.sections._rows import band, identity, identity_columns, interval_note, score_frame
 
 OPEN = 3  # datasets and noise models whose figures are not folded once more, at most

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dml.report.figures.against_clusters import against_clusters
 from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.labels import metric_label, metric_of
+from dml.report.noises import is_topline
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate
-from dml.report.results import Results, is_topline
+from dml.report.results import Results
 from dml.report.sections._rows import band
 
 

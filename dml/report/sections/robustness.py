@@ -14,10 +14,11 @@ from dml.report.analysis.summaries import SHARE, summary_of
 from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.noise_and_topline import noise_and_topline
 from dml.report.labels import metric_label, metric_of, score_label
+from dml.report.noises import is_topline
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
-from dml.report.results import Results, is_topline
+from dml.report.results import Results
 from dml.report.sections._rows import band, identity, identity_columns
 
 BOUND_NOTE = "the rate that the loss provably tolerates, from its sampling at the lowest noise rate"

@@ -12,11 +12,12 @@ from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.intervals import intervals
 from dml.report.figures.matrix import matrix
 from dml.report.labels import SETS, metric_label, metric_of, score_label
+from dml.report.noises import is_topline, noise_axis, noise_label
 from dml.report.once import once
 from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, folded
 from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
-from dml.report.results import Results, is_topline, noise_axis, noise_label
+from dml.report.results import Results
 from dml.report.sections._rows import ONE_SEED, P_NOTE, band, condition_columns, difference_columns, score_frame
 from dml.report.sections.all_results import against_noise_or_best
 

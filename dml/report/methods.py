@@ -1,0 +1,87 @@
+"""What is compared: methods, and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dml.report.labels import readable
+from dml.types import Cell, Part, value_text
+
+
+@dataclass(frozen=True)
+class Method:
+    """What is compared: a loss with its fixed settings, and how its tuples are chosen."""
+
+    loss: str
+    positives: str  # "" if the loss or a foreign miner chooses
+    negatives: str
+    filter: str = ""  # as in a cell's name: `prism(rate=0.2)`; "" without one
+    settings: str = ""  # those that vary: `per class 2, steps 100`
+
+    @property
+    def variant(self) -> str:
+        """`filter prism, per class 2`."""
+        return ", ".join(filter(None, (self.filter and f"filter {self.filter}", self.settings)))
+
+    @property
+    def label(self) -> str:
+        """`triplet, easy + semihard random; per class 2`."""
+        tuples = " + ".join(filter(None, (self.positives, self.negatives)))
+        return readable(f"{self.loss}, {tuples}") + (f"; {self.variant}" if self.variant else "")
+
+    @property
+    def panel(self) -> str:
+        """What a panel of a figure shows, if its lines are choices of tuples: `triplet; per class 2`."""
+        return readable(self.loss) + (f"; {self.variant}" if self.variant else "")
+
+    @property
+    def unfiltered(self) -> Method:
+        """The method without its filter."""
+        return replace(self, filter="")
+
+    @property
+    def bare(self) -> Method:
+        """The method without the settings that vary, and without its filter."""
+        return replace(self, filter="", settings="")
+
+
+def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) -> Method:
+    """The method of a cell.
+
+    Parameters
+    ----------
+    labels : of the settings that vary, as `setting_labels` returns them.
+    shared : settings that all variants of the cell's loss have.
+    """
+    tuples = cell.name.split("|")[3]
+    own = {key: value for key, value in sorted(cell.loss.settings.items()) if key not in shared}
+    loss = cell.loss.name.rpartition(".")[2]
+    if own:
+        loss += "(" + ",".join(f"{key}={value}" for key, value in own.items()) + ")"
+    varied = {key: value for key, value in cell.further.items() if key in labels and key != "filter"}
+    settings = ", ".join(f"{labels[key]} {value_text(value)}" for key, value in varied.items())
+    part = value_text(cell.further["filter"]) if "filter" in labels and cell.filter is not None else ""
+    if cell.positives is None or cell.negatives is None:
+        return Method(loss, "", tuples, part, settings)
+    return Method(loss, cell.positives, cell.negatives, part, settings)
+
+
+def shared_settings(losses: Iterable[Part]) -> dict[str, dict[str, Any]]:
+    """By the name of a loss, the settings that all of its variants have with the same value."""
+    shared: dict[str, dict[str, Any]] = {}
+    for loss in losses:
+        before = shared.setdefault(loss.name, dict(loss.settings))
+        shared[loss.name] = {k: v for k, v in before.items() if k in loss.settings and loss.settings[k] == v}
+    return shared
+
+
+def setting_labels(keys: Iterable[str]) -> dict[str, str]:
+    """Short names of dotted settings: `training.batch.per_class` -> `per class`; `batch per class` if two end alike."""
+    keys = list(dict.fromkeys(keys))
+    last = [key.rpartition(".")[2] for key in keys]
+    return {
+        key: readable(name if last.count(name) == 1 else " ".join(key.split(".")[-2:]))
+        for key, name in zip(keys, last, strict=True)
+    }
