@@ -47,6 +47,12 @@ class PrintedClaim:
         text = " ".join((self.place, self.claim, self.published_effect))
         return tuple(source for source, pattern in DATA.items() if re.search(pattern, text))
 
+    @property
+    def least_sources(self) -> int:
+        """On how many datasets the claim must be confirmed, as its comparison says."""
+        found = re.search(r"at least (\d+) data sets", self.comparison)
+        return int(found[1]) if found else 1
+
 
 @cache
 def printed() -> dict[str, PrintedClaim]:

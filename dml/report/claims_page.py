@@ -119,7 +119,7 @@ def _printed(
         facts.append(("Needs data", ", ".join(claim.needs)))
     if not found:
         facts.append(("Why no study decides it", claim.no_study))
-    if word in ("not tested", "needs data"):
+    if word in ("not tested", "needs data") or (word == "undecided" and claim.least_sources > 1):
         facts.append(("What would decide it", claim.comparison))
     return ClaimEntry(
         claim.id,

@@ -53,11 +53,13 @@ def paper_of(claim: ClaimSection) -> str:
 def head(claim: PrintedClaim, found: Sequence[Verdict]) -> Word:
     """A paper's claim in one word: the worst news of the studies with the data that the claim is about.
 
-    A claim about several datasets is refuted by one of them, and confirmed only by all.
+    A claim about several datasets is refuted by one of them, and confirmed only by all, or by as many as it asks for.
     """
     own = [verdict for verdict in found if not verdict.stand_in]
     word = worst([verdict.word for verdict in own])
     covered = {source for verdict in own if verdict.word in DECIDED for source in verdict.sources}
+    if word == "confirmed" and len(covered) < claim.least_sources:
+        return "undecided"
     return "needs data" if word in ("confirmed", "not tested") and set(claim.needs) - covered else word
 
 

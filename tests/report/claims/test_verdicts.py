@@ -148,3 +148,8 @@ def test_the_head_of_a_claim_with_several_studies(claim):
     assert head(both, [of("refuted", "cub200")]) == "refuted"
     assert head(both, [of("confirmed", "cub200"), of("confirmed", "cars196")]) == "confirmed"
     assert head(printed()["eps-table-1-test"], []) == "not tested"
+    three = printed()["noise-figures-1d-2d-3d"]
+    assert three.least_sources == 3
+    assert head(three, [of("confirmed", "mnist"), of("confirmed", "omniglot")]) == "undecided"
+    assert head(three, [of("confirmed", source) for source in ("mnist", "omniglot", "cifar100")]) == "confirmed"
+    assert head(three, [of("confirmed", "mnist"), of("refuted", "omniglot")]) == "refuted"
