@@ -100,8 +100,25 @@ def test_the_key_figure_and_the_points_have_fixed_paths(site):
 
 def test_a_study_that_has_not_run_says_so(site):
     page = (site.report / "studies" / "empty.html").read_text(encoding="utf-8")
-    assert "no trials.parquet" in page
-    assert "make repro STUDY=empty" in page
+    assert "Not run here yet: make repro STUDY=empty" in page
+    assert 'class="notice bad"' not in page
+    assert "What the choice of tuples changes" not in page  # no heading without content
+    cards = re.findall(r'<article class="card" id="([\w-]+)"', (site.report / "index.html").read_text(encoding="utf-8"))
+    assert cards[-1] == "empty"
+
+
+def test_the_index_lists_many_studies_with_their_best_methods(synthetic, tmp_path):
+    studies = [synthetic.small(f"study-{number}") for number in range(4)]
+    for study in studies[1:]:
+        synthetic.write(study, tmp_path)
+    text = build(studies, tmp_path / "results", tmp_path / "store", tmp_path / "report").read_text(encoding="utf-8")
+    rows = re.findall(r"<tr>\s*<td.*?</tr>", text[text.index('id="studies"') : text.index('class="cards"')], re.DOTALL)
+    assert len(rows) == 4
+    assert all(f'href="#study-{number}"' in row for number, row in zip((1, 2, 3, 0), rows, strict=True))
+    assert all(re.search(r"triplet, \w+ \+ random\s*<small>R@1 [\d.]+, 40% noise</small>", row) for row in rows[:3])
+    assert "not run" in rows[3]
+    alone = build(studies[:2], tmp_path / "results", tmp_path / "store", tmp_path / "two").read_text(encoding="utf-8")
+    assert 'id="studies"' not in alone
 
 
 def test_a_page_shows_what_failed_and_what_is_missing(synthetic, built):
@@ -131,7 +148,7 @@ def test_only_tuning_has_run(synthetic, built):
 @pytest.mark.parametrize(
     ("alter", "expected"),
     [
-        (lambda frame: frame.iloc[:0], "trials.parquet has no rows"),
+        (lambda frame: frame.iloc[:0], "No trial has finished yet: make repro STUDY=small"),
         (lambda frame: frame.drop(columns=["curve", "error"]), "trials.parquet lacks the columns error, curve"),
     ],
 )
