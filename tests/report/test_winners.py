@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.config import ReportSection, load_study
+from dml.config import ClaimSection, ReportSection, load_study
 from dml.report.analysis.paired import corrected, paired
 from dml.report.labels import readable
 from dml.report.loading import load
+from dml.report.page.blocks import Drawing, Findings, Folded
 from dml.report.page.cells import rows
 from dml.report.sections.choices import choice
 from dml.report.sections.winners import Winners, every_pair, winners
@@ -118,3 +119,29 @@ def test_too_few_seeds_give_no_p(three):
     assert found["difference"] == 0.0
     assert np.isnan(found["p"])
     assert np.isnan(corrected([found])[0]["holm"])
+
+
+def test_of_many_scores_the_figure_has_the_objective_and_what_claims_are_about(synthetic, loaded, monkeypatch):
+    monkeypatch.setattr("dml.report.sections.winners.SCORES", 4)
+    compared = {"first": {"positives": "easy"}, "second": {"positives": "random"}}
+    claims = [ClaimSection(paper="mine", text="It helps.", compare=compared, score="seen/fine/nmi")]
+    measured = synthetic.evaluation(["recall@1", "map@r", "nmi"], ["test", "seen"])
+    study = synthetic.small(noise=synthetic.noise([0.0]), evaluation=measured, claims=claims)
+    blocks = list(Winners().content(loaded(study)))
+    shown = next(block for block in blocks if isinstance(block, Drawing))
+    folded = next(block for block in blocks if isinstance(block, Folded) and block.title == "The other scores")
+
+    def panels(drawing):
+        return [axes.get_title() for axes in drawing.figure.axes if axes.axison]
+
+    assert panels(shown) == ["R@1", "NMI"]
+    (others,) = folded.blocks
+    assert panels(others) == ["MAP@R", "NMI", "R@1", "MAP@R"]
+
+
+def test_toplines_are_no_findings(synthetic, loaded):
+    study = synthetic.small(noise=synthetic.noise([0.0, 0.2], "uniform", "subset"))
+    results = loaded(study)
+    (card,) = [block for block in Winners().card(results) if isinstance(block, Findings)]
+    assert ["uniform noise" in finding.where for finding in card.items] == [True, True]
+    assert set(winners(results).frame["noise"]) == {"uniform", "topline"}

@@ -182,7 +182,6 @@ def _main(results: Results, dataset: str, keys: list[str]) -> list[str]:
     """All scores, or of too many the objective and what the study's claims are about."""
     if len(keys) <= SCORES:
         return keys
-    asked = {claim.score for claim in results.study.claims}
-    return [
-        k for k in keys if k == results.objective(dataset) or k in asked or any(k.endswith(f"/{a}") for a in asked if a)
-    ][:SCORES]
+    asked = {results.objective(dataset), *(claim.score for claim in results.study.claims if claim.score)}
+    main = [key for key in keys if any(key == score or key.endswith(f"/{score}") for score in asked)]
+    return (main or keys)[:SCORES]
