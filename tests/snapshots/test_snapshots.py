@@ -106,7 +106,8 @@ def test_the_report_reads_it_where_the_study_has_not_run(tmp_path, study, folder
     for cell in study.cells():
         key = "test/fine/recall@1"
         np.testing.assert_allclose(elsewhere.values(cell.name, key), here.values(cell.name, key), rtol=1e-6)
-    assert load(study, tmp_path / "none", None, Snapshot(tmp_path / "out/other")).problem
+    neither = load(study, tmp_path / "none", None, Snapshot(tmp_path / "out/other"))
+    assert neither.origin == "Not run here yet: make repro STUDY=toys"
 
 
 def test_its_trials_count_as_stored(tmp_path, study, folder):
