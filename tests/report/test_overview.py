@@ -20,9 +20,18 @@ def stable(text: str) -> list[str]:
     """The lines, without the numbers of computations, whose last digits depend on the processor."""
     lines = []
     for line in text.splitlines():
-        row = re.fullmatch(r"(\| \S+ \w+ \| (.*) \([^|]*\) \|) .* \|", line)
-        lines.append(row[1] if row and row[2] in THEORY else line)
+        row = re.fullmatch(r"(\| \S+ \w+ \| ([^|]*\)) \|) .* \|", line)
+        computed = row is not None and any(row[2].startswith(f"{claim} (") for claim in THEORY)
+        lines.append(row[1] if row and computed else line)
     return lines
+
+
+def test_numbers_of_computations_do_not_count():
+    """Also where the place of a claim has brackets in its brackets."""
+    row = next(
+        line for line in (DOCS / "results.md").read_text(encoding="utf-8").splitlines() if "(contrastive))" in line
+    )
+    assert stable(row) == stable(re.sub(r"\d+e", "7e", row)) != [row]
 
 
 def test_the_page_is_up_to_date():
