@@ -133,10 +133,8 @@ def _rows(rows: np.ndarray) -> str:
 
 
 def _digest(vectors: dict[str, Tensor], learners: dict[str, Learner], labels: np.ndarray) -> str:
-    text = "\0".join(map(str, labels.tolist()))
-    digest = hashlib.sha256(
-        ("" if labels.dtype.kind == "U" else "numbers\0").encode() + text.encode()
-    )  # sort unlike text
+    kind = "" if labels.dtype.kind == "U" else "numbers\0"  # which sort unlike the same as text
+    digest = hashlib.sha256((kind + "\0".join(map(str, labels.tolist()))).encode())
     for name, tensor in vectors.items():
         digest.update(f"{name} {tuple(tensor.shape)}".encode())
         digest.update(np.ascontiguousarray(tensor.numpy()).view(np.uint8).data)
