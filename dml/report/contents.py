@@ -9,6 +9,7 @@ STUDY = (
     "rule_of_thumb",
     "pareto",
     "winners",
+    "without_head",
     "against_setting",
     "planes",
     "retrieval",

@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dml.report.analysis.alone import alone
 from dml.report.analysis.asked import dataset_of, noise_of, score_of
 from dml.report.analysis.at_rate import measured, scores_at, shares
 from dml.report.analysis.paired import against_winner
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import counted, readable, score_label
+from dml.report.page.numbers import percent
 from dml.report.page.numbers import rate as rate_text
 from dml.report.results import Results, parsed
 
@@ -105,9 +107,12 @@ def recipe(
             f"study {results.study.name!r}: no method has a seed that finished at both {_listed(list(counting))}, "
             f"between which {rate_text(rate)} is. Choices: {_listed(rates)}"
         )
-    notes = tuple(_notes(results, dataset, noise, rate, counting, methods))
+    notes = (
+        *_notes(results, dataset, noise, rate, counting, methods),
+        *_without_head(results, dataset, key, methods[0]),
+    )
     settings = settings_of(results, methods[0].cell)
-    return Recipe(results.study.name, dataset, noise, rate, counting, key, tuple(methods), settings, notes)
+    return Recipe(results.study.name, dataset, noise, rate, counting, key, tuple(methods), settings, tuple(notes))
 
 
 def settings_of(results: Results, cell: str) -> dict[str, Any]:
@@ -194,6 +199,22 @@ def _notes(
     elif len(methods) > 1:
         found.append("The winner is chosen by these scores, so its lead is slightly optimistic.")
     return found
+
+
+def _without_head(results: Results, dataset: str, key: str, winner: Rival) -> list[str]:
+    """Whether the frozen features do without a head what the winner does."""
+    own = alone(results, dataset, key)
+    if own is None:
+        return []
+    said = f"Without a head the frozen features score {percent(own)}"
+    if winner.low is not None and winner.low > own:
+        return [f"{said}, and the winner {percent(winner.mean - own)} points more."]
+    if winner.mean > own:
+        return [f"{said}: the winner is not surely better ({percent(winner.mean - own, signed=True)} points)."]
+    return [
+        f"{said}, as much as the winner or more ({percent(winner.mean - own, signed=True)} points): use them as they "
+        "are, or train the whole network (`frozen: false`)."
+    ]
 
 
 def _listed(rates: list[float]) -> str:

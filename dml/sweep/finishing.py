@@ -12,6 +12,7 @@ import pandas as pd
 
 from dml.config import ConfigError
 from dml.files import replacing, write_text
+from dml.sweep.alone import features_alone
 from dml.sweep.models import delete_dropped, missing, record
 from dml.sweep.needed import needed_keys, starts_of, studies_that_start
 from dml.sweep.plan import Plan
@@ -24,11 +25,13 @@ TIDY_SECONDS = 600.0  # between two deletions while a sweep runs
 
 
 def write_results(
-    plan: Plan, progress: SweepProgress, out: Path, seconds: float
+    plan: Plan, progress: SweepProgress, out: Path, data_root: Path, seconds: float
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Write `trials.parquet` and `summary.json` into the folder `out`, and return their contents."""
     frame = trials_frame(plan.study, plan)
     summary = summarize(plan.study, frame, progress.snapshot(), seconds)
+    alone = features_alone(plan, data_root)
+    summary |= {"features_alone": alone} if alone else {}
     with replacing(out / "trials.parquet") as temporary:
         frame.to_parquet(temporary, index=False)
     write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")

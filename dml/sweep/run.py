@@ -95,7 +95,7 @@ def run_study(
             plan.start(ended)
             if not plan.finished:
                 _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, tracker, references)
-            frame, summary = write_results(plan, progress, out, time.time() - started)
+            frame, summary = write_results(plan, progress, out, data_root, time.time() - started)
             references.replace(frame["key"])
             tracker.outcome(plan, summary, [out / "trials.parquet", out / "summary.json", data_root / "study.yaml"])
             tracker.best_model(plan)

@@ -73,6 +73,36 @@ def test_from_features_to_models(work):
         embed(np.zeros((3, WIDTH), np.uint8))
 
 
+def test_the_features_are_scored_without_a_head(work):
+    found = json.loads((work.root / "results/mine/summary.json").read_text())["features_alone"]
+    assert set(found) == {"digits", "features"}
+    assert list(found["features"]) == ["vectors"]
+    (name,) = found["digits"]
+    data = work.root / "data/mine"
+    (entry,) = json.loads((data / "features.json").read_text())["digits"].values()
+    assert entry["folder"].endswith(name)
+    inputs = {
+        "digits": np.load(data / entry["folder"] / "features.npy"),
+        "features": np.load(work.root / "own/x.npy"),
+    }
+    for dataset, own in found.items():
+        (scores,) = own.values()
+        split = pd.read_parquet(data / f"split/{dataset}.parquet")
+        rows = split.loc[split["final"] == "test", "index"].to_numpy()
+        packed = data / json.loads((data / "pack.json").read_text())[dataset]["folder"]
+        labels = pd.read_parquet(packed / "index.parquet")["fine"].to_numpy()[rows]
+        assert scores["test/fine/recall@1"] == pytest.approx(nearest_share(inputs[dataset][rows], labels), abs=1e-6)
+        assert set(scores) == {"test/fine/recall@1", "test/fine/map@r"}
+
+
+def nearest_share(vectors, labels):
+    """How many vectors have one of their own class nearest, by cosine."""
+    unit = vectors.astype(np.float64) / np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    similarity = unit @ unit.T
+    np.fill_diagonal(similarity, -np.inf)
+    return np.mean(labels[similarity.argmax(axis=1)] == labels)
+
+
 @pytest.mark.filterwarnings("ignore:.*type hint")  # MLflow would read hints where there are none
 def test_mlflow_serves_the_backbone_with_the_head(work):
     uri = f"sqlite:///{work.root / 'mlflow.db'}"

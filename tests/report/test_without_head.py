@@ -1,0 +1,104 @@
+"""Frozen heads beside the features that they start from."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dml.report.page.blocks import Drawing
+from dml.report.recipe import recipe
+from dml.report.sections.winners import Winners, winners
+from dml.report.sections.without_head import WithoutHead, all_scores, best_heads
+
+KEY = "test/fine/recall@1"
+SCORES = {  # R@1 by positives, at the noise rates 0 and 0.4
+    ("random", 0.0): [0.70, 0.71, 0.69],
+    ("random", 0.4): [0.60, 0.62, 0.61],
+    ("easy", 0.0): [0.80, 0.82, 0.78],
+    ("easy", 0.4): [0.50, 0.51, 0.49],
+}
+
+
+@pytest.fixture
+def with_features(synthetic, loaded):
+    """Makes the results of a study whose features have given scores."""
+
+    def altered(frame):
+        for (positives, rate), values in SCORES.items():
+            rows = (frame["positives"] == positives) & (frame["rate"] == rate) & (frame["phase"] == "confirm")
+            frame.loc[rows, KEY] = values
+        return frame
+
+    results = loaded(synthetic.small(), altered)
+
+    def make(**kinds):
+        alone = {"digits": {name: {KEY: score} for name, score in kinds.items()}}
+        return dataclasses.replace(results, summary={**results.summary, "features_alone": alone})
+
+    return make
+
+
+def test_studies_without_frozen_trials_have_no_such_section(synthetic, loaded):
+    assert not WithoutHead().applies(loaded(synthetic.small()))
+
+
+def test_the_best_head_of_each_rate_beside_the_features(with_features):
+    results = with_features(mobilenet=0.65)
+    assert WithoutHead().applies(results)
+    frame = best_heads(results).frame.set_index("rate")
+    assert list(frame["alone"]) == [65.0, 65.0]
+    assert [("easy" in name, "random" in name) for name in frame["best"]] == [(True, True), (False, True)]
+    assert list(frame["above"]) == [2, 0]
+    assert list(frame["others"]) == [2, 2]
+    gains = 100 * np.array(SCORES["easy", 0.0]) - 65
+    low, high = stats.t.interval(0.95, 2, gains.mean(), stats.sem(gains))
+    np.testing.assert_allclose(frame.loc[0.0, ["gain", "gain low", "gain high"]].to_numpy(float), [15, low, high])
+    assert frame.loc[0.4, "gain"] == pytest.approx(-4)
+
+
+def test_of_several_kinds_of_features_the_best_one_counts(with_features):
+    results = with_features(small=0.5, large=0.75)
+    assert list(best_heads(results).frame["alone"]) == [75.0, 75.0]
+    assert all_scores(results) is None, "one score is in the first table"
+
+
+def test_all_scores_of_the_features_have_a_table(synthetic, loaded):
+    results = loaded(synthetic.study())
+    alone = {"digits": {"net": {KEY: 0.5, "test/fine/map@r": 0.25}}}
+    results = dataclasses.replace(results, summary={"features_alone": alone})
+    frame = all_scores(results).frame
+    assert frame.to_dict("records") == [{"dataset": "digits", "features": "net", KEY: 50.0, "test/fine/map@r": 25.0}]
+
+
+def test_the_key_figure_draws_the_features_and_its_caption_says_so(with_features, synthetic, loaded):
+    for results, expected in ((with_features(net=0.65), [65.0]), (loaded(synthetic.small()), [])):
+        drawing = next(block for block in Winners().content(results) if isinstance(block, Drawing))
+        dotted = [line for line in drawing.figure.axes[0].lines if line.get_linestyle() == ":"]
+        assert [line.get_ydata()[0] for line in dotted] == expected
+        assert ("Dotted: the frozen features without a head." in drawing.caption) == bool(expected)
+
+
+def test_a_card_of_the_index_names_the_features(with_features):
+    (findings,) = Winners().card(with_features(net=0.65))
+    assert all(finding.text.endswith("The features without a head: 65.0 %.") for finding in findings.items)
+    assert winners(with_features(net=0.65)) is not None
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        (0.65, "Without a head the frozen features score 65.0, and the winner 15.0 points more."),
+        (0.79, "Without a head the frozen features score 79.0: the winner is not surely better (+1.0 points)."),
+        (
+            0.85,
+            "Without a head the frozen features score 85.0, as much as the winner or more (\N{MINUS SIGN}5.0",
+        ),
+    ],
+)
+def test_a_recipe_says_whether_a_head_is_worth_it(with_features, score, said):
+    assert recipe(with_features(net=score), 0.0).notes[-1].startswith(said)
+
+
+def test_a_recipe_of_a_study_without_frozen_trials_says_nothing_of_it(synthetic, loaded):
+    assert not any("head" in note for note in recipe(loaded(synthetic.small()), 0.0).notes)
