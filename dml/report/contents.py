@@ -9,7 +9,7 @@ STUDY = (
     "rule_of_thumb",
     "pareto",
     "winners",
-    "without_head",
+    "untrained",
     "against_setting",
     "planes",
     "retrieval",

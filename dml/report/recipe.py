@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dml.report.analysis.alone import alone
 from dml.report.analysis.asked import dataset_of, noise_of, score_of
 from dml.report.analysis.at_rate import measured, scores_at, shares
 from dml.report.analysis.paired import against_winner
 from dml.report.analysis.summaries import summary_of
+from dml.report.analysis.untrained import PIXELS, named, untrained
 from dml.report.labels import counted, readable, score_label
 from dml.report.page.numbers import percent
 from dml.report.page.numbers import rate as rate_text
@@ -109,7 +109,7 @@ def recipe(
         )
     notes = (
         *_notes(results, dataset, noise, rate, counting, methods),
-        *_without_head(results, dataset, key, methods[0]),
+        *_without_training(results, dataset, key, methods[0]),
     )
     settings = settings_of(results, methods[0].cell)
     return Recipe(results.study.name, dataset, noise, rate, counting, key, tuple(methods), settings, tuple(notes))
@@ -201,20 +201,23 @@ def _notes(
     return found
 
 
-def _without_head(results: Results, dataset: str, key: str, winner: Rival) -> list[str]:
-    """Whether the frozen features do without a head what the winner does."""
-    own = alone(results, dataset, key)
+def _without_training(results: Results, dataset: str, key: str, winner: Rival) -> list[str]:
+    """Whether what the trials start from does without training what the winner does."""
+    own = untrained(results, dataset, key)
     if own is None:
         return []
-    said = f"Without a head the frozen features score {percent(own)}"
+    start = named(results, dataset)
+    said = f"Without training {start} score {percent(own)}"
     if winner.low is not None and winner.low > own:
         return [f"{said}, and the winner {percent(winner.mean - own)} points more."]
     if winner.mean > own:
         return [f"{said}: the winner is not surely better ({percent(winner.mean - own, signed=True)} points)."]
-    return [
-        f"{said}, as much as the winner or more ({percent(winner.mean - own, signed=True)} points): use them as they "
-        "are, or train the whole network (`frozen: false`)."
-    ]
+    instead = (
+        "it has learnt nothing of use: train longer, or change the settings"
+        if start == PIXELS
+        else "use them as they are, or train the whole network (`frozen: false`)"
+    )
+    return [f"{said}, the winner no more ({percent(winner.mean - own, signed=True)} points): {instead}."]
 
 
 def _listed(rates: list[float]) -> str:

@@ -29,7 +29,7 @@ PROVENANCE = (
     "trials",
     "cells",
     "score",
-    "features_alone",
+    "untrained",
 )
 
 

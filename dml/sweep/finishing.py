@@ -12,7 +12,6 @@ import pandas as pd
 
 from dml.config import ConfigError
 from dml.files import replacing, write_text
-from dml.sweep.alone import features_alone
 from dml.sweep.models import delete_dropped, missing, record
 from dml.sweep.needed import needed_keys, starts_of, studies_that_start
 from dml.sweep.plan import Plan
@@ -20,6 +19,7 @@ from dml.sweep.progress import SweepProgress
 from dml.sweep.results import summarize, trials_frame
 from dml.sweep.starts import Starts
 from dml.sweep.store import FAILED
+from dml.sweep.untrained import untrained_scores
 
 TIDY_SECONDS = 600.0  # between two deletions while a sweep runs
 
@@ -30,8 +30,8 @@ def write_results(
     """Write `trials.parquet` and `summary.json` into the folder `out`, and return their contents."""
     frame = trials_frame(plan.study, plan)
     summary = summarize(plan.study, frame, progress.snapshot(), seconds)
-    alone = features_alone(plan, data_root)
-    summary |= {"features_alone": alone} if alone else {}
+    untrained = untrained_scores(plan, data_root)
+    summary |= {"untrained": untrained} if untrained else {}
     with replacing(out / "trials.parquet") as temporary:
         frame.to_parquet(temporary, index=False)
     write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")

@@ -73,8 +73,8 @@ def test_from_features_to_models(work):
         embed(np.zeros((3, WIDTH), np.uint8))
 
 
-def test_the_features_are_scored_without_a_head(work):
-    found = json.loads((work.root / "results/mine/summary.json").read_text())["features_alone"]
+def test_features_and_vectors_are_scored_without_training(work):
+    found = json.loads((work.root / "results/mine/summary.json").read_text())["untrained"]
     assert set(found) == {"digits", "features"}
     assert list(found["features"]) == ["vectors"]
     (name,) = found["digits"]

@@ -10,8 +10,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from dml.report.analysis.alone import alone
 from dml.report.analysis.summaries import summary_of
+from dml.report.analysis.untrained import untrained
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, label_ends
 from dml.report.figures.methods import filter_dash, look
@@ -29,7 +29,7 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figur
     """The figure, or None if no cell has a value.
 
     Bands are 95% intervals over seeds. Each panel shows the lines of the other panels in grey, for comparison. A cross
-    on the axis marks a cell without a finished seed. A dotted line is the score of frozen features without a head.
+    on the axis marks a cell without a finished seed. A dotted line is the score without training.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figur
     if not any(lines.values()):
         return None
     figure, panels = _grid(list(lines))
-    rates, reference = results.rates(dataset, noise), alone(results, dataset, key)
+    rates, reference = results.rates(dataset, noise), untrained(results, dataset, key)
     for panel, axes in panels.items():
         if reference is not None:
             axes.axhline(reference, linestyle=":", color=style.MUTED, linewidth=1.0, zorder=1.5)

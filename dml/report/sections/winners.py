@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from dml.report.analysis.alone import alone
 from dml.report.analysis.paired import versus_winner
+from dml.report.analysis.untrained import named, untrained
 from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.intervals import intervals
 from dml.report.figures.matrix import matrix
@@ -132,9 +132,9 @@ def _finding(results: Results, row: dict) -> Finding:
         text += f" {row['worse']:.0f} of {row['others']} others are significantly worse."
     if not row["others"]:
         text = "The only method with results."
-    without = alone(results, row["dataset"], key)
+    without = untrained(results, row["dataset"], key)
     if without is not None:
-        text += f" The features without a head: {percent(without)} %."
+        text += f" Without training: {percent(without)} %."
     return Finding(where, f"{percent(row['score mean'])} %", row["winner"], text)
 
 
@@ -160,7 +160,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
             if many
             else "; grey: the lines of the other panels. Colours: the choice of positives. Panels: the loss and the "
             f"choice of negatives.{' Dashes: the filter.' if any(m.filter for m in results.methods.values()) else ''}"
-            f"{'' if alone(results, dataset, key) is None else ' Dotted: the frozen features without a head.'}"
+            + (f" Dotted: {named(results, dataset)}, without training." if untrained(results, dataset, key) else "")
         )
         alt = f"{label} against the label-noise rate, for each loss and choice of tuples{where}."
         yield Drawing(name, figure, alt, caption, png=True, data=score_frame(results, cells, [key]))

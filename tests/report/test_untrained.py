@@ -1,4 +1,4 @@
-"""Frozen heads beside the features that they start from."""
+"""Trained methods beside what they start from: frozen features without a head, or pixels."""
 
 import dataclasses
 
@@ -8,8 +8,8 @@ from scipy import stats
 
 from dml.report.page.blocks import Drawing
 from dml.report.recipe import recipe
+from dml.report.sections.untrained import Untrained, all_scores, best_and_untrained
 from dml.report.sections.winners import Winners, winners
-from dml.report.sections.without_head import WithoutHead, all_scores, best_heads
 
 KEY = "test/fine/recall@1"
 SCORES = {  # R@1 by positives, at the noise rates 0 and 0.4
@@ -34,20 +34,20 @@ def with_features(synthetic, loaded):
 
     def make(**kinds):
         alone = {"digits": {name: {KEY: score} for name, score in kinds.items()}}
-        return dataclasses.replace(results, summary={**results.summary, "features_alone": alone})
+        return dataclasses.replace(results, summary={**results.summary, "untrained": alone})
 
     return make
 
 
-def test_studies_without_frozen_trials_have_no_such_section(synthetic, loaded):
-    assert not WithoutHead().applies(loaded(synthetic.small()))
+def test_a_study_without_these_scores_has_no_such_section(synthetic, loaded):
+    assert not Untrained().applies(loaded(synthetic.small()))
 
 
 def test_the_best_head_of_each_rate_beside_the_features(with_features):
     results = with_features(mobilenet=0.65)
-    assert WithoutHead().applies(results)
-    frame = best_heads(results).frame.set_index("rate")
-    assert list(frame["alone"]) == [65.0, 65.0]
+    assert Untrained().applies(results)
+    frame = best_and_untrained(results).frame.set_index("rate")
+    assert list(frame["untrained"]) == [65.0, 65.0]
     assert [("easy" in name, "random" in name) for name in frame["best"]] == [(True, True), (False, True)]
     assert list(frame["above"]) == [2, 0]
     assert list(frame["others"]) == [2, 2]
@@ -59,16 +59,16 @@ def test_the_best_head_of_each_rate_beside_the_features(with_features):
 
 def test_of_several_kinds_of_features_the_best_one_counts(with_features):
     results = with_features(small=0.5, large=0.75)
-    assert list(best_heads(results).frame["alone"]) == [75.0, 75.0]
+    assert list(best_and_untrained(results).frame["untrained"]) == [75.0, 75.0]
     assert all_scores(results) is None, "one score is in the first table"
 
 
 def test_all_scores_of_the_features_have_a_table(synthetic, loaded):
     results = loaded(synthetic.study())
     alone = {"digits": {"net": {KEY: 0.5, "test/fine/map@r": 0.25}}}
-    results = dataclasses.replace(results, summary={"features_alone": alone})
+    results = dataclasses.replace(results, summary={"untrained": alone})
     frame = all_scores(results).frame
-    assert frame.to_dict("records") == [{"dataset": "digits", "features": "net", KEY: 50.0, "test/fine/map@r": 25.0}]
+    assert frame.to_dict("records") == [{"dataset": "digits", "from": "net", KEY: 50.0, "test/fine/map@r": 25.0}]
 
 
 def test_the_key_figure_draws_the_features_and_its_caption_says_so(with_features, synthetic, loaded):
@@ -76,29 +76,30 @@ def test_the_key_figure_draws_the_features_and_its_caption_says_so(with_features
         drawing = next(block for block in Winners().content(results) if isinstance(block, Drawing))
         dotted = [line for line in drawing.figure.axes[0].lines if line.get_linestyle() == ":"]
         assert [line.get_ydata()[0] for line in dotted] == expected
-        assert ("Dotted: the frozen features without a head." in drawing.caption) == bool(expected)
+        assert ("Dotted: the frozen features, without training." in drawing.caption) == bool(expected)
 
 
 def test_a_card_of_the_index_names_the_features(with_features):
     (findings,) = Winners().card(with_features(net=0.65))
-    assert all(finding.text.endswith("The features without a head: 65.0 %.") for finding in findings.items)
+    assert all(finding.text.endswith("Without training: 65.0 %.") for finding in findings.items)
     assert winners(with_features(net=0.65)) is not None
 
 
 @pytest.mark.parametrize(
-    ("score", "said"),
+    ("name", "score", "said"),
     [
-        (0.65, "Without a head the frozen features score 65.0, and the winner 15.0 points more."),
-        (0.79, "Without a head the frozen features score 79.0: the winner is not surely better (+1.0 points)."),
-        (
-            0.85,
-            "Without a head the frozen features score 85.0, as much as the winner or more (\N{MINUS SIGN}5.0",
-        ),
+        ("net", 0.65, "the frozen features score 65.0, and the winner 15.0 points more."),
+        ("pixels", 0.65, "pixels score 65.0, and the winner 15.0 points more."),
+        ("net", 0.79, "the frozen features score 79.0: the winner is not surely better (+1.0 points)."),
+        ("net", 0.85, "the frozen features score 85.0, the winner no more (-5.0 points): use them"),
+        ("vectors", 0.85, "the vectors score 85.0, the winner no more (-5.0 points): use them"),
+        ("pixels", 0.85, "pixels score 85.0, the winner no more (-5.0 points): it has learnt nothing"),
     ],
 )
-def test_a_recipe_says_whether_a_head_is_worth_it(with_features, score, said):
-    assert recipe(with_features(net=score), 0.0).notes[-1].startswith(said)
+def test_a_recipe_says_whether_training_is_worth_it(with_features, name, score, said):
+    note = recipe(with_features(**{name: score}), 0.0).notes[-1].replace("\N{MINUS SIGN}", "-")
+    assert note.startswith(f"Without training {said}")
 
 
-def test_a_recipe_of_a_study_without_frozen_trials_says_nothing_of_it(synthetic, loaded):
-    assert not any("head" in note for note in recipe(loaded(synthetic.small()), 0.0).notes)
+def test_a_recipe_of_a_study_without_these_scores_says_nothing_of_it(synthetic, loaded):
+    assert not any("training" in note for note in recipe(loaded(synthetic.small()), 0.0).notes)
