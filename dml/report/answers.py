@@ -16,7 +16,7 @@ from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.rule import RuleTest
 from dml.report.analysis.shares import share
 from dml.report.analysis.variance import shares
-from dml.report.in_short import LEVEL, in_short
+from dml.report.in_short import in_short
 from dml.report.labels import counted, metric_label, readable
 from dml.report.noises import is_topline, noise_label, noise_name
 from dml.report.page.numbers import interval, percent, rate
@@ -27,6 +27,7 @@ from dml.report.sections.winners import winners
 from dml.statistics import Summary
 
 QUESTION = "## Which loss, which tuples, which settings hold up under which noise?"
+LEVEL = 0.05
 NOTHING_YET = "No published study has a significant answer yet."
 
 

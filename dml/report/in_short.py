@@ -1,70 +1,77 @@
-"""The best choices over all crossed studies, by noise rate, as one small table: for `docs/results.md` and the index."""
+"""What to use in which situation, over all crossed studies, as one table: for `docs/results.md` and the index."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 import pandas as pd
 
-from dml.report.analysis.crossed import Crossed, crossed
-from dml.report.analysis.pooled import Effect, pooled_effects
-from dml.report.labels import readable
-from dml.report.page.numbers import percent
+from dml.report.analysis.crossed import crossed
+from dml.report.analysis.held_out import HeldOut, held_out
+from dml.report.labels import metric_label, metric_of
+from dml.report.noises import noise_name
+from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
+from dml.statistics import Summary
 
-LEVEL = 0.05
-BANDS = {"without noise": (0.0, 0.0), "noise up to 30%": (0.0, 0.3), "more noise": (0.3, 1.0)}  # above, up to
-AXES = ("positives", "negatives", "loss")
 CAPTION = (
-    "The best choice, in how many of the comparisons (one dataset, noise model and rate each), and by how many points "
-    "above the average choice, all else pooled. Only significant effects count (Holm)"
+    "The method with the highest score at each noise rate of the crossed studies, in percent of the test images. Each "
+    "seed is left out in turn: the others choose the method (in brackets: in how many of the cases this one), and it "
+    "gives the score and the gain. Usual choice: triplet loss, random positives, random semi-hard negatives. Without "
+    "training: nearest neighbours of pixels or frozen features. Spread: the best of all methods minus the worst"
 )
 
 
-def best_choices(studies: Sequence[Results]) -> Table | None:
-    """For each choice and range of noise rates: which level is best, in how many comparisons, by how much.
-
-    A comparison is one dataset, noise model and rate of a study. The best level is the one with the largest effect that
-    is significant (Holm, within the factorial). None with fewer than two factorials.
-    """
-    found = [(block, pooled_effects(block)) for results in studies for block in crossed(results)]
+def what_to_use(studies: Sequence[Results]) -> Table | None:
+    """One row per study, dataset, noise model and rate, by dataset; None with fewer than two rows."""
+    found = [
+        (results, one)
+        for results in studies
+        for block in crossed(results)
+        for noise_rate in results.rates(block.dataset, block.noise)
+        if (one := held_out(results, block.dataset, block.noise, noise_rate)) is not None
+    ]
     if len(found) < 2:
         return None
-    rows = [
-        {"axis": readable(axis), **{name: _band(found, axis, *band) for name, band in BANDS.items()}} for axis in AXES
-    ]
-    columns = (Column("axis", "Choice of", "name"), *(Column(name, name.capitalize()) for name in BANDS))
-    return Table("best", "The best choices over all crossed studies", f"{CAPTION}.", columns, pd.DataFrame(rows))
+    rows = [_row(results, one) for results, one in sorted(found, key=lambda pair: pair[1].dataset)]
+    columns = (
+        Column("study", "Study", "name"),
+        Column("noise", "Noise"),
+        Column("use", "Use"),
+        Column("score", "Score"),
+        Column("gain", "Over the usual choice"),
+        Column("untrained", "Without training"),
+        Column("spread", "Spread"),
+    )
+    return Table("use", "What to use", f"{CAPTION}.", columns, pd.DataFrame(rows))
 
 
 def in_short(studies: Sequence[Results]) -> list[str]:
-    """The table of `best_choices` as lines of Markdown; none if there is none."""
-    table = best_choices(studies)
+    """The table of `what_to_use` as lines of Markdown; none if there is none."""
+    table = what_to_use(studies)
     if table is None:
         return []
-    head = [f"{CAPTION}:", "", f"| choice of | {' | '.join(BANDS)} |", "|---|" + "---|" * len(BANDS)]
-    return [*head, *(f"| {' | '.join(row)} |" for row in table.frame.itertuples(index=False)), ""]
+    labels = [column.label.lower() for column in table.columns]
+    rows = [
+        f"| `{row['study']}` | {' | '.join(row[column.key] for column in table.columns[1:])} |"
+        for row in table.frame.to_dict("records")
+    ]
+    return [f"{CAPTION}:", "", f"| {' | '.join(labels)} |", "|---" * len(labels) + "|", *rows, ""]
 
 
-def _band(found: Sequence[tuple[Crossed, list[Effect]]], axis: str, above: float, most: float) -> str:
-    """`easy in 4 of 5 (+1.4 to +3.9); ...`, the level that is best most often first."""
-    compared, best = 0, defaultdict(list)
-    for block, effects in found:
-        for rate in block.rates:
-            if axis not in block.axes or not (rate == most == 0 or above < rate <= most):
-                continue
-            compared += 1
-            sure = [e for e in effects if (e.axis, e.rate) == (axis, rate) and e.holm < LEVEL and e.summary.mean > 0]
-            if sure:
-                first = max(sure, key=lambda e: e.summary.mean)
-                best[first.level].append(first.summary.mean)
-    order = sorted(best, key=lambda level: (-len(best[level]), -max(best[level])))
-    texts = [f"{readable(level)} in {len(best[level])} of {compared} ({_range(best[level])})" for level in order]
-    return "; ".join(texts) or ("not decided" if compared else "not compared")
+def _row(results: Results, one: HeldOut) -> dict[str, str]:
+    name = noise_name(one.noise)
+    return {
+        "study": one.study,
+        "noise": f"{rate(one.rate)} {name}" if one.rate else "none",
+        "use": f"{results.methods[one.chosen].label} ({one.times} of {one.score.n})",
+        "score": f"{metric_label(metric_of(one.key))} {percent(one.score.mean)}",
+        "gain": NOTHING if one.gain is None else _points(one.gain),
+        "untrained": NOTHING if one.untrained is None else percent(one.untrained),
+        "spread": f"{percent(one.spread)} of {one.cells} methods",
+    }
 
 
-def _range(gains: Sequence[float]) -> str:
-    low, high = (percent(value, signed=True) for value in (min(gains), max(gains)))
-    return low if low == high else f"{low} to {high}"
+def _points(s: Summary) -> str:
+    return interval(*(percent(value, signed=True) for value in (s.mean, s.low, s.high)))

@@ -14,8 +14,8 @@ import torch
 
 from dml.data.packing import of_vectors
 from dml.models.identity import Identity
-from dml.sweep.auditing.inputs import pixels
 from dml.sweep.cells import Job
+from dml.sweep.pixels import pixels
 from dml.sweep.plan import Plan
 from dml.training.data import TrialData, open_packed_of
 from dml.training.evaluator import Evaluator

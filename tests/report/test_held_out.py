@@ -1,0 +1,81 @@
+"""The method that other seeds choose, judged by the seed that was left out; against a naive loop."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dml.report.analysis.held_out import held_out
+from dml.report.in_short import in_short, what_to_use
+
+KEY = "test/fine/recall@1"
+
+
+@pytest.fixture
+def results(synthetic, loaded):
+    return loaded(synthetic.study(seeds=[0, 1, 2, 3], evaluation=synthetic.evaluation(["recall@1", "map@r"], ["test"])))
+
+
+def naive(results, rate):
+    """(score of each seed by what the others chose, usual scores, choices)."""
+    names = results.cells_of("digits", "uniform", rate)
+    table = np.array([results.values(name, KEY).to_numpy() for name in names])
+    usual = next(i for i, name in enumerate(names) if "|triplet|random+semihard_random" in name)
+    chosen = [int(np.delete(table, seed, axis=1).mean(axis=1).argmax()) for seed in range(table.shape[1])]
+    return np.array([table[best, seed] for seed, best in enumerate(chosen)]), table[usual], [names[i] for i in chosen]
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.4])
+def test_each_seed_judges_what_the_others_chose(results, rate):
+    found = held_out(results, "digits", "uniform", rate)
+    scores, usual, chosen = naive(results, rate)
+    assert found.score.mean == pytest.approx(scores.mean())
+    gains = scores - usual
+    low, high = stats.t.interval(0.95, 3, gains.mean(), stats.sem(gains))
+    assert (found.gain.mean, found.gain.low, found.gain.high) == pytest.approx((gains.mean(), low, high))
+    assert found.times == chosen.count(found.chosen) == max(map(chosen.count, chosen))
+    means = [results.values(name, KEY).mean() for name in results.cells_of("digits", "uniform", rate)]
+    assert found.spread == pytest.approx(max(means) - min(means))
+
+
+def test_luck_of_one_seed_is_not_a_gain(synthetic, loaded):
+    def lucky(frame):
+        confirmed = frame["phase"] == "confirm"
+        frame.loc[confirmed, KEY] = 0.5
+        easy = confirmed & (frame["positives"] == "easy") & (frame["seed"] == 0)
+        frame.loc[easy, KEY] = 0.9
+        return frame
+
+    results = loaded(synthetic.study(), lucky)
+    found = held_out(results, "digits", "uniform", 0.0)
+    assert found.spread == pytest.approx(100 * 0.4 / 3)
+    assert found.gain.mean == 0, "the seed that made it best judges another method, and the others judge it"
+
+
+def test_one_seed_or_one_method_says_nothing(synthetic, loaded):
+    assert held_out(loaded(synthetic.study(seeds=[0])), "digits", "uniform", 0.0) is None
+    assert held_out(loaded(synthetic.small(positives=["easy"])), "digits", "uniform", 0.0) is None
+
+
+def test_without_the_usual_choice_there_is_no_gain(synthetic, loaded):
+    found = held_out(loaded(synthetic.study(losses=["margin"])), "digits", "uniform", 0.0)
+    assert found.gain is None
+
+
+def test_the_table_has_a_row_for_each_rate_and_the_score_without_training(results):
+    untrained = {"digits": {"pixels": {KEY: 0.125}}}
+    results = dataclasses.replace(results, summary={**results.summary, "untrained": untrained})
+    frame = what_to_use([results]).frame
+    assert list(frame["noise"]) == ["none", "20% uniform noise", "40% uniform noise"]
+    assert set(frame["untrained"]) == {"12.5"}
+    scores, usual, _ = naive(results, 0.0)
+    assert frame["score"][0] == f"R@1 {scores.mean():.1f}"
+    assert frame["use"][0].endswith("of 4)")
+    assert f"{(scores - usual).mean():.1f}".lstrip("-") in frame["gain"][0]
+    lines = in_short([results])
+    assert sum(line.startswith("| `digits` |") for line in lines) == 3
+
+
+def test_without_crossed_studies_there_is_no_table(synthetic, loaded):
+    assert in_short([loaded(synthetic.small())]) == []
