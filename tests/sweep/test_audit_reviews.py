@@ -51,6 +51,15 @@ def test_a_review_is_kept_with_its_plan(audited):
     assert kept.answers.loc[0, "label"] == "cat"
 
 
+def test_paths_that_look_like_numbers_are_text(audited):
+    folder, answers = audited
+    table = pd.read_csv(folder / "done/audit.csv")
+    table["path"] = [{0: "NA"}.get(row, f"{row:03d}") for row in table["index"]]
+    table.to_csv(folder / "done/audit.csv", index=False)
+    paths = dict(zip(table["index"], table["path"], strict=True))
+    assert take(audited, answers.assign(path=answers["index"].map(paths))).looks == 12
+
+
 def test_two_columns_are_enough_and_images_without_an_answer_were_not_looked_at(audited):
     _, answers = audited
     answers.loc[3:, "answer"] = ""

@@ -36,6 +36,12 @@ def files_below(folder: Path, parents: tuple[tuple[int, int], ...] = ()) -> Iter
             yield folder / name
 
 
+def state_of(path: Path) -> str:
+    """A line that changes if a file of the user's is rewritten."""
+    state = path.stat() if path.is_file() else None
+    return f"{path}|{state and (state.st_size, state.st_mtime_ns)}\n"
+
+
 def content_of(raw: Path, out: Path) -> str:
     """A digest of the names and sizes of the files in a raw folder, and of what its download verified.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dml import discovery
 from dml.data import DataError
-from dml.data.sources._table import labels
+from dml.data.sources._labels import labels
 
 NAMES = {
     "image": ("image", "img", "images", "picture", "photo", "jpg", "png", "bytes", "file", "path"),

@@ -12,10 +12,11 @@ import pandas as pd
 
 from dml import discovery
 from dml.data import DataError
+from dml.data.raw import state_of
+from dml.data.sources._labels import integer, labels, look_like_numbers
 
 ROLES = ("train", "seen", "test", "query", "gallery", "unused")
 COLUMNS = ("path", "fine", "given", "coarse", "split", "camera")
-LARGEST = 2**53  # larger numbers of a table may have been rounded
 
 
 def read_table(path: Path, required: tuple[str, ...] = ("path", "fine")) -> Iterator[dict[str, Any]]:
@@ -67,7 +68,7 @@ def read_table(path: Path, required: tuple[str, ...] = ("path", "fine")) -> Iter
         if "split" in table:
             record["part"] = _one_of(table["split"].iloc[row], where[row])
         if "camera" in table:
-            record["camera"] = _integer(table["camera"].iloc[row], "camera", where[row])
+            record["camera"] = integer(table["camera"].iloc[row], "camera", where[row])
         yield record
 
 
@@ -99,16 +100,13 @@ def _given(
     return found
 
 
-def labels(values: list[Any], name: str, where: list[str]) -> tuple[list[int], list[str]]:
-    """A column of labels as numbers and names. Numbers are kept; names are numbered in sorted order."""
-    for row, value in enumerate(values):
-        if pd.isna(value) or (isinstance(value, str) and not value.strip()):
-            raise DataError(f"{where[row]}: {name} is missing")
-    if all(_number(value) is not None for value in values):
-        numbers = [_integer(value, name, where[row]) for row, value in enumerate(values)]
-        return numbers, [str(number) for number in numbers]
-    order = {text: number for number, text in enumerate(sorted({str(value) for value in values}))}
-    return [order[str(value)] for value in values], [str(value) for value in values]
+def table_state(path: Path) -> str:
+    """A line that changes if a table is rewritten, or if it was read before `007` and `7` were different labels."""
+    if not path.is_file():
+        return state_of(path)
+    table, _ = _read(path)
+    names = [name for name in ("fine", "coarse", "given") if name in table and look_like_numbers(table[name].tolist())]
+    return state_of(path) + "".join(f"names: {name}\n" for name in names)
 
 
 def _read(path: Path) -> tuple[pd.DataFrame, list[int]]:
@@ -144,22 +142,6 @@ def _read_csv(path: Path) -> tuple[pd.DataFrame, list[int]]:
         if len(fields) != len(header):
             raise DataError(f"{path}: row {number}: expected {len(header)} fields, got {len(fields)}")
     return pd.DataFrame(rows, columns=header, dtype=str), numbers[1:]
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool):
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None
-
-
-def _integer(value: Any, name: str, where: str) -> int:
-    number = _number(value)
-    if number is None or not number.is_integer() or not 0 <= number < LARGEST:
-        raise DataError(f"{where}: {name} is {value!r}, expected an integer of at least 0 (or names throughout)")
-    return int(number)
 
 
 def _one_of(value: Any, where: str) -> str:

@@ -19,9 +19,10 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
+from dml.data.raw import state_of
 from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._splits import by_classes
-from dml.data.sources._table import ROLES, read_table
+from dml.data.sources._table import ROLES, read_table, table_state
 from dml.data.sources._vectors import read_vectors
 
 PIXEL = np.zeros((1, 1), np.uint8)
@@ -67,9 +68,8 @@ class Features(SourceDefaults):
     def fingerprint(self, raw: Path) -> str:
         """Changes when a file is rewritten."""
         digest = hashlib.sha256()
-        for path in (self._vectors, self._table):
-            state = path.stat() if path.is_file() else None
-            digest.update(f"{path}|{state and (state.st_size, state.st_mtime_ns)}\n".encode())
+        digest.update(state_of(self._vectors).encode())
+        digest.update(table_state(self._table).encode())
         return digest.hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:

@@ -44,7 +44,7 @@ class Huggingface(SourceDefaults):
     disjoint : the level whose classes train or test as a whole, `fine` or `coarse`.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     name: ClassVar[str] = "huggingface"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
 

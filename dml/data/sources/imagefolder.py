@@ -8,9 +8,10 @@
                                          `split` (train, seen, test, query, gallery, unused), `camera` (an integer),
                                          `given` (the fine label as it came, where `fine` is verified)
 
-Labels in a table are names. A column of numbers only must contain integers of at least 0. Without a `split` column the
-classes are split in the order of their names: the last `test_share` of them test, the others train, as in CUB-200 and
-Cars196. `disjoint="coarse"` splits whole coarse classes. In the layout `splits`, folders decide (`_splits.py`).
+Labels in a table are names, or integers of at least 0 throughout (with `007` or `1e5`, all are names). Without a
+`split` column the classes are split in the order of their names: the last `test_share` of them test, the others train,
+as in CUB-200 and Cars196. `disjoint="coarse"` splits whole coarse classes. In the layout `splits`, folders decide
+(`_splits.py`).
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.data.raw import files_below
+from dml.data.raw import files_below, state_of
 from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._layout import LAYOUTS, below, check_paths, half_split, has_splits, subfolders
 from dml.data.sources._splits import Roles, by_classes, roles_of
-from dml.data.sources._table import ROLES, read_table
+from dml.data.sources._table import ROLES, read_table, table_state
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
@@ -96,9 +97,10 @@ class Imagefolder(SourceDefaults):
     def fingerprint(self, raw: Path) -> str:
         """Changes when a file is added, removed or rewritten."""
         digest = hashlib.sha256()
-        for path in [*self._files(), *([Path(self.table)] if self.table else [])]:
-            state = path.stat() if path.is_file() else None
-            digest.update(f"{path}|{state and (state.st_size, state.st_mtime_ns)}\n".encode())
+        for path in self._files():
+            digest.update(state_of(path).encode())
+        if self.table:
+            digest.update(table_state(Path(self.table)).encode())
         return digest.hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:

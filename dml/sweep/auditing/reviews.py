@@ -135,8 +135,10 @@ def take_in(folder: Path, review: Path, done: Path) -> Estimate:
         written then.
     """
     found, plan, answers = Audit.load(done), ReviewPlan.load(done), read_review(review)
-    table = pd.read_csv(done / "audit.csv", usecols=["index", "path"]).sort_values("index")
-    estimate = check_review(review, plan, answers, table["path"].astype(str).tolist(), set(found.labels.tolist()))
+    kinds = {"index": int, "path": str}  # a path may look like a number, or like a missing value
+    table = pd.read_csv(done / "audit.csv", usecols=list(kinds), dtype=kinds, keep_default_na=False)
+    paths = table.sort_values("index")["path"].tolist()
+    estimate = check_review(review, plan, answers, paths, set(found.labels.tolist()))
     plan.save(folder)
     with files.replacing(folder / REVIEW) as temporary:
         answers.to_csv(temporary, index=False)

@@ -1,5 +1,6 @@
 """A user's own images: folders of one and two levels, tables, and what is wrong with them."""
 
+import hashlib
 import os
 
 import numpy as np
@@ -11,6 +12,8 @@ from small_archives import Row, Small, quiet
 from dml.data import DataError
 from dml.data.packing import open_packed, pack
 from dml.data.sources import Imagefolder
+
+NOT_LABELS = (-1.0, 2.5, float("nan"), float("inf"), 1e30)
 
 
 def make(folder):
@@ -131,13 +134,57 @@ def test_names_as_labels_and_classes_split(written, tmp_path):
     assert source.roles(index).tolist() == ["test", "train"]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@pytest.mark.parametrize("label", [-1.0, 2.5, float("nan"), float("inf"), 1e30])
+@pytest.mark.parametrize(
+    ("label", "suffix"),
+    [(-1.0, ".csv"), (float("nan"), ".csv"), *((label, ".parquet") for label in NOT_LABELS)],
+)
 def test_numbers_that_are_not_labels_name_their_row(label, suffix, written, tmp_path):
     table = write_table(tmp_path, suffix, {"path": ["x.png", "y.png"], "fine": [0.0, label]})
     row = 3 if suffix == ".csv" else 1
     with pytest.raises(DataError, match=rf"table{suffix}: row {row}: fine is .*(missing|expected an integer)"):
         packed(Imagefolder(written("x.png", "y.png"), table=table), tmp_path)
+
+
+@pytest.mark.parametrize("column", ["fine", "coarse"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("values", "numbers", "names"),
+    [
+        ("007 7 08 1", [0, 3, 1, 2], "007 7 08 1"),
+        ("1e5 100000 2 1_0", [2, 0, 3, 1], "1e5 100000 2 1_0"),
+        ("1.50 1.5 2 -0", [2, 1, 3, 0], "1.50 1.5 2 -0"),
+        ("7 7.0 7 8", [0, 1, 0, 2], "7 7.0 7 8"),
+        ("7 12 7 0", [7, 12, 7, 0], "7 12 7 0"),
+        ("7.0 12.0 7.0 0.0", [7, 12, 7, 0], "7 12 7 0"),  # as a column of floats is written
+    ],
+)
+def test_labels_that_look_like_numbers_stay_apart(values, numbers, names, suffix, column, written, tmp_path):
+    paths = [f"{number}.png" for number in range(4)]
+    columns = {"path": paths, "fine": ["a", "b", "c", "d"], column: values.split()}
+    index = packed(Imagefolder(written(*paths), table=write_table(tmp_path, suffix, columns)), tmp_path).index
+    assert index[column].tolist() == numbers
+    assert index[f"{column}_name"].tolist() == names.split()
+
+
+def test_only_tables_that_were_read_otherwise_before_are_packed_again(written, tmp_path):
+    """Images were packed while `007` was read as 7: the line about names was not in the fingerprint then."""
+    root = written("0.png", "1.png")
+    for labels, again in ((["7", "8"], False), (["a", "007"], False), (["7.0", "8.0"], False), (["07", "8"], True)):
+        table = write_table(tmp_path, ".csv", {"path": ["0.png", "1.png"], "fine": labels})
+        files = [tmp_path / "root/0.png", tmp_path / "root/1.png", tmp_path / "table.csv"]
+        lines = [f"{path}|{path.stat().st_size, path.stat().st_mtime_ns}\n" for path in files]
+        before = hashlib.sha256("".join(lines).encode()).hexdigest()
+        assert (Imagefolder(root, table=table).fingerprint(tmp_path) != before) == again
+
+
+def test_given_labels_that_look_like_numbers_stay_apart(written, tmp_path):
+    root = written("0.png", "1.png", "2.png")
+    columns = {"path": ["0.png", "1.png", "2.png"], "fine": ["007", "7", "7"], "given": ["7", "007", "7"]}
+    index = packed(Imagefolder(root, table=write_table(tmp_path, ".csv", columns)), tmp_path).index
+    assert index["given_fine"].tolist() == [1, 0, 1]
+    columns["given"][1] = "07"
+    with pytest.raises(DataError, match="row 3: given is '07', which is no verified label"):
+        packed(Imagefolder(root, table=write_table(tmp_path, ".csv", columns)), tmp_path)
 
 
 @pytest.mark.parametrize(
