@@ -6,12 +6,15 @@ classes, `seen`. Anything in between has no meaning and is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from dml.data import DataError
+
+ROLES = ("train", "seen", "test", "query", "gallery", "unused")
 
 NAMES = {
     "train": "train",
@@ -96,6 +99,42 @@ def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: s
     return Roles(roles, f"{where}: {'; '.join(lines)}")
 
 
+def roles_of_splits(images: pd.DataFrame, disjoint: str, where: str) -> Roles:
+    """`roles_of` images whose column `part` names their split, with a slash: `train/`. Raises as it does."""
+    classes = _labels(images, disjoint, where)
+    names = images[f"{disjoint}_name"].to_numpy().astype(str)
+    return roles_of(np.array([part.rstrip("/") for part in images["part"]]), classes, names, where)
+
+
+def roles_of_users(images: pd.DataFrame, disjoint: str, test_share: float, where: str) -> np.ndarray:
+    """The roles of a user's images: as the column `part` says, or what follows from splits in it, else by classes.
+
+    Parameters
+    ----------
+    images : an index.
+    disjoint : the level whose classes train or test as a whole.
+    test_share : share of the classes that test, if there is neither.
+    where : begins a message.
+
+    Raises
+    ------
+    DataError : the images have no labels of the level; or as `roles_of`.
+    """
+    parts = images["part"].to_numpy().astype(str)
+    if np.isin(parts, ROLES).all():
+        return parts
+    if np.char.endswith(parts, "/").all():
+        return roles_of_splits(images, disjoint, where).roles
+    return by_classes(_labels(images, disjoint, where), test_share)
+
+
+def said_of_splits(records: Iterable[Mapping[str, Any]], disjoint: str, where: str) -> str:
+    """What to tell the user of a source's splits; "" if there are none. Raises as `roles_of`."""
+    images = pd.DataFrame([{name: r[name] for name in r if name != "image"} for r in records])
+    splits = "part" in images and images["part"].str.endswith("/").all()
+    return roles_of_splits(images, disjoint, where).text if splits else ""
+
+
 def by_classes(labels: np.ndarray, test_share: float) -> np.ndarray:
     """`train` for the first classes and `test` for the last ones, in the order of their numbers.
 
@@ -107,6 +146,12 @@ def by_classes(labels: np.ndarray, test_share: float) -> np.ndarray:
     classes = np.unique(labels)
     train = classes[: len(classes) - round(test_share * len(classes))]
     return np.where(np.isin(labels, train), "train", "test")
+
+
+def _labels(images: pd.DataFrame, level: str, where: str) -> np.ndarray:
+    if level not in images or (images[level] < 0).any():
+        raise DataError(f"{where}: disjoint={level!r}, but there are no {level} labels")
+    return images[level].to_numpy()
 
 
 def _label(parts: np.ndarray) -> str:

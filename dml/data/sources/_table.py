@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
+import difflib
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +14,53 @@ from dml import discovery
 from dml.data import DataError
 from dml.data.raw import state_of
 from dml.data.sources._labels import integer, labels, look_like_numbers
+from dml.data.sources._rows import read_rows
+from dml.data.sources._splits import ROLES, kind_of
 
-ROLES = ("train", "seen", "test", "query", "gallery", "unused")
 COLUMNS = ("path", "fine", "given", "coarse", "split", "camera")
+LIKE = 0.75  # how similar a column's name is to one of COLUMNS (difflib's ratio) that is taken for a mistake
 
 
-def read_table(path: Path, required: tuple[str, ...] = ("path", "fine")) -> Iterator[dict[str, Any]]:
+def check_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
+    """The option `columns`: what the table calls some of COLUMNS.
+
+    Raises
+    ------
+    ValueError : a key is none of COLUMNS, or a name is no text.
+    """
+    for name, own in (columns or {}).items():
+        if name not in COLUMNS:
+            raise ValueError(f"columns: unknown column {name!r}{discovery.suggestion(str(name), COLUMNS)}")
+        if not isinstance(own, str):
+            raise ValueError(f"columns: {name}: expected the name of a column, got {own!r}")
+    return dict(columns or {})
+
+
+def read_table(
+    path: Path, required: tuple[str, ...] = ("path", "fine"), columns: Mapping[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
     """Records of `path`, `fine`, `fine_name`, and if the table has them, `coarse`, `coarse_name`, `part`, `camera`.
 
     Without a column `path`, where it is not required, the row's place from 0 stands for it.
     With a column `given` beside `fine`, records have `given_fine`, and `given_coarse` if there are coarse labels.
     Without `fine`, the given labels take its place, and records have `verified: False`.
+    Other columns are ignored.
+
+    Parameters
+    ----------
+    required : columns without which there are no records.
+    columns : what the table calls some of COLUMNS, such as `{"fine": "label"}`.
 
     Raises
     ------
-    DataError : the table cannot be read; a column is missing or unknown; a path is empty or repeated; a label is
-        missing, negative, not an integer, or too large; a given label is not one of the verified ones, or a verified
-        one was given to no image.
+    DataError : the table cannot be read; a column is missing, or has almost a known name; a path is empty or repeated;
+        a label is missing, negative, not an integer, or too large; a given label is not one of the verified ones, or a
+        verified one was given to no image.
     """
-    table, numbers = _read(path)
+    table, numbers, others = _chosen(path, columns or {})
     for name in required:
         if name not in table and not (name == "fine" and "given" in table):
-            raise DataError(f"{path}: no column {name!r}{discovery.suggestion(name, [str(c) for c in table.columns])}")
-    for name in table.columns:
-        if name not in COLUMNS:
-            raise DataError(f"{path}: unknown column {name!r}{discovery.suggestion(str(name), COLUMNS)}")
+            raise DataError(f"{path}: no column {name!r}{discovery.suggestion(name, others)}{_naming(name, '...')}")
     if table.empty:
         raise DataError(f"{path}: no rows")
     if "path" not in table:
@@ -54,29 +76,30 @@ def read_table(path: Path, required: tuple[str, ...] = ("path", "fine")) -> Iter
             raise DataError(f"{where[row]}: {value!r} is repeated, first in row {numbers[first]}{spelt}")
     verified = "fine" in table
     fine = "fine" if verified else "given"
-    columns = {"fine": labels(table[fine].tolist(), fine, where)}
+    levels = {"fine": labels(table[fine].tolist(), fine, where)}
     if "coarse" in table:
-        columns["coarse"] = labels(table["coarse"].tolist(), "coarse", where)
-    given = _given(table, columns, where) if verified and "given" in table else {}
+        levels["coarse"] = labels(table["coarse"].tolist(), "coarse", where)
+    given = _given(table, levels, where) if verified and "given" in table else {}
+    parts = _parts(table["split"].tolist(), where) if "split" in table else None
     for row, image in enumerate(table["path"].tolist()):
         record: dict[str, Any] = {"path": image}
-        for name, (classes, names) in columns.items():
+        for name, (classes, names) in levels.items():
             record |= {name: classes[row], f"{name}_name": names[row]}
         record |= {name: values[row] for name, values in given.items()}
         if not verified:
             record["verified"] = False
-        if "split" in table:
-            record["part"] = _one_of(table["split"].iloc[row], where[row])
+        if parts is not None:
+            record["part"] = parts[row]
         if "camera" in table:
             record["camera"] = integer(table["camera"].iloc[row], "camera", where[row])
         yield record
 
 
 def _given(
-    table: pd.DataFrame, columns: dict[str, tuple[list[int], list[str]]], where: list[str]
+    table: pd.DataFrame, levels: dict[str, tuple[list[int], list[str]]], where: list[str]
 ) -> dict[str, list[int]]:
     """The given labels by level, numbered as the verified ones."""
-    verified, names = columns["fine"]
+    verified, names = levels["fine"]
     number = dict(zip(names, verified, strict=True))
     _, given = labels(table["given"].tolist(), "given", where)
     for row, value in enumerate(given):
@@ -89,9 +112,9 @@ def _given(
             f"{where[0].partition(': ')[0]}: no image was given the label {absent[0]!r}: {len(absent)} such"
         )
     found = {"given_fine": [number[value] for value in given]}
-    if "coarse" in columns:
+    if "coarse" in levels:
         group: dict[int, int] = {}
-        for row, (one, other) in enumerate(zip(verified, columns["coarse"][0], strict=True)):
+        for row, (one, other) in enumerate(zip(verified, levels["coarse"][0], strict=True)):
             if group.setdefault(one, other) != other:
                 raise DataError(
                     f"{where[row]}: {names[row]!r} is in two coarse classes, so that of a given label is unknown"
@@ -100,51 +123,48 @@ def _given(
     return found
 
 
-def table_state(path: Path) -> str:
+def unused_columns(path: Path, columns: Mapping[str, str] | None = None) -> str:
+    """What to tell the user of a table's other columns; "" if there are none. Raises as `read_table`."""
+    _, _, others = _chosen(path, columns or {})
+    return f"{path}: columns that are not used: {', '.join(others)}" if others else ""
+
+
+def table_state(path: Path, columns: Mapping[str, str] | None = None) -> str:
     """A line that changes if a table is rewritten, or if it was read before `007` and `7` were different labels."""
     if not path.is_file():
         return state_of(path)
-    table, _ = _read(path)
+    table, _, _ = _chosen(path, columns or {})
     names = [name for name in ("fine", "coarse", "given") if name in table and look_like_numbers(table[name].tolist())]
     return state_of(path) + "".join(f"names: {name}\n" for name in names)
 
 
-def _read(path: Path) -> tuple[pd.DataFrame, list[int]]:
-    """A table and the numbers of its rows: for a CSV the line where a row begins, as editors count, else from 0."""
-    if path.suffix not in (".csv", ".parquet"):
-        raise DataError(f"{path}: expected a .csv or a .parquet file")
-    try:
-        if path.suffix == ".csv":
-            return _read_csv(path)
-        table = pd.read_parquet(path)
-    except (OSError, ValueError, csv.Error) as error:  # parsing errors of pandas and pyarrow are ValueErrors
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{path}: cannot be read: {error}") from error
-    return table, list(range(len(table)))
+def _chosen(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[int], list[str]]:
+    """The known columns of a table, the numbers of its rows, and the names of its other columns."""
+    table, numbers = read_rows(path)
+    called = {str(name): name for name in table.columns}
+    for name, own in columns.items():
+        if own not in called:
+            raise DataError(f"{path}: columns: {name}: no column {own!r}{discovery.suggestion(own, called)}")
+    found = {name: called[own] for name in COLUMNS if (own := columns.get(name, name)) in called}
+    others = [own for own in called if called[own] not in found.values()]
+    for own in others:
+        meant = [name for name in COLUMNS if name not in found]
+        if close := difflib.get_close_matches(own.lower(), meant, n=1, cutoff=LIKE):
+            raise DataError(f"{path}: unknown column {own!r}; did you mean {close[0]!r}?{_naming(close[0], own)}")
+    return pd.DataFrame({name: table[own] for name, own in found.items()}), numbers, others
 
 
-def _read_csv(path: Path) -> tuple[pd.DataFrame, list[int]]:
-    lines, numbers, ended = [], [], 0
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, strict=True)
-        for fields in reader:
-            if len(fields) > 1 or "".join(fields).strip():  # not a blank line
-                lines.append(fields)
-                numbers.append(ended + 1)
-            ended = reader.line_num
-    if not lines:
-        raise DataError(f"{path}: cannot be read: the file is empty")
-    header, *rows = lines
-    if len(set(header)) < len(header):
-        raise DataError(f"{path}: a column is repeated: {', '.join(header)}")
-    for fields, number in zip(rows, numbers[1:], strict=True):
-        if len(fields) != len(header):
-            raise DataError(f"{path}: row {number}: expected {len(header)} fields, got {len(fields)}")
-    return pd.DataFrame(rows, columns=header, dtype=str), numbers[1:]
+def _naming(name: str, own: str) -> str:
+    return f". `options: {{columns: {{{name}: {own}}}}}` reads another column as {name!r}"
 
 
-def _one_of(value: Any, where: str) -> str:
-    if value not in ROLES:
-        raise DataError(f"{where}: split is {value!r}{discovery.suggestion(str(value), ROLES)}")
-    return str(value)
+def _parts(values: list[Any], where: list[str]) -> list[str]:
+    """The part of each row: a role; or if some rows are of a validation split, the split as folders have it, `val/`."""
+    found = []
+    for row, value in enumerate(values):
+        name = str(value).strip().lower()
+        part = name if name in ROLES else kind_of(name)
+        if part is None:
+            raise DataError(f"{where[row]}: split is {value!r}{discovery.suggestion(str(value), (*ROLES, 'val'))}")
+        found.append(part)
+    return [f"{part}/" for part in found] if "validation" in found else found

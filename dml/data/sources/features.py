@@ -21,8 +21,8 @@ import pandas as pd
 from dml.data import DataError
 from dml.data.raw import state_of
 from dml.data.sources._defaults import SourceDefaults
-from dml.data.sources._splits import by_classes
-from dml.data.sources._table import ROLES, read_table, table_state
+from dml.data.sources._splits import roles_of_users, said_of_splits
+from dml.data.sources._table import check_columns, read_table, table_state, unused_columns
 from dml.data.sources._vectors import read_vectors
 
 PIXEL = np.zeros((1, 1), np.uint8)
@@ -37,6 +37,7 @@ class Features(SourceDefaults):
     table : a CSV or Parquet file of their labels.
     test_share : share of the classes that test, without a `split` column.
     disjoint : the level whose classes are split, `fine` or `coarse`.
+    columns : what the table calls its columns, as `{fine: label}`; those not named have their own names.
     """
 
     version: ClassVar[int] = 1
@@ -44,14 +45,24 @@ class Features(SourceDefaults):
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     backbone: ClassVar[str] = "identity"
 
-    def __init__(self, vectors: str, table: str, test_share: float = 0.5, disjoint: str = "fine") -> None:
+    def __init__(
+        self,
+        vectors: str,
+        table: str,
+        test_share: float = 0.5,
+        disjoint: str = "fine",
+        columns: Mapping[str, str] | None = None,
+    ) -> None:
         if not 0 <= test_share <= 1:
             raise ValueError(f"test_share: expected a number from 0 to 1, got {test_share!r}")
         if disjoint not in ("fine", "coarse"):
             raise ValueError(f"disjoint: {disjoint!r}. Choices: fine, coarse")
         self._vectors, self._table = Path(vectors), Path(table)
         self.test_share, self.disjoint = test_share, disjoint
+        self._columns = check_columns(columns)
         self.options = {"vectors": str(vectors), "table": str(table), "test_share": test_share, "disjoint": disjoint}
+        if self._columns:
+            self.options["columns"] = self._columns
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Check that the vectors and their labels can be read, and are as many. Nothing is fetched."""
@@ -64,17 +75,21 @@ class Features(SourceDefaults):
                 "of labels for each vector"
             )
         report(f"features: {len(vectors)} x {vectors.shape[1]} in {self._vectors}, nothing to download")
+        if note := unused_columns(self._table, self._columns):
+            report(f"features: {note}")
+        if text := said_of_splits(self.images(raw), self.disjoint, "features"):
+            report(text)
 
     def fingerprint(self, raw: Path) -> str:
         """Changes when a file is rewritten."""
         digest = hashlib.sha256()
         digest.update(state_of(self._vectors).encode())
-        digest.update(table_state(self._table).encode())
+        digest.update(table_state(self._table, self._columns).encode())
         return digest.hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
         """Records of labels, in the order of the table. A pixel stands for the image that there is not."""
-        for record in read_table(self._table, required=("fine",)):
+        for record in read_table(self._table, required=("fine",), columns=self._columns):
             yield record | {"image": PIXEL}
 
     def vectors(self, raw: Path) -> np.ndarray:
@@ -82,11 +97,5 @@ class Features(SourceDefaults):
         return read_vectors(self._vectors)
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
-        """The `split` column if the table has one, else train and test by classes."""
-        parts = index["part"].to_numpy().astype(str)
-        if np.isin(parts, ROLES).all():
-            return parts
-        labels = index[self.disjoint].to_numpy()
-        if (labels < 0).any():
-            raise DataError(f"features: disjoint={self.disjoint!r}, but the table has no {self.disjoint} labels")
-        return by_classes(labels, self.test_share)
+        """The `split` column if the table has one, or what follows from splits, else train and test by classes."""
+        return roles_of_users(index, self.disjoint, self.test_share, "features")

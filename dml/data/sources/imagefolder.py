@@ -5,8 +5,9 @@
     root/train/<class>/<image>           fine labels, or coarse and fine ones in one more level; beside it test, val,
                                          valid, validation, query, gallery (layout `splits`)
     table (CSV or Parquet)               columns `path` (relative to `root`) and `fine`; optional columns `coarse`,
-                                         `split` (train, seen, test, query, gallery, unused), `camera` (an integer),
-                                         `given` (the fine label as it came, where `fine` is verified)
+                                         `split` (train, seen, test, query, gallery, unused; or val, as a folder),
+                                         `camera` (an integer), `given` (the fine label as it came, where `fine`
+                                         is verified); other columns are ignored
 
 Labels in a table are names, or integers of at least 0 throughout (with `007` or `1e5`, all are names). Without a
 `split` column the classes are split in the order of their names: the last `test_share` of them test, the others train,
@@ -28,8 +29,8 @@ from dml.data import DataError
 from dml.data.raw import files_below, state_of
 from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._layout import LAYOUTS, below, check_paths, half_split, has_splits, subfolders
-from dml.data.sources._splits import Roles, by_classes, roles_of
-from dml.data.sources._table import ROLES, read_table, table_state
+from dml.data.sources._splits import roles_of_users, said_of_splits
+from dml.data.sources._table import check_columns, read_table, table_state, unused_columns
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
@@ -45,6 +46,7 @@ class Imagefolder(SourceDefaults):
     disjoint : the level whose classes are split, `fine` or `coarse`.
     layout : `splits`, `classes` or `groups`. `auto` takes folders for splits if all have names of splits, `train` and
         another one are among them, and they contain folders.
+    columns : what the table calls its columns, as `{path: image, fine: label}`; those not named have their own names.
     """
 
     version: ClassVar[int] = 1
@@ -59,6 +61,7 @@ class Imagefolder(SourceDefaults):
         test_share: float = 0.5,
         disjoint: str = "fine",
         layout: str = "auto",
+        columns: Mapping[str, str] | None = None,
     ) -> None:
         if not 0 <= test_share <= 1:
             raise ValueError(f"test_share: expected a number from 0 to 1, got {test_share!r}")
@@ -68,31 +71,46 @@ class Imagefolder(SourceDefaults):
             raise ValueError(f"layout: {layout!r}. Choices: {', '.join(LAYOUTS)}")
         if table is not None and layout != "auto":
             raise ValueError(f"layout: {layout!r} is about folders, and the option table names a table: remove one")
+        if table is None and columns:
+            raise ValueError("columns: they are those of a table, and the option table names none")
+        self._columns = check_columns(columns)
         self.root: str = str(root)
         self.table, self.test_share, self.disjoint = table, test_share, disjoint
         found = "splits" if table is None and has_splits(Path(self.root)) else "auto"
         self._layout = found if layout == "auto" else layout
-        self.options = {"root": self.root, "table": table, "test_share": test_share, "disjoint": disjoint}
+        self.options: dict[str, Any] = {
+            "root": self.root,
+            "table": table,
+            "test_share": test_share,
+            "disjoint": disjoint,
+        }
         if "splits" in (found, self._layout):  # else it says nothing new, and folders packed before it existed stay
             self.options["layout"] = self._layout
+        if self._columns:
+            self.options["columns"] = self._columns
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
         """Check that the folder, and the table if there is one, exist. Nothing is fetched.
 
-        Reports how train and test folders are read.
+        Reports how train and test folders are read, and which columns of a table are not used.
         """
         self._check_place()
         report(f"imagefolder: {self.root}, nothing to download")
-        if self._layout == "auto" and self.table is None and (note := half_split(Path(self.root))):
-            report(f"imagefolder: {self.root}: {note}")
-        if self._layout != "splits":
+        if self.table is not None:
+            if note := unused_columns(Path(self.table), self._columns):
+                report(f"imagefolder: {note}")
+        elif self._layout == "splits":
+            names = ", ".join(f"{path.name}/" for path in subfolders(Path(self.root)))
+            report(
+                f"imagefolder: {names} are read as splits; `options: {{layout: groups}}` reads them as groups of "
+                "classes"
+            )
+        else:
+            if self._layout == "auto" and (note := half_split(Path(self.root))):
+                report(f"imagefolder: {self.root}: {note}")
             return
-        names = ", ".join(f"{path.name}/" for path in subfolders(Path(self.root)))
-        report(
-            f"imagefolder: {names} are read as splits; `options: {{layout: groups}}` reads them as groups of classes"
-        )
-        records = pd.DataFrame([{name: r[name] for name in r if name != "image"} for r in self.images(raw)])
-        report(self._split(records).text)
+        if text := said_of_splits(self.images(raw), self.disjoint, f"imagefolder: {self.root}"):
+            report(text)
 
     def fingerprint(self, raw: Path) -> str:
         """Changes when a file is added, removed or rewritten."""
@@ -100,7 +118,7 @@ class Imagefolder(SourceDefaults):
         for path in self._files():
             digest.update(state_of(path).encode())
         if self.table:
-            digest.update(table_state(Path(self.table)).encode())
+            digest.update(table_state(Path(self.table), self._columns).encode())
         return digest.hexdigest()
 
     def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
@@ -108,7 +126,7 @@ class Imagefolder(SourceDefaults):
         self._check_place()
         root = Path(self.root)
         if self.table is not None:
-            for record in read_table(Path(self.table)):
+            for record in read_table(Path(self.table), columns=self._columns):
                 yield record | {"image": root / record["path"]}
             return
         paths = [path.relative_to(root) for path in self._files()]
@@ -124,26 +142,8 @@ class Imagefolder(SourceDefaults):
             yield record | ({"part": f"{path.parts[0]}/"} if within else {})
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
-        """The `split` column if the table has one, or what follows from folders of splits, else train and test by
-        classes.
-        """
-        parts = index["part"].to_numpy().astype(str)
-        if np.isin(parts, ROLES).all():
-            return parts
-        if np.char.endswith(parts, "/").all():
-            return self._split(index).roles
-        labels = index[self.disjoint].to_numpy()
-        if (labels < 0).any():
-            raise DataError(f"imagefolder: disjoint={self.disjoint!r}, but the images have no {self.disjoint} labels")
-        return by_classes(labels, self.test_share)
-
-    def _split(self, images: pd.DataFrame) -> Roles:
-        """The roles of images in folders of splits."""
-        if self.disjoint not in images or (images[self.disjoint] < 0).any():
-            raise DataError(f"imagefolder: disjoint={self.disjoint!r}, but the images have no {self.disjoint} labels")
-        parts = np.array([part.rstrip("/") for part in images["part"]])
-        classes, names = images[self.disjoint].to_numpy(), images[f"{self.disjoint}_name"].to_numpy().astype(str)
-        return roles_of(parts, classes, names, f"imagefolder: {self.root}")
+        """The `split` column if the table has one, or what follows from splits, else train and test by classes."""
+        return roles_of_users(index, self.disjoint, self.test_share, f"imagefolder: {self.root}")
 
     def _check_place(self) -> None:
         if not Path(self.root).is_dir():
@@ -153,5 +153,5 @@ class Imagefolder(SourceDefaults):
 
     def _files(self) -> list[Path]:
         if self.table is not None:
-            return [Path(self.root) / record["path"] for record in read_table(Path(self.table))]
+            return [Path(self.root) / record["path"] for record in read_table(Path(self.table), columns=self._columns)]
         return sorted(path for path in files_below(Path(self.root)) if path.name.lower().endswith(SUFFIXES))

@@ -85,6 +85,21 @@ def test_the_digest_is_that_of_vectors_and_labels(source, tmp_path):
     assert pack(source(), tmp_path, tmp_path / "d", report=quiet)["digest"] == first
 
 
+def test_columns_may_have_other_names(source, tmp_path):
+    table = pd.DataFrame(
+        {"label": FINE, "fine": "x", "set": ["Train", "TRAINING", "val", "Val", "valid", "validation"]}
+    )
+    made, lines = source(table=table, columns={"fine": "label", "split": "set"}), []
+    made.download(tmp_path, lines.append)
+    assert lines[1] == f"features: {tmp_path}/labels.csv: columns that are not used: fine"
+    assert lines[2] == "features: 1 classes train; validation has 2 other classes: its scores are `test`"
+    found = packed(made, tmp_path)
+    assert found.index["fine_name"].tolist() == list(FINE)
+    assert made.roles(found.index).tolist() == ["train", "train", "test", "test", "test", "test"]
+    assert made.options["columns"] == {"fine": "label", "split": "set"}
+    assert "columns" not in source().options  # so that data that were packed before the option existed stay
+
+
 def test_rewritten_files_are_packed_again(source, tmp_path):
     made, lines = source(), []
     pack(made, tmp_path, tmp_path / "packed", report=lines.append)
@@ -122,11 +137,11 @@ NAN[4, 2] = np.nan
         ({"array": {"a": vectors(), "b": vectors()}, "file": "x.npz"}, "one called features, embeddings.*it has a, b"),
         ({"array": vectors(np.int64), "file": "x.parquet"}, "column 'x0' is int64: expected one column of lists"),
         ({"array": pd.DataFrame({"e": [[1.0]] * 5 + [[1.0, 2.0]]}), "file": "x.parquet"}, "lists of equal length"),
-        ({"table": pd.DataFrame({"label": FINE})}, "no column 'fine'. Choices: label"),
+        ({"table": pd.DataFrame({"label": FINE})}, r"no column 'fine'\. Choices: label\. `options: \{columns: \{fine:"),
         ({"table": pd.DataFrame({"fine": FINE, "splt": FINE})}, "unknown column 'splt'; did you mean 'split'"),
         ({"table": pd.DataFrame({"fine": [*FINE[:5], None], "path": list("abcdef")})}, "row 7: fine is missing"),
         ({"table": pd.DataFrame({"fine": FINE, "split": ["train"] * 5 + ["tset"]})}, "'tset'; did you mean 'test'"),
-        ({"disjoint": "coarse"}, "disjoint='coarse', but the table has no coarse labels"),
+        ({"disjoint": "coarse"}, "disjoint='coarse', but there are no coarse labels"),
     ],
 )
 def test_what_is_wrong_is_one_message(source, tmp_path, given, message):

@@ -1,5 +1,6 @@
 """A user's own images: folders of one and two levels, tables, and what is wrong with them."""
 
+import csv
 import hashlib
 import os
 
@@ -125,6 +126,69 @@ def test_a_table(suffix, written, tmp_path):
     assert source.roles(data.index).tolist() == ["train", "query", "gallery"]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_other_columns_are_ignored_and_named(suffix, written, tmp_path):
+    columns = {"path": ["x.png", "y.png"], "fine": ["a", "b"], "name": ["Ann", "Bob"], "site": [1, 2], "splits": [3, 4]}
+    source = Imagefolder(written("x.png", "y.png"), table=write_table(tmp_path, suffix, {**columns, "split": "train"}))
+    lines = []
+    source.download(tmp_path, lines.append)
+    assert lines[1:] == [f"imagefolder: {source.table}: columns that are not used: name, site, splits"]
+    assert packed(source, tmp_path).index["fine_name"].tolist() == ["a", "b"]
+
+
+def test_columns_may_have_other_names(written, tmp_path):
+    columns = {
+        "image": ["x.png", "y.png"],
+        "path": ["no.png", "none.png"],
+        "label": ["wren", "owl"],
+        "fine": ["a", "b"],
+    }
+    table = write_table(tmp_path, ".csv", columns)
+    source = Imagefolder(written("x.png", "y.png"), table=table, columns={"path": "image", "fine": "label"})
+    index = packed(source, tmp_path).index
+    assert index["path"].tolist() == ["x.png", "y.png"]
+    assert index["fine_name"].tolist() == ["wren", "owl"]
+    with pytest.raises(DataError, match=r"columns: fine: no column 'labels'; did you mean 'label'\?"):
+        packed(Imagefolder(str(tmp_path / "root"), table=table, columns={"fine": "labels"}), tmp_path)
+
+
+@pytest.mark.parametrize("columns", [{"label": "fine"}, {"fine": 3}])
+def test_columns_that_cannot_be(columns):
+    with pytest.raises(ValueError, match=next(iter(columns))):
+        Imagefolder("x", table="t.csv", columns=columns)
+    with pytest.raises(ValueError, match="columns: they are those of a table"):
+        Imagefolder("x", columns={"fine": "label"})
+
+
+@pytest.mark.parametrize(("sign", "name"), [(",", "t.csv"), (";", "t.csv"), ("\t", "t.csv"), ("\t", "t.tsv")])
+def test_separators(sign, name, written, tmp_path):
+    with open(tmp_path / name, "w", encoding="utf-8-sig", newline="") as file:
+        rows = [["path", "fine", "note"], ["x.png", "a,b;c\td", "1,5"], ["y.png", "e,f;g,h", ""]]
+        csv.writer(file, delimiter=sign).writerows(rows)
+    index = packed(Imagefolder(written("x.png", "y.png"), table=str(tmp_path / name)), tmp_path).index
+    assert index["fine_name"].tolist() == ["a,b;c\td", "e,f;g,h"]
+
+
+@pytest.mark.parametrize(
+    ("splits", "roles", "text"),
+    [
+        ("Train TEST Seen ", "train test seen", ""),
+        ("training testing unused", "train test unused", ""),
+        ("train test val", "train test seen", "validation has 1 of these classes: its scores are `seen`"),
+        ("train val train", "train test train", "validation has 1 other classes: its scores are `test`"),
+    ],
+)
+def test_splits_in_a_column(splits, roles, text, written, tmp_path):
+    """The third image is of the first one's class."""
+    columns = {"path": ["x.png", "y.png", "z.png"], "fine": ["a", "b", "a"], "split": splits.split(" ")[:3]}
+    source = Imagefolder(written(*columns["path"]), table=write_table(tmp_path, ".csv", columns))
+    lines = []
+    source.download(tmp_path, lines.append)
+    assert text in lines[-1]
+    assert len(lines) == 1 + bool(text)
+    assert source.roles(packed(source, tmp_path).index).tolist() == roles.split()
+
+
 def test_names_as_labels_and_classes_split(written, tmp_path):
     root = written("x.png", "y.png")
     table = write_table(tmp_path, ".csv", {"path": ["x.png", "y.png"], "fine": ["wren", "owl"]})
@@ -193,6 +257,7 @@ def test_given_labels_that_look_like_numbers_stay_apart(written, tmp_path):
         ({"path": ["x.png"]}, "no column 'fine'"),
         ({"file": ["x.png"], "fine": [1]}, "no column 'path'"),
         ({"path": ["x.png"], "fine": [1], "spilt": ["train"]}, "unknown column 'spilt'; did you mean 'split'"),
+        ({"path": ["x.png"], "fine": [1], "Camera": [1]}, r"'Camera'.*`options: \{columns: \{camera: Camera\}\}`"),
         ({"path": ["x.png"], "fine": [1], "split": ["validate"]}, "row 2: split is 'validate'"),
         ({"path": ["x.png"], "fine": [1], "camera": ["left"]}, "row 2: camera is 'left'"),
         ({"path": ["x.png", ""], "fine": [1, 1]}, "row 3: path is ''"),
