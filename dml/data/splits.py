@@ -58,7 +58,7 @@ def make(index: pd.DataFrame, source: Source) -> pd.DataFrame:
     units = pd.DataFrame({"unit": classes[train], "coarse": coarse[train]})
     units = units.drop_duplicates("unit").sort_values("unit")  # one row per class, with one of its coarse classes
     if len(units) < 2:
-        raise ValueError(f"a split needs at least 2 training classes (level {source.disjoint!r}), got {len(units)}")
+        raise ValueError(_too_few(source, len(units), len(np.unique(classes[classes >= 0]))))
 
     fitting = _fitting_half(units)
     tune = np.full(len(index), "unused", dtype=object)
@@ -169,6 +169,23 @@ def summary(split: pd.DataFrame, classes: np.ndarray) -> str:
             meaning = f" ({MEANING[role]})" if role in MEANING else ""
             lines.append(f"{role} {len(np.unique(classes[chosen]))} classes, {chosen.sum()} images{meaning}")
     return "; ".join(lines)
+
+
+def _too_few(source: Source, training: int, classes: int) -> str:
+    """The message for fewer than 2 training classes."""
+    text = (
+        f"{source.name}: {classes} classes (level {source.disjoint!r}), of which {training} can train: a split needs "
+        "at least 2 training classes"
+    )
+    share = getattr(source, "test_share", None)  # of sources that split classes by a share
+    if share is None:
+        return text
+    needed = next((str(count) for count in range(2, 100) if count - round(share * count) >= 2), "more")
+    return (
+        f"{text}. A share of the classes is held out for the test (`test_share`, here {share:g}), which takes at least "
+        f"{needed} classes. Add classes, set a smaller `test_share`, or say yourself which images train and test: with "
+        "folders train/ and test/, or a column `split` in a table (docs/datasets.md)"
+    )
 
 
 def _check_roles(final: np.ndarray, classes: np.ndarray, fine: np.ndarray) -> None:

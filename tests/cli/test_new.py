@@ -83,6 +83,15 @@ def test_a_folder_without_class_folders_is_refused(dml, project, photos):
     assert not (project / "pipelines/studies/flat.yaml").exists()
 
 
+def test_too_few_classes_are_refused_with_a_way_out(dml, project, photos, tmp_path):
+    for number in range(2):
+        shutil.copytree(photos / f"kind{number}", tmp_path / f"two/kind{number}")
+    done = dml("new", "two", tmp_path / "two")
+    assert done.code == 1
+    assert "2 classes (level 'fine'), of which 1 can train" in done.err
+    assert "at least 4 classes" in done.err
+
+
 def propose(folder, gpu=False):
     return proposal.propose(survey(sources.build("imagefolder", root=str(folder)), folder), gpu)
 

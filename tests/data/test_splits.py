@@ -144,18 +144,37 @@ def test_the_rule_is_frozen():
         ([0, 0, 1, 1], ["train", "train", "tset", "test"], r"unknown \['tset'\]. Choices: train"),
         ([0, 0, 1, 1], ["train", "train", "train", "test"], r"1 classes both train and test, among them \[1\]"),
         ([0, 0, 1, 2], ["train", "train", "train", "seen"], r"1 seen classes have no training image, among them \[2\]"),
-        ([0, 0, 1, 2], ["train", "train", "test", "test"], "at least 2 training classes"),
+        (
+            [0, 0, 1, 2],
+            ["train", "train", "test", "test"],
+            r"fixed: 3 classes \(level 'fine'\), of which 1 can train: .* 2 training classes$",
+        ),
         ([0, -1, 1, 2], ["train", "train", "train", "test"], "negative label cannot train"),
         ([0, 0, 1, 2], ["train", "train"], "expected 4, one per row"),
     ],
 )
 def test_roles_that_cannot_be_are_errors(fine, roles, message):
     class Fixed(SourceDefaults):
+        name = "fixed"
+
         def roles(self, index):
             return np.array(roles)
 
     with pytest.raises(ValueError, match=message):
         splits.make(make_index(fine), Fixed())
+
+
+@pytest.mark.parametrize(("share", "needed"), [(0.5, 4), (0.34, 3), (0.9, 16), (1.0, "more")])
+def test_too_few_classes_name_how_many_a_share_takes(share, needed, tmp_path):
+    source = sources.build("imagefolder", root=str(tmp_path), test_share=share)
+    index = make_index([0, 0, 1, 1]).assign(part="")
+    with pytest.raises(ValueError, match=r"2 classes.*, of which [01] can train.*train/ and test/") as raised:
+        splits.make(index, source)
+    assert f"(`test_share`, here {share:g}), which takes at least {needed} classes" in str(raised.value)
+    if needed != "more":
+        splits.make(make_index(range(needed)).assign(part=""), source)
+        with pytest.raises(ValueError, match="at least 2"):
+            splits.make(make_index(range(needed - 1)).assign(part=""), source)
 
 
 def test_a_file_that_is_not_a_split_is_an_error(tmp_path):
