@@ -97,6 +97,8 @@ def describe(found: Survey) -> list[str]:
         )
     if len(small := per_class[(per_class > 1) & (per_class < FEW)]):
         lines.append(f"{_count(len(small), 'class')} with fewer than {FEW} images: {_some(small.index)}")
+    if found.alike:
+        lines.append(found.alike)
     paths = found.index["path"].to_numpy()
     if found.corrupt:
         reasons = [f"{paths[row]} ({reason})" for row, reason in found.corrupt.items()]

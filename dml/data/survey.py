@@ -14,7 +14,7 @@ import pandas as pd
 
 from dml.data import splits
 from dml.data.packing.decoding import CorruptImage, ImageLike, decode
-from dml.data.packing.listing import list_images
+from dml.data.packing.listing import alike_names, list_images
 from dml.data.packing.streaming import ProgressLine, ordered
 from dml.protocols import Source
 
@@ -34,6 +34,11 @@ class Survey:
         """The copies of one file that are in several classes."""
         fine = self.index["fine"].to_numpy()
         return tuple(rows for rows in self.copies if len(set(fine[list(rows)])) > 1)
+
+    @property
+    def alike(self) -> str:
+        """What to say of class names that differ only in spaces or case; "" if there are none."""
+        return alike_names(self.index)
 
     @property
     def side(self) -> int:

@@ -64,6 +64,17 @@ def test_what_is_wrong_with_the_images_is_said(dml, project, photos, quick, tmp_
     assert load_study(project / "pipelines/studies/odd.yaml").datasets[0].on_corrupt == "skip"
 
 
+def test_class_names_that_differ_only_in_spaces_or_case_are_named(dml, project, photos, quick, tmp_path):
+    folder = tmp_path / "alike"
+    shutil.copytree(photos, folder)
+    for number, name in ((0, "Owl"), (1, " owl"), (2, "wren")):
+        (folder / f"kind{number}").rename(folder / name)
+    done = dml("new", "alike", folder)
+    line = "these class names differ only in spaces or case: ' owl', 'Owl'"
+    assert line in done.out.splitlines()
+    assert f"# {line}" in (project / "pipelines/studies/alike.yaml").read_text().splitlines()
+
+
 def test_quotes_and_spaces_in_a_path_survive(dml, project, photos, quick, tmp_path):
     folder = tmp_path / 'a "b": {c} # d é'
     shutil.copytree(photos, folder)

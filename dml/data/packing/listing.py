@@ -23,6 +23,7 @@ COLUMNS = ("index", "fine", "coarse", "fine_name", "coarse_name", "path", "part"
 OPTIONAL = {"given_fine": -1, "given_coarse": -1, "verified": True}
 """Columns that an index has only if some record differs from this value."""
 
+SHOWN = 3  # examples in a message
 MALFORMED = (LookupError, ValueError, TypeError, AttributeError, AssertionError, OverflowError, struct.error)
 
 
@@ -71,6 +72,20 @@ def list_images(source: Source, raw: Path, workers: int, report: Callable[[str],
     columns = {k: v for k, v in columns.items() if k not in OPTIONAL or any(value != OPTIONAL[k] for value in v)}
     index = pd.DataFrame({name: _column(name, values, columns["path"]) for name, values in columns.items()})
     return Listing(index, corrupt, grey)
+
+
+def alike_names(index: pd.DataFrame) -> str:
+    """What to tell the user of classes whose names differ only in spaces or case; "" if there are none."""
+    groups = []
+    for level in ("fine_name", "coarse_name"):
+        found: dict[str, list[str]] = {}
+        for name in sorted(set(index[level]) - {""}):
+            found.setdefault("".join(name.split()).casefold(), []).append(name)
+        groups += [", ".join(map(repr, names)) for names in found.values() if len(names) > 1]
+    if not groups:
+        return ""
+    more = f"; and {len(groups) - SHOWN} more" if len(groups) > SHOWN else ""
+    return f"these class names differ only in spaces or case: {'; '.join(groups[:SHOWN])}{more}"
 
 
 def check_counts(source: Source, index: pd.DataFrame) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dml.data import DataError
-from dml.data.packing.listing import list_images
+from dml.data.packing.listing import alike_names, list_images
 from dml.data.packing.opening import VECTORS
 from dml.data.packing.streaming import ProgressLine
 from dml.data.raw.space import check_space
@@ -41,6 +41,8 @@ def write_vectors(
     index, vectors = list_images(source, raw, workers, report).index, source.vectors(raw)
     if len(vectors) != len(index):
         raise DataError(f"{source.name}: {len(vectors)} vectors, but {len(index)} labels: expected one label a vector")
+    if alike := alike_names(index):
+        report(f"{source.name}: {alike}")
     kind = np.dtype(np.float16 if vectors.dtype == np.float16 else np.float32)
     shape = (len(index), 1, 1, vectors.shape[1])
     check_space(folder, shape[0] * shape[3] * kind.itemsize, source.name)

@@ -14,7 +14,7 @@ from dml.data import DataError
 from dml.data.packing.array_file import PackWriter
 from dml.data.packing.content import Content, all_corrupt, decoded
 from dml.data.packing.decoding import CorruptImage
-from dml.data.packing.listing import Listing, check_counts, corrupt_error, list_images
+from dml.data.packing.listing import Listing, alike_names, check_counts, corrupt_error, list_images
 from dml.data.packing.streaming import ProgressLine
 from dml.data.raw.space import check_space
 from dml.protocols import Source
@@ -36,6 +36,8 @@ def write(
     side, lazy, fatal = asked["resize"], asked["decode"] == "lazy", asked["on_corrupt"] == "error"
     listing = list_images(source, raw, workers, report)
     check_counts(source, listing.index)
+    if alike := alike_names(listing.index):
+        report(f"{source.name}: {alike}")
     if listing.corrupt and fatal:
         raise corrupt_error(listing.index, all_corrupt(source, raw, listing, workers))
     shape = (len(listing.index) - len(listing.corrupt), *_size(source, listing, side), 1 if listing.grey else 3)

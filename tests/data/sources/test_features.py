@@ -100,6 +100,13 @@ def test_columns_may_have_other_names(source, tmp_path):
     assert "columns" not in source().options  # so that data that were packed before the option existed stay
 
 
+def test_class_names_that_differ_only_in_spaces_or_case_are_reported(source, tmp_path):
+    lines = []
+    table = pd.DataFrame({"fine": [*FINE[:-1], "Jay"]})
+    pack(source(table=table), tmp_path / "raw", tmp_path / "packed", report=lines.append)
+    assert "features: these class names differ only in spaces or case: 'Jay', 'jay'" in lines
+
+
 def test_rewritten_files_are_packed_again(source, tmp_path):
     made, lines = source(), []
     pack(made, tmp_path, tmp_path / "packed", report=lines.append)

@@ -126,6 +126,25 @@ def test_a_table(suffix, written, tmp_path):
     assert source.roles(data.index).tolist() == ["train", "query", "gallery"]
 
 
+@pytest.mark.parametrize(
+    ("fine", "coarse", "said"),
+    [
+        (["a", " a", "A", "b"], "xxxx", "' a', 'A', 'a'"),
+        (["sea lion", "sealion", "B", "b"], "xxxx", "'B', 'b'; 'sea lion', 'sealion'"),
+        (["a", "b", "c", "d"], "xyXz", "'X', 'x'"),
+        (["a", "b", "c", "d"], "xyzz", ""),
+    ],
+)
+def test_class_names_that_differ_only_in_spaces_or_case_are_reported(fine, coarse, said, written, tmp_path):
+    paths = ["0.png", "1.png", "2.png", "3.png"]
+    table = write_table(tmp_path, ".csv", {"path": paths, "fine": fine, "coarse": list(coarse)})
+    source, lines = Imagefolder(written(*paths), table=table), []
+    pack(source, tmp_path / "raw", tmp_path / "packed", report=lines.append)
+    found = [line for line in lines if "class names" in line]
+    assert found == ([f"imagefolder: these class names differ only in spaces or case: {said}"] if said else [])
+    assert open_packed(tmp_path / "packed").index["fine_name"].tolist() == fine
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_other_columns_are_ignored_and_named(suffix, written, tmp_path):
     columns = {"path": ["x.png", "y.png"], "fine": ["a", "b"], "name": ["Ann", "Bob"], "site": [1, 2], "splits": [3, 4]}
