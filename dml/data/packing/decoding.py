@@ -21,6 +21,8 @@ PNG_SCALE = {"L;2": 85, "L;4": 17, "L": 1, "I;16B": 1, "RGB": 1}
 
 GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
 
+MISSING = "the file is missing"
+
 ImageLike = Path | bytes | np.ndarray
 
 
@@ -81,7 +83,7 @@ def _open(image: Path | bytes) -> Image.Image:
             raise CorruptImage("an empty file")
         opened = Image.open(io.BytesIO(image) if isinstance(image, bytes) else image)  # reads the header only
     except FileNotFoundError:
-        raise CorruptImage("the file is missing") from None
+        raise CorruptImage(MISSING) from None
     except UnidentifiedImageError:
         raise CorruptImage("not an image of a known format") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.data.packing.decoding import CorruptImage, header
+from dml.data.packing.decoding import MISSING, CorruptImage, header
 from dml.data.packing.streaming import ProgressLine, ordered
 from dml.protocols import Source
 
@@ -51,7 +51,8 @@ def list_images(source: Source, raw: Path, workers: int, report: Callable[[str],
 
     Raises
     ------
-    DataError : there are no images, the raw files cannot be read, or a label is not an integer of at least 0.
+    DataError : there are no images, files are missing from a complete dataset, the raw files cannot be read, or a label
+        is not an integer of at least 0.
     """
     columns: dict[str, list[Any]] = {name: [] for name in (*COLUMNS, *OPTIONAL)}
     corrupt: dict[int, str] = {}
@@ -69,6 +70,11 @@ def list_images(source: Source, raw: Path, workers: int, report: Callable[[str],
         progress(row + 1)
     if not columns["index"]:
         raise DataError(f"{source.name}: no images in {raw}")
+    missing = [columns["path"][row] for row, reason in corrupt.items() if reason == MISSING]
+    if missing and source.complete:
+        root = f". Paths are relative to root, which is {str(Path(source.root).resolve())!r}" if source.root else ""
+        count = f"{len(missing)} of {len(columns['index'])} files are missing"
+        raise DataError(f"{source.name}: {count}: {some(missing)}{root}")
     columns = {k: v for k, v in columns.items() if k not in OPTIONAL or any(value != OPTIONAL[k] for value in v)}
     index = pd.DataFrame({name: _column(name, values, columns["path"]) for name, values in columns.items()})
     return Listing(index, corrupt, grey)
@@ -86,6 +92,12 @@ def alike_names(index: pd.DataFrame) -> str:
         return ""
     more = f"; and {len(groups) - SHOWN} more" if len(groups) > SHOWN else ""
     return f"these class names differ only in spaces or case: {'; '.join(groups[:SHOWN])}{more}"
+
+
+def some(examples: Sequence[str]) -> str:
+    """The first of some examples, and how many more there are."""
+    more = f" and {len(examples) - SHOWN} more" if len(examples) > SHOWN else ""
+    return ", ".join(examples[:SHOWN]) + more
 
 
 def check_counts(source: Source, index: pd.DataFrame) -> None:

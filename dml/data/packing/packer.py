@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from dml import files
 from dml.data import DataError
+from dml.data.packing.listing import some
 from dml.data.packing.opening import VECTORS, open_packed
 from dml.data.packing.placing import check_apart, check_place, new_folder
 from dml.data.packing.vectors import write_vectors
@@ -54,7 +55,8 @@ def pack(
     source : a source, such as `dml.data.sources.build("mnist")`, with its raw files in `raw`. Of vectors, `resize`,
         `on_corrupt` and `decode` have no effect.
     resize : side of the packed square in pixels; None: keep the size, which all images must share.
-    on_corrupt : `error` lists corrupt images and stops; `skip` leaves them out and lists them in the manifest.
+    on_corrupt : `error` lists corrupt images and stops; `skip` leaves them out and lists them in the manifest. A
+        missing file is an error with both, unless the source accepts a part of its dataset (`complete` is False).
     workers : threads; None: one per core. The result does not depend on it.
     decode : `eager` stores pixels. `lazy` stores the files' paths; every file is still decoded once, to check it.
 
@@ -66,8 +68,8 @@ def pack(
 
     Raises
     ------
-    DataError : corrupt images, images of several sizes without `resize`, wrong counts or content, no space left;
-        `out` contains files that `pack` did not write, or is or contains the source's own files.
+    DataError : corrupt images, missing files, images of several sizes without `resize`, wrong counts or content, no
+        space left; `out` contains files that `pack` did not write, or is or contains the source's own files.
     """
     for key, value in (("on_corrupt", on_corrupt), ("decode", decode)):
         if value not in CHOICES[key]:
@@ -95,7 +97,9 @@ def pack(
             manifest: dict[str, Any] = asked | made
             files.write_json(folder / "origin.json", origin)
             files.write_json(folder / "manifest.json", manifest)
-    report(f"{out}: {manifest['images']} images packed, {len(manifest['skipped'])} skipped")
+    skipped = [f"{entry['path']} ({entry['reason']})" for entry in manifest["skipped"]]
+    named = f": {some(skipped)}" if skipped else ""
+    report(f"{out}: {manifest['images']} images packed, {len(skipped)} skipped{named}")
     return manifest
 
 

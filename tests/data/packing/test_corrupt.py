@@ -35,6 +35,25 @@ def test_corrupt_images_are_skipped_by_choice_and_listed(tmp_path):
     assert (tmp_path / "out" / "images.npy").stat().st_size == 128 + 3 * 30
 
 
+def test_the_first_skipped_images_are_named_with_the_reason(tmp_path):
+    images, lines = [png(image) for image in arrays(6)], []
+    images[1], images[3] = b"", b"x"
+    pack(Made(images), tmp_path, tmp_path / "two", on_corrupt="skip", report=lines.append)
+    assert lines[-1].endswith("4 images packed, 2 skipped: 001 (an empty file), 003 (not an image of a known format)")
+    images[4] = images[5] = b""
+    pack(Made(images), tmp_path, tmp_path / "four", on_corrupt="skip", report=lines.append)
+    assert lines[-1].endswith("003 (not an image of a known format), 004 (an empty file) and 1 more")
+
+
+def test_missing_files_are_an_error_unless_a_part_of_the_dataset_is_accepted(tmp_path):
+    source, lines = Made([png(arrays(1)[0]), tmp_path / "none.png"]), []
+    with pytest.raises(DataError, match=r"^made: 1 of 2 files are missing: none\.png$"):
+        pack(source, tmp_path, tmp_path / "out", on_corrupt="skip", report=lines.append)
+    source.complete = False
+    pack(source, tmp_path, tmp_path / "out", on_corrupt="skip", report=lines.append)
+    assert lines[-1].endswith("1 images packed, 1 skipped: none.png (the file is missing)")
+
+
 def test_nothing_but_corrupt_images(tmp_path):
     with pytest.raises(DataError, match="2 of 2 images are corrupt"):
         pack(Made([b"", b"x"]), tmp_path, tmp_path / "out", on_corrupt="skip", report=quiet)

@@ -335,10 +335,17 @@ def test_files_that_are_not_tables(written, tmp_path):
             packed(Imagefolder(root, table=str(tmp_path / name)), tmp_path)
 
 
-def test_a_file_that_the_table_names_and_is_not_there(written, tmp_path):
-    table = write_table(tmp_path, ".csv", {"path": ["x.png", "none.png"], "fine": [1, 2]})
-    with pytest.raises(DataError, match=r"none\.png: the file is missing"):
-        packed(Imagefolder(written("x.png"), table=table), tmp_path)
+@pytest.mark.parametrize("on_corrupt", ["error", "skip"])
+@pytest.mark.parametrize(("absent", "named"), [(1, "0.png"), (5, r"0.png, 1.png, 2.png and 2 more")])
+def test_files_that_the_table_names_and_are_not_there(absent, named, on_corrupt, written, tmp_path):
+    paths = ["x.png", *(f"{number}.png" for number in range(absent))]
+    table = write_table(tmp_path, ".csv", {"path": paths, "fine": range(absent + 1)})
+    with pytest.raises(DataError) as raised:
+        packed(Imagefolder(written("x.png"), table=table), tmp_path, on_corrupt=on_corrupt)
+    assert str(raised.value) == (
+        f"imagefolder: {absent} of {absent + 1} files are missing: {named}. Paths are relative to root, which is "
+        f"{str(tmp_path / 'root')!r}"
+    )
 
 
 def test_no_such_folder_or_table(written, tmp_path):
