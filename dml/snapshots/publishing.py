@@ -29,6 +29,7 @@ PROVENANCE = (
     "trials",
     "cells",
     "score",
+    "data",
     "untrained",
 )
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from dml.config import ConfigError
 from dml.files import replacing, write_text
+from dml.sweep.data_counts import data_counts
 from dml.sweep.models import delete_dropped, missing, record
 from dml.sweep.needed import needed_keys, starts_of, studies_that_start
 from dml.sweep.plan import Plan
@@ -30,6 +31,8 @@ def write_results(
     """Write `trials.parquet` and `summary.json` into the folder `out`, and return their contents."""
     frame = trials_frame(plan.study, plan)
     summary = summarize(plan.study, frame, progress.snapshot(), seconds)
+    data = data_counts(plan.study, data_root)
+    summary |= {"data": data} if data else {}
     untrained = untrained_scores(plan, data_root)
     summary |= {"untrained": untrained} if untrained else {}
     with replacing(out / "trials.parquet") as temporary:

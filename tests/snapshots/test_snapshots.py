@@ -67,7 +67,7 @@ def written(tmp_path, frame, commit="0" * 40) -> Path:
     folder = tmp_path / "results"
     folder.mkdir(exist_ok=True)
     frame.to_parquet(folder / "trials.parquet")
-    (folder / "summary.json").write_text(json.dumps({"git_commit": commit, "seconds": 5.0, "host": "mine"}))
+    (folder / "summary.json").write_text(json.dumps({"git_commit": commit, "seconds": 5.0, "host": "mine", "data": {}}))
     return folder
 
 
@@ -84,6 +84,7 @@ def test_a_snapshot_gives_back_the_trials(tmp_path, study, folder):
     tuned = before["phase"] == "tune"
     assert found["validation/fine/recall@1"][tuned].tolist() == before["validation/fine/recall@1"][tuned].tolist()
     assert "host" not in snapshot.summary()
+    assert "data" in snapshot.summary()
 
 
 def test_curves_are_thinned_to_the_objective_and_end_with_the_last_point(tmp_path, study, folder):

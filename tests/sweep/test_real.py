@@ -75,7 +75,9 @@ def test_a_killed_worker_changes_no_bit_and_the_best_model_embeds_images(workpla
     os.kill(int((checkpoint.parents[1] / "lock").read_text()), signal.SIGKILL)
     text, _ = process.communicate(timeout=200)
     assert process.returncode == 0, text
-    assert json.loads((tmp_path / "out" / "summary.json").read_text())["resumed"] == 1, text
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["resumed"] == 1, text
+    assert summary["data"]["digits"]["roles"]["train"]["classes"] == 2  # even and odd
 
     frame = pd.read_parquet(tmp_path / "out" / "trials.parquet")
     assert list(frame["status"]) == ["finished"] * 4, list(frame["error"])

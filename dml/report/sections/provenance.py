@@ -16,6 +16,16 @@ from dml.types import value_text
 
 FITTED_HALF = "train, validate, test: the confirmed models are trained on the fitting half of the training classes only"
 
+USES = {
+    "train": "to train on",
+    "validation": "to validate",
+    "seen": "held out of the classes that train",
+    "test": "to test",
+    "query": "as queries",
+    "gallery": "in the gallery",
+}
+"""What the images of a role are for, in the order of a row."""
+
 
 class Provenance:
     """Settings, versions and raw data."""
@@ -44,6 +54,7 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         ("Trained on", ", ".join(f"{d.label}: {d.train_on} labels" for d in study.datasets)),
         ("Evaluated on", ", ".join(evaluated)),
         ("Network", f"{training.backbone}, {training.embedding_size} dimensions"),
+        *_of_data(results),
         *([("Starts from", _start(training.start))] if training.start is not None else []),
         ("Batches", size),
         ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
@@ -51,6 +62,28 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         *([("Protocol", FITTED_HALF)] if study.search.protocol == "train_val_test" else []),
         *((f"Varied: {axis}", ", ".join(map(value_text, values))) for axis, values in study.vary.items()),
     ]
+
+
+def _of_data(results: Results) -> Iterator[tuple[str, str]]:
+    """How many images and classes were used, where `summary.json` recorded it."""
+    recorded = results.summary.get("data")
+    for dataset in results.study.datasets:
+        found = recorded.get(dataset.label) if isinstance(recorded, Mapping) else None
+        if found is None:
+            continue
+        noun = "image" if dataset.passes_on is None else "vector"
+        parts = [
+            f"{counted(own['images'], noun)} of {_classes(own['classes'])} {use}"
+            for role, use in USES.items()
+            if (own := found["roles"].get(role))
+        ]
+        skipped = f"; {found['skipped']:,} skipped, which could not be decoded" if found["skipped"] else ""
+        title = "Data" if len(results.study.datasets) == 1 else f"Data: {dataset.label}"
+        yield title, ", ".join(parts) + skipped
+
+
+def _classes(number: int) -> str:
+    return "1 class" if number == 1 else f"{number:,} classes"
 
 
 def _start(start: StartSection) -> str:
