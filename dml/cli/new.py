@@ -1,11 +1,11 @@
-"""`dml new`: a study of a folder of images."""
+"""`dml new`: a study of a folder of images, or of a table of images."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,15 +17,26 @@ if TYPE_CHECKING:
 
 SHOWN = 3  # names in a list of examples
 NOT_NEWS = "nothing to download"  # of a folder
+VECTORS = (".npy", ".npz")
 FEW = 4  # images of a class, below which it is called small
 
 
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Of the study: letters, digits and the signs . _ -")],
-    folder: Annotated[
+    place: Annotated[
         Path,
-        typer.Argument(metavar="FOLDER", help="With a folder of images per class.", exists=True, file_okay=False),
+        typer.Argument(
+            metavar="FOLDER|TABLE", help="With a folder of images per class; or a CSV or Parquet file.", exists=True
+        ),
     ],
+    root: Annotated[
+        Path | None,
+        typer.Option("--root", help="What a table's paths are relative to; by default its folder.", file_okay=False),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", metavar="NAME=OWN", help="What a table calls its column NAME, such as fine=label."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a study of this name.")] = False,
 ) -> None:
     """Write a study of your own images, after a look at each of them.
@@ -51,21 +62,21 @@ def new(
     from dml.files import write_text
     from dml.sweep.estimate import estimate
 
-    root = str(folder.resolve())
-    source = sources.build("imagefolder", root=root)
+    options = _options(place, root, column or [])
+    source = sources.build("imagefolder", **options)
 
     def report(line: str) -> None:
         if not line.endswith(NOT_NEWS):
             typer.echo(line, err=True)
 
-    source.download(folder, report)  # it says how it reads the folders
-    found = survey(source, folder, report=report)
+    source.download(place, report)  # it says how it reads the folders or the table
+    found = survey(source, place, report=report)
     facts = describe(found)
     print("\n".join(facts), flush=True)
     settings = propose(found, torch.cuda.is_available())
 
     def cost(steps: int) -> Estimate:
-        text = study_text(name, root, found, replace(settings, steps=steps), facts)
+        text = study_text(name, options, found, replace(settings, steps=steps), facts)
         study = Study(**{**yaml.safe_load(text), "name": name})
         return estimate(study, project.data(name), project.store, project.results)
 
@@ -73,8 +84,23 @@ def new(
     if (steps := fewer_steps(settings.steps, expected.seconds)) != settings.steps:
         settings, expected = replace(settings, steps=steps), cost(steps)
     lines = expected.lines()
-    write_text(project.file(name), study_text(name, root, found, settings, [*facts, *lines]))
+    write_text(project.file(name), study_text(name, options, found, settings, [*facts, *lines]))
     print("\n".join([*lines, f"\nwritten: {project.file(name)}", f"next:    dml run {name}"]))
+
+
+def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, Any]:
+    """The options of the source `imagefolder`."""
+    if place.is_dir():
+        if root is not None or columns:
+            raise typer.BadParameter(f"--root and --column are about a table, and {place} is a folder")
+        return {"root": str(place.resolve())}
+    if place.suffix in VECTORS:
+        raise ValueError(f"{place}: a study of vectors is written by hand: docs/datasets.md, `source: features`")
+    pairs = [pair.partition("=") for pair in columns]
+    if not all(sign and own for _, sign, own in pairs):
+        raise typer.BadParameter(f"--column: expected NAME=OWN, such as fine=label, got {', '.join(columns)}")
+    named = {"columns": {name: own for name, _, own in pairs}} if pairs else {}
+    return {"root": str((root or place.parent).resolve()), "table": str(place.resolve()), **named}
 
 
 def describe(found: Survey) -> list[str]:

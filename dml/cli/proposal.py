@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dml.cli.templates import environment
 from dml.data.survey import Survey
@@ -71,13 +72,13 @@ def _resize(found: Survey, gpu: bool) -> int | None:
     return max((side for side in SIDES if side <= found.side), default=SIDES[0])
 
 
-def study_text(name: str, root: str, found: Survey, settings: Proposal, facts: Sequence[str]) -> str:
+def study_text(name: str, options: Mapping[str, Any], found: Survey, settings: Proposal, facts: Sequence[str]) -> str:
     """The study's file.
 
     Parameters
     ----------
-    root : the folder of images.
+    options : of the source `imagefolder`.
     facts : lines about the images and the cost, for its head.
     """
     template = environment().get_template("study.yaml")
-    return template.render(name=name, root=root, corrupt=len(found.corrupt), settings=settings, facts=facts)
+    return template.render(name=name, options=options, corrupt=len(found.corrupt), settings=settings, facts=facts)

@@ -2,6 +2,7 @@
 
 import shutil
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -9,6 +10,8 @@ from dml.cli import proposal
 from dml.config import load_study
 from dml.data import sources
 from dml.data.survey import survey
+
+OPTIONS = {"root": "x"}
 
 
 @pytest.fixture
@@ -82,6 +85,34 @@ def test_quotes_and_spaces_in_a_path_survive(dml, project, photos, quick, tmp_pa
     assert load_study(project / "pipelines/studies/quoted.yaml").datasets[0].options == {"root": str(folder)}
 
 
+@pytest.mark.parametrize("with_root", [True, False])
+def test_a_study_of_a_table(with_root, dml, project, photos, quick, tmp_path):
+    rows = [(path, path.parent.name) for path in sorted(photos.glob("*/*.png"))]
+    root = photos if with_root else tmp_path
+    paths = [path.relative_to(photos) if with_root else path for path, _ in rows]
+    table = tmp_path / "labels.csv"
+    pd.DataFrame({"image": paths, "fine": [kind for _, kind in rows], "who": "me"}).to_csv(table, index=False, sep=";")
+    done = dml("new", "mine", table, "--column", "path=image", *(["--root", photos] if with_root else []))
+    assert done.code == 0, done.err
+    assert "columns that are not used: who" in done.err
+    assert "48 images of 6 classes, 8 in each class; colour" in done.out
+    (dataset,) = load_study(project / "pipelines/studies/mine.yaml").datasets
+    assert dataset.options == {"root": str(root), "table": str(table), "columns": {"path": "image"}}
+
+
+def test_options_that_do_not_fit_are_refused(dml, project, photos, tmp_path):
+    assert dml("new", "mine", photos, "--root", photos).code == 2
+    (tmp_path / "t.csv").write_text("path,fine\nx.png,a\n")
+    assert dml("new", "mine", tmp_path / "t.csv", "--column", "label").code == 2
+    done = dml("new", "mine", tmp_path / "t.csv")
+    assert "1 of 1 files are missing: x.png. Paths are relative to root, which is" in done.err
+    (tmp_path / "x.npy").touch()
+    done = dml("new", "mine", tmp_path / "x.npy")
+    assert done.code == 1
+    assert "`source: features`" in done.err
+    assert not (project / "pipelines/studies/mine.yaml").exists()
+
+
 @pytest.mark.parametrize("name", ["a/b", "", ".hidden", "a b"])
 def test_a_name_that_is_no_files_name_is_refused(dml, project, photos, name):
     assert dml("new", name, photos).code == 2
@@ -114,14 +145,16 @@ def test_too_few_classes_are_not_tuned(photos, tmp_path):
     assert not found.tune
     assert found.classes == 2
     text = proposal.study_text(
-        "few", "x", survey(sources.build("imagefolder", root=str(tmp_path / "few")), tmp_path), found, ["a"]
+        "few", OPTIONS, survey(sources.build("imagefolder", root=str(tmp_path / "few")), tmp_path), found, ["a"]
     )
     assert yaml.safe_load(text)["search"] == {"objective": "map@r", "sampler": "fixed"}
 
 
 def test_a_gpu_gets_a_pretrained_network_and_large_images(photos):
     found = propose(photos, gpu=True)
-    text = proposal.study_text("few", "x", survey(sources.build("imagefolder", root=str(photos)), photos), found, ["a"])
+    text = proposal.study_text(
+        "few", OPTIONS, survey(sources.build("imagefolder", root=str(photos)), photos), found, ["a"]
+    )
     content = yaml.safe_load(text)
     assert content["datasets"][0]["resize"] == 224
     assert content["training"]["backbone_settings"] == {"name": "resnet50"}
