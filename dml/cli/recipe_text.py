@@ -31,7 +31,7 @@ def recipe_text(found: Recipe, source: str, commands: Sequence[str]) -> str:
 def _table(found: Recipe) -> list[str]:
     worse = [rival for rival in found.methods if rival.verdict == WORSE]
     hidden = {rival.cell for rival in worse[MOST:]}
-    head = ("", "method", metric_label(metric_of(found.score)), "behind the best", "p (Holm)")
+    head = ("", "method", metric_label(metric_of(found.score)), "behind the best", "p (adjusted)")
     rows = [head, *(_row(rival) for rival in found.methods if rival.cell not in hidden)]
     wide = [max(len(row[i]) for row in rows) for i in range(len(head))]
     lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, wide, strict=True)).rstrip() for row in rows]
@@ -61,7 +61,7 @@ def _verdict(found: Recipe) -> list[str]:
         return ["The only method with results at this rate."]
     if found.winner.seeds < 2:
         return [f"Best of {counted(others + 1, 'method')} with one seed."]
-    seeds = f"{counted(found.winner.seeds, 'seed')}, paired t-test, Holm's correction over {others}"
+    seeds = f"{counted(found.winner.seeds, 'seed')}, paired t-test, adjusted for the choice of the best of {others + 1}"
     equal = found.as_good
     if not equal:
         return [f"All {counted(others, 'other method')} are significantly worse ({seeds})."]

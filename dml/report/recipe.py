@@ -39,7 +39,7 @@ class Rival:
     behind: float  # the winner's lead over it, paired over seeds
     behind_low: float | None
     behind_high: float | None
-    p: float | None  # after Holm's correction over all methods
+    p: float | None  # adjusted for the choice of the winner among all methods
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _rivals(results: Results, scores: Mapping[str, Any]) -> list[Rival]:
     if not compared:
         return []
     first = compared[0]
-    winner = {"other": first["winner"], "difference": 0.0, "low": math.nan, "high": math.nan, "holm": math.nan}
+    winner = {"other": first["winner"], "difference": 0.0, "low": math.nan, "high": math.nan, "p adjusted": math.nan}
     found = []
     for row in [winner, *(row for row in compared if row["other"])]:
         name = row["other"]
@@ -151,7 +151,7 @@ def _rivals(results: Results, scores: Mapping[str, Any]) -> list[Rival]:
             Rival(
                 results.methods[name].label,
                 name,
-                BEST if name == first["winner"] else _verdict(row["holm"]),
+                BEST if name == first["winner"] else _verdict(row["p adjusted"]),
                 own["own mean"],
                 _known(own["own low"]),
                 _known(own["own high"]),
@@ -159,14 +159,14 @@ def _rivals(results: Results, scores: Mapping[str, Any]) -> list[Rival]:
                 row["difference"],
                 _known(row["low"]),
                 _known(row["high"]),
-                _known(row["holm"]),
+                _known(row["p adjusted"]),
             )
         )
     return found
 
 
-def _verdict(holm: float) -> str:
-    return UNKNOWN if math.isnan(holm) else WORSE if holm < LEVEL else AS_GOOD
+def _verdict(p: float) -> str:
+    return UNKNOWN if math.isnan(p) else WORSE if p < LEVEL else AS_GOOD
 
 
 def _known(value: float) -> float | None:

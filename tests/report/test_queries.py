@@ -76,7 +76,7 @@ def test_the_table(kept):
     made = table(results)
     assert len(made.frame) == 2, "one for each noise rate"
     assert set(made.frame["winner"]) == {"triplet, easy + random"}
-    assert (made.frame["holm"] < 0.01).all()
+    assert (made.frame["p adjusted"] < 0.01).all()
     texts = dict(zip([c.key for c in made.columns], [cell.text for cell in rows(made)[0]], strict=True))
     assert (texts["queries"], texts["seeds"]) == ("399", "3")
 

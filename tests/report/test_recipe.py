@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from dml.config import load_study
+from dml.report.analysis import best_of_many
 from dml.report.loading import load
 from dml.report.recipe import AS_GOOD, BEST, UNKNOWN, WORSE, rates_of, recipe
 from dml.report.sections.winners import winners
@@ -51,7 +52,7 @@ def test_at_a_measured_rate_it_is_the_reports_winner(results, rate):
     assert found.winner.method == row["winner"]
     assert (found.winner.mean, found.winner.low) == (row["score mean"], row["score low"])
     second = found.methods[1]
-    assert (second.method, second.behind, second.p) == (row["runner-up"], row["lead"], row["holm"])
+    assert (second.method, second.behind, second.p) == (row["runner-up"], row["lead"], row["p adjusted"])
     assert sum(rival.verdict == WORSE for rival in found.methods) == row["worse"]
     assert found.measured == {rate: 1.0}
     assert rates_of(results) == [0.0, 0.4]
@@ -75,12 +76,10 @@ def test_between_measured_rates_each_seed_is_interpolated(results, rate, share):
     assert positives(found) == order
     assert found.measured == pytest.approx({0.0: 1 - share, 0.4: share})
     p = [stats.ttest_rel(expected[order[0]], expected[name]).pvalue for name in order[1:]]
-    least = 2 * min(p)
-    holm = [least if own == min(p) else max(least, own) for own in p]
     for rival, name in zip(found.methods, order, strict=True):
         assert rival.mean == pytest.approx(expected[name].mean())
         assert rival.behind == pytest.approx(expected[order[0]].mean() - expected[name].mean())
-    assert [rival.p for rival in found.methods[1:]] == pytest.approx(holm)
+    assert [rival.p for rival in found.methods[1:]] == pytest.approx(list(best_of_many.adjusted(p, [5, 5])))
     nearest = "0.4" if rate > 0.2 else "0"
     assert all(rival.cell.split("|")[1] == f"uniform-{nearest}" for rival in found.methods)
     assert any(f"{rate:.0%} was not measured" in note for note in found.notes)

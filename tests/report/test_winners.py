@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from dml.config import ClaimSection, ReportSection, load_study
-from dml.report.analysis.paired import corrected, paired
+from dml.report.analysis import best_of_many
+from dml.report.analysis.paired import adjusted, corrected, paired
 from dml.report.labels import readable
 from dml.report.loading import load
 from dml.report.page.blocks import Drawing, Findings, Folded
@@ -35,7 +36,7 @@ def three(synthetic, loaded):
     return loaded(study, alter), scores
 
 
-def test_the_winner_and_the_corrected_p(three):
+def test_the_winner_and_the_adjusted_p(three):
     results, scores = three
     pairs = every_pair(results).frame
     assert list(pairs["other"]) == ["triplet, all + random", "triplet, random + random"]
@@ -43,7 +44,9 @@ def test_the_winner_and_the_corrected_p(three):
     far = stats.ttest_rel(scores["easy"], scores["random"]).pvalue
     assert far < close
     assert list(pairs["p"]) == pytest.approx([close, far])
-    assert list(pairs["holm"]) == pytest.approx([close, 2 * far])
+    assert list(pairs["p adjusted"]) == pytest.approx(list(best_of_many.adjusted([close, far], [5, 5])))
+    assert pairs["p adjusted"][0] == pytest.approx(close)  # the only one left
+    assert pairs["p adjusted"][1] == pytest.approx(3 * far)  # three pairs: so small a p is beyond the simulation
     assert list(pairs["difference"]) == pytest.approx([1.0, 10.0])
 
 
@@ -107,7 +110,7 @@ def test_a_single_seed_gives_no_verdict(synthetic, loaded):
     assert winners(results).frame["worse"].isna().all()
     cells = dict(zip([c.key for c in winners(results).columns], rows(winners(results))[0], strict=True))
     assert cells["lead"].text.startswith("+")
-    assert not {"holm", "worse"} & set(cells)  # columns of dashes
+    assert not {"p adjusted", "worse"} & set(cells)  # columns of dashes
     finding = next(iter(Winners().card(results))).items[0]
     assert "significantly" not in finding.text
 
@@ -119,6 +122,7 @@ def test_too_few_seeds_give_no_p(three):
     assert found["difference"] == 0.0
     assert np.isnan(found["p"])
     assert np.isnan(corrected([found])[0]["holm"])
+    assert np.isnan(adjusted([found])[0]["p adjusted"])
 
 
 def test_of_many_scores_the_figure_has_the_objective_and_what_claims_are_about(synthetic, loaded, monkeypatch):

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dml import statistics
-from dml.report.analysis.paired import corrected
+from dml.report.analysis.paired import adjusted
 from dml.report.noises import is_topline
 from dml.report.results import Results
 
@@ -49,7 +49,8 @@ def best_against_others(results: Results) -> pd.DataFrame:
 
     Returns
     -------
-    Columns dataset, noise, rate, winner, other (names of cells), those of `compared`, and `holm`, the corrected p.
+    Columns dataset, noise, rate, winner, other (names of cells), those of `compared`, and `p adjusted` for the choice
+    of the winner.
     """
     rows: list[dict[str, Any]] = []
     groups = dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values())
@@ -60,5 +61,5 @@ def best_against_others(results: Results) -> pd.DataFrame:
             continue
         first = dict(zip(("dataset", "noise", "rate"), group, strict=True)) | {"winner": ranked[0]}
         others = [first | {"other": n} | compared(scores[ranked[0]], scores[n]) for n in ranked[1:]]
-        rows += corrected(others)
+        rows += adjusted(others, "queries")
     return pd.DataFrame(rows)

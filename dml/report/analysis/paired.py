@@ -1,4 +1,4 @@
-"""Paired comparisons over seeds, corrected for several comparisons by Holm's method.
+"""Paired comparisons over seeds, corrected for several comparisons, or adjusted for the choice of a winner.
 
 Two cells of one dataset and noise rate are compared on the seeds that both finished: the mean difference, its 95%
 interval (Student's t) and the p of the paired t-test.
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dml import statistics
+from dml.report.analysis import best_of_many
 from dml.report.analysis.summaries import summary_of
 from dml.report.noises import is_topline
 from dml.report.once import once
@@ -45,6 +46,17 @@ def corrected(family: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row | {"holm": float(adjusted.get(i, np.nan))} for i, row in enumerate(family)]
 
 
+def adjusted(others: Sequence[dict[str, Any]], pairs: str = "seeds") -> list[dict[str, Any]]:
+    """The winner's comparisons with all other methods, with `p adjusted` for its choice (`best_of_many`).
+
+    Parameters
+    ----------
+    pairs : the key of the number of pairs behind a p.
+    """
+    p = best_of_many.adjusted([row["p"] for row in others], [row[pairs] for row in others])
+    return [row | {"p adjusted": own} for row, own in zip(others, p.tolist(), strict=True)]
+
+
 def against_winner(scores: Mapping[str, pd.Series]) -> list[dict[str, Any]]:
     """The method with the highest mean, the first one in a tie, compared with each other one.
 
@@ -55,7 +67,7 @@ def against_winner(scores: Mapping[str, pd.Series]) -> list[dict[str, Any]]:
     Returns
     -------
     For each other method, highest mean first: winner, other (names), `winner mean` and so on, and those of `paired` and
-    `corrected`. A winner without others has one row, in which `other` is empty; without scores there is no row.
+    `adjusted`. A winner without others has one row, in which `other` is empty; without scores there is no row.
     """
     ranked = sorted((name for name, own in scores.items() if len(own)), key=lambda name: -scores[name].mean())
     if not ranked:
@@ -63,7 +75,7 @@ def against_winner(scores: Mapping[str, pd.Series]) -> list[dict[str, Any]]:
     best = scores[ranked[0]]
     first = {"winner": ranked[0]} | summary_of(best, "winner")
     others = [first | {"other": name} | paired(best, scores[name]) for name in ranked[1:]]
-    return corrected(others or [first | {"other": ""} | paired(best, pd.Series(dtype=float))])
+    return adjusted(others or [first | {"other": ""} | paired(best, pd.Series(dtype=float))])
 
 
 @once

@@ -15,7 +15,10 @@ from dml.report.page.tables import Column
 from dml.report.results import Results
 from dml.types import value_text
 
-P_NOTE = "two-sided p of the paired t-test over seeds, after Holm's correction"
+P_HOLM = Column("holm", "p (Holm)", "p", "two-sided p of the paired t-test over seeds, after Holm's correction")
+P_ADJUSTED = Column(
+    "p adjusted", "p (adjusted)", "p", "of the paired t-test over seeds, adjusted for the choice of the winner"
+)
 ONE_SEED = "With one seed there are neither intervals nor tests."
 LABELS = {"dataset": "Dataset", "noise": "Noise", "loss": "Loss", "positives": "Positives", "negatives": "Negatives"}
 
@@ -65,17 +68,18 @@ def rate_column() -> Column:
     )
 
 
-def difference_columns(several: bool = True) -> tuple[Column, ...]:
+def difference_columns(p: Column, several: bool = True) -> tuple[Column, ...]:
     """The columns of a paired comparison.
 
     Parameters
     ----------
+    p : the column of p, `P_HOLM` or `P_ADJUSTED`.
     several : whether there are several seeds; one has neither intervals nor tests.
     """
     tested = (
         Column("low", "95% low", "difference"),
         Column("high", "95% high", "difference"),
-        Column("holm", "p (Holm)", "p", P_NOTE),
+        p,
     )
     return (
         Column("difference", "Difference", "difference", "in points"),

@@ -14,7 +14,7 @@ from dml.report.labels import readable, score_label
 from dml.report.page.blocks import Block, folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._rows import ONE_SEED, difference_columns, identity, identity_columns
+from dml.report.sections._rows import ONE_SEED, P_HOLM, difference_columns, identity, identity_columns
 
 AXES = ("positives", "negatives")
 
@@ -63,7 +63,7 @@ def choice(results: Results, axis: str) -> Table | None:
         *([Column("base choice", "Base", "name")] if several else []),
         Column("base", "With the base" if several else f"With {readable(bases[0])}", "percent"),
         Column("score", "With this", "percent"),
-        *difference_columns(len(results.study.seeds) > 1),
+        *difference_columns(P_HOLM, len(results.study.seeds) > 1),
     )
     key = score_label(results.objective(next(iter(results.cells.values())).dataset))
     named = "the base's" if several else readable(bases[0])

@@ -11,7 +11,9 @@ from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import condition_columns, difference_columns
 
-P_NOTE = "two-sided p of the paired bootstrap over queries, after Holm's correction"
+P_ADJUSTED = Column(
+    "p adjusted", "p (adjusted)", "p", "of the paired bootstrap over queries, adjusted for the choice of the best"
+)
 
 
 class Queries:
@@ -38,22 +40,21 @@ def table(results: Results) -> Table | None:
         winner=[results.methods[name].label for name in frame["winner"]],
         other=[results.methods[name].label for name in frame["other"]],
     )
-    shared = [column for column in difference_columns() if column.key != "holm"]
+    *shared, seeds = difference_columns(P_ADJUSTED)
     columns = (
         *condition_columns(results),
         Column("winner", "Best"),
         Column("other", "Compared with"),
-        *shared[:-1],
-        Column("holm", "p (Holm)", "p", P_NOTE),
+        *shared,
         Column("queries", "Queries", "count"),
-        shared[-1],
+        seeds,
     )
     key = score_label(results.objective(results.study.datasets[0].label))
     caption = (
         f"{key}: the best method minus the other, in points. Each query's score is the mean over the seeds that both "
-        "finished; interval and p are by the paired bootstrap over queries, p after Holm's correction over all methods "
-        "at that noise rate. It says whether other images of these classes would confirm the difference between these "
-        "trained networks, not whether other seeds or other classes would. The best is chosen by the same scores, so "
-        "its lead is slightly optimistic."
+        "finished; interval and p are by the paired bootstrap over queries, p adjusted for the choice of the best "
+        "among all methods at that noise rate. It says whether other images of these classes would confirm the "
+        "difference between these trained networks, not whether other seeds or other classes would. The best is chosen "
+        "by the same scores, so its lead is slightly optimistic."
     )
     return Table("queries", "The best method against every other, over queries", caption, columns, frame)

@@ -19,7 +19,7 @@ from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, fo
 from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._rows import ONE_SEED, P_NOTE, band, condition_columns, difference_columns, score_frame
+from dml.report.sections._rows import ONE_SEED, P_ADJUSTED, band, condition_columns, difference_columns, score_frame
 from dml.report.sections.all_results import against_noise_or_best
 
 LEVEL = 0.05
@@ -72,8 +72,9 @@ def winners(results: Results) -> Table | None:
         row |= {"winner": results.methods[best["winner"]].label}
         row |= {f"score {part}": best[f"winner {part}"] for part in ("mean", "std", "low", "high", "n")}
         row["runner-up"] = results.methods[best["other"]].label if len(others) else NOTHING
-        row |= {"lead": best["difference"], "lead low": best["low"], "lead high": best["high"], "holm": best["holm"]}
-        row["worse"] = int((others["holm"] < LEVEL).sum()) if others["holm"].notna().any() else np.nan
+        row |= {"lead": best["difference"], "lead low": best["low"], "lead high": best["high"]}
+        p = others["p adjusted"]
+        row |= {"p adjusted": best["p adjusted"], "worse": int((p < LEVEL).sum()) if p.notna().any() else np.nan}
         rows.append(row | {"others": len(others), "cell": best["winner"]})
     several, rivals = len(results.study.seeds) > 1, any(row["others"] for row in rows)
     columns = [
@@ -88,14 +89,15 @@ def winners(results: Results) -> Table | None:
         columns += [Column("runner-up", "Runner-up"), Column("lead", "Lead", "difference_interval", note)]
         caption += " Lead: winner minus runner-up in points, paired over seeds" + (
             f", with its 95% interval. p: of that lead. Significantly worse: methods that differ from the winner with "
-            f"p < {LEVEL} (paired t-test over seeds, Holm's correction over all methods at that noise rate)."
+            f"p < {LEVEL} (paired t-test over seeds, adjusted for the choice of the winner among all methods at that "
+            "noise rate)."
             if several
             else f". {ONE_SEED}"
         )
         caption += " The winner is chosen by the same scores, so its lead is slightly optimistic."
     if rivals and several:
-        columns.append(Column("holm", "p (Holm)", "p", P_NOTE))
-        columns.append(Column("worse", "Significantly worse", "share", f"methods whose corrected p is below {LEVEL}"))
+        columns.append(P_ADJUSTED)
+        columns.append(Column("worse", "Significantly worse", "share", f"methods whose adjusted p is below {LEVEL}"))
     return Table("winners", "Winners", caption, tuple(columns), pd.DataFrame(rows))
 
 
@@ -105,8 +107,8 @@ def every_pair(results: Results) -> Table | None:
     compared = compared[compared["other"] != ""] if len(compared) else compared
     if compared.empty:
         return None
-    frame = compared[["dataset", "noise", "rate", "winner", "other", "difference", "low", "high", "p", "holm", "seeds"]]
-    frame = frame.assign(
+    kept = ["dataset", "noise", "rate", "winner", "other", "difference", "low", "high", "p", "p adjusted", "seeds"]
+    frame = compared[kept].assign(
         noise=compared["noise"].map(noise_label),
         winner=[results.methods[name].label for name in compared["winner"]],
         other=[results.methods[name].label for name in compared["other"]],
@@ -115,7 +117,7 @@ def every_pair(results: Results) -> Table | None:
         *condition_columns(results),
         Column("winner", "Winner"),
         Column("other", "Compared with"),
-        *difference_columns(len(results.study.seeds) > 1),
+        *difference_columns(P_ADJUSTED, len(results.study.seeds) > 1),
     )
     metric = metric_label(results.study.search.objective)
     caption = f"Winner minus the other method, in points of {metric}, paired over the seeds that both finished."

@@ -1,0 +1,131 @@
+"""The adjusted p of comparisons with the winner: its level and power by simulation, against scipy and a naive loop."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from dml import statistics
+from dml.report.analysis import best_of_many
+from dml.report.analysis.best_of_many import adjusted
+from dml.report.analysis.paired import against_winner
+
+EQUAL, SEEDS = 50.0, 8
+
+
+def comparisons(scores):
+    """Of scores (studies, methods, seeds): who lost to the winner, and with which p, each (studies, methods - 1)."""
+    order = np.argsort(-scores.mean(axis=2), axis=1)
+    ranked = np.take_along_axis(scores, order[:, :, None], axis=1)
+    return order[:, 1:], stats.ttest_rel(ranked[:, :1], ranked[:, 1:], axis=2).pvalue
+
+
+def false_findings(correct, scores, equal):
+    """The share of studies in which one of the first `equal` methods, which are the best, is called worse."""
+    lost, p = comparisons(scores)
+    pairs = [scores.shape[2]] * (scores.shape[1] - 1)
+    return np.mean([(correct(own, pairs)[who < equal] < 0.05).any() for who, own in zip(lost, p, strict=True)])
+
+
+@pytest.mark.parametrize(("methods", "seeds", "studies"), [(3, 3, 15_000), (10, 5, 2_000), (27, 8, 1_000)])
+def test_equal_methods_are_called_worse_in_at_most_5_percent_of_studies(methods, seeds, studies):
+    """A seed may be better for all methods: that cancels. Holm's correction over the rivals finds too much."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(studies, methods, seeds)) + 9 * rng.normal(size=(studies, 1, seeds))
+    above = 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / studies)
+    assert 0.03 < false_findings(adjusted, scores, methods) < above
+    assert false_findings(lambda p, _: statistics.holm(p), scores, methods) > above
+
+
+@pytest.mark.parametrize(
+    ("spread", "behind", "equal"),
+    [
+        ([5, 1, 1, 1, 1, 1, 1, 1], [0] * 8, 8),
+        ([0.1, 1, 1, 1, 1, 1, 1, 1], [0] * 8, 8),
+        ([1] * 8, [0, 0, 9, 9, 9, 9, 9, 9], 2),
+        ([1] * 8, [0, 0, 0, 0, 30, 30, 30, 30], 4),
+    ],
+    ids=["one varies more", "one varies less", "two best", "four best"],
+)
+def test_nor_with_unequal_variances_or_others_behind(spread, behind, equal):
+    scores = np.random.default_rng(1).normal(size=(1_500, 8, 5)) * np.array(spread)[:, None] - np.array(behind)[:, None]
+    assert false_findings(adjusted, scores, equal) < 0.064
+
+
+def test_two_methods_have_the_p_of_the_paired_t_test():
+    rng = np.random.default_rng(0)
+    for behind in (0, 1, 50):
+        first, second = 60 + rng.normal(size=5), 60 - behind + rng.normal(size=5)
+        (row,) = against_winner({"first": pd.Series(first), "second": pd.Series(second)})
+        assert row["p adjusted"] == pytest.approx(stats.ttest_rel(first, second).pvalue)
+
+
+def test_it_is_the_chance_of_such_a_lead_among_equal_methods():
+    """By a plain loop over studies of four equal methods."""
+    rng = np.random.default_rng(2)
+    studies = rng.normal(size=(4_000, 4, 5))
+    lowest = np.array([min(_loop(scores)) for scores in studies])
+    for p in (0.3, 0.1, 0.02):
+        share = np.mean(lowest <= p)
+        error = np.sqrt(share * (1 - share) / len(lowest))
+        assert adjusted([p, 0.9, 0.9], [5, 5, 5])[0] == pytest.approx(share, abs=3.5 * error)
+
+
+def _loop(scores):
+    best = max(range(len(scores)), key=lambda i: scores[i].mean())
+    for i in set(range(len(scores))) - {best}:
+        differences = scores[best] - scores[i]
+        error = np.sqrt(sum((differences - differences.mean()) ** 2) / (len(differences) - 1) / len(differences))
+        yield 2 * stats.t.sf(differences.mean() / error, len(differences) - 1)
+
+
+def test_it_is_never_below_p_grows_with_it_and_does_not_depend_on_the_order():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        p = np.append(rng.uniform(size=6) ** 4, [1.0, 1e-12, 0.0])
+        pairs = np.full(len(p), 4)
+        found = adjusted(p, pairs)
+        assert ((p <= found) & (found <= 1)).all()
+        assert (np.diff(found[np.argsort(p)]) >= 0).all()
+        order = rng.permutation(len(p))
+        np.testing.assert_array_equal(adjusted(p[order], pairs[order]), found[order])
+
+
+def test_it_is_the_same_in_every_run():
+    p, pairs = [0.01, 0.2, 0.03], [3, 5, 5]
+    found = adjusted(p, pairs)
+    best_of_many._leads.cache_clear()
+    np.testing.assert_array_equal(adjusted(p, pairs), found)
+
+
+def test_a_method_far_behind_is_found():
+    """By 5 standard deviations, with 8 seeds, among 27 methods; in any order of the methods."""
+    rng = np.random.default_rng(4)
+    scores = {f"equal {i}": pd.Series(EQUAL + rng.normal(size=SEEDS)) for i in range(26)}
+    scores["behind"] = pd.Series(EQUAL - 5 + rng.normal(size=SEEDS))
+    rows = {row["other"]: row["p adjusted"] for row in against_winner(scores)}
+    assert [name for name, p in rows.items() if p < 0.05] == ["behind"]
+    assert {row["other"]: row["p adjusted"] for row in against_winner(dict(reversed(scores.items())))} == rows
+
+
+def test_methods_without_a_test_count_among_those_that_could_win():
+    few, many = adjusted([0.02, 0.5], [5, 5]), adjusted([0.02, np.nan, 0.5, np.nan], [5, 1, 5, 0])
+    assert np.isnan(many[[1, 3]]).all()
+    assert many[0] > few[0]
+    assert np.isnan(adjusted([np.nan], [1])).all()
+
+
+def test_each_method_is_compared_on_the_seeds_that_both_finished():
+    seeds = pd.Series([80.0, 81.5, 79.0, 80.5, 82.0])
+    found = against_winner({"a": seeds, "b": seeds[:3] - [9, 8, 9.5], "c": seeds - [6, 7, 5, 6, 8], "d": seeds[:1] - 3})
+    p = {row["other"]: row["p adjusted"] for row in found}
+    assert {row["other"]: row["seeds"] for row in found} == {"b": 3, "c": 5, "d": 1}
+    assert 0 < p["c"] < p["b"] < 0.2
+    assert np.isnan(p["d"])
+
+
+def test_equal_scores_differ_by_nothing():
+    same = pd.Series([50.0, 51.0, 52.0])
+    assert [row["p adjusted"] for row in against_winner(dict.fromkeys("abc", same))] == [1, 1]
+    ahead = against_winner({"a": same, "b": same - 1, "c": same - 1})
+    assert all(row["p adjusted"] > row["p"] == 0.25 for row in ahead)  # the sign test's, though t is infinite
