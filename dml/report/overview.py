@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -78,38 +78,43 @@ def _papers(entries: Sequence[ClaimEntry], studies: Sequence[Results]) -> list[s
         if rest:
             lines += [f"<details><summary>{counted(len(rest), 'claim')} not decided here</summary>", ""]
             for entry in rest:
-                tested = "".join(f" {e.where}: {e.verdict}, {e.text}{_named(e)}." for e in entry.evidence)
+                tested = "".join(f" {e.where}: {e.verdict}, {e.text}{_noted(e)}." for e in entry.evidence)
                 lines.append(f"- {entry.sign} {entry.verdict}: {entry.text} ({entry.place}){tested}")
             lines += ["", "</details>"]
     return [*lines, ""]
 
 
 def _by_training(entries: Sequence[ClaimEntry]) -> list[str]:
-    """The decided claims that are not theory, as a list."""
+    """The decided claims that are not theory, as a list, with the remarks on their tests."""
     own = [entry for entry in entries if printed()[entry.anchor].decided_by != "theory"]
     lines = []
     for entry in own:
         head = f"- {entry.sign} **{entry.verdict}**: {entry.text} ({entry.place})"
-        lines.append(f"{head} {_found(entry)}".replace("\n", " "))
+        lines.append(f"{head} {_found(entry, _noted)}".replace("\n", " "))
     return [*lines, ""] if lines else []
 
 
 def _row(entry: ClaimEntry) -> str:
     corrected = "".join(f" Corrected: {text}" for label, text in entry.facts if label == "Corrected")
-    cells = f"{entry.sign} {entry.verdict}", f"{entry.text} ({entry.place})", _found(entry) + corrected
+    cells = f"{entry.sign} {entry.verdict}", f"{entry.text} ({entry.place})", _found(entry, _named) + corrected
     return f"| {' | '.join(cells)} |".replace("\n", " ")
 
 
-def _found(entry: ClaimEntry) -> str:
-    """What the tests found that made the verdict, then what the others did."""
-    first = [f"{e.text}{_named(e)}" for e in entry.evidence if e.verdict == entry.verdict]
-    others = [f"{e.verdict}: {e.text}{_named(e)}" for e in entry.evidence if e.verdict != entry.verdict]
+def _found(entry: ClaimEntry, source: Callable[[Evidence], str]) -> str:
+    """What the tests found that made the verdict, then what the others did, each with its source."""
+    first = [f"{e.text}{source(e)}" for e in entry.evidence if e.verdict == entry.verdict]
+    others = [f"{e.verdict}: {e.text}{source(e)}" for e in entry.evidence if e.verdict != entry.verdict]
     return "; ".join([*first, *others])
 
 
 def _named(found: Evidence) -> str:
     """The study, if it is one."""
     return f" (`{found.study}`)" if found.study else ""
+
+
+def _noted(found: Evidence) -> str:
+    """The study with the claim's remark: `(`eps-noise`: asked later)`."""
+    return f" (`{found.study}`: {found.note.rstrip('.')})" if found.note else _named(found)
 
 
 def _counts(entries: Sequence[ClaimEntry]) -> str:
@@ -154,8 +159,10 @@ def _own_claims(results: Results) -> list[str]:
     lines = []
     for verdict in results.verdicts:
         if verdict.claim.printed is None:
-            found = f"{SIGNS[verdict.word]} **{verdict.word}**: {verdict.claim.text} {evidence(verdict).text}"
-            lines.append(f"- {' '.join(found.split())}.")
+            tested = evidence(verdict)
+            note = f" {tested.note}" if tested.note else ""
+            found = f"{SIGNS[verdict.word]} **{verdict.word}**: {verdict.claim.text} {tested.text}.{note}"
+            lines.append(f"- {' '.join(found.split())}")
     return [*lines, ""] if lines else []
 
 

@@ -66,9 +66,10 @@ def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:
     claim = verdict.claim
     on = f"{_score(verdict)}, on {verdict.data}{', as a stand-in' * verdict.stand_in}: " if claim.printed else ""
     test = compared(claim, verdict.objective)
-    smaller = f"Compared: {test}; expected {expected(claim)}. {claim.note}".strip()
+    note = " ".join(claim.note.split())
+    smaller = f"Compared: {test}; expected {expected(claim)}. {note}".strip()
     text = on * bool(verdict.data) + measured(verdict)
-    return Evidence(SIGNS[verdict.word], verdict.word, where, href, text, smaller, verdict.study)
+    return Evidence(SIGNS[verdict.word], verdict.word, where, href, text, smaller, verdict.study, note)
 
 
 def _score(verdict: Verdict) -> str:

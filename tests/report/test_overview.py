@@ -74,6 +74,22 @@ def test_what_a_study_itself_asks_is_answered_below_it():
         assert re.search(rf"- \S+ \*\*(confirmed|refuted|undecided|not tested)\*\*: {re.escape(text)} ", own), text
 
 
+def test_the_remarks_on_tests_are_there():
+    """Such as that a question was asked after a look at the data."""
+    written = (DOCS / "results.md").read_text(encoding="utf-8")
+    published = [snapshot.path.name for snapshot in snapshots(DOCS / "results")]
+    studies = [load_study(ROOT / "pipelines/studies" / f"{name}.yaml") for name in published]
+    remarks = {
+        (study.name, " ".join(claim.note.split()).rstrip("."), claim.printed is None)
+        for study in studies
+        for claim in study.claims
+        if claim.note
+    }
+    assert {own for _, _, own in remarks} == {True, False}
+    for study, remark, own in remarks:
+        assert (f". {remark}." if own else f" (`{study}`: {remark})") in written
+
+
 def test_numbers_of_theory_may_differ_and_verdicts_may_not():
     claim = next(iter(THEORY))
     assert stable(f"| ✓ confirmed | {claim} (sec. 1) | 1e-9 |") == stable(f"| ✓ confirmed | {claim} (sec. 1) | 2e-9 |")

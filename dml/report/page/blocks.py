@@ -101,6 +101,7 @@ class Evidence:
     text: str
     smaller: str = ""
     study: str = ""  # its name; "" for theory
+    note: str = ""  # the claim's remark, which ends `smaller` too
 
 
 @dataclass(frozen=True)
