@@ -13,9 +13,11 @@ import numpy as np
 import pandas as pd
 
 from dml.config import Study
+from dml.evaluation import metrics
+from dml.protocols import ClusteringMetric
 from dml.report.analysis.verdicts import Verdict
 from dml.report.figure_data import FigureData
-from dml.report.labels import SETS
+from dml.report.labels import SETS, metric_of
 from dml.report.methods import Method, method_of, setting_labels, shared_settings
 from dml.report.noises import is_topline, noise_name
 from dml.types import Cell, value_text
@@ -129,16 +131,20 @@ class Results:
 
     @cached_property
     def score_keys(self) -> list[str]:
-        """The score keys `<set>/<level>/<metric>` of the confirmed trials, in the study's order of sets and metrics."""
-        sets, metrics = [*self.study.evaluation.sets, *SETS], list(self.study.evaluation.metrics)
+        """The score keys `<set>/<level>/<metric>` of the confirmed trials, in the study's order of sets and metrics.
+
+        Not of metrics that asked for more clusters than there are images: then the embeddings do not matter.
+        """
+        sets, listed = [*self.study.evaluation.sets, *SETS], list(self.study.evaluation.metrics)
         known = [key for key in self.confirmed if is_score(key) and self.confirmed[key].notna().any()]
+        known = [key for key in known if not self._is_blind(key)]
 
         def place(key: str) -> tuple[int, str, int, int, str]:
             part, level, metric = key.split("/", 2)
             stem, _, k = metric.partition("@")
-            own = metric if metric in metrics else stem  # `nmi@30` follows `nmi`
+            own = metric if metric in listed else stem  # `nmi@30` follows `nmi`
             number = int(k) if k.isdecimal() else 0
-            return (_index(sets, part), "" if level == "fine" else level, _index(metrics, own), number, metric)
+            return (_index(sets, part), "" if level == "fine" else level, _index(listed, own), number, metric)
 
         return sorted(known, key=place)
 
@@ -218,6 +224,19 @@ class Results:
     def _scores(self) -> dict[str, dict[str, pd.Series]]:
         """By score key and cell, what `values` returns."""
         return {}
+
+    def _is_blind(self, key: str) -> bool:
+        """Whether a metric with its own number of clusters is the same in all trials of each dataset, of two or more.
+
+        With at least as many clusters as images, each image is its own cluster.
+        """
+        name = metric_of(key)
+        part = metrics.build(name) if name in self.study.evaluation.metrics else None
+        if not isinstance(part, ClusteringMetric) or not part.own_clusters:
+            return False
+        datasets = self.confirmed["cell"].map({cell: self.cells[cell].dataset for cell in self.cells})
+        found = self.confirmed[key].dropna().astype(float).round(6).groupby(datasets)
+        return bool((found.size() > 1).all() and (found.nunique() == 1).all())
 
     def _scores_by_cell(self, key: str) -> dict[str, pd.Series]:
         if key not in self.confirmed:

@@ -164,7 +164,7 @@ def score(cell: Cell, part: str, metric: str, seed: int) -> float:
     base = {"triplet": 0.86, "margin": 0.84, "contrastive": 0.78}.get(cell.loss.name, 0.8)
     slope = {"random": 0.9, "easy": 0.45}.get(cell.positives, 0.6)
     slope *= {"semihard_random": 1.15, "distance_weighted": 0.85}.get(cell.negatives, 1.0)
-    lower = {"recall@1": 0.0, "map@r": 0.22, "nmi": 0.15, "recall@5": -0.08, "recall@10": -0.1}[metric]
+    lower = {"recall@1": 0.0, "map@r": 0.22, "nmi": 0.15, "nmi+": 0.15, "recall@5": -0.08, "recall@10": -0.1}[metric]
     noise = np.random.default_rng(_number(cell.name, part, metric, seed)).normal(0, 0.012)
     level = base - (0.1 if cell.positives == "random" and cell.rate == 0 else 0) - slope * cell.rate**1.4
     return float(np.clip(level - lower + (0.04 if part == "seen" else 0) + noise, 0, 1))

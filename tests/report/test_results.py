@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from dml.config import Study
 from dml.report.methods import method_of, shared_settings
@@ -42,3 +43,17 @@ def test_labels_as_they_are_are_not_called_after_a_noise_model():
     results = Results(study, pd.DataFrame())
     found = [results.where("digits", noise) for noise in ("uniform", "asymmetric")]
     assert found == [", no added noise", ", asymmetric noise"]
+
+
+@pytest.mark.parametrize(("last", "shown"), [(0.8125, False), (0.8, True)])
+def test_more_clusters_than_images_are_no_score(synthetic, loaded, last, shown):
+    """Each image is then its own cluster, whatever the embeddings are. Any other metric may be the same everywhere."""
+
+    def alter(frame):
+        frame = frame[frame["phase"] == "confirm"].copy()
+        frame["test/fine/nmi+"] = [*[0.8125] * (len(frame) - 1), last]
+        return frame.assign(**{"test/fine/recall@1": 1.0})
+
+    results = loaded(synthetic.small(evaluation=synthetic.evaluation(["recall@1", "nmi+"], ["test"])), alter)
+    assert ("test/fine/nmi+" in results.score_keys) is shown
+    assert "test/fine/recall@1" in results.score_keys
