@@ -60,7 +60,7 @@ class Histogram(nn.Module):
         if tuples is not None:
             positives, negatives = torch.maximum(positives, positives.T), torch.maximum(negatives, negatives.T)
         # Three histograms, one after the other: negatives, positives, and the pairs that do not count.
-        below = place.floor().clamp_(max=self.bins - 2)
+        below = place.floor().clamp_(max=self.bins - 2).nan_to_num_(nan=0.0)  # a valid index; the share stays NaN
         share = place.sub_(below).flatten().double()  # float32 sums of 10^7 terms would lose the small ones
         offset = negatives.mul_(-2).sub_(positives).add_(2)
         index = below.add_(offset, alpha=self.bins).flatten().long()

@@ -105,3 +105,12 @@ def test_no_gradient_where_similarities_are_clamped(check):
         dml.losses.build("histogram", normalize=False), 100 * torch.eye(4) + 50, y[:4] * 0 + torch.arange(4) // 2
     )
     assert torch.all(gradient == 0)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_a_similarity_that_is_not_a_number_makes_the_value_nan(check, normalize):
+    """It has no node, and must not be an index beyond the histogram's."""
+    x, y = check.batch(5)
+    x[3] = torch.nan
+    assert dml.losses.build("histogram", normalize=normalize)(x, y).isnan()
+    assert dml.losses.build("histogram", normalize=normalize)(x * torch.nan, y).isnan()
