@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from dml.losses._attach import attach, through
-from dml.losses._rows import full_precision, offset, unit_rows
+from dml.losses._rows import full_precision, offset, unit_rows, unless_finite
 
 FLOOR = 4  # rounding floor of D_ij, in units in the last place of |x_i|^2 + |x_j|^2
 
@@ -68,7 +68,7 @@ class Geometry:
     def finish(
         self, value: Tensor, derivative: Tensor, *parameters: tuple[Tensor, Tensor], over: Tensor | float = 1.0
     ) -> Tensor:
-        """The scalar `value`, attached to the embeddings and to parameters.
+        """The scalar `value`, attached to the embeddings and to parameters. NaN if an embedding is not finite.
 
         Parameters
         ----------
@@ -76,6 +76,7 @@ class Geometry:
         parameters : (parameter, derivative of `value` with respect to it).
         over : what `derivative` is still to be divided by.
         """
+        value = value + unless_finite(self._x)
         terms = [term for term in parameters if term[0].requires_grad and torch.is_grad_enabled()]
         if self._embeddings.requires_grad and torch.is_grad_enabled():
             if self._inverse is not None:

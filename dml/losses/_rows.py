@@ -48,8 +48,16 @@ def unit(x: Tensor) -> Tensor:
 
 
 def nothing(embeddings: Tensor) -> Tensor:
-    """0, attached to the embeddings: the loss of an empty batch."""
-    return 0 * full_precision(embeddings).sum()
+    """0, attached to the embeddings: the loss of an empty batch. NaN if an entry is NaN or infinite."""
+    return (0 * full_precision(embeddings)).sum()
+
+
+def unless_finite(x: Tensor) -> Tensor:
+    """0, or NaN if an entry of x is NaN or infinite: 0-d, without a graph. Large entries do not overflow.
+
+    A loss adds it to its value: a batch without tuples must not hide that the network has diverged.
+    """
+    return (0 * x.detach()).sum()
 
 
 def prepared(embeddings: Tensor, normalize: bool) -> Tensor:

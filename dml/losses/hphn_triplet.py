@@ -61,7 +61,7 @@ class HphnTriplet(nn.Module):
         labels = checked_labels(embeddings, labels)
         x = positions(embeddings, self.normalize)
         near = negatives.nearest(x, labels, self.synthesis, self.points, self.normalize)
-        value, active = mean_hinge(_farthest(x, labels, near), near, self.margin)
+        value, active = mean_hinge(x, _farthest(x, labels, near), near, self.margin)
         self.stats = {"active_share": active}
         return value
 

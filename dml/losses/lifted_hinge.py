@@ -59,6 +59,6 @@ class LiftedHinge(nn.Module):
         labels = checked_labels(embeddings, labels)
         x = positions(embeddings, self.normalize)
         near = negatives.nearest(x, labels, self.synthesis, self.points, self.normalize)
-        value, active = mean_hinge(near.positive, near, self.margin)
+        value, active = mean_hinge(x, near.positive, near, self.margin)
         self.stats = {"active_share": active}
         return value

@@ -165,6 +165,7 @@ def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
         least = squared.amin(2).amin(0)
         rank = torch.arange(size**2, 0, -1, dtype=torch.int32 if size > 181 else torch.int16, device=x1.device)
         place = ((squared == least[:, None]) * rank.view(size, 1, size, 1)).amax(2).amax(0)
+        place.clamp_(min=1)  # if the least is NaN, it equals no entry
         squared, first = least, torch.div(size**2 - place.long(), size, rounding_mode="floor")
         second = size**2 - place.long() - first * size
         weights = (u1.T.gather(1, first), u2.T.gather(1, first), u1.gather(0, second), u2.gather(0, second))

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from dml import discovery
 from dml.losses._build import build_for
 from dml.losses._forms import Form
+from dml.losses._rows import unless_finite
 from dml.losses._settings import checked_labels
 from dml.protocols import PerTupleLoss
 from dml.types import Space, Uniform
@@ -89,7 +90,7 @@ class Trimmed(nn.Module):
             kept = torch.ceil(self.keep * counts.sum().double() - 1e-9)
             share = _lowest(losses, counts, kept.long())
             self.stats = {"kept": kept}
-        return torch.dot(losses, share) / kept.clamp(min=1).to(losses.dtype)
+        return torch.dot(losses, share) / kept.clamp(min=1).to(losses.dtype) + unless_finite(embeddings)
 
 
 def _name_and_settings(loss: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

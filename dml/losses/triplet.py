@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from dml.losses import synthesis as between_pairs
 from dml.losses._forms import Form, divisor, is_triples, list_triples, pair_masks, triples
 from dml.losses._geometry import Geometry
-from dml.losses._rows import positions
+from dml.losses._rows import positions, unless_finite
 from dml.losses._settings import DISTANCES, REDUCTIONS, check_at_least, check_choice, checked_labels
 from dml.losses._triplets import all_triplets, listed_gaps, listed_triplets
 from dml.types import Choice, Space, Uniform
@@ -80,7 +80,8 @@ class Triplet(nn.Module):
             losses, weights = self._synthetic(embeddings, labels)
             total, active = weights.sum(), (losses.detach() * weights > 0).sum()
             self.stats = {"active_share": active / total.clamp(min=1)}
-            return (losses * weights).sum() / divisor(self.reduction, total, active)
+            mean = (losses * weights).sum() / divisor(self.reduction, total, active)
+            return mean + unless_finite(embeddings)
         geometry = Geometry(embeddings, self.distance, self.normalize)
         distances = geometry.matrix
         if is_triples(tuples):

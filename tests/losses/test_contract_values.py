@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+import functools
+import itertools
 
 import pytest
 import torch
 
 import dml.losses
+import dml.miners
+from dml import discovery
 from dml.types import Pairs, Tuples
 
 
@@ -71,6 +75,73 @@ def test_without_tuples_the_loss_is_zero(check, case, form):
         "lists": (none, none, none, none),
     }[form]
     value, gradient = check.run(case.build(), x, y, tuples)
+    assert value == 0
+    assert torch.all(gradient == 0)
+
+
+NOT_FINITE = {
+    "all": lambda x: x * torch.nan,
+    "one_row": lambda x: x.index_fill(0, torch.tensor([0]), torch.nan),
+    "infinite": lambda x: x.index_fill(0, torch.tensor([3]), -torch.inf),
+}
+
+
+@functools.cache
+def mined(check, bad):
+    """What every pair of policies chooses among embeddings that are not finite, by the pair's names."""
+    x, y = check.contract_batch()
+    pairs = itertools.product(*(discovery.names(f"dml.miners.{axis}") for axis in ("positives", "negatives")))
+    return {
+        (positives, negatives, padded): dml.miners.build(positives=positives, negatives=negatives, padded=padded)(
+            NOT_FINITE[bad](x), y, generator=torch.Generator().manual_seed(0)
+        )
+        for positives, negatives in pairs
+        for padded in (False, True)
+    }
+
+
+@pytest.mark.parametrize("bad", ["all", "one_row"])
+def test_no_miner_hides_that_embeddings_are_not_finite(check, case, bad):
+    """Training finds a diverged network by its loss, even where no tuple is left."""
+    x, y = check.contract_batch()
+    x, loss = NOT_FINITE[bad](x), case.build()
+    tuples = mined(check, bad)
+    assert bad != "all" or any(not len(chosen[0]) for chosen in tuples.values())
+    for name, chosen in tuples.items():
+        value, _ = check.run(loss, x, y, chosen)
+        assert value.isnan(), name
+
+
+@pytest.mark.parametrize("bad", NOT_FINITE)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_the_loss_of_embeddings_that_are_not_finite_is_nan(check, case, bad, normalize):
+    if not normalize and case.settings.get("synthesis") == "loop":
+        pytest.skip("loop runs along the unit sphere")
+    x, y = check.contract_batch()
+    loss = case.build(normalize=normalize)
+    none = torch.zeros(0, dtype=torch.int64)
+    for tuples in (None, Tuples(none, none, none)):
+        value, _ = check.run(loss, NOT_FINITE[bad](x), y, tuples)
+        assert value.isnan()
+
+
+def test_the_loss_of_one_sample_that_is_not_finite_is_nan(check, case):
+    x, y = check.contract_batch()
+    value, _ = check.run(case.build(), x[:1] * torch.nan, y[:1])
+    assert value.isnan()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_without_tuples_the_loss_of_large_embeddings_is_zero(check, case, dtype):
+    """Their sum overflows."""
+    if not case.build().uses_tuples or case.synthesises:
+        pytest.skip("makes its own tuples")
+    x, y = check.contract_batch()
+    x = (x.abs() / x.abs().max() * torch.finfo(dtype).max).to(dtype)
+    assert x.isfinite().all()
+    assert x.sum().isinf()
+    none = torch.zeros(0, dtype=torch.int64)
+    value, gradient = check.run(case.build(), x, y, Tuples(none, none, none))
     assert value == 0
     assert torch.all(gradient == 0)
 
