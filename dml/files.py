@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -120,6 +121,12 @@ def locked(path: Path, *, wait: bool = True, on_wait: Callable[[], None] | None 
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def first_line(error: Exception) -> str:
+    """The type of another library's error and the first line of its message, without a terminal's escape codes."""
+    text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", str(error)).strip()
+    return ": ".join([type(error).__name__, *text.splitlines()[:1]])
 
 
 def explain(error: Exception, again: str = "it again") -> str:

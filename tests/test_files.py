@@ -44,6 +44,18 @@ def test_a_finished_file_replaces_another(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (IndexError("index out of range"), "IndexError: index out of range"),
+        (RuntimeError("\n\x1b[1mfirst\x1b[0m line\nsecond"), "RuntimeError: first line"),
+        (EOFError(), "EOFError"),
+    ],
+)
+def test_the_first_line_of_an_error(error, line):
+    assert files.first_line(error) == line
+
+
 def test_a_lock_is_exclusive_and_names_its_holder(tmp_path):
     with files.locked(tmp_path / "a.lock"):
         with pytest.raises(files.Locked, match=r"a\.lock") as raised, files.locked(tmp_path / "a.lock", wait=False):

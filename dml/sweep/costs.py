@@ -22,7 +22,7 @@ from dml.files import read_json
 from dml.protocols import Source, VectorSource
 from dml.sweep import keys, specs
 from dml.sweep.store import FINISHED, TrialStore
-from dml.sweep.timing import time_steps
+from dml.sweep.timing import NotTimed, time_steps
 from dml.types import Cell, StartSpec, TrainingSpec, TrialSpec
 
 OVERHEAD = 0.3  # seconds of a sweep for a trial (docs/benchmarks/sweep.md)
@@ -108,7 +108,10 @@ def trial_seconds(
     for kind in missing:
         some = kinds[kind][:: -(-len(kinds[kind]) // LOSSES_TIMED)]
         budget, threads = seconds / len(missing) / len(some), int(study.resources.cpus_per_trial)
-        timings[kind] = [time_steps(spec, manifests[spec.dataset.name], budget, threads) for spec in some]
+        try:
+            timings[kind] = [time_steps(spec, manifests[spec.dataset.name], budget, threads) for spec in some]
+        except NotTimed as error:
+            return [], str(error)
     costs = []
     for spec in found:
         kind = _kind(spec)

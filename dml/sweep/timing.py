@@ -13,7 +13,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from dml import models
+from dml import files, models
 from dml.models import EmbeddingNetwork
 from dml.training.build import build_augment, build_loss, build_miner, describe_model
 from dml.training.data import TrialData
@@ -29,6 +29,10 @@ class Timing:
     image_seconds: float  # of embedding an image, to evaluate
 
 
+class NotTimed(RuntimeError):
+    """A step failed while it was timed."""
+
+
 def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, threads: int = 1) -> Timing:
     """Time training steps of a trial, and embedding without gradients, on random images. Downloads no weights.
 
@@ -42,6 +46,7 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
     Raises
     ------
     ValueError : a part rejects its settings.
+    NotTimed : a step failed in another way.
     """
     device, batch = torch.device(spec.training.device), spec.training.batch
     shape = (batch.size, manifest["channels"], manifest["height"], manifest["width"])
@@ -69,10 +74,16 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
             loss(embeddings, labels, tuples).backward()
             optimizer.step()
 
-        step_seconds = _typical_seconds(step, seconds, device)
-        model.eval()
-        with torch.inference_mode():
-            image_seconds = _typical_seconds(lambda: embed(training=False), seconds / 4, device) / batch.size
+        try:
+            step_seconds = _typical_seconds(step, seconds, device)
+            model.eval()
+            with torch.inference_mode():
+                image_seconds = _typical_seconds(lambda: embed(training=False), seconds / 4, device) / batch.size
+        except ValueError:
+            raise
+        except Exception as error:  # of any part, also another package's
+            parts = f"loss {spec.loss.name!r}, backbone {spec.training.backbone!r}"
+            raise NotTimed(f"a step could not be timed: {files.first_line(error)} ({parts})") from error
     return Timing(step_seconds, image_seconds)
 
 

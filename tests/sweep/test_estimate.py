@@ -7,6 +7,7 @@ import pytest
 
 from dml.config import Study
 from dml.data import DataError
+from dml.losses import Triplet
 from dml.sweep import costs, keys
 from dml.sweep import estimate as estimating
 from dml.sweep.estimate import Estimate, duration_text, estimate, size_text
@@ -148,6 +149,28 @@ def test_a_gpu_that_is_not_here_leaves_the_time_open(tmp_path, monkeypatch, time
     assert found.seconds is None
     assert timed == []
     assert "needs a GPU" in "\n".join(found.lines())
+
+
+def test_a_step_that_fails_leaves_the_time_open(tmp_path, monkeypatch):
+    """The other trials can run; this one's own result will say why it failed."""
+    monkeypatch.setattr(costs, "time_steps", time_steps)
+    monkeypatch.setattr(Triplet, "forward", lambda *_: [][0])
+    found = cost(tmp_path)
+    assert found.seconds is None
+    assert found.lines()[0].startswith(
+        "study: 2 cells, 16 trials (10 to tune, 6 to confirm); time not known: a step could not be timed: "
+        "IndexError: list index out of range (loss 'triplet', backbone 'mlp'); "
+    )
+
+
+def test_a_part_that_rejects_its_inputs_is_an_error(tmp_path, monkeypatch):
+    def reject(*_):
+        raise ValueError("labels: expected others")
+
+    monkeypatch.setattr(costs, "time_steps", time_steps)
+    monkeypatch.setattr(Triplet, "forward", reject)
+    with pytest.raises(ValueError, match="labels: expected others"):
+        cost(tmp_path)
 
 
 def test_images_of_unknown_size_are_a_guess_that_is_said(tmp_path):
