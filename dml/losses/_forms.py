@@ -31,17 +31,23 @@ def is_triples(tuples: Form) -> bool:
 
     That listed rows are below N is not checked, since that would wait for the device.
     """
-    if tuples is not None and len(tuples) not in (2, 3, 4):
+    if tuples is None:
+        return False
+    listed = isinstance(tuples, Sequence | Tensor)
+    if not listed or len(tuples) not in (2, 3, 4):
         raise ValueError(
             "tuples: expected None, Tuples (anchors, positives, negatives), Pairs (positives, negatives) or "
-            f"4 tensors (a1, p, a2, n); got {len(tuples)} items"
+            f"4 tensors (a1, p, a2, n); got {f'{len(tuples)} items' if listed else type(tuples).__name__}"
         )
-    if tuples is not None and len(tuples) == 3:
+    for item in tuples:
+        if not isinstance(item, Tensor):
+            raise ValueError(f"tuples: expected items of type torch.Tensor, got {type(item).__name__}")
+    if len(tuples) == 3:
         _check_lists(*tuples)
-    elif tuples is not None and len(tuples) == 4:
+    elif len(tuples) == 4:
         _check_lists(*tuples[:2])
         _check_lists(*tuples[2:])
-    return tuples is not None and len(tuples) == 3
+    return len(tuples) == 3
 
 
 def _check_lists(*lists: Tensor) -> None:

@@ -30,6 +30,9 @@ def check_above(setting: str, value: float, low: float) -> None:
 
 def checked_labels(embeddings: Tensor, labels: Tensor) -> Tensor:
     """Labels as int64 (N,). Raises a ValueError unless embeddings are float (N, D) and labels integer (N,)."""
+    for name, value in (("embeddings", embeddings), ("labels", labels)):
+        if not isinstance(value, Tensor):
+            raise ValueError(f"{name}: expected a torch.Tensor, got {type(value).__name__}")
     if embeddings.ndim != 2 or not embeddings.is_floating_point():
         raise ValueError(f"embeddings: expected float (N, D); got {embeddings.dtype} {tuple(embeddings.shape)}")
     if labels.shape != embeddings.shape[:1] or labels.is_floating_point():

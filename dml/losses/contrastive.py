@@ -62,7 +62,8 @@ class Contrastive(nn.Module):
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each pair's loss and how often it counts, (N^2,) or (2 N^2,) both; differentiable by autograd."""
-        return each_pair(self._costs, self._geometry(embeddings), checked_labels(embeddings, labels), tuples)
+        labels = checked_labels(embeddings, labels)
+        return each_pair(self._costs, self._geometry(embeddings), labels, tuples)
 
     def _costs(self, d: Tensor) -> tuple[Cost, Cost]:
         """A pair's cost as a positive and as a negative; d is squared for the form `squared`."""

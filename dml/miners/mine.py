@@ -142,6 +142,9 @@ class PolicyMiner:
 
 
 def _check(embeddings: Tensor, labels: Tensor) -> None:
+    for name, value in (("embeddings", embeddings), ("labels", labels)):
+        if not isinstance(value, Tensor):
+            raise ValueError(f"{name}: expected a torch.Tensor, got {type(value).__name__}")
     if embeddings.ndim != 2 or not embeddings.is_floating_point():
         raise ValueError(
             f"embeddings: expected (N, D) of a floating type, got {tuple(embeddings.shape)} {embeddings.dtype}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -45,6 +46,40 @@ def test_rejects_bad_shapes_and_unknown_settings(check, case):
     if case.name in discovery.names("dml.losses"):
         with pytest.raises(ValueError, match="'marginn'"):
             case.build(marginn=1)
+
+
+def test_rejects_what_is_no_tensor(check, case):
+    x, y = check.contract_batch()
+    loss = case.build()
+    for embeddings, labels, named in (
+        (x.numpy(), y, "embeddings: expected a torch.Tensor, got ndarray"),
+        (x.tolist(), y, "embeddings: expected a torch.Tensor, got list"),
+        (x, y.numpy(), "labels: expected a torch.Tensor, got ndarray"),
+        (x, y.tolist(), "labels: expected a torch.Tensor, got list"),
+    ):
+        for call in (loss, getattr(loss, "per_tuple", loss)):
+            with pytest.raises(ValueError, match=named):
+                call(embeddings, labels)
+
+
+@pytest.mark.parametrize(
+    ("tuples", "named"),
+    [
+        ((1, 2, 3), "tuples: expected items of type torch.Tensor, got int"),
+        ((1, 2), "tuples: expected items of type torch.Tensor, got int"),
+        (([0], [1], [2], [3]), "tuples: expected items of type torch.Tensor, got list"),
+        ((np.array([0]), np.array([1]), np.array([2])), "tuples: expected items of type torch.Tensor, got ndarray"),
+        ({1, 2, 3}, r"tuples: expected None, Tuples \(.* got set"),
+        (3, r"tuples: expected None, Tuples \(.* got int"),
+    ],
+)
+def test_rejects_tuples_of_what_is_no_tensor(check, case, tuples, named):
+    x, y = check.contract_batch()
+    loss = case.build()
+    if not loss.uses_tuples or (case.synthesises and case.name == "triplet"):
+        pytest.skip("makes its own tuples")
+    with pytest.raises(ValueError, match=named):
+        loss(x, y, tuples)
 
 
 def test_rejects_tuples_of_another_length(check, case):

@@ -163,6 +163,18 @@ def test_it_can_be_pickled(positives, negatives, tools):
     assert all(map(torch.equal, *found))
 
 
+def test_what_is_no_tensor_is_rejected(positives, negatives, tools):
+    embeddings, labels = tools.random_batch(9)
+    mine = build(positives=positives, negatives=negatives)
+    for x, y, named in (
+        (embeddings.numpy(), labels, "embeddings: expected a torch.Tensor, got ndarray"),
+        (embeddings.tolist(), labels, "embeddings: expected a torch.Tensor, got list"),
+        (embeddings, labels.numpy(), "labels: expected a torch.Tensor, got ndarray"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            mine(x, y)
+
+
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("seed", range(2))
 def test_samples_left_out_are_in_no_tuple_and_change_none(positives, negatives, padded, seed, tools):
