@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numbers import Real
 
+import torch
 from torch import Tensor
 
 REDUCTIONS = ("mean", "nonzero", "sum")
@@ -41,3 +42,24 @@ def checked_labels(embeddings: Tensor, labels: Tensor) -> Tensor:
             f"got {labels.dtype} {tuple(labels.shape)}"
         )
     return labels.long()
+
+
+def may_look(tensor: Tensor) -> bool:
+    """Whether the tensor's values may decide what is computed next: it is on the host, and no graph is being traced."""
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def check_size(embeddings: Tensor, embedding_size: int) -> None:
+    """Raise a ValueError unless embeddings (N, D) have the size that a loss was built for."""
+    if embeddings.shape[1] != embedding_size:
+        size, shape = embedding_size, tuple(embeddings.shape)
+        raise ValueError(f"embeddings: expected (N, {size}) (embedding_size={size}), got {shape}")
+
+
+def check_classes(labels: Tensor, num_classes: int) -> None:
+    """Raise a ValueError unless labels int64 (N,) are 0 .. num_classes - 1. Other devices' labels are not read."""
+    if len(labels) and may_look(labels):
+        low, high = labels.min().item(), labels.max().item()  # a fourth of the time of `aminmax` and `int`
+        if low < 0 or high >= num_classes:
+            got = low if low < 0 else high
+            raise ValueError(f"labels: expected 0 to {num_classes - 1} (num_classes={num_classes}), got {got}")

@@ -21,6 +21,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from dml.losses._settings import may_look
+
 SWEEP = 32  # mean number of positives an anchor up to which the sweep is faster than the sort on a CPU
 BLOCK = 1 << 20  # minimum number of entries of a block: large enough to keep a device busy
 
@@ -42,11 +44,6 @@ def all_triplets(
         index = torch.arange(n * n, device=distances.device)
         return _sweep(distances, negatives, margin, swap, index // n, index % n, positives.flatten())
     return _sort(distances, positives, negatives, margin)
-
-
-def may_look(tensor: Tensor) -> bool:
-    """Whether the tensor's values may decide what is computed next: it is on the host, and no graph is being traced."""
-    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def listed_gaps(

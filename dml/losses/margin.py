@@ -18,7 +18,7 @@ from dml.losses._costs import Cost, Hinge
 from dml.losses._forms import Form
 from dml.losses._geometry import Geometry
 from dml.losses._pairs import each_pair, mean_over_pairs
-from dml.losses._settings import REDUCTIONS, check_choice, checked_labels
+from dml.losses._settings import REDUCTIONS, check_choice, check_classes, checked_labels
 from dml.types import Space, Uniform
 
 
@@ -85,5 +85,7 @@ class Margin(nn.Module):
 
     def _beta_of(self, labels: Tensor, geometry: Geometry) -> Tensor:
         """beta of each anchor, (N, 1)."""
+        if self.beta_per == "class":
+            check_classes(labels, len(self.beta))
         index = labels if self.beta_per == "class" else torch.zeros_like(labels)
         return self.beta.index_select(0, index).to(geometry.matrix.dtype)[:, None]

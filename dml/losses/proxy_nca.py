@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from dml.losses._forms import Form
 from dml.losses._rows import prepared, unit
-from dml.losses._settings import check_above, checked_labels
+from dml.losses._settings import check_above, check_classes, check_size, checked_labels
 from dml.types import LogUniform, Space
 
 
@@ -59,6 +59,8 @@ class ProxyNca(nn.Module):
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each sample's loss, and weight 1: (N,) both."""
         labels = checked_labels(embeddings, labels)
+        check_size(embeddings, self.proxies.shape[1])
+        check_classes(labels, self.proxies.shape[0])
         x = prepared(embeddings, self.normalize)
         p = unit(self.proxies.to(x.dtype))
         with torch.autocast(x.device.type, enabled=False):

@@ -91,6 +91,28 @@ def test_rejects_tuples_of_another_length(check, case):
         loss(x, y, (y, y, y, y, y))
 
 
+def test_rejects_classes_that_it_has_not_learned(check, case):
+    x, y = check.contract_batch()
+    loss = case.build()
+    if not any(len(parameter) == check.classes for parameter in loss.parameters()):
+        pytest.skip("learns nothing of a class")
+    y[3] = check.classes - 1
+    loss(x, y)
+    for wrong in (check.classes, 2**40, -1, -100):
+        y[3] = wrong
+        with pytest.raises(ValueError, match=rf"labels: expected 0 to 7 \(num_classes=8\), got {wrong}$"):
+            loss(x, y)
+
+
+def test_rejects_embeddings_of_another_size(check, case):
+    x, y = check.contract_batch()
+    loss = case.build()
+    if not any(parameter.shape[1:] == (check.size,) for parameter in loss.parameters()):
+        pytest.skip("takes embeddings of any size")
+    with pytest.raises(ValueError, match=r"embeddings: expected \(N, 16\) \(embedding_size=16\), got \(24, 17\)"):
+        loss(torch.nn.functional.pad(x, (0, 1)), y)
+
+
 def test_what_it_learns_has_a_gradient_and_is_saved(check, case):
     x, y = check.contract_batch()
     loss = case.build()
