@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 POLL_SECONDS = 0.2
+LFS = b"version https://git-lfs.github.com/spec/"  # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
 
 
 class Locked(RuntimeError):
@@ -70,6 +71,12 @@ def sha256(path: Path) -> str:
 def _sha256(path: Path, modified: int, size: int) -> str:
     with path.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def is_lfs_pointer(path: Path) -> bool:
+    """Whether a file is git-LFS's pointer to the file, as a clone without `git lfs pull` has it."""
+    with path.open("rb") as file:
+        return file.read(len(LFS)) == LFS
 
 
 def move(finished: Path, path: Path) -> None:

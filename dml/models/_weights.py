@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,8 @@ def read(file: Path) -> State:
     ------
     ValueError : the file cannot be read, or contains something else.
     """
+    if files.is_lfs_pointer(file):
+        raise ValueError(f"{file}: is a git-LFS pointer, not the file: run `git lfs pull`")
     if file.suffix == ".safetensors":
         try:
             return load_file(file)
@@ -95,9 +98,15 @@ def read(file: Path) -> State:
             raise ValueError(f"{file}: not a safetensors file: {error}") from error
     try:
         found = torch.load(file, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError, ValueError, LookupError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ValueError(f"{file}: not a file of weights that can be read safely (weights_only): {reason}") from error
+    except pickle.UnpicklingError as error:  # torch's message advises to run the file's code
+        named = re.search(r"GLOBAL (\S+)", str(error))
+        if named:
+            objects = f"a whole model or other objects ({named[1]}), not tensors: save `model.state_dict()`"
+            raise ValueError(f"{file}: holds {objects}") from error
+        raise ValueError(f"{file}: not a file of weights that can be read safely: UnpicklingError") from error
+    except (RuntimeError, EOFError, OSError, ValueError, LookupError) as error:
+        reason = files.first_line(error)
+        raise ValueError(f"{file}: not a file of weights that can be read safely: {reason}") from error
     for name in WRAPPERS:
         if isinstance(found, Mapping) and isinstance(found.get(name), Mapping):
             found = found[name]

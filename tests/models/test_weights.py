@@ -124,20 +124,32 @@ def test_files_that_are_not_weights(tmp_path, monkeypatch):
     Path("cut.pth").write_bytes(b"PK\x03\x04")
     Path("empty.pt").write_bytes(b"")
     Path("cut.safetensors").write_bytes(b"{}")
+    Path("junk.pth").write_bytes(b"hello")
+    for name in ("pointer.pth", "pointer.safetensors"):
+        Path(name).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n")
+    Path("text.pth").write_text("version 2")
+    whole = r"holds a whole model or other objects \(.*\), not tensors: save `model\.state_dict\(\)`$"
+    unsafe = "not a file of weights that can be read safely: "
     Path("own.onnx").write_bytes(b"")
     for name, expected in (
-        ("code.pth", "can be read safely"),
-        ("module.pt", "can be read safely"),
+        ("code.pth", whole),
+        ("module.pt", whole),
         ("list.pt", "expected tensors by name"),
-        ("cut.pth", "can be read safely"),
-        ("empty.pt", "can be read safely"),
+        ("cut.pth", unsafe + "RuntimeError: PytorchStreamReader failed"),
+        ("empty.pt", unsafe + "EOFError$"),
+        ("junk.pth", unsafe + "KeyError: .*101"),
+        ("text.pth", unsafe + "UnpicklingError$"),
+        ("pointer.pth", "is a git-LFS pointer, not the file: run `git lfs pull`$"),
+        ("pointer.safetensors", "is a git-LFS pointer, not the file: run `git lfs pull`$"),
         ("cut.safetensors", "not a safetensors file"),
         ("own.onnx", r"own\.onnx: expected a file whose name ends with \.safetensors, \.pth, \.pt"),
         ("none.pth", r"none\.pth: no such file \(from "),
         ("..", "expected a file whose name ends"),
     ):
-        with pytest.raises(ValueError, match=expected):
+        with pytest.raises(ValueError, match=expected) as raised:
             backbone(name, name="squeezenet1_1")
+        assert "\x1b" not in str(raised.value)
+        assert "torch.load" not in str(raised.value)
     assert not Path("made-by-a-pickle").exists()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
+from dml.files import first_line, is_lfs_pointer
 
 NAMES = ("features", "embeddings", "vectors")  # of the array in a .npz with several
 SUFFIXES = (".npy", ".npz", ".parquet")
@@ -28,12 +29,17 @@ def read_vectors(path: Path) -> np.ndarray:
         raise DataError(f"{path}: expected a file {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     if not path.is_file():
         raise DataError(f"vectors is {str(path)!r}, which is not a file (from {Path.cwd()})")
+    if is_lfs_pointer(path):
+        raise DataError(f"{path}: is a git-LFS pointer, not the file: run `git lfs pull`")
     try:
         vectors = _of_parquet(path) if path.suffix == ".parquet" else _of_numpy(path)
     except DataError:
         raise
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
+        reason = first_line(error)
+        if "pickle" in reason:  # NumPy's message advises to run the file's code
+            reason = "it holds Python objects, or no array"
+        raise DataError(f"{path}: cannot be read: {reason}") from error
     if vectors.dtype not in (np.float16, np.float32, np.float64):
         raise DataError(f"{path}: expected vectors of type float16, float32 or float64, got {vectors.dtype}")
     if vectors.ndim != 2 or not vectors.size:
