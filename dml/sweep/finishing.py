@@ -19,10 +19,12 @@ from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
 from dml.sweep.results import summarize, trials_frame
 from dml.sweep.starts import Starts
-from dml.sweep.store import FAILED
+from dml.sweep.store import FAILED, FINISHED, Outcome
 from dml.sweep.untrained import untrained_scores
 
 TIDY_SECONDS = 600.0  # between two deletions while a sweep runs
+USABLE = ("tuples", "active_share", "anchor_share")  # logged means over the steps; 0: no step had a usable tuple
+NAMED = 3  # cells that a message names
 
 
 def write_results(
@@ -89,6 +91,25 @@ class Tidying:
         except (ConfigError, OSError) as error:
             print(f"{name}: no model is deleted: {error}", file=sys.stderr, flush=True)
             return 0, 0
+
+
+def print_unusable(name: str, plan: Plan) -> None:
+    """Print which finished trials learned nothing, since no step had a tuple that costs something."""
+    finished = [(job, outcome) for job, outcome in plan.ended() if outcome.status == FINISHED]
+    found = [job for job, outcome in finished if _learned_nothing(outcome)]
+    if found:
+        cells = list(dict.fromkeys(job.cell.name for job in found))
+        more = f" and {len(cells) - NAMED} more cells" if len(cells) > NAMED else ""
+        print(
+            f"{name}: {len(found)} of {len(finished)} trials had no usable tuple in any step, so they score as "
+            f"untrained networks: {', '.join(cells[:NAMED])}{more}. Check the miner, the margin and the batch.",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _learned_nothing(outcome: Outcome) -> bool:
+    return any(outcome.diagnostics.get(logged) == 0 for logged in USABLE)
 
 
 def print_retry(name: str, plan: Plan) -> None:

@@ -23,7 +23,7 @@ from dml.config import Study
 from dml.sweep import cluster
 from dml.sweep.callback import NoTracking, TrackingCallback, open_tracking
 from dml.sweep.cells import Job
-from dml.sweep.finishing import Tidying, print_retry, write_results
+from dml.sweep.finishing import Tidying, print_retry, print_unusable, write_results
 from dml.sweep.optuna_storage import journal_of, open_storage
 from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
@@ -108,6 +108,7 @@ def run_study(
                 tracker.remaining(plan)
             tracker.close(state)
             progress.close(state)
+        print_unusable(study.name, plan)
         print_retry(study.name, plan)
         tidying.end()
     return frame

@@ -199,6 +199,24 @@ def test_a_pruner_takes_over_only_trials_with_its_curve(toy_study, tmp_path, cur
     assert len(list(plan.ended())) == 8 + 2
 
 
+def test_trials_without_a_usable_tuple_are_named(capsys):
+    def trial(cell, status=FINISHED, **diagnostics):
+        return SimpleNamespace(cell=SimpleNamespace(name=cell)), Outcome(status, diagnostics=diagnostics)
+
+    usual = [trial("a", tuples=7.5, active_share=0.1), trial("b"), trial("e", FAILED, tuples=0.0)]
+    ended = [*usual, trial("c", tuples=0.0), trial("c", tuples=0.0), trial("d", tuples=3.0, active_share=0.0)]
+    finishing.print_unusable("mine", SimpleNamespace(ended=lambda: ended))
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "mine: 3 of 5 trials had no usable tuple in any step, so they score as untrained networks: c, d."
+    )
+    ended += [trial(cell, anchor_share=0.0) for cell in "fgh"]
+    finishing.print_unusable("mine", SimpleNamespace(ended=lambda: ended))
+    assert ": c, d, f and 2 more cells." in capsys.readouterr().err
+    finishing.print_unusable("mine", SimpleNamespace(ended=lambda: usual))
+    assert capsys.readouterr().err == ""
+
+
 def test_a_temporary_failure_prints_the_command_that_retries_it(capsys):
     """DVC considers the stage complete and would skip it."""
     ended = [Outcome(FAILED, error="nan"), Outcome(FAILED, error="Traceback\nOSError: away\n", lasting=False)]
