@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,12 +80,30 @@ def _files(path: Path) -> list[tuple[Path, str, dict[str, Any]]]:
 def _read(path: Path) -> tuple[str, dict[str, Any]]:
     text = path.read_text(encoding="utf-8")
     try:
+        twice = list(_given_twice(yaml.compose(text, LOADER)))
         content = yaml.load(text, LOADER)
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not YAML: {error}") from error
+    if twice:
+        raise ConfigError("\n".join(f"{path}:{line}: {problem}" for line, problem in twice))
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: expected a mapping of settings, got {type(content).__name__}")
     return text, content
+
+
+def _given_twice(node: yaml.Node | None, place: str = "") -> Iterator[tuple[int, str]]:
+    """The line and the description of each key that a mapping contains twice: YAML would take the last one."""
+    if isinstance(node, yaml.SequenceNode):
+        for number, item in enumerate(node.value):
+            yield from _given_twice(item, f"{place}[{number}]")
+    elif isinstance(node, yaml.MappingNode):
+        first: dict[str, int] = {}
+        for key, value in node.value:
+            name, line = f"{place}.{key.value}".lstrip("."), key.start_mark.line + 1
+            if name in first:
+                yield line, f"{name}: this key is given twice, in lines {first[name]} and {line}: remove one"
+            first.setdefault(name, line)
+            yield from _given_twice(value, name)
 
 
 def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

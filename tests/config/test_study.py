@@ -192,6 +192,12 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "search: {level: coarse}", ["search.level", "'coarse'", "evaluate_on"]),
         (SEEDS, "search: {sampler: cma}", ["search.sampler", "'tpe', 'random', 'grid' or 'fixed'", "'cma'"]),
         ("title: A study", "title: [A", ["not YAML"]),
+        (SEEDS, f"{SEEDS}\ntitle: B", ["mine.yaml:9: title", "given twice", "lines 1 and 9"]),
+        (
+            SEEDS,
+            "training:\n  steps: 1\n  batch: {classes: 3, classes: 3}\n  steps: 2",
+            ["mine.yaml:10: training.batch.classes", "mine.yaml:11: training.steps", "lines 9 and 11"],
+        ),
     ],
 )
 def test_a_mistake_is_reported_with_file_line_key_value_and_choices(tmp_path, old, new, expected):
@@ -207,6 +213,12 @@ def test_all_problems_are_reported_at_once(tmp_path):
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, GOOD.replace("[digits]", "[digitz]").replace("[random, hard]\n", "[random, hard]\nseed: 3\n"))
     assert len(str(caught.value).splitlines()) == 2
+
+
+def test_a_key_given_twice_in_an_extended_study_is_reported_with_its_file(tmp_path):
+    (tmp_path / "base.yaml").write_text(GOOD + "seeds: [3]\n")
+    with pytest.raises(ConfigError, match=r"base\.yaml:9: seeds: this key is given twice, in lines 8 and 9"):
+        load(tmp_path, "extends: base\n")
 
 
 def test_hierarchical_batches_are_for_data_with_coarse_labels(tmp_path):
