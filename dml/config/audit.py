@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from dml.config import matching
 from dml.config.errors import LocatedError
-from dml.config.terms import Name, StudySection
+from dml.config.terms import Name, Seed, StudySection
 from dml.config.training import TrainingSection
 from dml.discovery import suggestion
 from dml.types import Cell
@@ -32,7 +32,7 @@ class AuditSection(StudySection):
     folds: int = Field(5, ge=2)
     neighbours: int = Field(30, ge=1)
     looks: int = Field(200, ge=2, description="images that a person looks at; all, if there are fewer")
-    seed: int = 0
+    seed: Seed = 0
 
     @model_validator(mode="after")
     def _check(self) -> AuditSection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ def check(study: Study) -> None:
     ------
     LocatedError : the message says what was expected and what came, the location where.
     """
+    _check_finite(study.model_dump())
     _check_policies(study)
     _check_varied(study)
     cells = list(combining.combinations(study))
@@ -38,6 +40,20 @@ def check(study: Study) -> None:
     _check_vectors(study, cells)
     for training in _trainings(study, cells):
         _check_training(study, *training)
+
+
+def _check_finite(value: Any, *location: str | int) -> None:
+    """That no number is infinite or NaN: a trial's key is JSON, which has neither."""
+    if isinstance(value, Mapping):
+        value = value.items()
+    elif isinstance(value, list | tuple):
+        value = enumerate(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise LocatedError(f"expected a finite number, got {value!r}", *location)
+    else:
+        return
+    for key, inner in value:
+        _check_finite(inner, *location, key)
 
 
 def _check_policies(study: Study) -> None:

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from dml.config import matching
 from dml.config.errors import LocatedError
-from dml.config.terms import Name, StudySection
+from dml.config.terms import Name, Seed, StudySection
 from dml.discovery import suggestion
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ReportSection(StudySection):
     cells: dict[str, Any] = Field({}, description="attributes of the cells that the figures of embeddings show")
     queries: int = Field(6, ge=1, le=40, description="of `retrieval`")
     neighbors: int = Field(5, ge=1, le=20, description="of each query in `retrieval`")
-    seed: int = Field(0, description="of random queries, of samples of images and pairs, and of t-SNE")
+    seed: Seed = Field(0, description="of random queries, of samples of images and pairs, and of t-SNE")
     rule: RuleSection | None = None
     base: BaseSection = Field(default_factory=BaseSection, description="none: the first choice of the study")
 

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from dml import evaluation
-from dml.config.terms import EvaluatedLevel, Name, StudySection
+from dml.config.terms import EvaluatedLevel, Name, Seed, StudySection
 
 
 class SearchSection(StudySection):
@@ -20,7 +20,7 @@ class SearchSection(StudySection):
         None, description="label level of the objective; none: the first evaluated one"
     )
     pruner: Literal["none", "median", "halving"] = "none"
-    seed: int = 0
+    seed: Seed = 0
     protocol: Literal["refit", "train_val_test"] = Field(
         "refit",
         description="what the confirmed model is trained on: all training classes, or the half that tuning fits",

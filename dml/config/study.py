@@ -21,7 +21,7 @@ from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.parts import FilterSection, LossSection, MinerSection
 from dml.config.report import ReportSection
 from dml.config.search import ResourcesSection, SearchSection
-from dml.config.terms import Name, StudySection, as_mapping
+from dml.config.terms import Name, Seed, StudySection, as_mapping
 from dml.config.training import TrainingSection
 from dml.types import Cell
 
@@ -43,7 +43,7 @@ class Study(StudySection):
     negatives: list[Name] = []
     miner: MinerSection = Field(default_factory=MinerSection)
     vary: dict[str, list[Any]] = Field({}, description="settings of training, miner and loss as further axes")
-    seeds: list[int] = Field([0], min_length=1)
+    seeds: list[Seed] = Field([0], min_length=1)
     search: SearchSection = Field(default_factory=SearchSection)
     training: TrainingSection = Field(default_factory=TrainingSection)
     evaluation: EvaluationSection = Field(default_factory=EvaluationSection)

@@ -12,7 +12,7 @@ from dml.types import Choice, LogUniform, Space, Uniform
 class StudySection(BaseModel):
     """A part of a study: frozen, and without unknown keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
 
 
 def _space(value: Any) -> Space:
@@ -38,6 +38,7 @@ def _space(value: Any) -> Space:
 SpaceTerm = Annotated[Any, BeforeValidator(_space)]
 """`{uniform: [0.05, 0.5]}`, `{log_uniform: [low, high]}` or `{choice: [a, b]}`."""
 
+Seed = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 Name = Annotated[str, Field(min_length=1)]
 Level = Literal["fine", "coarse"]
 EvaluatedLevel = Literal["fine", "coarse", "given"]

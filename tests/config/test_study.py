@@ -79,7 +79,7 @@ def test_multi_similarity_mining_takes_a_negative_epsilon(tmp_path):
     assert load(tmp_path, text + "miner: {settings: {epsilon: -0.02}}\n").miner.settings == {"epsilon": -0.02}
     searched = load(tmp_path, text + "miner: {search: {epsilon: {uniform: [-0.1, 0.2]}}}\n").miner.search
     assert searched == {"epsilon": Uniform(-0.1, 0.2)}
-    with pytest.raises(ConfigError, match=r"mine\.yaml:9: miner: .*epsilon: expected a number, got nan"):
+    with pytest.raises(ConfigError, match=r"mine\.yaml:9: miner\.settings\.epsilon: expected a finite number, got nan"):
         load(tmp_path, text + "miner: {settings: {epsilon: .nan}}\n")
 
 
@@ -192,6 +192,19 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "search: {level: coarse}", ["search.level", "'coarse'", "evaluate_on"]),
         (SEEDS, "search: {sampler: cma}", ["search.sampler", "'tpe', 'random', 'grid' or 'fixed'", "'cma'"]),
         ("title: A study", "title: [A", ["not YAML"]),
+        (SEEDS, "seeds: [0, -1]", ["mine.yaml:8: seeds[1]", "greater than or equal to 0", "-1"]),
+        (SEEDS, "seeds: [true]", ["mine.yaml:8: seeds[0]", "valid integer", "True"]),
+        (SEEDS, f"seeds: [{2**31}]", ["mine.yaml:8: seeds[0]", "less than or equal to 2147483647", str(2**31)]),
+        (SEEDS, f"search: {{seed: {2**31}}}", ["mine.yaml:8: search.seed", "less than or equal to 2147483647"]),
+        (SEEDS, "training: {learning_rate: .inf}", ["mine.yaml:8: training.learning_rate", "finite number", "inf"]),
+        (SEEDS, "resources: {cpus_per_trial: .nan}", ["mine.yaml:8: resources.cpus_per_trial", "finite", "nan"]),
+        ("[triplet,", "[{name: triplet, settings: {margin: .inf}},", ["mine.yaml:3: losses[0].settings.margin", "inf"]),
+        (
+            "[triplet,",
+            "[{name: triplet, search: {margin: {uniform: [0, .inf]}}},",
+            ["mine.yaml:3: losses[0].search.margin.high", "finite number", "inf"],
+        ),
+        (SEEDS, "vary: {loss.margin: [0.1, .inf]}", ["mine.yaml:8: vary.loss.margin[1]", "finite number", "inf"]),
         (SEEDS, f"{SEEDS}\ntitle: B", ["mine.yaml:9: title", "given twice", "lines 1 and 9"]),
         (
             SEEDS,
