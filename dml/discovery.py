@@ -170,6 +170,13 @@ def check_settings(part: type, settings: Mapping[str, Any], label: str) -> None:
             raise ValueError(f"{label}: unknown setting {key!r}{suggestion(key, sorted(known))}")
 
 
+def check_complete(part: type, settings: Mapping[str, Any], label: str) -> None:
+    """Raise a ValueError that names the settings without a default that are missing, if there are any."""
+    needed = [own for own, p in settings_of(part).items() if p.default is p.empty and own not in settings]
+    if needed:
+        raise ValueError(f"{label}: needs {', '.join(needed)}")
+
+
 def _has_constructor(part: type) -> bool:
     return any("__init__" in vars(base) for base in part.__mro__ if base is not object)
 
@@ -185,9 +192,7 @@ def build(package: str, name: str, /, **settings: Any) -> Any:
     part = find(package, name)
     label = f"{package.removeprefix('dml.')} {name!r}"
     check_settings(part, settings, label=label)
-    needed = [own for own, p in settings_of(part).items() if p.default is p.empty and own not in settings]
-    if needed:
-        raise ValueError(f"{label}: needs {', '.join(needed)}")
+    check_complete(part, settings, label)
     return part(**settings)
 
 

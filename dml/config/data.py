@@ -33,6 +33,7 @@ class DatasetSection(StudySection):
     @model_validator(mode="after")
     def _check(self) -> DatasetSection:
         discovery.check_settings(sources.find(self.source), self.options, f"source {self.source!r}")
+        discovery.check_complete(sources.find(self.source), self.options, f"source {self.source!r}: options")
         if self.passes_on is not None and {"resize", "decode", "on_corrupt"} & self.model_fields_set:
             raise ValueError(f"source {self.source!r} has no images: remove resize, decode and on_corrupt")
         takes_given = getattr(sources.find(self.source), "takes_given", False)

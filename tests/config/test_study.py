@@ -96,6 +96,8 @@ SEEDS = "seeds: [0, 1]"
         ("[digits]", "[{source: digits, resize: big}]", ["datasets[0].resize", "valid integer", "'big'"]),
         ("[digits]", "[{source: digits, decode: late}]", ["datasets[0].decode", "'eager' or 'lazy'", "'late'"]),
         ("[digits]", "[{source: digits, options: {x: 1}}]", ["source 'digits'", "'x'"]),
+        ("[digits]", "[{source: imagefolder}]", ["mine.yaml:2: datasets[0]", "'imagefolder': options: needs root"]),
+        ("[digits]", "[features]", ["mine.yaml:2: datasets[0]", "options: needs vectors, table"]),
         ("[digits]", "[digits, digits]", ["datasets", "digits, digits", "name"]),
         ("[triplet,", "[tripplet,", ["mine.yaml:3: losses[0]", "'tripplet'", "did you mean 'triplet'"]),
         ("[triplet,", "[{name: triplet, settings: {margn: 1}},", ["'margn'", "did you mean 'margin'"]),
