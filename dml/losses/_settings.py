@@ -1,32 +1,12 @@
-"""Checks of settings and inputs that the losses share."""
+"""Settings and checks of inputs that the losses share."""
 
 from __future__ import annotations
-
-from numbers import Real
 
 import torch
 from torch import Tensor
 
 REDUCTIONS = ("mean", "nonzero", "sum")
 DISTANCES = ("euclidean", "squared")
-
-
-def check_choice(setting: str, value: object, choices: tuple[str, ...]) -> None:
-    """Raise a ValueError unless `value` is one of `choices`."""
-    if value not in choices:
-        raise ValueError(f"{setting}: expected one of {', '.join(choices)}; got {value!r}")
-
-
-def check_at_least(setting: str, value: float, low: float) -> None:
-    """Raise a ValueError unless `value` is a number and `value >= low` (NaN raises too)."""
-    if not isinstance(value, Real) or not value >= low:
-        raise ValueError(f"{setting}: expected a number >= {low:g}; got {value!r}")
-
-
-def check_above(setting: str, value: float, low: float) -> None:
-    """Raise a ValueError unless `value` is a number and `value > low` (NaN raises too)."""
-    if not isinstance(value, Real) or not value > low:
-        raise ValueError(f"{setting}: expected a number > {low:g}; got {value!r}")
 
 
 def checked_labels(embeddings: Tensor, labels: Tensor) -> Tensor:

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from dml.losses._forms import Form, pair_weights
 from dml.losses._geometry import Geometry, dot
-from dml.losses._settings import check_above, checked_labels
+from dml.losses._settings import checked_labels
+from dml.settings import check_above
 from dml.types import LogUniform, Space, Uniform
 
 

@@ -16,7 +16,8 @@ from dml.losses._costs import Cost, HalfSquare, Hinge, Linear
 from dml.losses._forms import Form
 from dml.losses._geometry import Geometry
 from dml.losses._pairs import each_pair, mean_over_pairs
-from dml.losses._settings import REDUCTIONS, check_choice, checked_labels
+from dml.losses._settings import REDUCTIONS, checked_labels
+from dml.settings import check_choice
 from dml.types import Choice, Space, Uniform
 
 

@@ -24,7 +24,8 @@ from dml.losses._attach import attach
 from dml.losses._forms import Form, pair_masks
 from dml.losses._geometry import Geometry
 from dml.losses._rows import nothing, positions
-from dml.losses._settings import check_above, checked_labels
+from dml.losses._settings import checked_labels
+from dml.settings import check_above
 from dml.types import LogUniform, Space, Uniform
 
 HIDDEN = 1e30  # excludes an entry from a maximum or minimum

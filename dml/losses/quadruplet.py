@@ -19,8 +19,9 @@ from torch import Tensor, nn
 
 from dml.losses._forms import Form, is_triples, pair_masks, triples
 from dml.losses._geometry import Geometry
-from dml.losses._settings import check_at_least, checked_labels, may_look
+from dml.losses._settings import checked_labels, may_look
 from dml.losses._triplets import all_triplets, listed_triplets, sortable
+from dml.settings import check_at_least
 from dml.types import Space, Uniform
 
 

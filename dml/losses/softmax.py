@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from dml.losses._forms import Form
 from dml.losses._rows import prepared, unit
-from dml.losses._settings import check_above, check_classes, check_size, checked_labels
+from dml.losses._settings import check_classes, check_size, checked_labels
+from dml.settings import check_above
 from dml.types import LogUniform, Space
 
 

@@ -21,8 +21,9 @@ from dml.losses import synthesis as between_pairs
 from dml.losses._forms import Form, divisor, is_triples, list_triples, pair_masks, triples
 from dml.losses._geometry import Geometry
 from dml.losses._rows import positions, unless_finite
-from dml.losses._settings import DISTANCES, REDUCTIONS, check_at_least, check_choice, checked_labels
+from dml.losses._settings import DISTANCES, REDUCTIONS, checked_labels
 from dml.losses._triplets import all_triplets, listed_gaps, listed_triplets
+from dml.settings import check_at_least, check_choice
 from dml.types import Choice, Space, Uniform
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from dml.miners._batch import MinerBatch, UniformNumbers, move
 from dml.protocols import NegativePolicy, PositivePolicy
+from dml.settings import check_at_least
 from dml.types import Pairs, Tuples
 
 DISTANCES = ("euclidean", "squared")
@@ -54,8 +55,8 @@ class PolicyMiner:
     ) -> None:
         if distance not in DISTANCES:
             raise ValueError(f"distance: unknown value {distance!r}. Choices: {', '.join(DISTANCES)}")
-        if max_per_class is not None and max_per_class < 1:
-            raise ValueError(f"max_per_class: expected a number from 1 up, or None, got {max_per_class!r}")
+        if max_per_class is not None:
+            check_at_least("max_per_class", max_per_class, 1)
         self.positives, self.negatives = positives, negatives
         self.normalize, self.distance, self.padded, self.max_per_class = normalize, distance, padded, max_per_class
         self.stats: Mapping[str, Tensor] = {}

@@ -145,12 +145,12 @@ SEEDS = "seeds: [0, 1]"
         (
             "random, hard]",
             "semihard_random]\nminer: {settings: {margin: wide}}",
-            ["miner", "semihard_random", "'wide'"],
+            ["miner", "semihard_random", "margin: expected a number > 0; got 'wide'"],
         ),
         (
             "random, hard]",
             "semihard_random]\nminer: {search: {margin: {choice: [0, 1]}}}",
-            ["margin", "above 0", "got 0"],
+            ["margin: expected a number > 0; got 0"],
         ),
         ("[triplet,", "[{name: triplet, settings: {margin: wide}},", ["margin: expected a number >= 0", "'wide'"]),
         (SEEDS, "training: {augment: crop22}", ["'crop22'", "did you mean 'crop227'"]),

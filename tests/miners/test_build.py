@@ -50,6 +50,22 @@ def test_known_settings():
     assert known_settings(negatives=["dml.miners.negatives.semihard_random.SemihardRandom"]) == known
 
 
+@pytest.mark.parametrize(
+    ("pair", "setting", "expected"),
+    [
+        (("easy", "semihard_random"), "margin", r"margin: expected a number > 0; got 'abc'"),
+        (("easy", "distance_weighted"), "cutoff", r"cutoff: expected a number > 0; got 'abc'"),
+        (("easy", "distance_weighted"), "max_distance", r"max_distance: expected a number; got 'abc'"),
+        (("multi_similarity", "hard"), "epsilon", r"epsilon: expected a number; got 'abc'"),
+        (("easy", "multi_similarity"), "epsilon", r"epsilon: expected a number; got 'abc'"),
+        (("easy", "hard"), "max_per_class", r"max_per_class: expected a number >= 1; got 'abc'"),
+    ],
+)
+def test_a_setting_that_is_no_number_is_a_value_error(pair, setting, expected):
+    with pytest.raises(ValueError, match=expected):
+        build(positives=pair[0], negatives=pair[1], **{setting: "abc"})
+
+
 def test_public_interface():
     mine = dml.miners.PolicyMiner(dml.miners.positives.Easy(), dml.miners.negatives.SemihardRandom(margin=0.3))
     assert repr(mine) == repr(build(positives="easy", negatives="semihard_random", margin=0.3))

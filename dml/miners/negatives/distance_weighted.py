@@ -25,6 +25,7 @@ from torch import Tensor
 
 from dml.miners._batch import MinerBatch
 from dml.protocols import Draw
+from dml.settings import check_above, check_number
 from dml.types import Space, Uniform
 
 NEGLIGIBLE = -80.0  # a log weight that changes no sum and does not underflow in exp, which would be slow on a CPU
@@ -43,10 +44,12 @@ class DistanceWeighted:
     search_space: ClassVar[Mapping[str, Space]] = {"cutoff": Uniform(0.2, 0.8)}
 
     def __init__(self, cutoff: float = 0.5, max_distance: float = 1.4) -> None:
-        if not 0 < cutoff < 2:
-            raise ValueError(f"cutoff: expected a number between 0 and 2, got {cutoff!r}")
+        check_above("cutoff", cutoff, 0)
+        if not cutoff < 2:
+            raise ValueError(f"cutoff: expected a number < 2; got {cutoff!r}")
+        check_number("max_distance", max_distance)
         if not max_distance > cutoff:
-            raise ValueError(f"max_distance: expected a number above cutoff ({cutoff!r}), got {max_distance!r}")
+            raise ValueError(f"max_distance: expected a number > cutoff ({cutoff!r}); got {max_distance!r}")
         self.cutoff, self.max_distance = cutoff, max_distance
 
     def log_weights(self, squared: Tensor, dimension: int) -> Tensor:

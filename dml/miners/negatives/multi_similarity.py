@@ -8,7 +8,6 @@ easy positive sampling.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -17,6 +16,7 @@ from torch import Tensor
 
 from dml.miners._batch import MinerBatch
 from dml.protocols import Draw
+from dml.settings import check_number
 from dml.types import Space, Uniform
 
 
@@ -32,8 +32,7 @@ class MultiSimilarity:
     search_space: ClassVar[Mapping[str, Space]] = {"epsilon": Uniform(0.0, 0.3)}
 
     def __init__(self, epsilon: float = 0.1) -> None:
-        if math.isnan(epsilon):
-            raise ValueError(f"epsilon: expected a number, got {epsilon!r}")
+        check_number("epsilon", epsilon)
         self.epsilon = epsilon
 
     def __call__(self, batch: MinerBatch, positives: Tensor, draw: Draw) -> Tensor:

@@ -20,6 +20,7 @@ from dml.miners._batch import MinerBatch
 from dml.miners._choose import one_between
 from dml.miners.negatives.random import Random
 from dml.protocols import Draw
+from dml.settings import check_above
 from dml.types import Choice, Space, Uniform
 
 
@@ -36,8 +37,7 @@ class SemihardRandom:
     search_space: ClassVar[Mapping[str, Space]] = {"margin": Uniform(0.05, 0.5), "window": Choice((False, True))}
 
     def __init__(self, margin: float = 0.2, window: bool = False) -> None:
-        if not margin > 0:
-            raise ValueError(f"margin: expected a number above 0, got {margin!r}")
+        check_above("margin", margin, 0)
         self.margin, self.window = margin, window
 
     def __call__(self, batch: MinerBatch, positives: Tensor, draw: Draw) -> Tensor:

@@ -6,7 +6,6 @@ weighting for deep metric learning", CVPR 2019, equation 11. An anchor without n
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from dml.miners._batch import MinerBatch
 from dml.protocols import Draw
+from dml.settings import check_number
 from dml.types import Space, Uniform
 
 
@@ -30,8 +30,7 @@ class MultiSimilarity:
     search_space: ClassVar[Mapping[str, Space]] = {"epsilon": Uniform(0.0, 0.3)}
 
     def __init__(self, epsilon: float = 0.1) -> None:
-        if math.isnan(epsilon):
-            raise ValueError(f"epsilon: expected a number, got {epsilon!r}")
+        check_number("epsilon", epsilon)
         self.epsilon = epsilon
 
     def __call__(self, batch: MinerBatch, draw: Draw) -> Tensor:

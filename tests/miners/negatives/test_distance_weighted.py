@@ -122,7 +122,7 @@ def test_the_density_is_that_of_unit_vectors(settings, tools):
 
 
 def test_settings_out_of_range():
-    with pytest.raises(ValueError, match=r"cutoff: expected a number between 0 and 2, got 0"):
+    with pytest.raises(ValueError, match=r"cutoff: expected a number > 0; got 0"):
         build(positives="easy", negatives="distance_weighted", cutoff=0)
-    with pytest.raises(ValueError, match=r"max_distance: expected a number above cutoff \(0\.5\), got 0\.4"):
+    with pytest.raises(ValueError, match=r"max_distance: expected a number > cutoff \(0\.5\); got 0\.4"):
         build(positives="easy", negatives="distance_weighted", max_distance=0.4)

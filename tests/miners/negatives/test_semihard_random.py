@@ -61,5 +61,5 @@ def test_by_hand():
 
 
 def test_a_margin_that_is_not_positive():
-    with pytest.raises(ValueError, match=r"margin: expected a number above 0, got 0"):
+    with pytest.raises(ValueError, match=r"margin: expected a number > 0; got 0"):
         build(positives="easy", negatives="semihard_random", margin=0)

@@ -1,0 +1,30 @@
+"""Checks of a part's settings: each raises a ValueError that names the setting, what was expected, and what came."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+
+def check_choice(setting: str, value: object, choices: tuple[str, ...]) -> None:
+    """Raise a ValueError unless `value` is one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{setting}: expected one of {', '.join(choices)}; got {value!r}")
+
+
+def check_at_least(setting: str, value: float, low: float) -> None:
+    """Raise a ValueError unless `value` is a number and `value >= low` (NaN raises too)."""
+    if not isinstance(value, Real) or not value >= low:
+        raise ValueError(f"{setting}: expected a number >= {low:g}; got {value!r}")
+
+
+def check_above(setting: str, value: float, low: float) -> None:
+    """Raise a ValueError unless `value` is a number and `value > low` (NaN raises too)."""
+    if not isinstance(value, Real) or not value > low:
+        raise ValueError(f"{setting}: expected a number > {low:g}; got {value!r}")
+
+
+def check_number(setting: str, value: float) -> None:
+    """Raise a ValueError unless `value` is a number (NaN raises too)."""
+    if not isinstance(value, Real) or math.isnan(value):
+        raise ValueError(f"{setting}: expected a number; got {value!r}")
