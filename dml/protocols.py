@@ -52,6 +52,9 @@ class Loss(Protocol):
     do not contain them, the value is that of the batch without them if it is `"skipped"`, and a mean over all samples,
     so it has to be scaled, if it is `"counted"`. Otherwise (`"removed"`, or no attribute) they are removed from the
     batch first, and a GPU's host waits for their number.
+
+    An optional attribute `per_sample = True` says that it compares samples with what it learns, not with each other: a
+    batch may then have one class, or one sample of each class.
     """
 
     version: ClassVar[int]

@@ -217,21 +217,34 @@ def _check_vectors(study: Study, cells: list[Cell]) -> None:
                 raise LocatedError(f"source {dataset.source!r} has vectors: {_message(error)}", "training") from error
 
 
-def _trainings(study: Study, cells: list[Cell]) -> list[tuple[TrainingSection, bool]]:
-    """Each different section `training` of the cells, and whether a cell with it chooses tuples."""
-    found: dict[str, tuple[TrainingSection, bool]] = {}
+def _trainings(study: Study, cells: list[Cell]) -> list[tuple[TrainingSection, str]]:
+    """Each different section `training` of the cells, and a loss that compares samples with it; empty: none does."""
+    found: dict[str, tuple[TrainingSection, str]] = {}
     for cell in cells:
         training = study.training_of(cell)
         name = repr(vary.of("training", cell.varied))
-        found[name] = (training, found.get(name, (training, False))[1] or bool(cell.positives or cell.miner))
+        found[name] = (training, found.get(name, (training, ""))[1] or (cell.loss.name if _compares(cell) else ""))
     return list(found.values())
 
 
-def _check_training(study: Study, training: TrainingSection, chooses_tuples: bool) -> None:
-    if training.batch.per_class == 1 and chooses_tuples:
-        raise LocatedError(
-            "training.batch.per_class is 1: with one sample per class there is no positive to choose", "training"
-        )
+def _compares(cell: Cell) -> bool:
+    """Whether a cell trains on pairs of samples. What a loss of another package does without a miner is unknown."""
+    if cell.positives or cell.miner:
+        return True
+    loss = discovery.find("dml.losses", cell.loss.name)
+    return not discovery.is_foreign(cell.loss.name) and not getattr(loss, "per_sample", False)
+
+
+def _check_training(study: Study, training: TrainingSection, comparing: str) -> None:
+    sampler = training.batch.sampler
+    if comparing and batches.find(sampler).bounded:
+        for key, what in (("classes", "negative"), ("per_class", "positive")):
+            if getattr(training.batch, key) == 1:
+                raise LocatedError(
+                    f"{key} is 1: such a batch has no {what} pair, which the loss {comparing!r} needs: "
+                    "expected at least 2",
+                    *("training", "batch"),
+                )
     if training.start is not None and study.name and training.start.study == study.name:
         raise LocatedError("a study cannot start from its own models", "training", "start")
     images, devices = training.spec().batch.size, training.devices
@@ -245,7 +258,6 @@ def _check_training(study: Study, training: TrainingSection, chooses_tuples: boo
             f"processes on CPUs), got {study.resources.gpus_per_trial:g}",
             *("resources", "gpus_per_trial"),
         )
-    sampler = training.batch.sampler
     for index, dataset in enumerate(study.datasets):
         if batches.find(sampler).needs_coarse and "coarse" not in dataset.levels:
             names = discovery.names("dml.data.batches")

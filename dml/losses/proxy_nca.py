@@ -34,6 +34,7 @@ class ProxyNca(nn.Module):
 
     version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = False
+    per_sample: ClassVar[bool] = True
     takes_padding: ClassVar[bool] = True
     mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"scale": LogUniform(1, 8)}

@@ -32,6 +32,7 @@ class Softmax(nn.Module):
 
     version: ClassVar[int] = 1
     uses_tuples: ClassVar[bool] = False
+    per_sample: ClassVar[bool] = True
     takes_padding: ClassVar[bool] = True
     mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"temperature": LogUniform(0.02, 0.5)}

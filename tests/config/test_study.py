@@ -133,7 +133,17 @@ SEEDS = "seeds: [0, 1]"
             "{name: triplet, settings: {synthesis: loop}}]\ntraining: {normalize: false}",
             ["loss 'triplet'", "loop", "normalize", "training.normalize is false"],
         ),
-        (SEEDS, "training: {batch: {per_class: 1}}", ["training.batch.per_class", "1"]),
+        (
+            SEEDS,
+            "training: {batch: {per_class: 1}}",
+            ["mine.yaml:8", "training.batch: per_class is 1", "positive", "'triplet'"],
+        ),
+        (
+            SEEDS,
+            "training: {batch: {classes: 1}}",
+            ["mine.yaml:8", "training.batch: classes is 1", "negative", "'triplet'"],
+        ),
+        (SEEDS, "vary: {training.batch.classes: [1, 2]}", ["training.batch: classes is 1", "negative", "'triplet'"]),
         (SEEDS, "training: {backbone: resnet}", ["training", "'resnet'", "Choices"]),
         (SEEDS, "training: {search: {margin: {uniform: [0, 1]}}}", ["'margin'", "Choices: learning_rate"]),
         (SEEDS, "evaluation: {metrics: [recal@1]}", ["'recal@1'", "recall@K"]),
@@ -239,6 +249,21 @@ def test_a_key_given_twice_in_an_extended_study_is_reported_with_its_file(tmp_pa
 def test_hierarchical_batches_are_for_data_with_coarse_labels(tmp_path):
     text = GOOD.replace("seeds:", "training: {batch: {sampler: hierarchical}}\nseeds:")
     assert load(tmp_path, text).training.batch.sampler == "hierarchical"
+
+
+@pytest.mark.parametrize("loss", ["softmax", "proxy_nca"])
+@pytest.mark.parametrize("batch", ["{classes: 1}", "{per_class: 1}"])
+def test_a_loss_on_single_samples_takes_any_batch(tmp_path, loss, batch):
+    rest = f"datasets: [digits]\ntraining: {{batch: {batch}}}\n"
+    assert load(tmp_path, f"title: A\nlosses: [{loss}]\n{rest}").cells()
+    for other in ("triplet", "lifted_hinge"):
+        with pytest.raises(ConfigError, match=f"which the loss '{other}' needs"):
+            load(tmp_path, f"title: A\nlosses: [{loss}, {other}]\n{rest}")
+
+
+def test_random_batches_may_be_described_by_one_class_or_one_sample(tmp_path):
+    for batch in ("{sampler: random, classes: 1}", "{sampler: random, per_class: 1}"):
+        assert load(tmp_path, GOOD.replace("seeds:", f"training: {{batch: {batch}}}\nseeds:")).cells()
 
 
 def test_an_unknown_study_lists_the_choices(tmp_path):

@@ -119,7 +119,7 @@ def test_a_varied_setting_of_a_loss_reaches_its_trials_and_is_not_searched(study
         ("vary:\n  miner.window: [1, 2]", 9, "no pair of policies"),
         ("vary:\n  miner.wind: [1, 2]", 9, "unknown setting 'wind'"),
         ("vary:\n  training.steps: [1, 2]\n  training: [{steps: 3}, {steps: 4}]", 10, "varies in 'training.steps' too"),
-        ("vary:\n  training.batch.per_class: [1, 2]", 1, "no positive to choose"),
+        ("vary:\n  training.batch.per_class: [1, 2]", 1, "no positive pair"),
         (
             "training: {backbone: mlp}\nvary:\n  training.backbone_settings.width: [8, 16]\n"
             "  training.backbone_settings: [{width: 3}, {width: 4}]",
