@@ -208,6 +208,8 @@ class NoiseModel(Protocol):
 
     Its constructor takes `rate` and its own settings, and every setting except `rate` and `path` has a default.
     `dml/noise/_labels.py` has the checks of rates and labels that every model makes, and the choice of samples.
+
+    An optional attribute `file_settings` names its settings that are a user's own files: `("path",)`.
     """
 
     version: ClassVar[int]
@@ -228,6 +230,9 @@ class Source(Protocol):
 
     Its constructor takes the options that a study may set. `dml.data.sources.build` checks that a source has all of
     these members.
+
+    Optional attributes: `file_settings` names the options that are a user's own files or folders, which are never
+    downloaded; `takes_given` is True if its records may have labels as given.
     """
 
     version: ClassVar[int]  # raised when `images` gives other records; packed data are then packed again

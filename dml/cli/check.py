@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,18 +41,30 @@ def print_costs(project: Project, names: list[str]) -> None:
 
     Raises
     ------
-    ValueError : a study cannot run, as `dml.sweep.checking` finds.
+    ValueError : a study cannot run, as `dml.sweep.checking` finds; or not on this machine, said after its cost.
     """
+    from dml.config import load_study, place_of
+    from dml.sweep.cluster import check_machine
     from dml.sweep.estimate import duration_text
 
-    found = []
-    for name in names:
-        estimate = cost(project, name, SECONDS / len(names))
-        print("\n".join(estimate.lines()), flush=True)
-        found.append(estimate)
+    found, problems = [], []
+    with chdir(project.root):  # paths in studies are relative to it
+        for name in names:
+            file = project.file(name).relative_to(project.root)
+            estimate = cost(project, name, SECONDS / len(names))
+            print("\n".join(estimate.lines()), flush=True)
+            found.append(estimate)
+            published = (project.published / name).is_dir()  # then nothing may be left to train
+            try:
+                if estimate.stored < estimate.trials and not published:
+                    check_machine(load_study(file).resources)
+            except ValueError as error:
+                problems.append(f"{place_of(file, 'resources')}: {error}")
     known = [estimate.seconds for estimate in found if estimate.seconds is not None]
     if len(found) > 1 and known:
         print(f"together: {sum(one.trials for one in found)} trials, about {duration_text(sum(known))}")
+    if problems:
+        raise ValueError("\n".join(problems))
 
 
 def cost(project: Project, name: str, seconds: float) -> Estimate:
@@ -63,17 +76,20 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
 
     Raises
     ------
-    ValueError : the study cannot run with its images, which were packed already.
+    ValueError : the study cannot run: a file that it names is missing, or it does not fit its images.
     """
-    from dml.config import check_files, load_study
-    from dml.sweep.checking import check as check_data
+    from dml.config import check_data, check_files, load_study
+    from dml.files import read_json
+    from dml.sweep.checking import check as check_prepared
     from dml.sweep.estimate import estimate, is_prepared
     from dml.sweep.published import published_trials
     from dml.sweep.starts import Starts
 
     study, root = load_study(project.file(name)), project.data(name)
-    check_files(study, project.file(name))
-    prepared = is_prepared(study, root)
-    if prepared:
-        check_data(study, root, project.file(name), Starts(project.results, project.store))
+    file = project.file(name).relative_to(project.root)
+    check_files(study, file)
+    if is_prepared(study, root):
+        check_prepared(study, root, file, Starts(project.results, project.store))
+    else:
+        check_data(study, file, packed=read_json(root / "pack.json") or {})
     return estimate(study, root, project.store, project.results, published_trials(project.published), seconds)

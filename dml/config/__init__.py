@@ -10,7 +10,7 @@ from dml.config.audit import AuditSection
 from dml.config.claims import BreakPointSection, ClaimSection, ComparisonSection, ConditionSection, SlopeSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
-from dml.config.files import check_files, location
+from dml.config.files import check_data, check_files, location
 from dml.config.loading import ConfigError, content_of, load_study, place_of
 from dml.config.parts import FilterSection, LossSection, MinerSection
 from dml.config.report import BaseSection, ReportSection
@@ -42,6 +42,7 @@ __all__ = [
     "StartSection",
     "Study",
     "TrainingSection",
+    "check_data",
     "check_files",
     "content_of",
     "load_study",

@@ -15,7 +15,7 @@ from dml.config.errors import LocatedError
 from dml.config.parts import LossSection
 from dml.config.terms import extremes
 from dml.config.training import TrainingSection
-from dml.data import batches
+from dml.data import batches, sources
 from dml.types import Cell
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def check(study: Study) -> None:
     _check_miner(study, cells)
     _check_objective(study)
     _check_vectors(study, cells)
+    _check_given(study)
     for training in _trainings(study, cells):
         _check_training(study, *training)
 
@@ -215,6 +216,19 @@ def _check_vectors(study: Study, cells: list[Cell]) -> None:
                 vary.changed(training, {"frozen": True})
             except ValueError as error:
                 raise LocatedError(f"source {dataset.source!r} has vectors: {_message(error)}", "training") from error
+
+
+def _check_given(study: Study) -> None:
+    """That datasets have the labels as given that a noise model observes. Sources of other packages may have them."""
+    for index, noise in enumerate(study.noise):
+        for dataset in study.datasets:
+            source = sources.find(dataset.source)
+            takes_given = getattr(source, "takes_given", discovery.is_foreign(dataset.source))
+            if noise.by_given and not takes_given:
+                raise LocatedError(
+                    f"noise {noise.model!r} trains on labels as given, which source {dataset.source!r} does not have",
+                    *("noise", index),
+                )
 
 
 def _trainings(study: Study, cells: list[Cell]) -> list[tuple[TrainingSection, str]]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from pathlib import Path
+from typing import Any
 
-from dml import models
+import numpy as np
+
+from dml import discovery, models
 from dml.config.loading import ConfigError, place_of
 from dml.config.study import Study
+from dml.data import batches, sources
 from dml.types import Cell
 
 BACKBONE = "training.backbone_settings"
@@ -31,6 +36,52 @@ def check_files(study: Study, path: Path) -> None:
             models.with_files(training.backbone, training.backbone_settings)
         except ValueError as error:
             raise ConfigError(f"{place_of(path, *location(study, cell, BACKBONE))}: {error}") from None
+
+
+def check_data(study: Study, path: Path, packed: Container[str] = ()) -> None:
+    """Reject a study whose data stages would fail: a user's own files are missing, or classes are too few for a batch.
+
+    Parameters
+    ----------
+    path : of the study, for messages.
+    packed : names of datasets that are packed already, so that their files are not needed.
+
+    Raises
+    ------
+    ConfigError : with file and line.
+    """
+    for index, dataset in enumerate(study.datasets):
+        if dataset.label not in packed:
+            _check_exist(path, sources.find(dataset.source), dataset.options, "datasets", index, "options")
+    for index, noise in enumerate(study.noise):
+        _check_exist(path, discovery.find("dml.noise", noise.model), noise.settings, "noise", index, "settings")
+    _check_classes(study, path)
+
+
+def _check_exist(path: Path, part: type, settings: Mapping[str, Any], *where: str | int) -> None:
+    for key in getattr(part, "file_settings", ()):
+        if settings.get(key) is not None and not Path(settings[key]).exists():
+            problem = f"{settings[key]!r} does not exist (from {Path.cwd()})"
+            raise ConfigError(f"{place_of(path, *where, key)}: {problem}")
+
+
+def _check_classes(study: Study, path: Path) -> None:
+    """That batches can be made of as many classes as a source says it trains on."""
+    known = {}
+    for dataset in study.datasets:
+        counts = sources.build(dataset.source, **dataset.options).counts
+        known[dataset.label] = counts.get("train", {}).get(dataset.train_on)
+    for cell in study.cells():
+        batch, classes = study.training_of(cell).batch, known[cell.dataset]
+        if classes is None or batches.find(batch.sampler).needs_coarse:
+            continue
+        try:
+            labels = np.arange(classes).repeat(batch.per_class)
+            batches.build(batch.sampler, labels=labels, **batch.model_dump(exclude={"sampler"}))
+        except ValueError:
+            place = place_of(path, *location(study, cell, "training.batch"))
+            problem = f"{batch.classes} classes per batch, but dataset {cell.dataset!r} trains on {classes}"
+            raise ConfigError(f"{place}: {problem}") from None
 
 
 def location(study: Study, cell: Cell, setting: str) -> tuple[str | int, ...]:

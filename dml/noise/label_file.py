@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,6 +31,7 @@ class LabelFile:
     version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("index", "phase")
     topline: ClassVar[bool] = False
+    file_settings: ClassVar[Sequence[str]] = ("path",)
 
     def __init__(self, path: str | Path, rate: float = 0.0) -> None:
         self.rate = check_rate(rate)

@@ -126,6 +126,24 @@ def check(resources: ResourcesSection) -> None:
     print(f"{problem}. Waiting for a larger node.", flush=True)
 
 
+def check_machine(resources: ResourcesSection) -> None:
+    """Check that a trial fits on this machine, before Ray starts. A cluster is checked only once it is connected.
+
+    Raises
+    ------
+    ValueError : a trial needs more than this machine has.
+    """
+    import torch
+
+    here = {"CPU": cpus(), "GPU": torch.cuda.device_count()}
+    if address(resources) is None and not _fits(resources, here):
+        raise ValueError(
+            f"a trial takes cpus_per_trial {resources.cpus_per_trial:g} and gpus_per_trial "
+            f"{resources.gpus_per_trial:g}, but this machine has {here['CPU']} CPUs and {here['GPU']} GPUs. A cluster "
+            "may have more: resources.address, or RAY_ADDRESS"
+        )
+
+
 def _fits(resources: ResourcesSection, node: Mapping[str, float]) -> int:
     """How many trials fit on a node."""
     needed = {"CPU": resources.cpus_per_trial, "GPU": resources.gpus_per_trial}

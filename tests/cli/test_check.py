@@ -1,5 +1,7 @@
 """`dml check`: a study's mistakes and its cost."""
 
+import pytest
+
 
 def test_a_valid_study_has_a_cost(dml, project):
     done = dml("check", "tiny")
@@ -23,3 +25,30 @@ def test_a_mistake_is_named_with_file_line_and_choices(dml, project):
     done = dml("check", "tiny")
     assert done.code == 1
     assert done.err.startswith("error: pipelines/studies/tiny.yaml:9: serch: unknown key; did you mean 'search'")
+
+
+def test_a_file_that_is_missing_is_named_from_any_folder_of_the_project(dml, project, monkeypatch):
+    path = project / "pipelines/studies/tiny.yaml"
+    path.write_text(path.read_text() + "noise: [{model: label_file, settings: {path: store/noisy.csv}}]\n")
+    monkeypatch.chdir(project / "pipelines")
+    done = dml("check", "tiny")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: pipelines/studies/tiny.yaml:11: noise[0].settings.path: 'store/noisy.csv' does")
+    (project / "store").mkdir()
+    (project / "store/noisy.csv").write_text("index,label\n")
+    assert dml("check", "tiny").code == 0
+
+
+@pytest.mark.parametrize("needed", ["cpus_per_trial: 3", "gpus_per_trial: 999"])
+def test_a_trial_that_this_machine_cannot_run_has_a_cost_and_is_an_error(dml, project, programs, monkeypatch, needed):
+    monkeypatch.setattr("dml.sweep.cluster.cpus", lambda: 2)
+    path = project / "pipelines/studies/tiny.yaml"
+    path.write_text(path.read_text() + f"resources: {{{needed}}}\n")
+    for command in ("check", "run"):
+        done = dml(command, "tiny")
+        assert done.code == 1
+        assert done.out.startswith("tiny: 2 cells")
+        assert done.err.startswith("error: pipelines/studies/tiny.yaml:11: resources: a trial takes cpus_per_trial ")
+    assert programs == []
+    monkeypatch.setenv("RAY_ADDRESS", "ray://elsewhere")
+    assert dml("check", "tiny").code == 0

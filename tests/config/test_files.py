@@ -2,7 +2,7 @@
 
 import pytest
 
-from dml.config import ConfigError, check_files, load_study
+from dml.config import ConfigError, check_data, check_files, load_study
 
 STUDY = """\
 title: Own weights
@@ -31,3 +31,48 @@ def test_the_line_of_a_missing_file(tmp_path):
     with pytest.raises(ConfigError, match=r"own\.yaml:6: training\.backbone_settings: weights: none\.bin: expected"):
         check(tmp_path, fixed)
     check(tmp_path, STUDY.partition("vary")[0])
+
+
+def check_own(tmp_path, monkeypatch, text, packed=()):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "own.yaml"
+    path.write_text(f"title: Own\nlosses: [triplet]\n{text}\n")
+    check_data(load_study(path), path, packed)
+
+
+def test_a_users_own_images_and_labels_must_exist(tmp_path, monkeypatch):
+    (tmp_path / "photos").mkdir()
+    images = "datasets: [{source: imagefolder, options: {root: ROOT}}]"
+    check_own(tmp_path, monkeypatch, images.replace("ROOT", "photos"))
+    with pytest.raises(ConfigError, match=r"own\.yaml:3: datasets\[0\]\.options\.root: 'absent' does not exist"):
+        check_own(tmp_path, monkeypatch, images.replace("ROOT", "absent"))
+    check_own(tmp_path, monkeypatch, images.replace("ROOT", "absent"), packed=["imagefolder"])
+    with pytest.raises(ConfigError, match=r"own\.yaml:3: datasets\[0\]\.options\.table: 't\.csv' does not exist"):
+        check_own(tmp_path, monkeypatch, images.replace("ROOT", "photos, table: t.csv"))
+    with pytest.raises(ConfigError, match=r"own\.yaml:3: datasets\[0\]\.options\.vectors: 'v\.npy' does not exist"):
+        check_own(tmp_path, monkeypatch, "datasets: [{source: features, options: {vectors: v.npy, table: t.csv}}]")
+
+
+def test_vectors_may_have_labels_as_given(tmp_path):
+    source = "{source: features, options: {vectors: v.npy, table: t.csv}, evaluate_on: [given]}"
+    path = tmp_path / "own.yaml"
+    path.write_text(f"title: Own\ndatasets: [{source}]\nnoise: [{{model: given, rates: [0.1]}}]\nlosses: [triplet]\n")
+    assert load_study(path).noise[0].by_given
+
+
+def test_a_file_of_noisy_labels_must_exist(tmp_path, monkeypatch):
+    noise = "datasets: [digits]\ntraining: {batch: {classes: 3}}\nnoise: [{model: label_file, settings: {path: n.csv}}]"
+    with pytest.raises(ConfigError, match=r"own\.yaml:5: noise\[0\]\.settings\.path: 'n\.csv' does not exist"):
+        check_own(tmp_path, monkeypatch, noise)
+    (tmp_path / "n.csv").write_text("")
+    check_own(tmp_path, monkeypatch, noise)
+
+
+@pytest.mark.parametrize(("train_on", "classes"), [("fine", 6), ("coarse", 2)])
+def test_a_batch_has_at_most_the_classes_that_the_source_states(tmp_path, monkeypatch, train_on, classes):
+    text = f"datasets: [{{source: mnist, train_on: {train_on}}}]\ntraining: {{batch: {{SAMPLERclasses: NUMBER}}}}"
+    check_own(tmp_path, monkeypatch, text.replace("NUMBER", str(classes)).replace("SAMPLER", ""))
+    more = text.replace("NUMBER", str(classes + 1))
+    with pytest.raises(ConfigError, match=rf"own\.yaml:4: training\.batch: .* 'mnist' trains on {classes}$"):
+        check_own(tmp_path, monkeypatch, more.replace("SAMPLER", ""))
+    check_own(tmp_path, monkeypatch, more.replace("SAMPLER", "sampler: random, "))

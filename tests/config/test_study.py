@@ -204,6 +204,11 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "search: {level: coarse}", ["search.level", "'coarse'", "evaluate_on"]),
         (SEEDS, "search: {sampler: cma}", ["search.sampler", "'tpe', 'random', 'grid' or 'fixed'", "'cma'"]),
         ("title: A study", "title: [A", ["not YAML"]),
+        (
+            "{model: uniform, rates: [0.0, 0.3]}",
+            "{model: given, rates: [0.3]}",
+            ["mine.yaml:7: noise[0]", "labels as given", "source 'digits'"],
+        ),
         (SEEDS, "seeds: [0, -1]", ["mine.yaml:8: seeds[1]", "greater than or equal to 0", "-1"]),
         (SEEDS, "seeds: [true]", ["mine.yaml:8: seeds[0]", "valid integer", "True"]),
         (SEEDS, f"seeds: [{2**31}]", ["mine.yaml:8: seeds[0]", "less than or equal to 2147483647", str(2**31)]),

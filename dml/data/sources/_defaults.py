@@ -22,6 +22,7 @@ class SourceDefaults:
     shape: ClassVar[tuple[int, int, int] | None] = None  # height, width and channels of all its images, if known
     root: str | Path | None = None
     seeds: Sequence[int] | None = None
+    file_settings: ClassVar[Sequence[str]] = ()
 
     def fingerprint(self, raw: Path) -> str | None:
         """None: all files are in the raw folder."""

@@ -78,6 +78,7 @@ class Cifar100(SourceDefaults):
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     shape: ClassVar[tuple[int, int, int] | None] = (32, 32, 3)
     takes_given: ClassVar[bool] = True
+    file_settings: ClassVar[Sequence[str]] = ("given",)
     archives: Sequence[Archive] = (
         Archive(
             f"{FOLDER}.tar.gz",

@@ -11,7 +11,7 @@ names, as those of `imagefolder`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,6 +44,8 @@ class Features(SourceDefaults):
     name: ClassVar[str] = "features"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     backbone: ClassVar[str] = "identity"
+    file_settings: ClassVar[Sequence[str]] = ("vectors", "table")
+    takes_given: ClassVar[bool] = True
 
     def __init__(
         self,

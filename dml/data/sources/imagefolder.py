@@ -18,7 +18,7 @@ as in CUB-200 and Cars196. `disjoint="coarse"` splits whole coarse classes. In t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -53,6 +53,7 @@ class Imagefolder(SourceDefaults):
     name: ClassVar[str] = "imagefolder"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     takes_given: ClassVar[bool] = True
+    file_settings: ClassVar[Sequence[str]] = ("root", "table")
 
     def __init__(
         self,
