@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -46,15 +47,16 @@ def audit(
         take_in(asking, review, done)
     asked_before = (asking / REQUEST).is_file()
     ask(asking, looks)
-    if study not in project.chosen():
-        choose(project, [*project.chosen(), study])
-        print(f"{study} is now among the studies of params.yaml")
-    try:
-        project.run("-m", "dvc", "repro", f"audit@{study}")
-    except typer.Exit:
-        if not asked_before:  # else each later `dvc repro` would fail too
-            (asking / REQUEST).unlink()
-        raise
+    with nullcontext() if study in project.chosen() else project.alone():
+        if study not in project.chosen():
+            choose(project, [*project.chosen(), study])
+            print(f"{study} is now among the studies of params.yaml")
+        try:
+            project.run("-m", "dvc", "repro", f"audit@{study}")
+        except typer.Exit:
+            if not asked_before:  # else each later `dvc repro` would fail too
+                (asking / REQUEST).unlink()
+            raise
     if not (done / "summary.json").is_file():  # the folder was deleted, which DVC does not watch
         project.run("-m", "dvc", "repro", "--force", "--single-item", f"audit@{study}")
     print("\n".join(["", *lines(read_json(done / "summary.json")), *written(project, study)]))

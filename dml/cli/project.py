@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -59,6 +61,22 @@ class Project:
         import yaml
 
         return yaml.safe_load((self.root / "params.yaml").read_text(encoding="utf-8"))["studies"]
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the lock of those that change params.yaml until their run ends. Waits, and says so, if another has it.
+
+        The stages read params.yaml until the end, so another list of studies in it would change a run that goes on.
+        """
+        from dml.files import locked
+
+        def say() -> None:
+            print(
+                f"Waiting for the `dml run` of {', '.join(self.chosen())} in this project. Ctrl-C gives up.", flush=True
+            )
+
+        with locked(self.store / "run.lock", on_wait=say):
+            yield
 
     def run(self, *command: str, check: bool = True) -> int:
         """Run a Python program of the project, such as `pipelines/report.py` or `-m dvc`, and wait for it.
@@ -135,8 +153,18 @@ def choose(project: Project, names: list[str]) -> list[str]:
     ------
     ConfigError : an unknown name, or a study that cannot run.
     """
-    import yaml
+    chosen = valid(project, names)
+    write_chosen(project, chosen)
+    return chosen
 
+
+def valid(project: Project, names: list[str]) -> list[str]:
+    """The studies that names stand for, after a look at their files.
+
+    Raises
+    ------
+    ConfigError : an unknown name, or a study that cannot run.
+    """
     from dml.config import load_study
 
     chosen = studies_of(project, names)
@@ -144,10 +172,19 @@ def choose(project: Project, names: list[str]) -> list[str]:
         load_study(project.file(study))
     if chosen != names:
         print(f"{len(chosen)} studies: {', '.join(chosen)}")
-    params = project.root / "params.yaml"
-    head = [line for line in params.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
-    params.write_text("\n".join([*head, yaml.safe_dump({"studies": chosen})]), encoding="utf-8")
     return chosen
+
+
+def write_chosen(project: Project, studies: list[str]) -> None:
+    """Write a list of studies into params.yaml. Comments at its head stay."""
+    import yaml
+
+    from dml.files import write_text
+
+    if studies != project.chosen():
+        params = project.root / "params.yaml"
+        head = [line for line in params.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+        write_text(params, "\n".join([*head, yaml.safe_dump({"studies": studies})]))
 
 
 def _complete(incomplete: str) -> list[str]:

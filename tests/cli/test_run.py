@@ -1,7 +1,12 @@
 """`dml run` and the commands that are scripts of the pipeline."""
 
+from contextlib import ExitStack
+
 import pytest
+import typer
 import yaml
+
+from dml.files import Locked, locked
 
 
 def test_run_shows_the_cost_and_runs_the_chosen_studies(dml, project, programs):
@@ -19,6 +24,52 @@ def test_run_without_a_name_runs_what_was_chosen_before(dml, project, programs):
     assert dml("run").out.startswith("tiny: 2 cells")
     assert programs == [("-m", "dvc", "repro")]
     assert (project / "params.yaml").read_text() == "# a comment\nstudies:\n- tiny\n"
+
+
+def test_what_another_run_chooses_during_the_estimate_does_not_count(dml, project, monkeypatch):
+    seen = []
+
+    def another(*_):
+        (project / "params.yaml").write_text("studies: [other]\n")
+
+    def run(project, *command, check=True):
+        seen.append(project.chosen())
+        with pytest.raises(Locked), locked(project.store / "run.lock", wait=False):
+            pass
+        return 0
+
+    monkeypatch.setattr("dml.cli.run.print_costs", another)
+    monkeypatch.setattr("dml.cli.project.Project.run", run)
+    for arguments in (["run", "tiny"], ["run"]):
+        (project / "params.yaml").write_text("studies: [tiny]\n")
+        assert dml(*arguments).code == 0
+    assert seen == [["tiny"], ["tiny"]]
+    with locked(project / "store/run.lock", wait=False):
+        pass
+
+
+@pytest.mark.parametrize("command", ["run", "audit"])
+def test_a_second_run_waits_for_the_first_and_names_its_study(dml, project, monkeypatch, command):
+    (project / "pipelines/studies/other.yaml").write_text((project / "pipelines/studies/tiny.yaml").read_text())
+    first, chosen = ExitStack(), []
+
+    def run(project, *command, check=True):
+        chosen.append(project.chosen())
+        raise typer.Exit(1)
+
+    def end(seconds):
+        chosen.append(yaml.safe_load((project / "params.yaml").read_text())["studies"])
+        first.close()
+
+    first.enter_context(locked(project / "store/run.lock"))
+    monkeypatch.setattr("dml.files.time.sleep", end)
+    monkeypatch.setattr("dml.cli.run.print_costs", lambda *_: None)
+    monkeypatch.setattr("dml.cli.project.Project.run", run)
+    done = dml(command, "other")
+    assert "Waiting for the `dml run` of tiny in this project" in done.out
+    assert chosen == [["tiny"], ["other"] if command == "run" else ["tiny", "other"]]
+    with locked(project / "store/run.lock", wait=False):  # also after a run that failed
+        pass
 
 
 def test_an_unknown_study_starts_nothing(dml, project, programs):
