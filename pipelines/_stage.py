@@ -65,6 +65,6 @@ def run(stage: Callable[..., Any], *, several: bool = False) -> None:
         studies = [load_study(STUDIES / f"{name}.yaml") for name in (chosen() if several else [arguments.study])]
         stage(studies if several else studies[0])
     except KeyboardInterrupt:
-        sys.exit("\nInterrupted. Finished work is saved: `dvc repro` resumes.")
+        sys.exit("\nInterrupted. Finished work is saved: `dml run` and `dvc repro` resume.")
     except (ValueError, RuntimeError, OSError) as error:
         sys.exit(f"error: {explain(error, REPEAT)}")

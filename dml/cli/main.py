@@ -20,6 +20,7 @@ from dml.cli.clean import clean
 from dml.cli.doctor import doctor
 from dml.cli.embed import embed
 from dml.cli.new import new
+from dml.cli.project import INTERRUPTED
 from dml.cli.recipe import recipe
 from dml.cli.run import run
 from dml.cli.scripts import publish, report, why
@@ -27,8 +28,6 @@ from dml.cli.search import search
 from dml.cli.status import status
 from dml.cli.ui import ui
 from dml.files import explain
-
-INTERRUPTED = 130
 
 PANELS = {
     "Studies": (new, check, run, status, why, report, publish),

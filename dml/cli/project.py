@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 MARKS = ("dvc.yaml", "params.yaml", "pipelines/studies")
+INTERRUPTED = 130  # the exit code after Ctrl-C
 GROUP = "paper-"  # `paper-eps` stands for the studies of a paper
 
 
@@ -85,10 +86,12 @@ class Project:
 
         Raises
         ------
-        typer.Exit : the program failed, and `check` is set; with exit code 1, and the program printed why.
+        typer.Exit : the program failed, and `check` is set; with exit code 1, and the program printed why, or 130 if
+            Ctrl-C ended it.
         """
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # `python` in dvc.yaml
-        before = signal.signal(signal.SIGINT, lambda *received: None)
+        interrupts: list[int] = []
+        before = signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
         try:
             code = subprocess.run(
                 [sys.executable, *command], cwd=self.root, env={**os.environ, "PATH": path}
@@ -96,7 +99,7 @@ class Project:
         finally:
             signal.signal(signal.SIGINT, before)
         if check and code:
-            raise typer.Exit(1)
+            raise typer.Exit(INTERRUPTED if interrupts else 1)
         return code
 
 

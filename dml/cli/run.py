@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
+import typer
+
 from dml.cli.check import print_costs
-from dml.cli.project import find_project, study_argument, valid, write_chosen
+from dml.cli.project import INTERRUPTED, find_project, study_argument, valid, write_chosen
 
 
 def run(
@@ -26,6 +29,11 @@ def run(
     print_costs(project, names)
     with project.alone():
         write_chosen(project, names)  # not before: another run may have changed it during the estimate
-        project.run("-m", "dvc", "repro")
+        try:
+            project.run("-m", "dvc", "repro")
+        except typer.Exit as ended:
+            if ended.exit_code == INTERRUPTED:
+                print("\nInterrupted. Finished work is saved: `dml run` resumes.", file=sys.stderr)
+            raise
     report = project.root / "report" / "index.html"
     print(f"\nThe report: {report.resolve().as_uri()}\nThe runs:   dml ui   (MLflow)")

@@ -6,6 +6,7 @@ import pytest
 import typer
 import yaml
 
+from dml.cli.project import Project
 from dml.files import Locked, locked
 
 
@@ -70,6 +71,16 @@ def test_a_second_run_waits_for_the_first_and_names_its_study(dml, project, monk
     assert chosen == [["tiny"], ["other"] if command == "run" else ["tiny", "other"]]
     with locked(project / "store/run.lock", wait=False):  # also after a run that failed
         pass
+
+
+def test_an_interrupted_run_says_what_resumes_it(dml, project, monkeypatch):
+    program = "import os, signal; os.kill(os.getppid(), signal.SIGINT); raise SystemExit(255)"
+    start = Project.run
+    monkeypatch.setattr("dml.cli.run.print_costs", lambda *_: None)
+    monkeypatch.setattr("dml.cli.project.Project.run", lambda self, *command: start(self, "-c", program))
+    done = dml("run")
+    assert done.code == 130
+    assert done.err == "\nInterrupted. Finished work is saved: `dml run` resumes.\n"
 
 
 def test_an_unknown_study_starts_nothing(dml, project, programs):
