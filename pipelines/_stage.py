@@ -43,8 +43,13 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def chosen() -> list[str]:
-    """The studies that params.yaml lists."""
-    return yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["studies"]
+    """The studies that params.yaml lists, without those that have no file, which are named on stderr."""
+    names = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["studies"]
+    found = [name for name in names if (STUDIES / f"{name}.yaml").is_file()]
+    for name in names:
+        if name not in found:
+            print(f"{PARAMS} names {name!r}, which has no file: left out; remove it there", file=sys.stderr)
+    return found
 
 
 def run(stage: Callable[..., Any], *, several: bool = False) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dml.cli.project import Project, StudyName, choose, find_project
+from dml.cli.project import Project, StudyName, choose, chosen_before, find_project
 
 SUFFIX = "-audited"  # of the study that compares training on labels as given and after the audit
 
@@ -49,7 +49,7 @@ def audit(
     ask(asking, looks)
     with nullcontext() if study in project.chosen() else project.alone():
         if study not in project.chosen():
-            choose(project, [*project.chosen(), study])
+            choose(project, [*chosen_before(project), study])
             print(f"{study} is now among the studies of params.yaml")
         try:
             project.run("-m", "dvc", "repro", f"audit@{study}")

@@ -178,6 +178,19 @@ def valid(project: Project, names: list[str]) -> list[str]:
     return chosen
 
 
+def chosen_before(project: Project) -> list[str]:
+    """The studies that params.yaml lists, which all have a file.
+
+    Raises
+    ------
+    ValueError : one has none: it was removed or renamed.
+    """
+    for name in project.chosen():
+        if not project.file(name).is_file():
+            raise ValueError(f"params.yaml names {name!r}, which has no file: remove it there, or run another study")
+    return project.chosen()
+
+
 def write_chosen(project: Project, studies: list[str]) -> None:
     """Write a list of studies into params.yaml. Comments at its head stay."""
     import yaml

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dml.cli.check import print_costs
-from dml.cli.project import INTERRUPTED, find_project, study_argument, valid, write_chosen
+from dml.cli.project import INTERRUPTED, chosen_before, find_project, study_argument, valid, write_chosen
 
 
 def run(
@@ -25,7 +25,7 @@ def run(
     [bold]Examples[/bold]: dml run · dml run my-images · dml run paper-eps quickstart
     """
     project = find_project()
-    names = valid(project, studies) if studies else project.chosen()
+    names = valid(project, studies) if studies else chosen_before(project)
     print_costs(project, names)
     with project.alone():
         write_chosen(project, names)  # not before: another run may have changed it during the estimate

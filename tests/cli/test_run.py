@@ -83,6 +83,14 @@ def test_an_interrupted_run_says_what_resumes_it(dml, project, monkeypatch):
     assert done.err == "\nInterrupted. Finished work is saved: `dml run` resumes.\n"
 
 
+def test_a_chosen_study_that_has_no_file_any_more(dml, project, programs):
+    (project / "params.yaml").write_text("studies: [gone]\n")
+    done = dml("run")
+    assert (done.code, programs) == (1, [])
+    assert done.err == "error: params.yaml names 'gone', which has no file: remove it there, or run another study\n"
+    assert dml("run", "tiny").code == 0
+
+
 def test_an_unknown_study_starts_nothing(dml, project, programs):
     assert dml("run", "tinny").code == 1
     assert programs == []

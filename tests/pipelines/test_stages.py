@@ -148,3 +148,13 @@ def test_a_study_of_one_method_has_a_report(project, tiny):
     assert project.stage("choose", "tiny").code == 0
     done = project.stage("report")
     assert done.code == 0, done.text
+
+
+def test_the_report_leaves_out_a_chosen_study_that_has_no_file(project, tiny):
+    project.study("tiny", tiny)
+    (project.root / "params.yaml").write_text("studies: [gone, tiny]\n")
+    done = project.stage("report")
+    assert done.code == 0, done.text
+    assert "params.yaml names 'gone', which has no file: left out; remove it there\n" in done.text
+    assert (project.root / "report/studies/tiny.html").is_file()
+    assert not (project.root / "report/studies/gone.html").exists()
