@@ -132,18 +132,32 @@ def studies_of(project: Project, names: list[str]) -> list[str]:
     return list(dict.fromkeys(study for name in names for study in _studies_of(project, name)))
 
 
+def groups() -> list[str]:
+    """The names that stand for the studies of a paper, such as `paper-eps`."""
+    from dml.config.printed import printed
+
+    return [GROUP + paper for paper in dict.fromkeys(claim.paper for claim in printed().values())]
+
+
+def _without_path(project: Project, name: str) -> str:
+    """The study that `name.yaml` or a path to a file among the studies means; other names as they are."""
+    for file in (project.studies / name, Path(name), project.root / name):
+        if name.endswith(".yaml") and file.is_file() and file.resolve().parent == project.studies.resolve():
+            return file.stem
+    return name
+
+
 def _studies_of(project: Project, name: str) -> list[str]:
     from dml.config import ConfigError, load_study
-    from dml.config.printed import printed
     from dml.discovery import suggestion
 
     studies = project.names()
-    groups = [GROUP + paper for paper in dict.fromkeys(claim.paper for claim in printed().values())]
+    name = _without_path(project, name)
     if name in studies:
         return [name]
-    if name not in groups:
-        place = os.path.relpath(project.file(name), project.root)
-        raise ConfigError(f"{place}: no such study or group{suggestion(name, [*groups, *studies])}")
+    if name not in groups():
+        place = name if name.endswith(".yaml") else os.path.relpath(project.file(name), project.root)
+        raise ConfigError(f"{place}: no such study or group{suggestion(Path(name).stem, [*groups(), *studies])}")
     paper = name.removeprefix(GROUP)
     own = [load_study(project.file(study)) for study in studies if study.startswith(f"{paper}-")]
     return [study.name for study in own if not study.resources.gpus_per_trial]
