@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dml.cli.project import find_project
+from dml.cli.project import find_project, groups
 
 if TYPE_CHECKING:
     from dml.data.survey import Survey
@@ -49,6 +49,8 @@ def new(
     project = find_project()
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise typer.BadParameter(f"{name!r} names a file: expected letters, digits and the signs . _ -")
+    if name in groups():
+        raise ValueError(f"{name!r} stands for the studies of a paper: choose another name")
     if name in project.names() and not force:
         raise ValueError(f"{project.file(name)} exists: choose another name, or overwrite it with --force")
 

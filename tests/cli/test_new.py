@@ -22,6 +22,14 @@ def quick(monkeypatch):
     monkeypatch.setattr(costs, "time_steps", lambda *_: timing.Timing(step_seconds=0.01, image_seconds=0.001))
 
 
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_the_name_of_a_group_is_refused(dml, project, photos, force):
+    done = dml("new", "paper-eps", photos, *force)
+    assert done.code == 1
+    assert done.err == "error: 'paper-eps' stands for the studies of a paper: choose another name\n"
+    assert not (project / "pipelines/studies/paper-eps.yaml").exists()
+
+
 def test_a_study_is_written_and_described(dml, project, photos, quick):
     done = dml("new", "mine", photos)
     assert done.code == 0, done.err
