@@ -21,6 +21,7 @@ def report(studies: list[Study]) -> None:
     chosen = {study.name for study in studies}
     others = [snapshot.path.name for snapshot in snapshots(PUBLISHED) if snapshot.path.name not in chosen]
     pages = [*studies, *(load_study(STUDIES / f"{name}.yaml") for name in others)]
+    print(f"report: {len(pages)} study page{'s' * (len(pages) != 1)} ...", flush=True)
     print(f"report: {build(pages, RESULTS, STORE, REPORT, PUBLISHED, known=STUDIES)}")
     for name in sorted(chosen):
         problem = log_page(name, REPORT / "studies" / f"{name}.html")
