@@ -84,7 +84,8 @@ def _said_of(study: str, results: str) -> str:
     assert len(own) == 1
     answers = re.findall(rf"^- `{study}`, .*", results, flags=re.MULTILINE)
     crossed = re.findall(rf"^\*\*.*\(`{study}`[;,].*?!\[Effects", results, flags=re.MULTILINE | re.DOTALL)
-    return "\n".join([*mentioned, *own, *answers, *crossed])
+    use = re.findall(rf"^\| `{study}` \|.*", results, flags=re.MULTILINE)
+    return "\n".join([*mentioned, *own, *answers, *crossed, *use])
 
 
 def test_the_architecture_names_what_exists():
