@@ -63,6 +63,22 @@ def test_repro_goes_from_download_to_the_report(work):
     assert untracked.split() == ["??", "dvc.lock"]
 
 
+def test_pixels_are_scored_without_training(work):
+    own = summary(work)["untrained"]["digits"]["pixels"]
+    split = pd.read_parquet(work.root / "data/tiny/split/digits.parquet")
+    rows = split.loc[split["final"] == "test", "index"].to_numpy()
+    packed = work.root / "data/tiny" / json.loads((work.root / "data/tiny/pack.json").read_text())["digits"]["folder"]
+    images = np.load(packed / "images.npy")[rows].reshape(len(rows), -1).astype(float)
+    labels = pd.read_parquet(packed / "index.parquet")["fine"].to_numpy()[rows]
+    centred = images - images.mean(axis=0)
+    unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    similarity = unit @ unit.T
+    np.fill_diagonal(similarity, -np.inf)
+    nearest = labels[similarity.argmax(axis=1)]
+    assert own["test/fine/recall@1"] == pytest.approx(np.mean(nearest == labels), abs=0.002)
+    assert set(own) == {"test/fine/recall@1", "test/fine/map@r"}
+
+
 @pytest.mark.filterwarnings("ignore:.*type hint")  # MLflow would read hints where there are none
 def test_mlflow_holds_the_study_its_cells_their_trials_and_a_model_that_embeds(work):
     uri = f"sqlite:///{work.root / 'mlflow.db'}"
