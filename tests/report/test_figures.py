@@ -12,6 +12,7 @@ from dml import discovery
 from dml.report import contents
 from dml.report.assembly import PACKAGE
 from dml.report.figures import style
+from dml.report.figures.against_noise import against_noise
 from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import look
 from dml.report.figures.saving import save
@@ -110,3 +111,12 @@ def test_the_dark_version_exchanges_every_colour(tmp_path):
     assert not any(dark in light + drawing for dark in style.DARK.values())
     assert not any(colour in drawing for colour in style.DARK)
     assert (tmp_path / "figure.png").stat().st_size > 1000
+
+
+def test_no_axis_of_scores_goes_beyond_what_a_score_can_be(synthetic, loaded):
+    def perfect(frame):
+        return frame.assign(**{"test/fine/recall@1": 1.0 - 2 * frame["rate"]})
+
+    figure = against_noise(loaded(synthetic.small(), perfect), "digits", "uniform", "test/fine/recall@1")
+    figure.canvas.draw()
+    assert all(100 <= axes.get_ylim()[1] <= 101 for axes in figure.axes)

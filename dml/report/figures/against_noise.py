@@ -22,6 +22,7 @@ from dml.report.results import Results
 
 Points = list[tuple[float, float, float, float]]  # (rate, mean, low, high), by rate
 Panel = tuple[str, str]  # loss with the settings that vary, negatives
+HIGHEST = 101  # of the vertical axis: no score exceeds 100%, and its marker needs room
 LETTERS = 11  # of a label at the end of a line; a longer one is broken
 
 
@@ -63,6 +64,8 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figur
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.yaxis.set_major_formatter(PercentTicks(100))
         axes.grid(visible=False, axis="x")
+    shared = next(iter(panels.values()))
+    shared.set_ylim(top=min(shared.get_ylim()[1], HIGHEST))
     for panel, axes in panels.items():  # the panels share the vertical limits, which are known only now
         own = {m: points for m, points in lines.items() if _panel_of(m) == panel}
         ends = [(p[-1][1], _end(m, list(own)), look(results, m)[0]) for m, p in own.items() if p]
