@@ -16,7 +16,7 @@ from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.rule import RuleTest
 from dml.report.analysis.shares import share
 from dml.report.analysis.variance import shares
-from dml.report.in_short import in_short
+from dml.report.in_short import in_short, points
 from dml.report.labels import counted, metric_label, readable
 from dml.report.noises import is_topline, noise_label, noise_name
 from dml.report.page.numbers import interval, percent, rate
@@ -95,9 +95,9 @@ def _extremes(effects: Sequence[Effect]) -> str:
 def _tested(test: RuleTest) -> str:
     """One test of the rule in a sentence."""
     where = f"`{test.study}`, {rate(test.rate)} {noise_name(test.noise)}"
-    text = f"{where} ({choice_text(dict(test.choice))}): gain {_points(test.gain)}"
+    text = f"{where} ({choice_text(dict(test.choice))}): gain {points(test.gain)}"
     if test.regret is not None:
-        text += f", regret {_points(test.regret)}"
+        text += f", regret {points(test.regret)}"
     return f"{text}, better than {test.better:.0%} of {test.cells} cells."
 
 
@@ -149,8 +149,4 @@ def _kept(results: Results, each: Kept, key: str) -> str:
 
 
 def _signed(level: str, s: Summary) -> str:
-    return f"{readable(level)} {_points(s)}"
-
-
-def _points(s: Summary) -> str:
-    return interval(*(percent(value, signed=True) for value in (s.mean, s.low, s.high)))
+    return f"{readable(level)} {points(s)}"

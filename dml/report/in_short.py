@@ -67,11 +67,12 @@ def _row(results: Results, one: HeldOut) -> dict[str, str]:
         "noise": f"{rate(one.rate)} {name}" if one.rate else "none",
         "use": f"{results.methods[one.chosen].label} ({one.times} of {one.score.n})",
         "score": f"{metric_label(metric_of(one.key))} {percent(one.score.mean)}",
-        "gain": NOTHING if one.gain is None else _points(one.gain),
+        "gain": NOTHING if one.gain is None else points(one.gain),
         "untrained": NOTHING if one.untrained is None else percent(one.untrained),
         "spread": f"{percent(one.spread)} of {one.cells} methods",
     }
 
 
-def _points(s: Summary) -> str:
+def points(s: Summary) -> str:
+    """A difference in points with its interval: `+2.1 [+1.0, +3.2]`."""
     return interval(*(percent(value, signed=True) for value in (s.mean, s.low, s.high)))

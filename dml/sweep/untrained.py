@@ -43,7 +43,7 @@ def untrained_scores(plan: Plan, data_root: Path, report: Callable[[str], None] 
             own = _scored(spec, data_root)
             if own:
                 found.setdefault(dataset, {})[name] = own
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:  # a TrainingError too: vectors that are not finite
         report(f"{plan.study.name}: no scores without training: {error}")
     return found
 
