@@ -92,7 +92,9 @@ def test_the_key_figure_and_the_points_have_fixed_paths(site):
         for end in ("-key.png", "-key.svg"):
             assert (site.report / "figures" / f"{name}{end}").stat().st_size > 5000
     assert (site.report / "plots" / "digits.csv").read_text().startswith("rate,method,score,low,high\n")
-    assert (site.report / "figures" / "planes-scores-mnist-uniform.png").is_file()
+    images = sorted(path.stem for path in (site.report / "figures").glob("*.png"))
+    assert images == ["digits-effects-digits-uniform", "digits-key", "planes-key"]
+    assert (site.report / "figures" / "planes-scores-mnist-uniform.svg").is_file()
     index = site.index.read_text(encoding="utf-8")
     assert "figures/digits-key.svg" in index
     assert "figures/planes-key.svg" in index

@@ -30,7 +30,7 @@ class Drawing:
     figure: Figure | None  # None: there is nothing to draw, and the block is left out
     alt: str
     caption: str
-    png: bool = False  # also save a PNG
+    png: bool = False  # also save a PNG, for documents that take no SVG; it takes a sixth of the time of the figure
     data: pd.DataFrame | None = None  # behind the figure, for its CSV file; None: the numbers are read from the figure
 
 

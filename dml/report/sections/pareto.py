@@ -56,7 +56,7 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, points: li
     )
     alt = "Clean score against the share kept under noise, by method."
     name = f"pareto-{dataset}-{noise}-{100 * rate:.0f}"
-    return Drawing(name, front_points(points, rate, key), alt, caption, png=True)
+    return Drawing(name, front_points(points, rate, key), alt, caption)
 
 
 def _table(results: Results, name: str, rate: float, points: list[Kept]) -> Table:

@@ -128,9 +128,7 @@ def _drawing(results: Results, of: Shown, pictures: Pictures | Thumbnails, searc
         "the query's class; a dashed frame and a cross: of another. Right in these rows: "
         f"{', '.join(f'{share:.0%}' for share in right)}, in the order of the methods. {of.note}"
     )
-    return Drawing(
-        f"retrieval-{of.dataset}", figure, "Queries and their nearest neighbours by method.", caption, png=True
-    )
+    return Drawing(f"retrieval-{of.dataset}", figure, "Queries and their nearest neighbours by method.", caption)
 
 
 def _picture(pictures: Pictures | Thumbnails, row: int, level: str, right: bool | None = None) -> Picture:

@@ -66,7 +66,6 @@ def _drawing(results: Results, of: Shown, part: str) -> Drawing:
         figure,
         "Histograms of the similarities of positive and negative pairs by method.",
         caption,
-        png=True,
     )
 
 

@@ -74,7 +74,7 @@ def _measured(results: Results, of: Shown, part: str) -> tuple[Drawing | None, l
         f"{analysis.LEAST} images. Dots are classes, bars mean ± standard deviation over classes. {of.note}"
     )
     alt = "Eigenvalues of class covariances by method, beside those of samples of one Gaussian."
-    drawing = Drawing(f"spectrum-{of.dataset}-{part}", figure, alt, caption, png=True)
+    drawing = Drawing(f"spectrum-{of.dataset}-{part}", figure, alt, caption)
     return drawing, [row for name, made in spectra.items() for row in _rows(results, of, name, part, made)]
 
 

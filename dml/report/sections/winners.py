@@ -153,7 +153,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
         )
         alt = f"{label} of each loss with each choice of tuples, as squares{where}."
         data = score_frame(results, results.cells_of(dataset, noise, max(rates)), [key])
-        yield Drawing(name, matrix(results, dataset, noise, max(rates), key), alt, caption, png=True, data=data)
+        yield Drawing(name, matrix(results, dataset, noise, max(rates), key), alt, caption, data=data)
         name = f"best-{dataset}-{noise}"
     if len(rates) > 1:
         figure, added = against_noise_or_best(results, dataset, noise, key)
@@ -165,7 +165,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
             + (f" Dotted: {named(results, dataset)}, without training." if untrained(results, dataset, key) else "")
         )
         alt = f"{label} against the label-noise rate, for each loss and choice of tuples{where}."
-        yield Drawing(name, figure, alt, caption, png=True, data=score_frame(results, cells, [key]))
+        yield Drawing(name, figure, alt, caption, data=score_frame(results, cells, [key]))
         return
     keys = [k for k in results.score_keys if not k.startswith("validation/")]
     caption = f"Mean over seeds{band(results)}{where}" + (
@@ -179,7 +179,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
     alt = f"Scores of each method with their confidence intervals{where}."
     main = _main(results, dataset, keys)
     others = [k for k in keys if k not in main]
-    yield Drawing(name, intervals(results, cells, main), alt, caption, png=True, data=score_frame(results, cells, main))
+    yield Drawing(name, intervals(results, cells, main), alt, caption, data=score_frame(results, cells, main))
     if others:
         figure, data = intervals(results, cells, others), score_frame(results, cells, others)
         yield Folded("The other scores", (Drawing(f"{name}-others", figure, alt, caption, data=data),))

@@ -47,7 +47,7 @@ class Collapse:
             "number of samples, for three probabilities p of a right label. Dots: from here on, two modes are better."
         )
         alt = "Expected risk of a collapsed embedding and one with two modes against the number of samples."
-        yield Drawing("collapse", _figure(), alt, caption, png=True)
+        yield Drawing("collapse", _figure(), alt, caption)
         yield _table()
         yield _proofs()
 

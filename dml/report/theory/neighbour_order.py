@@ -52,7 +52,7 @@ class NeighbourOrder:
             f"equally good. Right: {FOREIGN} neighbours of the other group come first."
         )
         alt = "The best distance of each neighbour for three orders of the groups and three probabilities."
-        yield Drawing("order", _places(), alt, caption, png=True)
+        yield Drawing("order", _places(), alt, caption)
         caption = (
             "Solid: the least M that is right for every order of the groups. Dotted: the M of the proof. Right: how "
             "many neighbours of its group an anchor pulls in the sum over all triples, if both groups are collapsed."
