@@ -17,6 +17,7 @@ from dml.files import write_text
 from dml.sweep.cells import Job
 from dml.sweep.plan import Plan
 from dml.sweep.progress_text import line, table
+from dml.sweep.remaining import Remaining
 from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome
 
 LINE_SECONDS = 10.0  # between two plain lines
@@ -48,7 +49,7 @@ class SweepProgress:
         self._plan: Plan | None = None
         self._counts = {FINISHED: 0, FAILED: 0, PRUNED: 0}
         self._reused = self._resumed = 0
-        self._seconds: list[float] = []
+        self._remaining = Remaining()
         self._best: dict[str, float] = {}
         self._started = time.time()
         self._state = "starting"
@@ -65,12 +66,15 @@ class SweepProgress:
         """Count a trial that ended."""
         self._counts[outcome.status] += 1
         self._reused += reused
-        if not reused:
-            self._seconds.append(outcome.seconds)
+        self._remaining.ended(job.id, None if reused else outcome.seconds)
         if job.phase == "tune" and outcome.status == FINISHED:
             value = outcome.scores.get(self._plan.objective(job)) if self._plan else None
             if value is not None:
                 self._best[job.cell.name] = max(value, self._best.get(job.cell.name, value))
+
+    def evaluated(self, job: Job, step: int) -> None:
+        """Note how far a running trial is."""
+        self._remaining.evaluated(job.id, step / job.spec.training.steps)
 
     def resumed(self) -> None:
         """Count a trial that is resumed because its worker died."""
@@ -87,10 +91,7 @@ class SweepProgress:
         """The state as plain values."""
         plan = self._plan
         ended, total = sum(self._counts.values()), plan.total if plan else 0
-        cells = plan.cells if plan else []
-        left = None
-        if self._seconds and plan:
-            left = sum(self._seconds) / len(self._seconds) * max(0, total - ended) / max(1, self.slots())
+        cells, running = (plan.cells, list(plan.running)) if plan else ([], [])
         return {
             "study": self._study,
             "state": self._state,
@@ -100,11 +101,11 @@ class SweepProgress:
             **self._counts,
             "reused": self._reused,
             "resumed": self._resumed,
-            "running": len(plan.running) if plan else 0,
-            "gpus": self.gpus(len(plan.running)) if plan else "",
+            "running": len(running),
+            "gpus": self.gpus(len(running)) if plan else "",
             "unsent": self._tracking.unsent if self._tracking else 0,
             "elapsed": time.time() - self._started,
-            "left": left,
+            "left": self._remaining.seconds(total - ended, running, self.slots()),
             "best": dict(sorted(self._best.items(), key=lambda item: -item[1])),
             "updated": time.time(),
         }

@@ -140,7 +140,12 @@ def _run_trials(
     progress.slots, progress.gpus = slots, cluster.gpus(resources)
     device = "cuda" if resources.gpus_per_trial else "cpu"
     shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": device, "path": list(sys.path)}
-    stopper = PlanStopper(plan, tracking.running)
+
+    def evaluated(job: Job, curve: list[Any], seconds: float) -> None:
+        progress.evaluated(job, curve[-1][0])
+        tracking.running(job, curve, seconds)
+
+    stopper = PlanStopper(plan, evaluated)
     searcher = CellSearcher(plan, shared, slots, stopper, references.add)
     scratch = tempfile.mkdtemp(prefix="dml-")
     try:
