@@ -5,16 +5,16 @@ Of trials with frozen features that is the features without a head, of all other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 import torch
 
 from dml.data.packing import of_vectors
 from dml.models.identity import Identity
-from dml.sweep.cells import Job
 from dml.sweep.pixels import pixels
 from dml.sweep.plan import Plan
 from dml.training.data import TrialData, open_packed_of
@@ -34,28 +34,33 @@ LEARNED_FROM = ("train", "validation")  # sets that say nothing of new images
 def untrained_scores(plan: Plan, data_root: Path, report: Callable[[str], None] = print) -> Scores:
     """Scores without training on the images that confirmed trials neither train on nor are chosen by.
 
-    What cannot be scored is reported and left out: the trials' own results do not need it.
+    A dataset that cannot be scored is reported and left out: the trials' own results do not need it.
     """
     found: Scores = {}
-    try:
-        for dataset, name, spec in _distinct([job for job, _ in plan.ended() if job.phase == "confirm"], data_root):
-            report(f"{dataset}: scoring the {'pixels' if name == 'pixels' else 'features'} without training ({name})")
-            own = _scored(spec, data_root)
-            if own:
-                found.setdefault(dataset, {})[name] = own
-    except (OSError, ValueError, RuntimeError) as error:  # a TrainingError too: vectors that are not finite
-        report(f"{plan.study.name}: no scores without training: {error}")
+    jobs = [job for job, _ in plan.ended() if job.phase == "confirm"]
+    for dataset in dict.fromkeys(job.cell.dataset for job in jobs):
+        try:
+            own = _of_dataset([job.spec for job in jobs if job.cell.dataset == dataset], data_root, report)
+        except (OSError, ValueError, RuntimeError, MemoryError) as error:  # a TrainingError too: vectors not finite
+            report(f"{plan.study.name}: no scores of {dataset} without training: {error}")
+        else:
+            found |= {dataset: own} if own else {}
     return found
 
 
-def _distinct(jobs: list[Job], data_root: Path) -> Iterator[tuple[str, str, TrialSpec]]:
-    """(dataset, name, a trial) of all that is to be scored."""
-    seen = set()
-    for job in {(job.cell.dataset, repr(job.spec.training)): job for job in jobs}.values():
-        known = (job.cell.dataset, _name(job.spec, data_root))
-        if known not in seen:
-            seen.add(known)
-            yield *known, job.spec
+def _of_dataset(trials: list[TrialSpec], data_root: Path, report: Callable[[str], None]) -> dict[str, dict[str, float]]:
+    """By the name of what trials start from: its scores, the mean over the splits that seeds select."""
+    kinds: dict[str, dict[str, TrialSpec]] = {}
+    for spec in {(repr(spec.training), spec.dataset.split): spec for spec in trials}.values():
+        kinds.setdefault(_name(spec, data_root), {})[spec.dataset.split] = spec
+    found = {}
+    for name, by_split in kinds.items():
+        kind = "pixels" if name == "pixels" else "features"
+        report(f"{trials[0].dataset.name}: scoring the {kind} without training ({name})")
+        each = [_scored(spec, data_root) for spec in by_split.values()]
+        if each[0]:
+            found[name] = {key: fmean(own[key] for own in each) for key in each[0]}
+    return found
 
 
 def _name(spec: TrialSpec, data_root: Path) -> str:
