@@ -60,8 +60,9 @@ def check_data(study: Study, path: Path, packed: Container[str] = ()) -> None:
 
 def _check_exist(path: Path, part: type, settings: Mapping[str, Any], *where: str | int) -> None:
     for key in getattr(part, "file_settings", ()):
-        if settings.get(key) is not None and not Path(settings[key]).exists():
-            problem = f"{settings[key]!r} does not exist (from {Path.cwd()})"
+        value = settings.get(key)
+        if value is not None and not Path(str(value)).exists():  # YAML reads the folder 2024 as a number
+            problem = f"{value!r} does not exist (from {Path.cwd()})"
             raise ConfigError(f"{place_of(path, *where, key)}: {problem}")
 
 
