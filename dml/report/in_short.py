@@ -63,7 +63,7 @@ def in_short(studies: Sequence[Results]) -> list[str]:
 def _row(results: Results, one: HeldOut) -> dict[str, str]:
     name = noise_name(one.noise)
     return {
-        "study": one.study,
+        "study": one.study if len(results.study.datasets) == 1 else f"{one.study}, {one.dataset}",
         "noise": f"{rate(one.rate)} {name}" if one.rate else "none",
         "use": f"{results.methods[one.chosen].label} ({one.times} of {one.score.n})",
         "score": f"{metric_label(metric_of(one.key))} {percent(one.score.mean)}",

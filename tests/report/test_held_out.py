@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dml.config import DatasetSection
 from dml.report.analysis.held_out import held_out
 from dml.report.in_short import in_short, what_to_use
 
@@ -37,6 +38,15 @@ def test_each_seed_judges_what_the_others_chose(results, rate):
     assert found.times == chosen.count(found.chosen) == max(map(chosen.count, chosen))
     means = [results.values(name, KEY).mean() for name in results.cells_of("digits", "uniform", rate)]
     assert found.spread == pytest.approx(max(means) - min(means))
+
+
+@pytest.mark.parametrize(("unknown", "judge"), [([], "recall@1"), ([KEY], "map@r")])
+def test_recall_at_1_judges_where_it_is_known_and_else_the_objective(synthetic, loaded, unknown, judge):
+    search = synthetic.study().search.model_copy(update={"objective": "map@r"})
+    results = loaded(synthetic.study(search=search), lambda frame: frame.drop(columns=unknown))
+    found, key = held_out(results, "digits", "uniform", 0.0), f"test/fine/{judge}"
+    means = [results.values(name, key).mean() for name in results.cells_of("digits", "uniform", 0.0)]
+    assert (found.key, found.spread) == (key, pytest.approx(max(means) - min(means)))
 
 
 def test_luck_of_one_seed_is_not_a_gain(synthetic, loaded):
@@ -75,6 +85,23 @@ def test_the_table_has_a_row_for_each_rate_and_the_score_without_training(result
     assert f"{(scores - usual).mean():.1f}".lstrip("-") in frame["gain"][0]
     lines = in_short([results])
     assert sum(line.startswith("| `digits` |") for line in lines) == 3
+
+
+def test_of_a_study_on_several_datasets_each_row_names_its_own(synthetic, loaded):
+    datasets = [DatasetSection(source="digits"), DatasetSection(source="digits", name="more")]
+    frame = what_to_use([loaded(synthetic.study(noise=synthetic.noise([0.0]), datasets=datasets))]).frame
+    assert list(frame["study"]) == ["digits, digits", "digits, more"]
+
+
+def test_one_row_is_no_table(synthetic, loaded):
+    assert what_to_use([loaded(synthetic.study(noise=synthetic.noise([0.0])))]) is None
+
+
+def test_a_method_without_a_finished_seed_takes_no_part(synthetic, loaded):
+    results = loaded(synthetic.study())
+    lost = next(name for name in results.cells_of("digits", "uniform", 0.0) if "easy" in name)
+    results = dataclasses.replace(results, trials=results.trials[results.trials["cell"] != lost])
+    assert held_out(results, "digits", "uniform", 0.0).cells == 7
 
 
 def test_without_crossed_studies_there_is_no_table(synthetic, loaded):
