@@ -206,7 +206,7 @@ def _without_training(results: Results, dataset: str, key: str, winner: Rival) -
     own = untrained(results, dataset, key)
     if own is None:
         return []
-    start = named(results, dataset)
+    start = named(results, dataset, key)
     said = f"Without training {start} score {percent(own)}"
     if winner.low is not None and winner.low > own:
         return [f"{said}, and the winner {percent(winner.mean - own)} points more."]

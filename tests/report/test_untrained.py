@@ -39,6 +39,12 @@ def with_features(synthetic, loaded):
     return make
 
 
+def unfinished(results, rate, *positives):
+    """Leaves out the trials of some choices of positives at a rate."""
+    trials = results.trials
+    return dataclasses.replace(results, trials=trials[(trials["rate"] != rate) | ~trials["positives"].isin(positives)])
+
+
 def test_a_study_without_these_scores_has_no_such_section(synthetic, loaded):
     assert not Untrained().applies(loaded(synthetic.small()))
 
@@ -61,6 +67,31 @@ def test_of_several_kinds_of_features_the_best_one_counts(with_features):
     results = with_features(small=0.5, large=0.75)
     assert list(best_and_untrained(results).frame["untrained"]) == [75.0, 75.0]
     assert all_scores(results) is None, "one score is in the first table"
+
+
+@pytest.mark.parametrize(("pixels", "net", "said"), [(0.75, 0.5, "pixels"), (0.5, 0.75, "frozen features")])
+def test_of_pixels_and_features_the_better_one_is_named(with_features, pixels, net, said):
+    frame = best_and_untrained(with_features(pixels=pixels, net=net)).frame
+    assert set(zip(frame["from"], frame["untrained"], strict=True)) == {(said, 75.0)}
+
+
+def test_only_methods_with_a_finished_seed_count(with_features):
+    results = unfinished(with_features(net=0.65), 0.0, "easy")
+    (row,) = best_and_untrained(results).frame.query("rate == 0").to_dict("records")
+    assert (row["gain"], row["above"], row["others"]) == (pytest.approx(5), 1, 1)
+
+
+def test_a_rate_without_a_finished_trial_has_no_row(with_features):
+    results = unfinished(with_features(net=0.65), 0.0, "easy", "random")
+    assert list(best_and_untrained(results).frame["rate"]) == [0.4]
+
+
+@pytest.mark.parametrize(("normalize", "said"), [(True, "by cosine"), (False, "by Euclidean distance")])
+def test_the_caption_says_how_neighbours_are_found(with_features, normalize, said):
+    results = with_features(net=0.65)
+    training = results.study.training.model_copy(update={"normalize": normalize})
+    study = results.study.model_copy(update={"training": training})
+    assert said in best_and_untrained(dataclasses.replace(results, study=study)).caption
 
 
 def test_all_scores_of_the_features_have_a_table(synthetic, loaded):

@@ -27,9 +27,9 @@ class Gain:
 
 
 def untrained(results: Results, dataset: str, key: str) -> float | None:
-    """A score without training, in percent; of several kinds of features the highest. None: unknown."""
-    found = [own[key] for own in kinds(results, dataset).values() if key in own]
-    return 100 * max(found) if found else None
+    """A score without training, in percent; of several kinds of input the highest. None: unknown."""
+    name = _best(results, dataset, key)
+    return None if name is None else 100 * kinds(results, dataset)[name][key]
 
 
 def gain_of_best(results: Results, dataset: str, noise: str, rate: float, key: str) -> Gain | None:
@@ -49,9 +49,12 @@ def kinds(results: Results, dataset: str) -> Mapping[str, Mapping[str, float]]:
     return results.summary.get("untrained", {}).get(dataset, {})
 
 
-def named(results: Results, dataset: str) -> str:
-    """What was scored, in words: `pixels`, `the vectors`, `the frozen features`."""
-    names = set(kinds(results, dataset))
-    if names <= {PIXELS}:
-        return PIXELS
-    return "the vectors" if names == {VECTORS} else "the frozen features"
+def named(results: Results, dataset: str, key: str) -> str:
+    """What has the score of `untrained`, in words: `pixels`, `the vectors`, `the frozen features`."""
+    words = {PIXELS: PIXELS, VECTORS: "the vectors"}
+    return words.get(_best(results, dataset, key) or "", "the frozen features")
+
+
+def _best(results: Results, dataset: str, key: str) -> str | None:
+    scores = {name: own[key] for name, own in kinds(results, dataset).items() if key in own}
+    return max(scores, key=lambda name: scores[name], default=None)

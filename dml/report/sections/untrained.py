@@ -43,7 +43,7 @@ def best_and_untrained(results: Results) -> Table | None:
             "dataset": one.dataset,
             "noise": noise_label(one.noise),
             "rate": one.rate,
-            "from": named(results, one.dataset).removeprefix("the "),
+            "from": named(results, one.dataset, results.objective(one.dataset)).removeprefix("the "),
             "untrained": one.untrained,
             "best": results.methods[one.best].label,
             "gain": one.gain.mean,
@@ -65,10 +65,11 @@ def best_and_untrained(results: Results) -> Table | None:
         Column("gain", "Gain", "difference_interval", "the best method minus the score without training, in points"),
         Column("above", "Methods above", "share", "methods whose mean is above the score without training"),
     )
+    near = "cosine" if results.study.training.normalize else "Euclidean distance"  # as trials are scored
     caption = (
         f"{score_label(results.objective(str(rows[0]['dataset'])))}, in percent. Without training: nearest neighbours "
-        "of what the trials start from, by cosine: the features of a frozen network without a head, or pixels (at most "
-        "32 a side, less the mean image). Gain: the best method minus that, in points, with its 95% interval over "
+        f"of what the trials start from, by {near}: the features of a frozen network without a head, or pixels (at "
+        "most 32 a side, less the mean image). Gain: the best method minus that, in points, with its 95% interval over "
         "seeds. The best method is chosen by the same scores, so its gain is slightly optimistic."
     )
     return Table("untrained", "The best method and no training", caption, columns, pd.DataFrame(rows))

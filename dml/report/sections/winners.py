@@ -162,7 +162,11 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
             if many
             else "; grey: the lines of the other panels. Colours: the choice of positives. Panels: the loss and the "
             f"choice of negatives.{' Dashes: the filter.' if any(m.filter for m in results.methods.values()) else ''}"
-            + (f" Dotted: {named(results, dataset)}, without training." if untrained(results, dataset, key) else "")
+            + (
+                f" Dotted: {named(results, dataset, key)}, without training."
+                if untrained(results, dataset, key)
+                else ""
+            )
         )
         alt = f"{label} against the label-noise rate, for each loss and choice of tuples{where}."
         yield Drawing(name, figure, alt, caption, data=score_frame(results, cells, [key]))
