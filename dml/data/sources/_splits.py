@@ -52,7 +52,7 @@ def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: s
 
     Parameters
     ----------
-    parts : str (n,), the split of each image by its name.
+    parts : str (n,), the split of each image by its name; `unused` ones stay so.
     classes : int (n,), the class of each image, at the level at which train and test should be disjoint.
     names : str (n,), the name of that class, for messages.
     where : begins a message.
@@ -64,7 +64,7 @@ def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: s
     """
     kinds = np.array([kind_of(part) or part for part in parts.tolist()])
     present = set(kinds.tolist())
-    unknown = present - set(NAMES.values())
+    unknown = present - {*NAMES.values(), "unused"}
     if unknown or "train" not in present:
         problem = f"unknown {', '.join(sorted(unknown))}" if unknown else "no train"
         raise DataError(f"{where}: splits: {problem}; found {', '.join(sorted(present))}. Names: {', '.join(NAMES)}")

@@ -194,6 +194,7 @@ def test_separators(sign, name, written, tmp_path):
         ("Train TEST Seen ", "train test seen", ""),
         ("training testing unused", "train test unused", ""),
         ("train test val", "train test seen", "validation has 1 of these classes: its scores are `seen`"),
+        ("train unused val", "train unused seen", "validation has 1 of these classes: its scores are `seen`"),
         ("train val train", "train test train", "validation has 1 other classes: its scores are `test`"),
     ],
 )
