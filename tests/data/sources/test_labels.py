@@ -1,0 +1,37 @@
+"""Labels as numbers and names: which values are numbers, whatever file they come from."""
+
+import pytest
+
+from dml.data import DataError
+from dml.data.sources._labels import LARGEST, integer, labels
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers", "names"),
+    [
+        ([True, False], [1, 0], ["True", "False"]),  # a Parquet column may be of booleans
+        ([7, "12", 3.0], [7, 12, 3], ["7", "12", "3"]),
+        ([7, "012"], [1, 0], ["7", "012"]),
+        ([7, "a"], [0, 1], ["7", "a"]),
+    ],
+)
+def test_labels_are_numbers_if_all_of_them_are(values, numbers, names):
+    assert labels(values, "fine", ["row"] * len(values)) == (numbers, names)
+
+
+def test_a_number_that_a_table_may_have_rounded_is_refused():
+    assert integer(LARGEST - 1, "fine", "row 2") == LARGEST - 1
+    with pytest.raises(DataError, match=f"row 2: fine is {LARGEST}, expected an integer"):
+        integer(LARGEST, "fine", "row 2")
+
+
+@pytest.mark.parametrize("value", [True, 1.5, -1, float("nan"), float("inf"), "left", None])
+def test_what_is_no_number_of_at_least_0_is_refused(value):
+    with pytest.raises(DataError, match=f"row 2: camera is {value!r}, expected an integer of at least 0"):
+        integer(value, "camera", "row 2")
+
+
+def test_a_missing_label_names_its_row():
+    for value in (None, float("nan"), "", " "):
+        with pytest.raises(DataError, match="row 3: fine is missing"):
+            labels(["a", value], "fine", ["row 2", "row 3"])
