@@ -221,6 +221,11 @@ SEEDS = "seeds: [0, 1]"
             "[{name: triplet, search: {margin: {uniform: [0, .inf]}}},",
             ["mine.yaml:3: losses[0].search.margin.high", "finite number", "inf"],
         ),
+        (
+            "[triplet,",
+            "[{name: triplet, search: {margin: {choice: [0.1, .inf]}}},",
+            ["mine.yaml:3: losses[0].search.margin.options[1]", "finite number", "inf"],
+        ),
         (SEEDS, "vary: {loss.margin: [0.1, .inf]}", ["mine.yaml:8: vary.loss.margin[1]", "finite number", "inf"]),
         (SEEDS, f"{SEEDS}\ntitle: B", ["mine.yaml:9: title", "given twice", "lines 1 and 9"]),
         (
@@ -264,6 +269,25 @@ def test_a_loss_on_single_samples_takes_any_batch(tmp_path, loss, batch):
     for other in ("triplet", "lifted_hinge"):
         with pytest.raises(ConfigError, match=f"which the loss '{other}' needs"):
             load(tmp_path, f"title: A\nlosses: [{loss}, {other}]\n{rest}")
+
+
+@pytest.mark.parametrize(
+    "mined",
+    ["positives: [random]\nnegatives: [random]", "miner: {name: pytorch_metric_learning.miners.BatchHardMiner}"],
+)
+def test_whether_a_loss_of_another_package_compares_samples_is_known_only_if_tuples_are_mined(tmp_path, mined):
+    if "pytorch" in mined:
+        pytest.importorskip("pytorch_metric_learning")
+    text = "title: A\nlosses: [dml.losses.contrastive.Contrastive]\ndatasets: [digits]\n"
+    text += "training: {batch: {per_class: 1}}\n"
+    assert load(tmp_path, text).cells()
+    with pytest.raises(ConfigError, match=r"per_class is 1: such a batch has no positive pair"):
+        load(tmp_path, text + mined)
+
+
+def test_a_source_of_another_package_may_have_labels_as_given(tmp_path):
+    text = GOOD.replace("[digits]", "[{source: dml.data.sources.digits.Digits, name: own}]")
+    assert load(tmp_path, text.replace("{model: uniform, rates: [0.0, 0.3]}", "{model: given, rates: [0.3]}")).cells()
 
 
 def test_random_batches_may_be_described_by_one_class_or_one_sample(tmp_path):
