@@ -35,7 +35,7 @@ def test_a_study_may_be_named_by_its_file(project, monkeypatch):
     for name in ("tiny", "tiny.yaml", "pipelines/studies/tiny.yaml", str(file)):
         assert studies_of(Project(project), [name, "tiny"]) == ["tiny"]
     monkeypatch.chdir(project / "pipelines")
-    assert studies_of(Project(project), ["studies/tiny.yaml"]) == ["tiny"]
+    assert studies_of(Project(project), ["studies/tiny.yaml", "pipelines/studies/tiny.yaml"]) == ["tiny"]
     (project / "tiny.yaml").write_text(file.read_text())
     with pytest.raises(ValueError, match=r"^\.\./tiny\.yaml: no such study or group; did you mean 'tiny'"):
         studies_of(Project(project), ["../tiny.yaml"])
