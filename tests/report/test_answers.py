@@ -35,7 +35,7 @@ def test_a_study_with_crossed_axes_answers_with_effects_at_each_rate(synthetic, 
 def test_what_to_use_comes_first(synthetic, loaded):
     first, second = (loaded(synthetic.study(name, seeds=list(range(8)))) for name in ("first", "second"))
     lines = answers([first, second], FIGURES)
-    head = lines.index("| study | noise | use | score | over the usual choice | without training | spread |")
+    head = lines.index("| study | trained | noise | use | score | over the usual choice | without training | spread |")
     assert (
         lines.index(QUESTION) < head < lines.index("<details><summary>Each study's effects, with intervals</summary>")
     )

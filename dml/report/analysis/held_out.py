@@ -31,6 +31,7 @@ class HeldOut:
     key: str  # the score that chooses and judges
     chosen: str  # the cell that was chosen most often
     times: int  # how often it was
+    head: bool  # it is a head on frozen features, and no whole network
     score: Summary  # of whichever cell was chosen without the seed
     gain: Summary | None  # that, minus the usual choice; None if the study lacks it
     untrained: float | None
@@ -48,7 +49,8 @@ def held_out(results: Results, dataset: str, noise: str, rate: float) -> HeldOut
     table = pd.DataFrame({name: results.values(name, key) for name in names}).dropna(axis=1, how="all").dropna()
     if table.shape[1] < 2 or len(table) < 2:
         return None
-    choices = {seed: table.drop(index=seed).mean().idxmax() for seed in table.index}
+    # rounded, or the order of additions would decide between equal means
+    choices = {seed: table.drop(index=seed).mean().round(9).idxmax() for seed in table.index}
     scores = pd.Series({seed: table.loc[seed, name] for seed, name in choices.items()})
     usual = next((name for name in table if _is_usual(results, str(name))), None)
     chosen, times = Counter(map(str, choices.values())).most_common(1)[0]
@@ -61,6 +63,7 @@ def held_out(results: Results, dataset: str, noise: str, rate: float) -> HeldOut
         key,
         chosen,
         times,
+        results.study.training_of(results.cells[chosen]).frozen,
         statistics.summary(scores, bounds=(0.0, 100.0)),
         None if usual is None else statistics.summary(scores - table[usual]),
         untrained(results, dataset, key),
