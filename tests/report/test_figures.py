@@ -13,7 +13,7 @@ from dml.report import contents
 from dml.report.assembly import PACKAGE
 from dml.report.figures import style
 from dml.report.figures.against_noise import against_noise
-from dml.report.figures.axes import PercentTicks
+from dml.report.figures.axes import PercentTicks, label_ends
 from dml.report.figures.methods import look
 from dml.report.figures.saving import save
 from dml.report.page.blocks import Drawing, Folded
@@ -120,3 +120,16 @@ def test_no_axis_of_scores_goes_beyond_what_a_score_can_be(synthetic, loaded):
     figure = against_noise(loaded(synthetic.small(), perfect), "digits", "uniform", "test/fine/recall@1")
     figure.canvas.draw()
     assert all(100 <= axes.get_ylim()[1] <= 101 for axes in figure.axes)
+
+
+@pytest.mark.parametrize("ends", [[0.0], [0.0, 0.0, 0.01], [0.0, 0.02, 0.5, 1.0], [1.0, 1.0], [0.0] * 9])
+def test_labels_at_the_ends_of_lines_lie_between_the_axis_and_the_top(ends):
+    with style.applied():
+        axes = (figure := Figure(figsize=(3.8, 2.1))).subplots()  # as small as panels are
+        axes.set_ylim(0, 1)
+        label_ends(axes, [(y, "easy", style.BLUE) for y in ends], 1.0)
+        figure.draw_without_rendering()
+        boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
+    assert boxes[0].y0 >= axes.get_window_extent().y0
+    assert all(low.y1 <= high.y0 + 1 for low, high in itertools.pairwise(boxes))
+    assert (boxes[-1].y0 + boxes[-1].y1) / 2 <= axes.get_window_extent().y1 + 1e-6

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -38,7 +39,7 @@ class PercentTicks(Formatter):
 
 
 def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float, gap: float = 0.085) -> None:
-    """Write labels at the right ends of lines, moved apart so that they do not overlap.
+    """Write labels at the right ends of lines, moved apart so that they neither overlap nor touch the axis below.
 
     Parameters
     ----------
@@ -49,16 +50,14 @@ def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float, gap: fl
     low, high = axes.get_ylim()
     places = [(y - low) / (high - low) for y, _, _ in ends]
     order = sorted(range(len(ends)), key=lambda i: places[i])
-    moved = dict.fromkeys(order, 0.0)
-    for before, i in zip([None, *order], order, strict=False):
-        moved[i] = places[i] if before is None else max(places[i], moved[before] + gap)
-    crowded = [i for i in order if abs(moved[i] - places[i]) > 1e-9]
-    shift = sum(moved[i] - places[i] for i in order) / len(order) if crowded else 0.0
-    shift = max(shift, max(moved.values(), default=0.0) - 1.0)
+    spread = _apart([places[i] for i in order], gap)
+    shift = sum(y - places[i] for y, i in zip(spread, order, strict=True)) / max(len(ends), 1)
+    shift = max(shift, max(spread, default=0.0) - 1.0)
+    moved = dict(zip(order, _apart([y - shift for y in spread], gap, lowest=gap / 2), strict=True))
     for i, (_, text, shade) in enumerate(ends):
         label = axes.annotate(
             text,
-            (x, low + (moved[i] - shift) * (high - low)),
+            (x, low + moved[i] * (high - low)),
             xytext=(7, 0),
             textcoords="offset points",
             va="center",
@@ -68,3 +67,11 @@ def label_ends(axes: Axes, ends: list[tuple[float, str, str]], x: float, gap: fl
             annotation_clip=False,
         )
         label.set_in_layout(False)
+
+
+def _apart(places: Sequence[float], gap: float, lowest: float = -math.inf) -> list[float]:
+    """The ascending places, raised where one is below the lowest or nearer than the gap to the one before."""
+    found: list[float] = []
+    for place in places:
+        found.append(max(place, found[-1] + gap if found else lowest))
+    return found
