@@ -83,12 +83,20 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
         twice = list(_given_twice(yaml.compose(text, LOADER)))
         content = yaml.load(text, LOADER)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not YAML: {error}") from error
+        raise ConfigError(_not_yaml(path, error)) from error
     if twice:
         raise ConfigError("\n".join(f"{path}:{line}: {problem}" for line, problem in twice))
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: expected a mapping of settings, got {type(content).__name__}")
     return text, content
+
+
+def _not_yaml(path: Path, error: yaml.YAMLError) -> str:
+    """The file, the line and the problem of text that cannot be parsed."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return f"{path}: not YAML: {error}"
+    begun = f" ({error.context} from line {error.context_mark.line + 1})" if error.context_mark else ""
+    return f"{path}:{error.problem_mark.line + 1}: not YAML: {error.problem}{begun}"
 
 
 def _given_twice(node: yaml.Node | None, place: str = "") -> Iterator[tuple[int, str]]:

@@ -203,7 +203,13 @@ SEEDS = "seeds: [0, 1]"
         ),
         (SEEDS, "search: {level: coarse}", ["search.level", "'coarse'", "evaluate_on"]),
         (SEEDS, "search: {sampler: cma}", ["search.sampler", "'tpe', 'random', 'grid' or 'fixed'", "'cma'"]),
-        ("title: A study", "title: [A", ["not YAML"]),
+        (
+            "title: A study",
+            "title: [A",
+            ["mine.yaml:2: not YAML: ", "expected", "(while parsing a flow", "from line 1)"],
+        ),
+        (SEEDS, "\tseeds: [0]", ["mine.yaml:8: not YAML: ", "cannot start any token"]),
+        (SEEDS, "seeds: *seeds", ["mine.yaml:8: not YAML: ", "undefined alias"]),
         (
             "{model: uniform, rates: [0.0, 0.3]}",
             "{model: given, rates: [0.3]}",
