@@ -59,7 +59,7 @@ def new(
 
     from dml.cli.proposal import fewer_steps, propose, study_text
     from dml.config import Study
-    from dml.data import sources
+    from dml.data import DataError, sources
     from dml.data.survey import survey
     from dml.files import write_text
     from dml.sweep.estimate import estimate
@@ -71,7 +71,10 @@ def new(
         if not line.endswith(NOT_NEWS):
             typer.echo(line, err=True)
 
-    source.download(place, report)  # it says how it reads the folders or the table
+    try:
+        source.download(place, report)  # it says how it reads the folders or the table
+    except DataError as error:
+        raise ValueError(re.sub(r"`options: {columns: {(.+?): (.+)}}`", r"`--column '\1=\2'`", str(error))) from error
     found = survey(source, place, report=report)
     facts = describe(found)
     print("\n".join(facts), flush=True)

@@ -114,6 +114,9 @@ def test_options_that_do_not_fit_are_refused(dml, project, photos, tmp_path):
     assert dml("new", "mine", tmp_path / "t.csv", "--column", "label").code == 2
     done = dml("new", "mine", tmp_path / "t.csv")
     assert "1 of 1 files are missing: x.png. Paths are relative to root, which is" in done.err
+    (tmp_path / "own.csv").write_text("path,label\nx.png,a\n")
+    done = dml("new", "mine", tmp_path / "own.csv")
+    assert "no column 'fine'. Choices: label. `--column 'fine=...'` reads another column as 'fine'" in done.err
     (tmp_path / "x.npy").touch()
     done = dml("new", "mine", tmp_path / "x.npy")
     assert done.code == 1
