@@ -76,7 +76,9 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog="Exit codes: 0 success, 1 failure, 2 a wrong command line. docs/commands.md has more examples.")
+@app.callback(
+    epilog="Exit codes: 0 success, 1 failure, 2 a wrong command line, 130 interrupted. More: docs/commands.md."
+)
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")

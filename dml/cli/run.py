@@ -14,7 +14,9 @@ from dml.cli.project import INTERRUPTED, chosen_before, find_project, study_argu
 def run(
     studies: Annotated[
         list[str] | None,
-        study_argument(metavar="[STUDY...]", help="Studies, or groups such as paper-eps; none: those chosen before."),
+        study_argument(
+            metavar="[STUDY...]", help="Studies, their files, or groups such as paper-eps; none: those chosen before."
+        ),
     ] = None,
 ) -> None:
     """Run studies, from data to report/index.html. Finished trials never run again, and an interrupted run resumes.
