@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from dml.report.page.html import Renderer
+from dml.report.page.pages import Page
+
 WIDTHS = (1920, 1280, 768, 420, 400)
 TABLE, COLUMN = "results-test-fine", "recall@1"
 SCRIPT = """
@@ -242,6 +245,24 @@ def test_every_table_fits_a_laptop(seen):
         if name.endswith(" 1280"):
             for box in found["boxes"]:
                 assert box["right"] <= box["box"] + 1.5, (name, box)
+
+
+def test_the_list_of_studies_fits_a_phone(browse, tmp_path):
+    best = [("40% noise", "multi_similarity(alpha=2), semihard + distance_weighted", "R@1 74.3")]
+    facts = [("Data", "joint-flowers-of-a-long-name", "51 classes")]
+    title = "Losses, positives and negatives on fine-grained images"
+    *pages, theory = (Page(f"study-{n}", "page.html", "", title, (), (), facts=facts, best=best) for n in range(5))
+    Renderer(tmp_path).index(pages, theory, theory)
+    measure = """(page, window) => ({
+      page: page.documentElement.clientWidth,
+      ends: Array.from(page.querySelectorAll("#study-list td"), (cell) => cell.getBoundingClientRect().right),
+      hint: Array.from(page.querySelectorAll(".hint"), (hint) => hint.hidden),
+    })"""
+    address = json.dumps((tmp_path / "index.html").as_uri())
+    found = browse(f'async function run() {{ await open("index", {address}, 390, {measure}); }}')["index"]
+    assert len(found["ends"]) == 12
+    assert max(found["ends"]) <= found["page"] <= 390
+    assert found["hint"] == [True]
 
 
 WIDTH_ENDS = tuple(f" {width}" for width in WIDTHS)
