@@ -51,6 +51,13 @@ def test_a_review_is_kept_with_its_plan(audited):
     assert kept.answers.loc[0, "label"] == "cat"
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_review_that_a_spreadsheet_saved(audited, separator):
+    _, answers = audited
+    saved = {"sep": separator, "encoding": "utf-8-sig", "lineterminator": "\r\n"}
+    assert take(audited, answers, **saved) == take(audited, answers)
+
+
 def test_paths_that_look_like_numbers_are_text(audited):
     folder, answers = audited
     table = pd.read_csv(folder / "done/audit.csv")

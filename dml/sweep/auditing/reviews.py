@@ -40,7 +40,10 @@ def read_review(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise ValueError(f"{path}: no such file: expected the CSV that the audit's page saved")
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        with open(path, encoding="utf-8-sig") as file:
+            head = file.readline()
+        separator = max(",;\t", key=head.count)  # spreadsheets write the one of their language
+        table = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     except (ValueError, OSError) as error:  # from pandas: decoding and parsing errors are ValueErrors
         raise ValueError(f"{path}: not a CSV in UTF-8: {str(error).partition(chr(10))[0]}") from error
     for name in COLUMNS[:2]:
