@@ -168,7 +168,7 @@ def _interval(plan: ReviewPlan, rate: float, wrong: np.ndarray, looks: np.ndarra
     z = float(ndtri((1 + level) / 2))
     centre = (rate + z * z / (2 * effective)) / (1 + z * z / effective)
     half = z * np.sqrt(rate * (1 - rate) / effective + z * z / (4 * effective**2)) / (1 + z * z / effective)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return max(0.0, float(centre - half)), min(1.0, float(centre + half))
 
 
 def _strata(chance: np.ndarray, count: int) -> np.ndarray:
