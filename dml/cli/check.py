@@ -19,7 +19,7 @@ def check(
     studies: Annotated[
         list[str],
         study_argument(
-            metavar="STUDY...", help="Studies, their files, or groups such as paper-eps.", show_default=False
+            metavar="STUDY", help="Studies, their files, or groups such as paper-eps.", show_default=False
         ),
     ],
 ) -> None:

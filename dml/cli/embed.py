@@ -24,7 +24,7 @@ SkipCorrupt = Annotated[bool, typer.Option("--skip-corrupt", help="Leave out fil
 
 def embed(
     model: ModelName,
-    images: Annotated[list[Path], typer.Argument(metavar="IMAGES...", help="Folders or files.")],
+    images: Annotated[list[Path], typer.Argument(metavar="IMAGES", help="Folders or files.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="vectors.npy (paths in a .csv beside it) or vectors.parquet.")
     ],

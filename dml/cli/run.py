@@ -15,7 +15,7 @@ def run(
     studies: Annotated[
         list[str] | None,
         study_argument(
-            metavar="[STUDY...]", help="Studies, their files, or groups such as paper-eps; none: those chosen before."
+            metavar="STUDY", help="Studies, their files, or groups such as paper-eps; none: those chosen before."
         ),
     ] = None,
 ) -> None:

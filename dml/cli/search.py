@@ -13,7 +13,7 @@ from dml.cli.embed import ModelName, SkipCorrupt
 def search(
     model: ModelName,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="With the images to find.", exists=True)],
-    queries: Annotated[list[Path], typer.Argument(metavar="QUERY...", help="Images to search with.", exists=True)],
+    queries: Annotated[list[Path], typer.Argument(metavar="QUERY", help="Images to search with.", exists=True)],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("search.html"),
     count: Annotated[int, typer.Option("--count", "-k", help="Images to show for each query.", min=1)] = 10,
     skip_corrupt: SkipCorrupt = False,
