@@ -13,6 +13,7 @@ from dml.report.site import build
 from dml.snapshots import snapshots
 from dml.tracking.pages import log_page
 
+OFTEN = 10  # pages, after which progress is shown
 gc.freeze()  # all that was imported stays: to look for garbage in it takes a tenth of the time of drawing
 gc.set_threshold(100_000)  # figures consist of very many small objects
 
@@ -22,7 +23,12 @@ def report(studies: list[Study]) -> None:
     others = [snapshot.path.name for snapshot in snapshots(PUBLISHED) if snapshot.path.name not in chosen]
     pages = [*studies, *(load_study(STUDIES / f"{name}.yaml") for name in others)]
     print(f"report: {len(pages)} study page{'s' * (len(pages) != 1)} ...", flush=True)
-    print(f"report: {build(pages, RESULTS, STORE, REPORT, PUBLISHED, known=STUDIES)}")
+
+    def progress(drawn: int) -> None:
+        if drawn % OFTEN == 0:
+            print(f"report: {drawn} of {len(pages)} ...", flush=True)
+
+    print(f"report: {build(pages, RESULTS, STORE, REPORT, PUBLISHED, known=STUDIES, progress=progress)}")
     for name in sorted(chosen):
         problem = log_page(name, REPORT / "studies" / f"{name}.html")
         if problem:

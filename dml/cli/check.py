@@ -18,9 +18,7 @@ SECONDS = 4.0  # for timing the studies of one command, together
 def check(
     studies: Annotated[
         list[str],
-        study_argument(
-            metavar="STUDY", help="Studies, their files, or groups such as paper-eps.", show_default=False
-        ),
+        study_argument(metavar="STUDY", help="Studies, their files, or groups such as paper-eps.", show_default=False),
     ],
 ) -> None:
     """Check studies and print what they cost: cells, trials, hours, disk. Trains nothing.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dml.config import Study
@@ -26,6 +26,7 @@ def build(
     published: Path = Path("docs/results"),
     data: Path = Path("data"),
     known: Path | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Path:
     """Write the report of some studies and return the path of its `index.html`. The same inputs give the same bytes.
 
@@ -36,6 +37,7 @@ def build(
     published : contains the snapshots of studies that were not run here.
     data : contains `<study>/pack.json` of the studies that show images.
     known : the folder of all studies' files; the page of claims names those that would test a claim.
+    progress : called with the number of study pages that are drawn, after each.
     out : replaced as a whole by `index.html`, `claims.html`, `theory.html`, `glossary.html`, `assets/`,
         `studies/<study>.html`, `figures/`, `data/` (CSV) and `plots/` (for DVC). If an error is raised, the old folder
         is unchanged.
@@ -56,9 +58,13 @@ def build(
         waiting = study_pages(pool, loaded, root)
         sections = theory_sections()
         theory, claims = theory_page(root, sections), claims_page(root, loaded, sections, studies_by_claim(known))
-        pages = [page() for page in waiting]
-        for page in [*pages, theory, claims]:
-            renderer.page(page)
+        pages = []
+        for page in waiting:
+            pages.append(page())
+            if progress is not None:
+                progress(len(pages))
+        for each in [*pages, theory, claims]:
+            renderer.page(each)
         renderer.glossary()
         renderer.index(pages, claims, theory, overview(loaded, root))
     return out.resolve() / "index.html"

@@ -202,6 +202,13 @@ def test_two_studies_of_one_name_are_refused(synthetic, tmp_path):
         build([synthetic.study(), synthetic.study()], tmp_path, tmp_path, tmp_path / "report")
 
 
+def test_progress_is_told_after_each_study_page(synthetic, tmp_path, monkeypatch):
+    monkeypatch.setattr(contents, "THEORY", ())
+    drawn = []
+    build([synthetic.study("one"), synthetic.study("two")], tmp_path, tmp_path, tmp_path / "r", progress=drawn.append)
+    assert drawn == [1, 2]
+
+
 def test_a_report_without_studies_is_a_page(tmp_path, monkeypatch):
     monkeypatch.setattr(contents, "THEORY", ())
     index = build([], tmp_path, tmp_path, tmp_path / "report")
