@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import _interrupts  # noqa: F401
+
+# isort: split
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -66,6 +70,8 @@ def run(stage: Callable[..., Any], *, several: bool = False) -> None:
         choices = ", ".join(sorted(path.stem for path in STUDIES.glob("*.yaml")))
         parser.add_argument("study", help=f"a file in {STUDIES}, without .yaml: {choices}")
     arguments = parser.parse_args()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         studies = [load_study(STUDIES / f"{name}.yaml") for name in (chosen() if several else [arguments.study])]
         stage(studies if several else studies[0])

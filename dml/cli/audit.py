@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dml.cli.project import Project, StudyName, choose, chosen_before, find_project
+from dml.cli.project import INTERRUPTED, Project, StudyName, choose, chosen_before, find_project
 
 SUFFIX = "-audited"  # of the study that compares training on labels as given and after the audit
 
@@ -53,9 +54,11 @@ def audit(
             print(f"{study} is now among the studies of params.yaml")
         try:
             project.run("-m", "dvc", "repro", f"audit@{study}")
-        except typer.Exit:
+        except typer.Exit as ended:
             if not asked_before:  # else each later `dvc repro` would fail too
                 (asking / REQUEST).unlink()
+            if ended.exit_code == INTERRUPTED:
+                print(f"\nInterrupted. Finished work is saved: `dml audit {study}` resumes.", file=sys.stderr)
             raise
     if not (done / "summary.json").is_file():  # the folder was deleted, which DVC does not watch
         project.run("-m", "dvc", "repro", "--force", "--single-item", f"audit@{study}")

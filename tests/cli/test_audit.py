@@ -5,6 +5,7 @@ import json
 import pytest
 import yaml
 
+from dml.cli.project import Project
 from dml.config import load_study
 from dml.files import write_json
 
@@ -80,3 +81,12 @@ def test_a_review_of_what_was_not_audited(dml, project, stage):
     assert (done.code, stage) == (1, [])
     assert "'tiny' was not audited yet" in done.err
     assert not (project / "pipelines/audits").exists()
+
+
+def test_an_interrupted_audit_says_what_resumes_it(dml, project, monkeypatch):
+    program = "import os, signal; os.kill(os.getppid(), signal.SIGINT); raise SystemExit(255)"
+    start = Project.run
+    monkeypatch.setattr("dml.cli.project.Project.run", lambda self, *command: start(self, "-c", program))
+    done = dml("audit", "tiny")
+    assert done.code == 130
+    assert done.err == "\nInterrupted. Finished work is saved: `dml audit tiny` resumes.\n"

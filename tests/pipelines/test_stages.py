@@ -2,7 +2,9 @@
 
 import gzip
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +150,26 @@ def test_a_study_of_one_method_has_a_report(project, tiny):
     assert project.stage("choose", "tiny").code == 0
     done = project.stage("report")
     assert done.code == 0, done.text
+
+
+def test_an_interrupt_during_imports_has_no_traceback(project, tiny):
+    project.study("tiny", tiny)
+    program = """
+import os, runpy, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, *rest):
+        if name == "dml.config":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+sys.meta_path.insert(0, Interrupting())
+sys.path.insert(0, "pipelines")
+runpy.run_path("pipelines/resolve.py", run_name="__main__")
+"""
+    done = project.run(sys.executable, "-c", program, "tiny")
+    assert done.code == -signal.SIGINT
+    assert done.text == ""
 
 
 def test_the_report_leaves_out_a_chosen_study_that_has_no_file(project, tiny):
