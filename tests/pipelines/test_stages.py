@@ -164,6 +164,7 @@ class Interrupting:
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 sys.meta_path.insert(0, Interrupting())
+sys.argv[0] = "pipelines/resolve.py"
 sys.path.insert(0, "pipelines")
 runpy.run_path("pipelines/resolve.py", run_name="__main__")
 """
