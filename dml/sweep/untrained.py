@@ -1,6 +1,7 @@
 """Scores of what a study's trials start from, to compare what they learn with.
 
-Of trials with frozen features that is the features without a head, of all others pixels.
+Of trials with frozen features that is the features without a head, of all others pixels. Features are also scored by
+their principal components, as many as embeddings have dimensions: what no head is needed to shorten them to.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from statistics import fmean
 
 import numpy as np
 import torch
+from sklearn.decomposition import PCA
+from torch import nn
 
 from dml.data.packing import of_vectors
 from dml.models.identity import Identity
@@ -27,7 +30,10 @@ from dml.types import TrialSpec
 Scores = dict[str, dict[str, dict[str, float]]]
 """By dataset and what is scored (`pixels`, `vectors` or the name of features): scores by `<set>/<level>/<metric>`."""
 
+PIXELS = "pixels"
 SIDE = 32  # pixels of the longer side of an image, at most
+COMPONENTS = "{name}, {count} components"
+FITTED = 10_000  # training images that the components are computed from, at most
 LEARNED_FROM = ("train", "validation")  # sets that say nothing of new images
 
 
@@ -55,11 +61,11 @@ def _of_dataset(trials: list[TrialSpec], data_root: Path, report: Callable[[str]
         kinds.setdefault(_name(spec, data_root), {})[spec.dataset.split] = spec
     found = {}
     for name, by_split in kinds.items():
-        kind = "pixels" if name == "pixels" else "features"
-        report(f"{trials[0].dataset.name}: scoring the {kind} without training ({name})")
-        each = [_scored(spec, data_root) for spec in by_split.values()]
-        if each[0]:
-            found[name] = {key: fmean(own[key] for own in each) for key in each[0]}
+        what = PIXELS if name == PIXELS else "features"
+        report(f"{trials[0].dataset.name}: scoring the {what} without training ({name})")
+        each = [_scored(spec, data_root, name) for spec in by_split.values()]
+        for kind in each[0]:
+            found[kind] = {key: fmean(own[kind][key] for own in each) for key in each[0][kind]}
     return found
 
 
@@ -67,19 +73,34 @@ def _name(spec: TrialSpec, data_root: Path) -> str:
     manifest = open_packed_of(data_root, spec.dataset.name).manifest
     if of_vectors(manifest):
         return "vectors"
-    return features_id(recipe(spec.training, manifest)) if spec.training.frozen else "pixels"
+    return features_id(recipe(spec.training, manifest)) if spec.training.frozen else PIXELS
 
 
-def _scored(spec: TrialSpec, data_root: Path) -> dict[str, float]:
-    """The scores of a trial's input, taken on the CPU as those of its embeddings are."""
+def _scored(spec: TrialSpec, data_root: Path, name: str) -> dict[str, dict[str, float]]:
+    """The scores of a trial's input, and of its components, taken on the CPU as those of its embeddings are."""
     sets = tuple(name for name in spec.evaluation.sets if name not in LEARNED_FROM)
     if not sets:
         return {}
     asked = replace(spec, phase="confirm", evaluation=replace(spec.evaluation, sets=sets, keep_per_query=False))
-    data = open_trial(asked, data_root)
-    if not spec.training.frozen:
+    data, size = open_trial(asked, data_root), spec.training.embedding_size
+    models: dict[str, nn.Module] = {name: Identity()}
+    if name == PIXELS:
         data = _with_pixels(data, sets)
-    return Evaluator(asked, data, Identity(), FeatureRows(), torch.device("cpu")).scores(0)  # type: ignore[arg-type]
+    elif size < data.packed.images.shape[-1]:
+        models[COMPONENTS.format(name=name, count=size)] = _components(data, size)
+    rows, device = FeatureRows(), torch.device("cpu")
+    return {kind: Evaluator(asked, data, model, rows, device).scores(0) for kind, model in models.items()}  # type: ignore[arg-type]
+
+
+def _components(data: TrialData, size: int) -> nn.Module:
+    """The first principal components of the training images' features: (m, D) -> (m, size)."""
+    rows = np.sort(data.rows)[:: -(-len(data.rows) // FITTED)]
+    features = np.asarray(data.packed.images[rows], dtype=np.float32).reshape(len(rows), -1)
+    found = PCA(min(size, *features.shape), svd_solver="full").fit(features)
+    model = nn.Linear(features.shape[1], len(found.components_))
+    model.weight.data = torch.from_numpy(found.components_)
+    model.bias.data = torch.from_numpy(-found.components_ @ found.mean_)
+    return model
 
 
 def _with_pixels(data: TrialData, sets: tuple[str, ...]) -> TrialData:

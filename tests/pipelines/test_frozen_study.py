@@ -76,8 +76,9 @@ def test_from_features_to_models(work):
 def test_features_and_vectors_are_scored_without_training(work):
     found = json.loads((work.root / "results/mine/summary.json").read_text())["untrained"]
     assert set(found) == {"digits", "features"}
-    assert list(found["features"]) == ["vectors"]
-    (name,) = found["digits"]
+    assert list(found["features"]) == ["vectors", "vectors, 4 components"]
+    name, shortened = found["digits"]
+    assert shortened == f"{name}, 4 components"
     data = work.root / "data/mine"
     (entry,) = json.loads((data / "features.json").read_text())["digits"].values()
     assert entry["folder"].endswith(name)
@@ -86,18 +87,29 @@ def test_features_and_vectors_are_scored_without_training(work):
         "features": np.load(work.root / "own/x.npy"),
     }
     for dataset, own in found.items():
-        (scores,) = own.values()
         split = pd.read_parquet(data / f"split/{dataset}.parquet")
-        rows = split.loc[split["final"] == "test", "index"].to_numpy()
+        rows, learned = (split.loc[split["final"] == role, "index"].to_numpy() for role in ("test", "train"))
         packed = data / json.loads((data / "pack.json").read_text())[dataset]["folder"]
         labels = pd.read_parquet(packed / "index.parquet")["fine"].to_numpy()[rows]
-        assert scores["test/fine/recall@1"] == pytest.approx(nearest_share(inputs[dataset][rows], labels), abs=1e-6)
-        assert set(scores) == {"test/fine/recall@1", "test/fine/map@r"}
+        vectors = inputs[dataset].astype(np.float64)
+        expected = [vectors[rows], components(vectors[learned], 4)(vectors[rows])]
+        for scores, tested in zip(own.values(), expected, strict=True):
+            assert scores["test/fine/recall@1"] == pytest.approx(nearest_share(tested, labels), abs=2e-3)
+            assert set(scores) == {"test/fine/recall@1", "test/fine/map@r"}
+        full, short = (scores["test/fine/map@r"] for scores in own.values())
+        assert abs(full - short) > 0.005
+
+
+def components(learned, count):
+    """The projection to the principal components of some vectors (n, D)."""
+    mean = learned.mean(axis=0)
+    _, vectors = np.linalg.eigh((learned - mean).T @ (learned - mean))
+    return lambda tested: (tested - mean) @ vectors[:, ::-1][:, :count]
 
 
 def nearest_share(vectors, labels):
     """How many vectors have one of their own class nearest, by cosine."""
-    unit = vectors.astype(np.float64) / np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     similarity = unit @ unit.T
     np.fill_diagonal(similarity, -np.inf)
     return np.mean(labels[similarity.argmax(axis=1)] == labels)

@@ -75,6 +75,15 @@ def test_of_pixels_and_features_the_better_one_is_named(with_features, pixels, n
     assert set(zip(frame["from"], frame["untrained"], strict=True)) == {(said, 75.0)}
 
 
+def test_shortened_features_have_a_column_and_are_not_what_training_is_compared_with(with_features):
+    table = best_and_untrained(with_features(**{"net": 0.65, "net, 4 components": 0.7}))
+    assert list(table.frame["untrained"]) == [65.0, 65.0]
+    assert list(table.frame["shortened"]) == [70.0, 70.0]
+    assert "Shortened: " in table.caption
+    assert "shortened" in [column.key for column in table.columns]
+    assert "shortened" not in [column.key for column in best_and_untrained(with_features(net=0.65)).columns]
+
+
 def test_only_methods_with_a_finished_seed_count(with_features):
     results = unfinished(with_features(net=0.65), 0.0, "easy")
     (row,) = best_and_untrained(results).frame.query("rate == 0").to_dict("records")

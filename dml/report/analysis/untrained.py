@@ -10,6 +10,7 @@ from dml.report.results import Results
 from dml.statistics import Summary
 
 PIXELS, VECTORS = "pixels", "vectors"  # any other name is that of frozen features
+COMPONENTS = " components"  # at the end of the name: of the input's principal components
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Gain:
     noise: str
     rate: float
     untrained: float
+    shortened: float | None
     best: str  # the cell with the highest mean
     gain: Summary  # its scores over seeds, minus the score without training
     above: int  # the cells whose mean is above it
@@ -28,8 +30,12 @@ class Gain:
 
 def untrained(results: Results, dataset: str, key: str) -> float | None:
     """A score without training, in percent; of several kinds of input the highest. None: unknown."""
-    name = _best(results, dataset, key)
-    return None if name is None else 100 * kinds(results, dataset)[name][key]
+    return _highest(_full(results, dataset, key))
+
+
+def shortened(results: Results, dataset: str, key: str) -> float | None:
+    """The same of the input's principal components, as many as embeddings have dimensions. None: unknown."""
+    return _highest(_of_kind(results, dataset, key, components=True))
 
 
 def gain_of_best(results: Results, dataset: str, noise: str, rate: float, key: str) -> Gain | None:
@@ -41,7 +47,8 @@ def gain_of_best(results: Results, dataset: str, noise: str, rate: float, key: s
         return None
     best = max(means, key=lambda name: means[name])
     gain = statistics.summary(values[best] - own)
-    return Gain(dataset, noise, rate, own, best, gain, sum(mean > own for mean in means.values()), len(means))
+    short = shortened(results, dataset, key)
+    return Gain(dataset, noise, rate, own, short, best, gain, sum(mean > own for mean in means.values()), len(means))
 
 
 def kinds(results: Results, dataset: str) -> Mapping[str, Mapping[str, float]]:
@@ -51,10 +58,18 @@ def kinds(results: Results, dataset: str) -> Mapping[str, Mapping[str, float]]:
 
 def named(results: Results, dataset: str, key: str) -> str:
     """What has the score of `untrained`, in words: `pixels`, `the vectors`, `the frozen features`."""
-    words = {PIXELS: PIXELS, VECTORS: "the vectors"}
-    return words.get(_best(results, dataset, key) or "", "the frozen features")
+    scores, words = _full(results, dataset, key), {PIXELS: PIXELS, VECTORS: "the vectors"}
+    return words.get(max(scores, key=lambda name: scores[name], default=""), "the frozen features")
 
 
-def _best(results: Results, dataset: str, key: str) -> str | None:
-    scores = {name: own[key] for name, own in kinds(results, dataset).items() if key in own}
-    return max(scores, key=lambda name: scores[name], default=None)
+def _full(results: Results, dataset: str, key: str) -> dict[str, float]:
+    return _of_kind(results, dataset, key, components=False)
+
+
+def _of_kind(results: Results, dataset: str, key: str, components: bool) -> dict[str, float]:
+    found = kinds(results, dataset).items()
+    return {name: own[key] for name, own in found if key in own and name.endswith(COMPONENTS) == components}
+
+
+def _highest(scores: Mapping[str, float]) -> float | None:
+    return 100 * max(scores.values()) if scores else None

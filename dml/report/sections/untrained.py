@@ -45,6 +45,7 @@ def best_and_untrained(results: Results) -> Table | None:
             "rate": one.rate,
             "from": named(results, one.dataset, results.objective(one.dataset)).removeprefix("the "),
             "untrained": one.untrained,
+            "shortened": one.shortened,
             "best": results.methods[one.best].label,
             "gain": one.gain.mean,
             "gain low": one.gain.low,
@@ -57,10 +58,12 @@ def best_and_untrained(results: Results) -> Table | None:
     ]
     if not rows:
         return None
+    short = any(row["shortened"] is not None for row in rows)
     columns = (
         *condition_columns(results),
         Column("from", "Without training"),
         Column("untrained", "Score", "percent"),
+        *([Column("shortened", "Shortened", "percent", "to as many numbers as embeddings have")] if short else []),
         Column("best", "Best method"),
         Column("gain", "Gain", "difference_interval", "the best method minus the score without training, in points"),
         Column("above", "Methods above", "share", "methods whose mean is above the score without training"),
@@ -72,6 +75,11 @@ def best_and_untrained(results: Results) -> Table | None:
         "most 32 a side, less the mean image). Gain: the best method minus that, in points, with its 95% interval over "
         "seeds. The best method is chosen by the same scores, so its gain is slightly optimistic."
     )
+    if short:
+        caption += (
+            " Shortened: the same by principal components of the training images' features, as many as embeddings have "
+            "dimensions."
+        )
     return Table("untrained", "The best method and no training", caption, columns, pd.DataFrame(rows))
 
 
