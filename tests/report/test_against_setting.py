@@ -101,6 +101,9 @@ def test_methods_without_the_setting_are_level_lines(results):
         (["a", "b"], [0, 1], False),
         ([True, False], [0, 1], False),
         ([64, 16, 32], [64, 16, 32], True),
+        ([0.01, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5], [0.01, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5], True),  # no room for labels
+        ([1, 2, 3, 30], [1, 2, 3, 30], True),
+        ([0.1, 0.3, 1.0, 1.1], [0.1, 0.3, 1.0, 1.1], False),
     ],
 )
 def test_geometric_values_have_a_logarithmic_axis(values, expected, logarithmic):

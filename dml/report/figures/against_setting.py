@@ -25,6 +25,7 @@ from dml.types import value_text
 
 Line = dict[int | None, str]  # position on the axis, None for a method without the setting -> name of the cell
 LETTERS = 36  # of a label, beside a panel
+CLOSEST = 0.06  # of an axis, between two labels of values
 EQUAL_STEPS = 1.6  # largest ratio of two steps between logarithms, for values that are called geometric
 
 
@@ -133,7 +134,9 @@ def _positions(points: list[dict[str, Any]]) -> tuple[list[float], bool]:
         return [float(v) for v in values], False
     steps, differences = np.diff(np.log(ordered)), np.diff(ordered)
     even = differences.max() / differences.min() <= EQUAL_STEPS
-    return [float(v) for v in values], bool(not even and steps.max() / steps.min() <= EQUAL_STEPS)
+    closest = differences.min() / differences.sum()  # as shares of the axis
+    crowded = closest < CLOSEST < steps.min() / steps.sum()
+    return [float(v) for v in values], bool(not even and (crowded or steps.max() / steps.min() <= EQUAL_STEPS))
 
 
 def _ticks(axes: Axes, points: list[dict[str, Any]], positions: list[float], logarithmic: bool) -> None:
