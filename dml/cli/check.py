@@ -84,6 +84,7 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     from dml.sweep.checking import check as check_prepared
     from dml.sweep.estimate import estimate, is_prepared
     from dml.sweep.published import published_trials
+    from dml.sweep.space import space_of
     from dml.sweep.starts import Starts
 
     study, root = load_study(project.file(name)), project.data(name)
@@ -92,5 +93,6 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     if is_prepared(study, root):
         check_prepared(study, root, file, Starts(project.results, project.store))
     else:
-        check_data(study, file, packed=read_json(root / "pack.json") or {})
+        packed = read_json(root / "pack.json") or {}
+        check_data(study, file, packed, tunes=lambda cell: space_of(study, cell))
     return estimate(study, root, project.store, project.results, published_trials(project.published), seconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +38,16 @@ def check_files(study: Study, path: Path) -> None:
             raise ConfigError(f"{place_of(path, *location(study, cell, BACKBONE))}: {error}") from None
 
 
-def check_data(study: Study, path: Path, packed: Container[str] = ()) -> None:
+def check_data(
+    study: Study, path: Path, packed: Container[str] = (), tunes: Callable[[Cell], object] = lambda cell: False
+) -> None:
     """Reject a study whose data stages would fail: a user's own files are missing, or classes are too few for a batch.
 
     Parameters
     ----------
     path : of the study, for messages.
     packed : names of datasets that are packed already, so that their files are not needed.
+    tunes : whether a cell's settings are searched, with half of the training classes.
 
     Raises
     ------
@@ -55,7 +58,7 @@ def check_data(study: Study, path: Path, packed: Container[str] = ()) -> None:
             _check_exist(path, sources.find(dataset.source), dataset.options, "datasets", index, "options")
     for index, noise in enumerate(study.noise):
         _check_exist(path, discovery.find("dml.noise", noise.model), noise.settings, "noise", index, "settings")
-    _check_classes(study, path)
+    _check_classes(study, path, tunes)
 
 
 def _check_exist(path: Path, part: type, settings: Mapping[str, Any], *where: str | int) -> None:
@@ -66,23 +69,29 @@ def _check_exist(path: Path, part: type, settings: Mapping[str, Any], *where: st
             raise ConfigError(f"{place_of(path, *where, key)}: {problem}")
 
 
-def _check_classes(study: Study, path: Path) -> None:
-    """That batches can be made of as many classes as a source says it trains on."""
-    known = {}
+def _check_classes(study: Study, path: Path, tunes: Callable[[Cell], object]) -> None:
+    """That batches can be made of as many classes as a source says it trains on, and of half of them if that is so."""
+    known, halved = {}, set()
     for dataset in study.datasets:
-        counts = sources.build(dataset.source, **dataset.options).counts
-        known[dataset.label] = counts.get("train", {}).get(dataset.train_on)
+        source = sources.build(dataset.source, **dataset.options)
+        known[dataset.label] = source.counts.get("train", {}).get(dataset.train_on)
+        if dataset.train_on == source.disjoint:  # half of these classes may have all of the other level's
+            halved.add(dataset.label)
     for cell in study.cells():
         batch, classes = study.training_of(cell).batch, known[cell.dataset]
         if classes is None or batches.find(batch.sampler).needs_coarse:
             continue
+        half = cell.dataset in halved and (study.search.protocol == "train_val_test" or bool(tunes(cell)))
+        most = (classes + 1) // 2 if half else classes
         try:
-            labels = np.arange(classes).repeat(batch.per_class)
+            labels = np.arange(most).repeat(batch.per_class)
             batches.build(batch.sampler, labels=labels, **batch.model_dump(exclude={"sampler"}))
         except ValueError:
             place = place_of(path, *location(study, cell, "training.batch"))
-            problem = f"{batch.classes} classes per batch, but dataset {cell.dataset!r} trains on {classes}"
-            raise ConfigError(f"{place}: {problem}") from None
+            fitted = f", of which tuning fits {most}" if half else ""
+            problem = f"{batch.classes} classes per batch, but dataset {cell.dataset!r} trains on {classes}{fitted}"
+            advice = f"set training.batch.classes to at most {most}"
+            raise ConfigError(f"{place}: {problem}: {advice}") from None
 
 
 def location(study: Study, cell: Cell, setting: str) -> tuple[str | int, ...]:

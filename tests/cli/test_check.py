@@ -52,3 +52,19 @@ def test_a_trial_that_this_machine_cannot_run_has_a_cost_and_is_an_error(dml, pr
     assert programs == []
     monkeypatch.setenv("RAY_ADDRESS", "ray://elsewhere")
     assert dml("check", "tiny").code == 0
+
+
+@pytest.mark.parametrize(
+    ("training", "line"), [("", "tiny.yaml"), ("training: {batch: {classes: 64}}\n", "tiny.yaml:4")]
+)
+def test_a_batch_of_more_classes_than_a_bundled_dataset_trains_on_is_refused_before_it_is_packed(
+    dml, project, training, line
+):
+    study = project / "pipelines/studies/tiny.yaml"
+    study.write_text(f"title: x\ndatasets: [digits]\nlosses: [triplet]\n{training}")
+    done = dml("check", "tiny")
+    assert done.code == 1
+    assert done.err.startswith(f"error: pipelines/studies/{line}")
+    assert "trains on 6, of which tuning fits 3: set training.batch.classes to at most 3\n" in done.err
+    study.write_text("title: x\ndatasets: [digits]\nlosses: [triplet]\ntraining: {batch: {classes: 3}}\n")
+    assert dml("check", "tiny").code == 0

@@ -31,6 +31,10 @@ class Digits(SourceDefaults):
     name: ClassVar[str] = "digits"
     redistributable: ClassVar[bool] = True
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    counts: Mapping[str, Mapping[str, int]] = {
+        "train": {"fine": 6, "coarse": 2},
+        "all": {"images": 1797, "fine": 10, "coarse": 2},
+    }
 
     def __init__(self, seen_share: float = 0.2) -> None:
         if not 0 <= seen_share < 1:
