@@ -49,10 +49,11 @@ def champion(
         from dml.training.onnx_export import check_extra
 
         check_extra()
-    from dml.report.page.numbers import rate as rate_text
-
     project = find_project()
     found, chosen, results = find_recipe(project, study, rate, dataset, noise, score)
+
+    from dml.report.page.numbers import rate as rate_text
+
     print(f"{found.winner.method}: the best of {study} at {rate_text(found.rate)} wrong labels", flush=True)
     from dml.sweep.champions.train import Wanted, train_champion
     from dml.tracking.champions import ALIAS, Champions

@@ -28,10 +28,10 @@ def check(
     [bold]Examples[/bold]: dml check quickstart · dml check paper-eps
     """
     project = find_project()
+    names = studies_of(project, studies)
 
     from dml.config import load_study
 
-    names = studies_of(project, studies)
     for name in names:
         load_study(Path(os.path.relpath(project.file(name))))
     print_costs(project, names)

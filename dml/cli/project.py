@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -127,16 +129,23 @@ def studies_of(project: Project, names: list[str]) -> list[str]:
 
     Raises
     ------
-    ConfigError : neither a study nor a group, or a study of a group that cannot run.
+    ValueError : neither a study nor a group, or a study of a group that cannot run.
     """
     return list(dict.fromkeys(study for name in names for study in _studies_of(project, name)))
 
 
 def groups() -> list[str]:
     """The names that stand for the studies of a paper, such as `paper-eps`."""
-    from dml.config.printed import printed
+    with resources.files("dml").joinpath("config/claims.csv").open(encoding="utf-8", newline="") as file:
+        return [GROUP + paper for paper in dict.fromkeys(row["paper"] for row in csv.DictReader(file))]
 
-    return [GROUP + paper for paper in dict.fromkeys(claim.paper for claim in printed().values())]
+
+def check_name(project: Project, study: str) -> None:
+    """Raise a ValueError if there is no such study, before anything heavy is imported."""
+    from dml.discovery import suggestion
+
+    if study not in project.names():
+        raise ValueError(f"{study!r}: no such study{suggestion(study, project.names())}")
 
 
 def _without_path(project: Project, name: str) -> str:
@@ -148,7 +157,6 @@ def _without_path(project: Project, name: str) -> str:
 
 
 def _studies_of(project: Project, name: str) -> list[str]:
-    from dml.config import ConfigError, load_study
     from dml.discovery import suggestion
 
     studies = project.names()
@@ -157,7 +165,9 @@ def _studies_of(project: Project, name: str) -> list[str]:
         return [name]
     if name not in groups():
         place = name if name.endswith(".yaml") else os.path.relpath(project.file(name), project.root)
-        raise ConfigError(f"{place}: no such study or group{suggestion(Path(name).stem, [*groups(), *studies])}")
+        raise ValueError(f"{place}: no such study or group{suggestion(Path(name).stem, [*groups(), *studies])}")
+    from dml.config import load_study
+
     paper = name.removeprefix(GROUP)
     own = [load_study(project.file(study)) for study in studies if study.startswith(f"{paper}-")]
     return [study.name for study in own if not study.resources.gpus_per_trial]
@@ -168,7 +178,7 @@ def choose(project: Project, names: list[str]) -> list[str]:
 
     Raises
     ------
-    ConfigError : an unknown name, or a study that cannot run.
+    ValueError : an unknown name, or a study that cannot run.
     """
     chosen = valid(project, names)
     write_chosen(project, chosen)
@@ -180,7 +190,7 @@ def valid(project: Project, names: list[str]) -> list[str]:
 
     Raises
     ------
-    ConfigError : an unknown name, or a study that cannot run.
+    ValueError : an unknown name, or a study that cannot run.
     """
     from dml.config import load_study
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dml.cli.noise_rate import ChosenRate, Rate, chosen_rate
-from dml.cli.project import Project, StudyName, find_project
+from dml.cli.project import Project, StudyName, check_name, find_project
 
 if TYPE_CHECKING:
     from dml.report.recipe import Recipe
@@ -35,10 +35,11 @@ def recipe(
 
     [bold]Examples[/bold]: dml recipe my-images --rate 0.23 · dml recipe flowers-frozen --rate 0.25 --json recipe.json
     """
+    found, chosen, _ = find_recipe(find_project(), study, rate, dataset, noise, score)
+
     from dml.cli.recipe_text import recipe_text
     from dml.files import write_json
 
-    found, chosen, _ = find_recipe(find_project(), study, rate, dataset, noise, score)
     commands = [command(found, dataset, noise, score)]
     print(recipe_text(found, chosen.source, commands))
     if json is not None:
@@ -54,6 +55,8 @@ def find_recipe(
     ------
     ValueError : the study does not exist or has no results, or the rate or another name must be chosen.
     """
+    check_name(project, study)
+
     from dml.report import recipe as recipes
     from dml.report.analysis.asked import dataset_of
 
@@ -65,19 +68,11 @@ def find_recipe(
 
 
 def load_results(project: Project, study: str) -> Results:
-    """The results of a study here, else the published ones.
-
-    Raises
-    ------
-    ValueError : there is no such study.
-    """
+    """The results of a study here, else the published ones."""
     from dml.config import load_study
-    from dml.discovery import suggestion
     from dml.report.loading import load
     from dml.snapshots import Snapshot
 
-    if study not in project.names():
-        raise ValueError(f"{study!r}: no such study{suggestion(study, project.names())}")
     read = load_study(project.file(study))
     snapshot = Snapshot(project.published / study)
     return load(read, project.results / study, project.store, snapshot, project.data(study))

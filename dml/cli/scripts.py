@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dml.cli.project import StudyName, find_project
+from dml.cli.project import StudyName, check_name, find_project
 
 
 def report() -> None:
@@ -18,7 +18,9 @@ def publish(study: StudyName) -> None:
 
     [bold]Example[/bold]: dml publish eps-table1
     """
-    find_project().run("pipelines/publish.py", study)
+    project = find_project()
+    check_name(project, study)
+    project.run("pipelines/publish.py", study)
 
 
 def why(study: StudyName) -> None:
@@ -26,4 +28,6 @@ def why(study: StudyName) -> None:
 
     [bold]Example[/bold]: dml why quickstart
     """
-    find_project().run("pipelines/why.py", study)
+    project = find_project()
+    check_name(project, study)
+    project.run("pipelines/why.py", study)
