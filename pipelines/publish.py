@@ -7,10 +7,11 @@ from overview import write_figures, write_overview
 
 from dml.config import Study
 from dml.report.recording import figure_arrays
-from dml.snapshots import publish
+from dml.snapshots import check_ran, publish
 
 
 def publish_study(study: Study) -> None:
+    check_ran(study, RESULTS / study.name)
     code = ["git", "status", "--porcelain", "--", "dml", "pipelines"]
     changed = subprocess.run(code, capture_output=True, text=True, check=True).stdout.strip()
     if changed:

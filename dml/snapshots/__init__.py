@@ -9,6 +9,6 @@ A clone shows them without training, and a sweep takes over their trials where t
 """
 
 from dml.snapshots.folder import LARGEST, Snapshot, snapshots
-from dml.snapshots.publishing import publish
+from dml.snapshots.publishing import check_ran, publish
 
-__all__ = ["LARGEST", "Snapshot", "publish", "snapshots"]
+__all__ = ["LARGEST", "Snapshot", "check_ran", "publish", "snapshots"]

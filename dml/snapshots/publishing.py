@@ -48,8 +48,7 @@ def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.nda
     ValueError : a trial failed or is missing, the code was not committed when the study ran, or the snapshot would be
         larger than `LARGEST`.
     """
-    if not (results / "trials.parquet").is_file():
-        raise ValueError(f"{study.name}: there are no results to publish; run it first: make repro STUDY={study.name}")
+    check_ran(study, results)
     trials = pd.read_parquet(results / "trials.parquet")
     summary = json.loads((results / "summary.json").read_text(encoding="utf-8"))
     _check(study, trials, summary)
@@ -65,6 +64,12 @@ def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.nda
     write_text(snapshot.path / SUMMARY, described)
     figures.write(snapshot.path, arrays or {})
     return [] if before is None else changes(before, snapshot.trials(study))
+
+
+def check_ran(study: Study, results: Path) -> None:
+    """Raise a ValueError if a study has no results in the folder `results`."""
+    if not (results / "trials.parquet").is_file():
+        raise ValueError(f"{study.name} has not run here, so there is nothing to publish. Run it: dml run {study.name}")
 
 
 def changes(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:

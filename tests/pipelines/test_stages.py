@@ -30,6 +30,13 @@ def test_an_unknown_study_is_refused_with_the_choices_and_params_stay(project, r
     assert (project.root / "params.yaml").read_text() == before
 
 
+def test_publishing_a_study_that_never_ran_says_so_before_it_asks_for_commits(project, refused):
+    subprocess.run(["git", "init", "-q"], cwd=project.root, check=True)
+    message = refused(project.stage("publish", "quickstart"))
+    assert "quickstart has not run here" in message
+    assert "dml run quickstart" in message
+
+
 def test_choosing_writes_the_list_and_keeps_the_comments(project):
     before = (project.root / "params.yaml").read_text()
     done = project.stage("choose", "eps-table1", "quickstart")
