@@ -1,13 +1,15 @@
-"""Atomic writes, file locks and digests."""
+"""Atomic writes, file locks, digests, and what separates the fields of a user's CSV."""
 
 from __future__ import annotations
 
+import csv
 import errno
 import fcntl
 import hashlib
 import json
 import os
 import re
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 POLL_SECONDS = 0.2
+SEPARATORS = ",;\t"  # of a CSV's fields
 LFS = b"version https://git-lfs.github.com/spec/"  # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
 
 
@@ -59,6 +62,25 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
         return None
+
+
+def separator(path: Path) -> str:
+    """The sign that divides the first line of a CSV (UTF-8) into most fields; a comma if none does."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        header = next((line for line in file if line.strip()), "")
+    return max(SEPARATORS, key=lambda sign: len(next(csv.reader([header], delimiter=sign), ())))
+
+
+def check_writable(path: Path) -> None:
+    """Raise an OSError that names `path` if no file can be written there. Creates its folder if that is missing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
 
 
 def sha256(path: Path) -> str:

@@ -1,10 +1,12 @@
 """Noisy labels from a file: CSV or Parquet with the columns `index` (row of the packed data) and `label`.
 
+Commas, semicolons or tabs separate the fields of a CSV.
 `label` is a class label as in the packed index, or -1 for a sample that is left out.
 """
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -12,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
+from dml.files import separator
 from dml.noise._labels import check_labels, check_rate, noisy
 from dml.types import NoisyLabels
 
@@ -23,7 +26,7 @@ class LabelFile:
 
     Parameters
     ----------
-    path : the file, `.csv` (UTF-8) or `.parquet`. It may contain more rows than are needed.
+    path : the file, `.csv` or `.tsv` (UTF-8), or `.parquet`. It may contain more rows than are needed.
     rate : the share of wrong labels under which a study lists this file. If above 0, it must match the file to within
         0.005 in the confirm phase; the tune phase sees only some of the classes.
     """
@@ -36,8 +39,8 @@ class LabelFile:
     def __init__(self, path: str | Path, rate: float = 0.0) -> None:
         self.rate = check_rate(rate)
         self._path = Path(path) if isinstance(path, str | Path) else Path()
-        if self._path.suffix not in (".csv", ".parquet"):
-            raise ValueError(f"noise 'label_file': path: expected a .csv or .parquet file, got {str(path)!r}")
+        if self._path.suffix not in (".csv", ".tsv", ".parquet"):
+            raise ValueError(f"noise 'label_file': path: expected a .csv, .tsv or .parquet file, got {str(path)!r}")
 
     def corrupt(
         self, labels: np.ndarray, seed: int, index: np.ndarray | None = None, phase: str = "confirm"
@@ -76,11 +79,11 @@ class LabelFile:
     def _read(self) -> pd.Series:
         if not self._path.is_file():
             raise self._error("the file does not exist")
-        read = pd.read_csv if self._path.suffix == ".csv" else pd.read_parquet
+        parquet = self._path.suffix == ".parquet"
         try:
-            table = read(self._path)
-        except (ValueError, NotImplementedError, OSError) as error:  # from pandas and from Arrow
-            kind = "CSV in UTF-8" if self._path.suffix == ".csv" else "Parquet"
+            table = pd.read_parquet(self._path) if parquet else pd.read_csv(self._path, sep=separator(self._path))
+        except (ValueError, NotImplementedError, OSError, csv.Error) as error:  # from pandas and from Arrow
+            kind = "Parquet" if parquet else "CSV in UTF-8"
             said = str(error).partition("\n")[0]
             raise self._error(
                 f"expected {kind} with the columns index and label, but reading failed: {said}"

@@ -8,8 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from dml.data import DataError
-
-SEPARATORS = ",;\t"
+from dml.files import separator
 
 
 def read_rows(path: Path) -> tuple[pd.DataFrame, list[int]]:
@@ -30,9 +29,7 @@ def read_rows(path: Path) -> tuple[pd.DataFrame, list[int]]:
 def _read_csv(path: Path) -> tuple[pd.DataFrame, list[int]]:
     lines, numbers, ended = [], [], 0
     with open(path, encoding="utf-8-sig", newline="") as file:
-        separator = _separator(next((line for line in file if line.strip()), ""))
-        file.seek(0)
-        reader = csv.reader(file, delimiter=separator, strict=True)
+        reader = csv.reader(file, delimiter=separator(path), strict=True)
         for fields in reader:
             if len(fields) > 1 or "".join(fields).strip():  # not a blank line
                 lines.append(fields)
@@ -47,8 +44,3 @@ def _read_csv(path: Path) -> tuple[pd.DataFrame, list[int]]:
         if len(fields) != len(header):
             raise DataError(f"{path}: row {number}: expected {len(header)} fields, got {len(fields)}")
     return pd.DataFrame(rows, columns=header, dtype=str), numbers[1:]
-
-
-def _separator(header: str) -> str:
-    """The sign that divides a header into most fields; a comma if none does."""
-    return max(SEPARATORS, key=lambda sign: len(next(csv.reader([header], delimiter=sign), ())))
