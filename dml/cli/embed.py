@@ -38,7 +38,9 @@ def embed(
         raise typer.BadParameter(f"{out}: expected a file that ends in {' or '.join(FORMATS)}", param_hint="--out")
     from dml.cli.models import describe, find_model
     from dml.cli.vectors import embed_files, image_files
+    from dml.files import check_writable
 
+    check_writable(out)
     folder, paths = find_model(model), image_files(images)
     typer.echo(describe(folder), err=True)
     found = embed_files(folder, paths, skip_corrupt)

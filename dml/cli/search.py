@@ -28,8 +28,9 @@ def search(
     from dml.cli.nearest import nearest
     from dml.cli.search_page import search_page
     from dml.cli.vectors import embed_files, image_files
-    from dml.files import write_text
+    from dml.files import check_writable, write_text
 
+    check_writable(out)
     found, paths, asked = find_model(model), image_files([folder]), image_files(queries)
     typer.echo(describe(found), err=True)
     gallery, searched = embed_files(found, paths, skip_corrupt), embed_files(found, asked)

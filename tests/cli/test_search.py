@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from dml.cli.nearest import nearest
@@ -66,3 +67,18 @@ def test_a_path_is_escaped(dml, model, photos, tmp_path):
 
 def test_a_missing_query_is_a_wrong_command_line(dml, model, photos):
     assert dml("search", model, photos, photos / "none.png").code == 2
+
+
+@pytest.mark.parametrize("command", ["search", "embed"])
+def test_a_place_that_cannot_be_written_is_named_before_anything_is_embedded(
+    command, dml, model, photos, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("dml.cli.vectors.embed_files", lambda *_: pytest.fail("embedded"))
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder.npy").mkdir()
+    queries = [photos / "kind2/3.png"] * (command == "search")
+    for out in (tmp_path / "file/out.npy", tmp_path / "folder.npy"):
+        done = dml(command, model, photos, *queries, "-o", out)
+        assert done.code == 1
+        assert done.err.startswith("error: ")
+        assert done.err.endswith(f"'{out}'\n")
