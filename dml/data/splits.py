@@ -19,6 +19,7 @@ image is in no evaluation set, whatever its verified label.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,7 +59,7 @@ def make(index: pd.DataFrame, source: Source) -> pd.DataFrame:
     units = pd.DataFrame({"unit": classes[train], "coarse": coarse[train]})
     units = units.drop_duplicates("unit").sort_values("unit")  # one row per class, with one of its coarse classes
     if len(units) < 2:
-        raise ValueError(_too_few(source, len(units), len(np.unique(classes[classes >= 0]))))
+        raise ValueError(_too_few(source, index, len(units), len(np.unique(classes[classes >= 0]))))
 
     fitting = _fitting_half(units)
     tune = np.full(len(index), "unused", dtype=object)
@@ -171,7 +172,7 @@ def summary(split: pd.DataFrame, classes: np.ndarray) -> str:
     return "; ".join(lines)
 
 
-def _too_few(source: Source, training: int, classes: int) -> str:
+def _too_few(source: Source, index: pd.DataFrame, training: int, classes: int) -> str:
     """The message for fewer than 2 training classes."""
     text = (
         f"{source.name}: {classes} classes (level {source.disjoint!r}), of which {training} can train: a split needs "
@@ -180,11 +181,18 @@ def _too_few(source: Source, training: int, classes: int) -> str:
     share = getattr(source, "test_share", None)  # of sources that split classes by a share
     if share is None:
         return text
-    needed = next((str(count) for count in range(2, 100) if count - round(share * count) >= 2), "more")
+    if index["part"].nunique() > 1 or training != classes - round(share * classes):  # the share has no effect
+        return f"{text}. Its folders or its column `split` decide which images train: let more classes train"
+    if share < 1:
+        counts = itertools.count(max(2, int(1 / (1 - share))))
+        needed = next(count for count in counts if count - round(share * count) >= 2)
+        takes, more = f"takes at least {needed} classes", "Add classes, set"
+    else:
+        takes, more = "leaves none to train", "Set"
     return (
-        f"{text}. A share of the classes is held out for the test (`test_share`, here {share:g}), which takes at least "
-        f"{needed} classes. Add classes, set a smaller `test_share`, or say yourself which images train and test: with "
-        "folders train/ and test/, or a column `split` in a table (docs/datasets.md)"
+        f"{text}. A share of the classes is held out for the test (`test_share`, here {share:g}), which {takes}. "
+        f"{more} a smaller `test_share`, or say yourself which images train and test: with folders train/ and test/, "
+        "or a column `split` in a table (docs/datasets.md)"
     )
 
 

@@ -164,17 +164,31 @@ def test_roles_that_cannot_be_are_errors(fine, roles, message):
         splits.make(make_index(fine), Fixed())
 
 
-@pytest.mark.parametrize(("share", "needed"), [(0.5, 4), (0.34, 3), (0.9, 16), (1.0, "more")])
+@pytest.mark.parametrize(("share", "needed"), [(0, 2), (0.5, 4), (0.34, 3), (0.9, 16), (0.995, 300)])
 def test_too_few_classes_name_how_many_a_share_takes(share, needed, tmp_path):
     source = sources.build("imagefolder", root=str(tmp_path), test_share=share)
-    index = make_index([0, 0, 1, 1]).assign(part="")
-    with pytest.raises(ValueError, match=r"2 classes.*, of which [01] can train.*train/ and test/") as raised:
+    index = make_index([0, 0, 1, 1] if share else [0, 0]).assign(part="")
+    with pytest.raises(ValueError, match=r"[12] classes.*, of which [01] can train.*train/ and test/") as raised:
         splits.make(index, source)
     assert f"(`test_share`, here {share:g}), which takes at least {needed} classes" in str(raised.value)
-    if needed != "more":
-        splits.make(make_index(range(needed)).assign(part=""), source)
-        with pytest.raises(ValueError, match="at least 2"):
-            splits.make(make_index(range(needed - 1)).assign(part=""), source)
+    splits.make(make_index(range(needed)).assign(part=""), source)
+    with pytest.raises(ValueError, match="at least 2"):
+        splits.make(make_index(range(needed - 1)).assign(part=""), source)
+
+
+def test_a_share_that_leaves_no_class_to_train_says_so(tmp_path):
+    source = sources.build("imagefolder", root=str(tmp_path), test_share=1.0)
+    with pytest.raises(ValueError, match=r"here 1\), which leaves none to train\. Set a smaller `test_share`"):
+        splits.make(make_index([0, 1, 2, 3]).assign(part=""), source)
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_no_share_is_advised_where_folders_or_a_column_decide(slash, tmp_path):
+    index = make_index([0, 0, 1, 1]).assign(part=[f"{part}{slash}" for part in ("train", "train", "test", "test")])
+    index["fine_name"] = index["fine"].astype(str)
+    with pytest.raises(ValueError, match=r"at least 2 training classes.*let more classes train$") as raised:
+        splits.make(index, sources.build("imagefolder", root=str(tmp_path)))
+    assert "test_share" not in str(raised.value)
 
 
 def test_a_file_that_is_not_a_split_is_an_error(tmp_path):
