@@ -25,6 +25,7 @@ from scipy.io import savemat
 
 from dml import discovery
 from dml.data import DataError, sources
+from dml.data.packing import Packed, open_packed, pack
 from dml.protocols import Source
 
 HERE = Path(__file__).parent / "sources"
@@ -125,6 +126,13 @@ def edited(name: str, old: bytes, new: bytes) -> Callable[[Path], Any]:
 def rewritten(name: str, make: Callable[[], bytes]) -> Callable[[Path], Any]:
     """Replaces a file below the raw folder."""
     return lambda raw: (raw / name).write_bytes(make())
+
+
+def packed_of(source: Source, folder: Path, **options: Any) -> Packed:
+    """The packed images of a source of a user's own files, in the folder `packed`."""
+    source.download(folder, quiet)
+    pack(source, folder / "raw", folder / "packed", report=quiet, **options)
+    return open_packed(folder / "packed")
 
 
 def quiet(line: str) -> None:

@@ -1,0 +1,271 @@
+"""A user's own images in a table: its columns, its labels, its rows, and what is wrong with them."""
+
+import csv
+import hashlib
+
+import pandas as pd
+import pytest
+from small_archives import packed_of
+
+from dml.data import DataError
+from dml.data.packing import open_packed, pack
+from dml.data.sources import Imagefolder
+
+NOT_LABELS = (-1.0, 2.5, float("nan"), float("inf"), 1e30)
+
+
+def write_table(tmp_path, suffix, rows):
+    path = tmp_path / f"table{suffix}"
+    frame = pd.DataFrame(rows)
+    if suffix == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path, index=False)
+    return str(path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_table(suffix, written, tmp_path):
+    root = written("x.png", "deep/y.png", "z.png")
+    table = write_table(
+        tmp_path,
+        suffix,
+        {
+            "path": ["z.png", "x.png", "deep/y.png"],
+            "fine": [7, 3, 3],
+            "coarse": ["wild", "tame", "tame"],
+            "split": ["train", "query", "gallery"],
+            "camera": [0, 1, 2],
+        },
+    )
+    source = Imagefolder(root, table=table)
+    data = packed_of(source, tmp_path)
+    assert data.images[:, 0, 0, 0].tolist() == [20, 0, 10]
+    assert data.index["fine"].tolist() == [7, 3, 3]
+    assert data.index["coarse"].tolist() == [1, 0, 0]
+    assert data.index["coarse_name"].tolist() == ["wild", "tame", "tame"]
+    assert data.index["camera"].tolist() == [0, 1, 2]
+    assert source.roles(data.index).tolist() == ["train", "query", "gallery"]
+
+
+@pytest.mark.parametrize(
+    ("fine", "coarse", "said"),
+    [
+        (["a", " a", "A", "b"], "xxxx", "' a', 'A', 'a'"),
+        (["sea lion", "sealion", "B", "b"], "xxxx", "'B', 'b'; 'sea lion', 'sealion'"),
+        (["a", "b", "c", "d"], "xyXz", "'X', 'x'"),
+        (["a", "b", "c", "d"], "xyzz", ""),
+    ],
+)
+def test_class_names_that_differ_only_in_spaces_or_case_are_reported(fine, coarse, said, written, tmp_path):
+    paths = ["0.png", "1.png", "2.png", "3.png"]
+    table = write_table(tmp_path, ".csv", {"path": paths, "fine": fine, "coarse": list(coarse)})
+    source, lines = Imagefolder(written(*paths), table=table), []
+    pack(source, tmp_path / "raw", tmp_path / "packed", report=lines.append)
+    found = [line for line in lines if "class names" in line]
+    assert found == ([f"imagefolder: these class names differ only in spaces or case: {said}"] if said else [])
+    assert open_packed(tmp_path / "packed").index["fine_name"].tolist() == fine
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_other_columns_are_ignored_and_named(suffix, written, tmp_path):
+    columns = {"path": ["x.png", "y.png"], "fine": ["a", "b"], "name": ["Ann", "Bob"], "site": [1, 2], "splits": [3, 4]}
+    source = Imagefolder(written("x.png", "y.png"), table=write_table(tmp_path, suffix, {**columns, "split": "train"}))
+    lines = []
+    source.download(tmp_path, lines.append)
+    assert lines[1:] == [f"imagefolder: {source.table}: columns that are not used: name, site, splits"]
+    assert packed_of(source, tmp_path).index["fine_name"].tolist() == ["a", "b"]
+
+
+def test_columns_may_have_other_names(written, tmp_path):
+    columns = {
+        "image": ["x.png", "y.png"],
+        "path": ["no.png", "none.png"],
+        "label": ["wren", "owl"],
+        "fine": ["a", "b"],
+    }
+    table = write_table(tmp_path, ".csv", columns)
+    source = Imagefolder(written("x.png", "y.png"), table=table, columns={"path": "image", "fine": "label"})
+    index = packed_of(source, tmp_path).index
+    assert index["path"].tolist() == ["x.png", "y.png"]
+    assert index["fine_name"].tolist() == ["wren", "owl"]
+    with pytest.raises(DataError, match=r"columns: fine: no column 'labels'; did you mean 'label'\?"):
+        packed_of(Imagefolder(str(tmp_path / "root"), table=table, columns={"fine": "labels"}), tmp_path)
+
+
+@pytest.mark.parametrize("columns", [{"label": "fine"}, {"fine": 3}])
+def test_columns_that_cannot_be(columns):
+    with pytest.raises(ValueError, match=next(iter(columns))):
+        Imagefolder("x", table="t.csv", columns=columns)
+    with pytest.raises(ValueError, match="columns: they are those of a table"):
+        Imagefolder("x", columns={"fine": "label"})
+
+
+@pytest.mark.parametrize(("sign", "name"), [(",", "t.csv"), (";", "t.csv"), ("\t", "t.csv"), ("\t", "t.tsv")])
+def test_separators(sign, name, written, tmp_path):
+    with open(tmp_path / name, "w", encoding="utf-8-sig", newline="") as file:
+        rows = [["path", "fine", "note"], ["x.png", "a,b;c\td", "1,5"], ["y.png", "e,f;g,h", ""]]
+        csv.writer(file, delimiter=sign).writerows(rows)
+    index = packed_of(Imagefolder(written("x.png", "y.png"), table=str(tmp_path / name)), tmp_path).index
+    assert index["fine_name"].tolist() == ["a,b;c\td", "e,f;g,h"]
+
+
+@pytest.mark.parametrize(
+    ("splits", "roles", "text"),
+    [
+        ("Train TEST Seen ", "train test seen", ""),
+        ("training testing unused", "train test unused", ""),
+        ("train test val", "train test seen", "validation has 1 of these classes: its scores are `seen`"),
+        ("train unused val", "train unused seen", "validation has 1 of these classes: its scores are `seen`"),
+        ("train val train", "train test train", "validation has 1 other classes: its scores are `test`"),
+    ],
+)
+def test_splits_in_a_column(splits, roles, text, written, tmp_path):
+    """The third image is of the first one's class."""
+    columns = {"path": ["x.png", "y.png", "z.png"], "fine": ["a", "b", "a"], "split": splits.split(" ")[:3]}
+    source = Imagefolder(written(*columns["path"]), table=write_table(tmp_path, ".csv", columns))
+    lines = []
+    source.download(tmp_path, lines.append)
+    assert text in lines[-1]
+    assert len(lines) == 1 + bool(text)
+    assert source.roles(packed_of(source, tmp_path).index).tolist() == roles.split()
+
+
+def test_names_as_labels_and_classes_split(written, tmp_path):
+    root = written("x.png", "y.png")
+    table = write_table(tmp_path, ".csv", {"path": ["x.png", "y.png"], "fine": ["wren", "owl"]})
+    source = Imagefolder(root, table=table)
+    index = packed_of(source, tmp_path).index
+    assert index["fine"].tolist() == [1, 0]
+    assert source.roles(index).tolist() == ["test", "train"]
+
+
+@pytest.mark.parametrize(
+    ("label", "suffix"),
+    [(-1.0, ".csv"), (float("nan"), ".csv"), *((label, ".parquet") for label in NOT_LABELS)],
+)
+def test_numbers_that_are_not_labels_name_their_row(label, suffix, written, tmp_path):
+    table = write_table(tmp_path, suffix, {"path": ["x.png", "y.png"], "fine": [0.0, label]})
+    row = 3 if suffix == ".csv" else 1
+    with pytest.raises(DataError, match=rf"table{suffix}: row {row}: fine is .*(missing|expected an integer)"):
+        packed_of(Imagefolder(written("x.png", "y.png"), table=table), tmp_path)
+
+
+@pytest.mark.parametrize("column", ["fine", "coarse"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("values", "numbers", "names"),
+    [
+        ("007 7 08 1", [0, 3, 1, 2], "007 7 08 1"),
+        ("1e5 100000 2 1_0", [2, 0, 3, 1], "1e5 100000 2 1_0"),
+        ("1.50 1.5 2 -0", [2, 1, 3, 0], "1.50 1.5 2 -0"),
+        ("7 7.0 7 8", [0, 1, 0, 2], "7 7.0 7 8"),
+        ("7 12 7 0", [7, 12, 7, 0], "7 12 7 0"),
+        ("7.0 12.0 7.0 0.0", [7, 12, 7, 0], "7 12 7 0"),  # as a column of floats is written
+    ],
+)
+def test_labels_that_look_like_numbers_stay_apart(values, numbers, names, suffix, column, written, tmp_path):
+    paths = [f"{number}.png" for number in range(4)]
+    columns = {"path": paths, "fine": ["a", "b", "c", "d"], column: values.split()}
+    index = packed_of(Imagefolder(written(*paths), table=write_table(tmp_path, suffix, columns)), tmp_path).index
+    assert index[column].tolist() == numbers
+    assert index[f"{column}_name"].tolist() == names.split()
+
+
+def test_only_tables_that_were_read_otherwise_before_are_packed_again(written, tmp_path):
+    """Images were packed while `007` was read as 7: the line about names was not in the fingerprint then."""
+    root = written("0.png", "1.png")
+    for labels, again in ((["7", "8"], False), (["a", "007"], False), (["7.0", "8.0"], False), (["07", "8"], True)):
+        table = write_table(tmp_path, ".csv", {"path": ["0.png", "1.png"], "fine": labels})
+        files = [tmp_path / "root/0.png", tmp_path / "root/1.png", tmp_path / "table.csv"]
+        lines = [f"{path}|{path.stat().st_size, path.stat().st_mtime_ns}\n" for path in files]
+        before = hashlib.sha256("".join(lines).encode()).hexdigest()
+        assert (Imagefolder(root, table=table).fingerprint(tmp_path) != before) == again
+
+
+def test_given_labels_that_look_like_numbers_stay_apart(written, tmp_path):
+    root = written("0.png", "1.png", "2.png")
+    columns = {"path": ["0.png", "1.png", "2.png"], "fine": ["007", "7", "7"], "given": ["7", "007", "7"]}
+    index = packed_of(Imagefolder(root, table=write_table(tmp_path, ".csv", columns)), tmp_path).index
+    assert index["given_fine"].tolist() == [1, 0, 1]
+    columns["given"][1] = "07"
+    with pytest.raises(DataError, match="row 3: given is '07', which is no verified label"):
+        packed_of(Imagefolder(root, table=write_table(tmp_path, ".csv", columns)), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "match"),
+    [
+        ({"path": ["x.png"]}, "no column 'fine'"),
+        ({"file": ["x.png"], "fine": [1]}, "no column 'path'"),
+        ({"path": ["x.png"], "fine": [1], "spilt": ["train"]}, "unknown column 'spilt'; did you mean 'split'"),
+        ({"path": ["x.png"], "fine": [1], "Camera": [1]}, r"'Camera'.*`options: \{columns: \{camera: Camera\}\}`"),
+        ({"path": ["x.png"], "fine": [1], "split": ["validate"]}, "row 2: split is 'validate'"),
+        ({"path": ["x.png"], "fine": [1], "camera": ["left"]}, "row 2: camera is 'left'"),
+        ({"path": ["x.png", ""], "fine": [1, 1]}, "row 3: path is ''"),
+        ({"path": ["x.png", "x.png"], "fine": [1, 1]}, "row 3: 'x.png' is repeated, first in row 2"),
+        ({"path": ["x.png", "y.png"], "fine": ["a", " "]}, "row 3: fine is missing"),
+        ({"path": [], "fine": []}, "no rows"),
+    ],
+)
+def test_tables_that_are_wrong(columns, match, written, tmp_path):
+    table = write_table(tmp_path, ".csv", columns)
+    with pytest.raises(DataError, match=match):
+        packed_of(Imagefolder(written("x.png", "y.png"), table=table), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("path,fine\n\nx.png,1\n \ny.png,-1\n", "row 5: fine is '-1'"),
+        ('path,fine,coarse\nx.png,1,"a\n\nb"\ny.png,-1,c\n', "row 5: fine is '-1'"),
+        ("\n\npath,fine\r\nx.png,-1\r\n", "row 4: fine is '-1'"),
+        ("path,fine\nx.png,1\n\nx.png,1\n\nx.png,1", "row 4: 'x.png' is repeated, first in row 2$"),
+        ("path,fine\na/x.png,1\n./a//x.png,1\n", r"row 3: './a//x.png' is repeated, first in row 2 as 'a/x.png'"),
+        ("path,fine\nx.png,1\n\ny.png,1,2\n", "row 4: expected 2 fields, got 3"),
+        ("path,fine\n\ny.png\n", "row 3: expected 2 fields, got 1"),
+        ("path,fine,fine\ny.png,1,2\n", "a column is repeated: path, fine, fine"),
+        ('path,fine\n"y.png,1\n', "cannot be read: unexpected end of data"),
+        ("\n \n", "cannot be read: the file is empty"),
+    ],
+)
+def test_rows_are_numbered_as_an_editor_numbers_lines(text, match, written, tmp_path):
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    with pytest.raises(DataError, match=match):
+        packed_of(Imagefolder(written("x.png", "y.png"), table=str(tmp_path / "t.csv")), tmp_path)
+
+
+def test_a_csv_as_other_programs_write_it(written, tmp_path):
+    text = '\ufeffpath,fine\r\n\r\n"x.png","Wren, little"\r\ny.png,"""Owl"""\r\n\r\n'
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    index = packed_of(Imagefolder(written("x.png", "y.png"), table=str(tmp_path / "t.csv")), tmp_path).index
+    assert index["fine_name"].tolist() == ["Wren, little", '"Owl"']
+
+
+def test_a_parquet_label_that_is_null(written, tmp_path):
+    table = write_table(tmp_path, ".parquet", {"path": ["x.png", "y.png"], "fine": ["a", None]})
+    with pytest.raises(DataError, match="row 1: fine is missing"):
+        packed_of(Imagefolder(written("x.png", "y.png"), table=table), tmp_path)
+
+
+def test_files_that_are_not_tables(written, tmp_path):
+    root = written("x.png")
+    (tmp_path / "t.parquet").write_bytes(b"PAR1 no more")
+    (tmp_path / "t.csv").write_bytes(b"")
+    (tmp_path / "t.xlsx").write_bytes(b"")
+    for name, match in (("t.parquet", "cannot be read"), ("t.csv", "cannot be read"), ("t.xlsx", "expected a .csv")):
+        with pytest.raises(DataError, match=match):
+            packed_of(Imagefolder(root, table=str(tmp_path / name)), tmp_path)
+
+
+@pytest.mark.parametrize("on_corrupt", ["error", "skip"])
+@pytest.mark.parametrize(("absent", "named"), [(1, "0.png"), (5, r"0.png, 1.png, 2.png and 2 more")])
+def test_files_that_the_table_names_and_are_not_there(absent, named, on_corrupt, written, tmp_path):
+    paths = ["x.png", *(f"{number}.png" for number in range(absent))]
+    table = write_table(tmp_path, ".csv", {"path": paths, "fine": range(absent + 1)})
+    with pytest.raises(DataError) as raised:
+        packed_of(Imagefolder(written("x.png"), table=table), tmp_path, on_corrupt=on_corrupt)
+    assert str(raised.value) == (
+        f"imagefolder: {absent} of {absent + 1} files are missing: {named}. Paths are relative to root, which is "
+        f"{str(tmp_path / 'root')!r}"
+    )
