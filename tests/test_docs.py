@@ -5,6 +5,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from pydantic import BaseModel
 
@@ -15,6 +17,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 STUDIES = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
 DATASETS = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+AUDIT = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
 FINDINGS = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
 
 
@@ -29,6 +32,33 @@ def test_the_readmes_code_runs():
         assert scope["embeddings"].grad is not None
         assert 0 <= scope["scores"]["recall@1"] <= 1
         assert len(scope["noisy"].observed) == len(scope["labels"])
+
+
+@pytest.mark.slow
+def test_the_code_of_the_audits_page_runs_one_block_after_the_other(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    generator = np.random.default_rng(0)
+    kinds = np.arange(240) % 3
+    labels = np.where(np.arange(240) < 12, (kinds + 1) % 3, kinds)
+    features = (np.eye(3)[kinds] + generator.normal(0, 0.1, (240, 3))).astype(np.float32)
+    scope = {
+        "images": features,
+        "features": features,
+        "pixels": generator.normal(size=(240, 4)).astype(np.float32),
+        "labels": labels,
+        "photos": np.zeros((240, 8, 8, 1), np.uint8),
+        "names": [f"{row}.png" for row in range(240)],
+        "train_and_embed": lambda images, labels: images,
+        "pd": pd,
+    }
+    for block in blocks(AUDIT, "python"):
+        if 'read_csv("review.csv"' in block:  # as the page saves it
+            plan = scope["plan"]
+            review = plan.table().assign(answer="right", label="", audit=plan.digest)
+            review.to_csv("review.csv", index=False)
+        exec(compile(block, "docs/audit.md", "exec"), scope)
+    assert (tmp_path / "suspects.csv").is_file()
+    assert "My images" in (tmp_path / "audit.html").read_text(encoding="utf-8")
 
 
 def test_the_readmes_study_is_a_study(tmp_path):
