@@ -38,6 +38,7 @@ def embed(
         raise typer.BadParameter(f"{out}: expected a file that ends in {' or '.join(FORMATS)}", param_hint="--out")
     from dml.cli.models import describe, find_model
     from dml.cli.vectors import embed_files, image_files
+    from dml.data.counting import counted
     from dml.files import check_writable
 
     check_writable(out)
@@ -45,7 +46,7 @@ def embed(
     typer.echo(describe(folder), err=True)
     found = embed_files(folder, paths, skip_corrupt)
     save(found, out)
-    print(f"{out}: {len(found.paths)} vectors of {found.vectors.shape[1]} numbers")
+    print(f"{out}: {counted(len(found.paths), 'vector')} of {counted(found.vectors.shape[1], 'number')}")
 
 
 def save(found: Embedded, out: Path) -> None:

@@ -110,38 +110,40 @@ def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, An
 
 def describe(found: Survey) -> list[str]:
     """What a survey found, as lines of text."""
+    from dml.data.counting import counted
+
     images, grey = len(found.index), "grey" if found.grey else "colour"
     per_class = found.per_class()
     sizes = "all of one size" if found.sizes == 1 else f"{found.sizes} sizes"
     fewest, most = per_class.iloc[0], per_class.iloc[-1]
     each = f"{fewest} to {most} in a class" if fewest < most else f"{most} in each class"
     lines = [
-        f"{images} images of {len(per_class)} classes, {each}; {grey}",
+        f"{counted(images, 'image')} of {counted(len(per_class), 'class')}, {each}; {grey}",
         f"{found.side} pixels on the shorter side (median), {sizes}",
     ]
     for role, meaning in ROLES.items():
         if len(counts := found.per_class(role)):
-            lines.append(f"{role}: {counts.sum()} images of {len(counts)} classes{meaning}")
+            lines.append(f"{role}: {counted(counts.sum(), 'image')} of {counted(len(counts), 'class')}{meaning}")
     if len(single := per_class[per_class == 1]):
         lines.append(
-            f"{_count(len(single), 'class')} with a single image, which has no positive: {_some(single.index)}"
+            f"{counted(len(single), 'class')} with a single image, which has no positive: {_some(single.index)}"
         )
     if len(small := per_class[(per_class > 1) & (per_class < FEW)]):
-        lines.append(f"{_count(len(small), 'class')} with fewer than {FEW} images: {_some(small.index)}")
+        lines.append(f"{counted(len(small), 'class')} with fewer than {FEW} images: {_some(small.index)}")
     if found.alike:
         lines.append(found.alike)
     paths = found.index["path"].to_numpy()
     if found.corrupt:
         reasons = [f"{paths[row]} ({reason})" for row, reason in found.corrupt.items()]
-        lines.append(f"{_count(len(found.corrupt), 'image')} cannot be decoded: {_some(reasons)}")
+        lines.append(f"{counted(len(found.corrupt), 'image')} cannot be decoded: {_some(reasons)}")
     if found.copies:
         extra = sum(len(rows) - 1 for rows in found.copies)
         examples = [f"{paths[rows[0]]} = {paths[rows[1]]}" for rows in found.copies]
-        lines.append(f"{_count(extra, 'exact copy')} of other images: {_some(examples)}")
+        lines.append(f"{counted(extra, 'exact copy')} of other images: {_some(examples)}")
     if found.mislabelled:
         examples = [f"{paths[rows[0]]} = {paths[rows[1]]}" for rows in found.mislabelled]
         lines.append(
-            f"{_count(len(found.mislabelled), 'image')} in several classes, so labels are wrong: {_some(examples)}"
+            f"{counted(len(found.mislabelled), 'image')} in several classes, so labels are wrong: {_some(examples)}"
         )
     return lines
 
@@ -153,11 +155,6 @@ ROLES = {
     "query": ", that search",
     "gallery": ", that are found",
 }
-
-
-def _count(number: int, noun: str) -> str:
-    plural = {"class": "classes", "exact copy": "exact copies"}.get(noun, f"{noun}s")
-    return f"{number} {noun if number == 1 else plural}"
 
 
 def _some(names: object) -> str:

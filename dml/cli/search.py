@@ -28,6 +28,7 @@ def search(
     from dml.cli.nearest import nearest
     from dml.cli.search_page import search_page
     from dml.cli.vectors import embed_files, image_files
+    from dml.data.counting import counted
     from dml.files import check_writable, write_text
 
     check_writable(out)
@@ -36,5 +37,5 @@ def search(
     gallery, searched = embed_files(found, paths, skip_corrupt), embed_files(found, asked)
     rows = nearest(searched, gallery, count)
     write_text(out, search_page(model, folder, len(gallery.paths), rows))
-    queries_text = "1 query" if len(asked) == 1 else f"{len(asked)} queries"
-    print(f"{out.resolve().as_uri()}: the {count} nearest of {len(gallery.paths)} images for {queries_text}")
+    images, searches = counted(len(gallery.paths), "image"), counted(len(asked), "query")
+    print(f"{out.resolve().as_uri()}: the {count} nearest of {images} for {searches}")

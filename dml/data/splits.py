@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from dml import files
+from dml.data.counting import counted
 from dml.protocols import Source, SplitBySeed
 
 ROLES = ("train", "seen", "test", "query", "gallery", "unused")
@@ -168,18 +169,17 @@ def summary(split: pd.DataFrame, classes: np.ndarray) -> str:
         chosen = (split["final"] == role).to_numpy()
         if chosen.any():
             meaning = f" ({MEANING[role]})" if role in MEANING else ""
-            lines.append(f"{role} {len(np.unique(classes[chosen]))} classes, {chosen.sum()} images{meaning}")
+            has = counted(len(np.unique(classes[chosen])), "class")
+            lines.append(f"{role} {has}, {counted(chosen.sum(), 'image')}{meaning}")
     return "; ".join(lines)
 
 
 def _too_few(source: Source, index: pd.DataFrame, training: int, classes: int) -> str:
     """The message for fewer than 2 training classes."""
-    text = (
-        f"{source.name}: {classes} classes (level {source.disjoint!r}), of which {training} can train: a split needs "
-        "at least 2 training classes"
-    )
+    found = f"{source.name}: {counted(classes, 'class')} (level {source.disjoint!r}), of which {training} can train"
+    text = f"{found}: a split needs at least 2 training classes"
     share = getattr(source, "test_share", None)  # of sources that split classes by a share
-    if share is None:
+    if not share:
         return text
     if index["part"].nunique() > 1 or training != classes - round(share * classes):  # the share has no effect
         return f"{text}. Its folders or its column `split` decide which images train: let more classes train"

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from dml import files
 from dml.data import DataError
+from dml.data.counting import counted
 from dml.data.packing.listing import some
 from dml.data.packing.opening import VECTORS, open_packed
 from dml.data.packing.placing import check_apart, check_place, new_folder
@@ -86,7 +87,7 @@ def pack(
         found = files.read_json(out / "manifest.json")
         same = isinstance(found, dict) and asked.items() <= found.items()
         if same and files.read_json(out / "origin.json") == origin and _complete(out, report):
-            report(f"{out}: packed already ({found['images']} images)")
+            report(f"{out}: packed already ({counted(found['images'], 'image')})")
             return found
         with new_folder(out) as folder:
             threads = workers or os.cpu_count() or 1
@@ -99,7 +100,7 @@ def pack(
             files.write_json(folder / "manifest.json", manifest)
     skipped = [f"{entry['path']} ({entry['reason']})" for entry in manifest["skipped"]]
     named = f": {some(skipped)}" if skipped else ""
-    report(f"{out}: {manifest['images']} images packed, {len(skipped)} skipped{named}")
+    report(f"{out}: {counted(manifest['images'], 'image')} packed, {len(skipped)} skipped{named}")
     return manifest
 
 

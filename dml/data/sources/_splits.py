@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
+from dml.data.counting import counted
 
 ROLES = ("train", "seen", "test", "query", "gallery", "unused")
 
@@ -72,7 +73,7 @@ def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: s
         raise DataError(f"{where}: query and gallery go together: found only {', '.join(sorted(present))}")
     train = set(classes[kinds == "train"].tolist())
     roles = np.where(kinds == "train", "train", "unused").astype("U10")
-    lines = [f"{len(train)} classes train"]
+    lines = [f"{counted(len(train), 'class')} train{'s' * (len(train) == 1)}"]
     tested = [kind for kind in ("test", "query", "gallery") if kind in present]
     for kind in [*tested, *(["validation"] if "validation" in present else [])]:
         mask = kinds == kind
@@ -95,7 +96,7 @@ def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: s
         if same:
             lines.append(f"{label} has {count} of these classes: its scores are `seen`, not `test`")
         else:
-            lines.append(f"{label} has {count} other classes: its scores are `test`")
+            lines.append(f"{label} has {counted(count, 'other class')}: its scores are `test`")
     return Roles(roles, f"{where}: {'; '.join(lines)}")
 
 

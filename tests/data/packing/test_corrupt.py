@@ -51,7 +51,7 @@ def test_missing_files_are_an_error_unless_a_part_of_the_dataset_is_accepted(tmp
         pack(source, tmp_path, tmp_path / "out", on_corrupt="skip", report=lines.append)
     source.complete = False
     pack(source, tmp_path, tmp_path / "out", on_corrupt="skip", report=lines.append)
-    assert lines[-1].endswith("1 images packed, 1 skipped: none.png (the file is missing)")
+    assert lines[-1].endswith("1 image packed, 1 skipped: none.png (the file is missing)")
 
 
 def test_nothing_but_corrupt_images(tmp_path):

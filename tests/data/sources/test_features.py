@@ -92,7 +92,7 @@ def test_columns_may_have_other_names(source, tmp_path):
     made, lines = source(table=table, columns={"fine": "label", "split": "set"}), []
     made.download(tmp_path, lines.append)
     assert lines[1] == f"features: {tmp_path}/labels.csv: columns that are not used: fine"
-    assert lines[2] == "features: 1 classes train; validation has 2 other classes: its scores are `test`"
+    assert lines[2] == "features: 1 class trains; validation has 2 other classes: its scores are `test`"
     found = packed(made, tmp_path)
     assert found.index["fine_name"].tolist() == list(FINE)
     assert made.roles(found.index).tolist() == ["train", "train", "test", "test", "test", "test"]

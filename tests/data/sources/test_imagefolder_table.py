@@ -117,7 +117,7 @@ def test_separators(sign, name, written, tmp_path):
         ("training testing unused", "train test unused", ""),
         ("train test val", "train test seen", "validation has 1 of these classes: its scores are `seen`"),
         ("train unused val", "train unused seen", "validation has 1 of these classes: its scores are `seen`"),
-        ("train val train", "train test train", "validation has 1 other classes: its scores are `test`"),
+        ("train val train", "train test train", "validation has 1 other class: its scores are `test`"),
     ],
 )
 def test_splits_in_a_column(splits, roles, text, written, tmp_path):

@@ -1,0 +1,13 @@
+"""Numbers of things in messages."""
+
+import pytest
+
+from dml.data.counting import counted
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [(1, "class", "1 class"), (0, "class", "0 classes"), (2, "exact copy", "2 exact copies"), (3, "image", "3 images")],
+)
+def test_one_has_no_plural(number, noun, text):
+    assert counted(number, noun) == text
