@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import signal
 import subprocess
@@ -136,8 +137,8 @@ def studies_of(project: Project, names: list[str]) -> list[str]:
 
 def groups() -> list[str]:
     """The names that stand for the studies of a paper, such as `paper-eps`."""
-    with resources.files("dml").joinpath("config/claims.csv").open(encoding="utf-8", newline="") as file:
-        return [GROUP + paper for paper in dict.fromkeys(row["paper"] for row in csv.DictReader(file))]
+    text = resources.files("dml").joinpath("config/claims.csv").read_text(encoding="utf-8")
+    return [GROUP + paper for paper in dict.fromkeys(row["paper"] for row in csv.DictReader(io.StringIO(text)))]
 
 
 def check_name(project: Project, study: str) -> None:
