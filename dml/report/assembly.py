@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dml import discovery
 from dml.report import contents
-from dml.report.in_short import what_to_use
+from dml.report.in_short import carries_over, what_to_use
 from dml.report.labels import counted, metric_label
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
 from dml.report.page.blocks import Block, Drawing
@@ -70,8 +70,8 @@ def _best(results: Results) -> list[tuple[str, str, str]]:
 
 
 def overview(studies: Sequence[Results], root: Path) -> list[SavedBlock]:
-    """What the index says before its cards: what to use, by the crossed studies."""
-    return Assets(root, "_index").save([what_to_use(studies)])  # no study has this name
+    """What the index says before its cards: what to use, by the crossed studies, and whether that carries over."""
+    return Assets(root, "_index").save([what_to_use(studies), carries_over(studies)])  # no study has this name
 
 
 def theory_sections() -> list[TheorySection]:

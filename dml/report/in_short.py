@@ -1,4 +1,6 @@
-"""What to use in which situation, over all crossed studies, as one table: for `docs/results.md` and the index."""
+"""What to use in which situation, over all crossed studies, and whether a choice carries over: two tables for
+`docs/results.md` and the index.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from dml.report.analysis.carried_over import CarriedOver, carried_over
 from dml.report.analysis.crossed import crossed
 from dml.report.analysis.held_out import HeldOut, held_out
-from dml.report.labels import metric_label, metric_of
+from dml.report.labels import counted, metric_label, metric_of
+from dml.report.methods import Method
 from dml.report.noises import noise_name
 from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
@@ -22,6 +26,15 @@ CAPTION = (
     "otherwise. Trained: a head on frozen features, or a whole network. Usual choice: triplet loss, random "
     "positives, random semi-hard negatives. Without training: nearest neighbours of pixels or frozen features, at "
     "full length, which embeddings shorten. Spread: the best of all methods minus the worst."
+)
+CARRIES = "Does a choice carry over?"
+CARRIES_CAPTION = (
+    "Others choose: the method with the highest mean over the other datasets and their noise rates. Heads choose for a "
+    "head; for a network other networks do, or all datasets if there are none. Behind the best, in points: the best "
+    "method at a noise rate, chosen by the other seeds, minus this one; below zero, this one did better. That and the "
+    "gain are means over noise rates. Chosen on clean labels: how far the best method without noise, chosen by the "
+    "other seeds, is behind with noise; seeds that disagree on it widen the interval. Intervals are over seeds only: "
+    "{number} are few, and another one may lie outside."
 )
 
 
@@ -52,17 +65,46 @@ def what_to_use(studies: Sequence[Results]) -> Table | None:
     )
 
 
+def carries_over(studies: Sequence[Results]) -> Table | None:
+    """One row per study and dataset of those that cross the same methods; None with fewer than two datasets."""
+    found = carried_over(studies)
+    if not found:
+        return None
+    gains = [one.gain for one in found if one.gain is not None]
+    crossing = found[0].ways.crossing
+    lead = [f"By {metric_label(crossing[0])}, of the same {counted(len(crossing[2]), 'method')}."]
+    if gains:
+        better = sum(gain.mean > 0 for gain in gains)
+        lead.append(
+            f"The method that other datasets choose is above the usual choice in {better} of {len(gains)} rows."
+        )
+    caption = " ".join(
+        [*lead, CARRIES_CAPTION.format(number=counted(len({one.ways.dataset for one in found}), "dataset"))]
+    )
+    columns = (
+        Column("study", "Study", "name"),
+        Column("trained", "Trained"),
+        Column("choice", "Others choose"),
+        Column("gain", "Over the usual choice"),
+        Column("regret", "Behind the best"),
+        Column("clean", "Chosen on clean labels, behind the best"),
+    )
+    return Table("carries", CARRIES, caption, columns, pd.DataFrame([_carried(one, found) for one in found]))
+
+
 def in_short(studies: Sequence[Results]) -> list[str]:
-    """The table of `what_to_use` as lines of Markdown; none if there is none."""
-    table = what_to_use(studies)
-    if table is None:
-        return []
+    """The tables of `what_to_use` and `carries_over` as lines of Markdown; none if there are none."""
+    use, carries = what_to_use(studies), carries_over(studies)
+    return [*(_markdown(use) if use else []), *(_markdown(carries, f"**{CARRIES}** ") if carries else [])]
+
+
+def _markdown(table: Table, title: str = "") -> list[str]:
     labels = [column.label.lower() for column in table.columns]
     rows = [
         f"| `{row['study']}` | {' | '.join(row[column.key] for column in table.columns[1:])} |"
         for row in table.frame.to_dict("records")
     ]
-    return [table.caption, "", f"| {' | '.join(labels)} |", "|---" * len(labels) + "|", *rows, ""]
+    return [title + table.caption, "", f"| {' | '.join(labels)} |", "|---" * len(labels) + "|", *rows, ""]
 
 
 def _lead(found: Sequence[HeldOut]) -> list[str]:
@@ -85,6 +127,24 @@ def _row(results: Results, one: HeldOut) -> dict[str, str]:
         "gain": NOTHING if one.gain is None else points(one.gain),
         "untrained": NOTHING if one.untrained is None else percent(one.untrained),
         "spread": f"{percent(one.spread)} of {one.cells} methods",
+    }
+
+
+def _carried(one: CarriedOver, rows: Sequence[CarriedOver]) -> dict[str, str]:
+    ways, choice = one.ways, Method(*one.choice[:3], settings=", ".join(one.choice[3:])).label
+    trained = "head" if ways.head else "network"
+    by = counted(one.choosers, f"other {trained}" if one.alike else "other dataset")
+    several = sum(row.ways.study == ways.study for row in rows) > 1
+    models = {noise for noise, _ in one.from_clean}
+    names = {noise: f" {noise_name(noise)}" if len(models) > 1 else "" for noise in models}
+    behind = (f"{rate(at)}{names[noise]}: {points(s)}" for (noise, at), s in one.from_clean.items())
+    return {
+        "study": f"{ways.study}, {ways.dataset}" if several else ways.study,
+        "trained": trained,
+        "choice": f"{choice} (by {by})",
+        "gain": NOTHING if one.gain is None else points(one.gain),
+        "regret": points(one.regret),
+        "clean": "; ".join(behind) or NOTHING,
     }
 
 

@@ -47,7 +47,8 @@ class Crossed:
 @once
 def crossed(results: Results) -> list[Crossed]:
     """The factorials of a study in which at least two of `CHOICES` have two levels; without toplines."""
-    found = [_crossed(results, *pair) for pair in results.conditions if not is_topline(pair[1])]
+    pairs = [pair for pair in results.conditions if not is_topline(pair[1])]
+    found = [factorial(results, *pair, results.objective(pair[0])) for pair in pairs]
     return [each for each in found if each is not None]
 
 
@@ -75,13 +76,14 @@ def complete(points: Sequence[Point], number: int) -> tuple[list[list[str]], lis
         kept = [point for point in kept if point[axis] != level]
 
 
-def _crossed(results: Results, dataset: str, noise: str) -> Crossed | None:
+def factorial(results: Results, dataset: str, noise: str, key: str) -> Crossed | None:
+    """One dataset and noise model by the score `key`; None unless two of `CHOICES` have two levels."""
     axes = [*CHOICES, *results.varied]
     cells: dict[Point, str] = {}
     for name in results.cells_of(dataset, noise):
         cell, method = results.cells[name], results.methods[name]
-        if method.positives and len(results.values(name, results.objective(dataset))):
-            varied = (value_text(cell.varied.get(key, "")) for key in results.varied)
+        if method.positives and len(results.values(name, key)):
+            varied = (value_text(cell.varied.get(setting, "")) for setting in results.varied)
             cells[(method.loss, method.positives, method.negatives, *varied, repr(cell.rate))] = name
     if not cells:
         return None
@@ -89,7 +91,7 @@ def _crossed(results: Results, dataset: str, noise: str) -> Crossed | None:
     if sum(len(levels[axis]) > 1 for axis in range(len(CHOICES))) < 2:
         return None
     rates = sorted(levels.pop(), key=float)
-    values = [results.values(cells[point], results.objective(dataset)) for point in product(*levels, rates)]
+    values = [results.values(cells[point], key) for point in product(*levels, rates)]
     seeds = [seed for seed in results.study.seeds if all(seed in own.index for own in values)]
     if not seeds:
         return None

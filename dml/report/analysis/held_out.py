@@ -44,7 +44,7 @@ def held_out(results: Results, dataset: str, noise: str, rate: float) -> HeldOut
 
     The folds share seeds, so intervals are slightly too narrow. They say nothing about other images or classes.
     """
-    key = _key(results, dataset)
+    key = judge(results, dataset)
     names = results.rivals(dataset, noise, rate)
     table = pd.DataFrame({name: results.values(name, key) for name in names}).dropna(axis=1, how="all").dropna()
     if table.shape[1] < 2 or len(table) < 2:
@@ -72,7 +72,7 @@ def held_out(results: Results, dataset: str, noise: str, rate: float) -> HeldOut
     )
 
 
-def _key(results: Results, dataset: str) -> str:
+def judge(results: Results, dataset: str) -> str:
     """R@1 where the study's objective is, else the objective."""
     objective = results.objective(dataset)
     wanted = objective.removesuffix(metric_of(objective)) + SCORE

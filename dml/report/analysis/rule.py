@@ -70,8 +70,13 @@ def applied(ranked: Ranking, block: Crossed, rate: float) -> tuple[dict[str, str
 
 def regrets(mine: np.ndarray, cells: np.ndarray) -> np.ndarray:
     """(S,): at each seed, the score of the cell (C, S) that is best at the other seeds, minus the rule's (S,)."""
-    total = cells.sum(axis=1)
-    return np.array([cells[np.argmax(total - cells[:, s]), s] - mine[s] for s in range(cells.shape[1])])
+    return cells[elected(cells), np.arange(cells.shape[1])] - mine
+
+
+def elected(cells: np.ndarray) -> np.ndarray:
+    """(S,): for each seed, the place of the cell (C, S) that is best at the other seeds; the first of equal ones."""
+    others = cells.sum(axis=1, keepdims=True) - cells
+    return np.argmax(others.round(9), axis=0)  # rounded, or the order of additions would decide between equal sums
 
 
 def with_rule_tests(studies: Sequence[Results]) -> list[Results]:

@@ -1,0 +1,145 @@
+"""Choices made on other datasets and on clean labels, against a naive loop over the trials."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dml.config import DatasetSection
+from dml.report.analysis.carried_over import carried_over
+from dml.report.analysis.rule import elected
+from dml.report.in_short import carries_over, in_short
+
+KEY = "test/fine/recall@1"
+WAYS = sorted(itertools.product(["triplet", "margin"], ["random", "easy"], ["random", "semihard_random"]))
+BEST = ("margin", "easy", "random")
+
+
+@pytest.fixture
+def crossed_study(synthetic, loaded):
+    """(name, alter, changes) -> the results on a dataset of this name."""
+
+    def make(name, alter=lambda frame: frame, **changes):
+        changes = {"datasets": [DatasetSection(source="digits", name=name)], **changes}
+        return loaded(synthetic.study(name, **changes), alter)
+
+    return make
+
+
+def shuffled(seed, lift):
+    """Scores of no pattern, `lift` higher for `BEST` under noise."""
+
+    def alter(frame):
+        frame[KEY] = np.random.default_rng(seed).random(len(frame)).round(3) / 2
+        best = (frame["loss"] == BEST[0]) & (frame["positives"] == BEST[1]) & (frame["negatives"] == BEST[2])
+        frame.loc[best & (frame["rate"] > 0), KEY] += lift
+        return frame
+
+    return alter
+
+
+def scores(results):
+    """By rate, (C, S) in percent."""
+    frame = results.confirmed.set_index(["rate", "loss", "positives", "negatives", "seed"])[KEY]
+    return {
+        rate: np.array([[100 * frame[(rate, *way, seed)] for seed in (0, 1, 2)] for way in WAYS])
+        for rate in (0.0, 0.2, 0.4)
+    }
+
+
+def test_against_a_loop(crossed_study):
+    made = {name: crossed_study(name, shuffled(i, 0.3)) for i, name in enumerate("abc")}
+    of = {name: scores(results) for name, results in made.items()}
+    found = carried_over(list(made.values()))
+    assert [one.ways.dataset for one in found] == ["a", "b", "c"]
+    usual = WAYS.index(("triplet", "random", "semihard_random"))
+    for one in found:
+        mine = of[one.ways.dataset]
+        others = [np.mean([s.mean() for s in (own[rate][way] for rate in own)]) for way in range(8)
+                  for own in (of[name] for name in "abc" if name != one.ways.dataset)]  # fmt: skip
+        chosen = int(np.argmax(np.reshape(others, (8, 2)).mean(axis=1)))
+        assert one.choice == WAYS[chosen] == BEST
+        assert (one.choosers, one.alike) == (2, True)
+        gains = [np.mean([mine[rate][chosen, s] - mine[rate][usual, s] for rate in mine]) for s in range(3)]
+        low, high = stats.t.interval(0.95, 2, np.mean(gains), stats.sem(gains))
+        assert (one.gain.mean, one.gain.low, one.gain.high) == pytest.approx((np.mean(gains), low, high))
+        regret, from_clean = [], {0.2: [], 0.4: []}
+        for s, rate in itertools.product(range(3), mine):
+            rest = [t for t in range(3) if t != s]
+            best = max(range(8), key=lambda way: round(sum(mine[rate][way, t] for t in rest), 9))
+            regret.append(mine[rate][best, s] - mine[rate][chosen, s])
+            if rate:
+                clean = max(range(8), key=lambda way: round(sum(mine[0.0][way, t] for t in rest), 9))
+                from_clean[rate].append(mine[rate][best, s] - mine[rate][clean, s])
+        assert one.regret.mean == pytest.approx(np.mean(regret))
+        assert {rate: s.mean for (_, rate), s in one.from_clean.items()} == pytest.approx(
+            {rate: np.mean(values) for rate, values in from_clean.items()}
+        )
+
+
+def test_heads_choose_for_a_head_and_all_others_for_a_network(synthetic, crossed_study):
+    def winner(place):
+        def alter(frame):
+            ways = list(zip(frame["loss"], frame["positives"], frame["negatives"], strict=True))
+            return frame.assign(**{KEY: [0.9 if way == WAYS[place] else 0.1 for way in ways]})
+
+        return alter
+
+    frozen = synthetic.study().training.model_copy(update={"frozen": True})
+    heads = [crossed_study(name, winner(2), training=frozen) for name in "ab"]
+    network = crossed_study("c", winner(3))
+    rows = carried_over([*heads, network])
+    assert [(one.choice, one.choosers, one.alike) for one in rows] == [
+        (WAYS[2], 1, True),
+        (WAYS[2], 1, True),
+        (WAYS[2], 2, False),
+    ]
+    assert [one.regret.mean for one in rows] == pytest.approx([0, 0, 80])
+
+
+def test_equal_means_choose_the_first_way_however_they_are_added(crossed_study):
+    """1 + 14 is more than 2 + 13 in percentages of floats."""
+
+    def tied(frame):
+        plain = frame["seed"].map({0: 0.02, 1: 0.13, 2: 0.0})
+        first = (frame["loss"] == "margin") & (frame["positives"] == "easy") & (frame["negatives"] == "random")
+        frame[KEY] = plain.where(first, frame["seed"].map({0: 0.01, 1: 0.14, 2: 0.0}))
+        return frame
+
+    found = carried_over([crossed_study(name, tied) for name in "ab"])
+    assert {one.choice for one in found} == {WAYS[0]}
+    np.testing.assert_array_equal(elected(100 * np.array([[0.02, 0.13, 0.0], [0.01, 0.14, 0.0]])), [1, 0, 0])
+
+
+def test_a_study_with_other_levels_takes_no_part(crossed_study):
+    made = [crossed_study("a"), crossed_study("b"), crossed_study("c", losses=["triplet", "contrastive"])]
+    assert [one.ways.study for one in carried_over(made)] == ["a", "b"]
+
+
+def test_one_dataset_says_nothing(crossed_study, synthetic, loaded):
+    assert carried_over([]) == []
+    assert carries_over([crossed_study("a")]) is None
+    assert carried_over([loaded(synthetic.study("one")), loaded(synthetic.study("two"))]) == []
+    assert carried_over([crossed_study(name, seeds=[0]) for name in "ab"]) == []
+
+
+def test_the_table_follows_what_to_use(crossed_study):
+    made = [crossed_study(name, shuffled(i, 0.3)) for i, name in enumerate("ab")]
+    table, (first, _) = carries_over(made), carried_over(made)
+    assert table.caption.startswith("By R@1, of the same 8 methods. ")
+    assert "2 datasets are few" in table.caption
+    assert table.frame["choice"][0] == "margin, easy + random (by 1 other network)"
+    assert table.frame["gain"][0].startswith(f"+{first.gain.mean:.1f} [")
+    assert table.frame["clean"][0].startswith("20%: ")
+    assert "; 40%: " in table.frame["clean"][0]
+    lines = in_short(made)
+    head = next(i for i, line in enumerate(lines) if line.startswith("**Does a choice carry over?** By R@1"))
+    assert lines[head - 1] == ""
+    assert [line[:5] for line in lines[head + 4 : head + 6]] == ["| `a`", "| `b`"]
+
+
+def test_without_clean_labels_or_the_usual_choice_there_is_no_such_number(synthetic, crossed_study):
+    changes = {"noise": synthetic.noise([0.2, 0.4]), "losses": ["margin", "contrastive"]}
+    rows = carries_over([crossed_study(name, **changes) for name in "ab"]).frame
+    assert set(rows["gain"]) == set(rows["clean"]) == {"\N{EN DASH}"}
