@@ -131,7 +131,8 @@ def _row(results: Results, one: HeldOut) -> dict[str, str]:
 
 
 def _carried(one: CarriedOver, rows: Sequence[CarriedOver]) -> dict[str, str]:
-    ways, choice = one.ways, Method(*one.choice[:3], settings=", ".join(one.choice[3:])).label
+    ways, (loss, positives, negatives, *varied) = one.ways, one.choice
+    choice = Method(loss, positives, negatives, settings=", ".join(varied)).label
     trained = "head" if ways.head else "network"
     by = counted(one.choosers, f"other {trained}" if one.alike else "other dataset")
     several = sum(row.ways.study == ways.study for row in rows) > 1
