@@ -103,6 +103,7 @@ def test_methods_without_the_setting_are_level_lines(results):
         ([64, 16, 32], [64, 16, 32], True),
         ([0.01, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5], [0.01, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5], True),  # no room for labels
         ([1, 2, 3, 30], [1, 2, 3, 30], True),
+        ([0.5, 0.51, 0.52, 10], [0.5, 0.51, 0.52, 10], False),  # no room on either
         ([0.1, 0.3, 1.0, 1.1], [0.1, 0.3, 1.0, 1.1], False),
     ],
 )

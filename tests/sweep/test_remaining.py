@@ -52,6 +52,13 @@ def test_the_time_counts_down_while_trials_run(remaining, clock):
     assert remaining.seconds(2, ["b", "c"], 2) == 0
 
 
+def test_a_trial_that_takes_longer_than_others_takes_nothing_from_them(remaining, clock):
+    remaining.ended("a", 100)
+    remaining.seconds(3, ["b"], 1)
+    clock.time = 500
+    assert remaining.seconds(3, ["b"], 1) == 200
+
+
 def test_an_evaluation_says_how_far_a_trial_is(remaining, clock):
     remaining.ended("a", 100)
     clock.time = 60
