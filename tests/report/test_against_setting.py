@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from dml.config import load_study
 from dml.report.figures import against_setting as drawn
@@ -115,3 +116,14 @@ def test_geometric_values_have_a_logarithmic_axis(values, expected, logarithmic)
 def test_labels_of_settings_that_end_alike():
     keys = ["training.batch.classes", "training.learning_rate", "loss.margin", "miner.margin"]
     assert list(setting_labels(keys).values()) == ["classes", "learning rate", "loss margin", "miner margin"]
+
+
+@pytest.mark.parametrize(
+    ("values", "turned"), [([-0.1, -0.02, 0.0, 0.2], True), ([0.01, 0.1, 1.0], False), (["one word", "another"], False)]
+)
+def test_labels_are_turned_where_they_would_overlap(values, turned):
+    points = [{"training.x": value} for value in values]
+    positions, logarithmic = drawn._positions(points)
+    axes = Figure(figsize=(4, 3)).subplots()
+    drawn._ticks(axes, points, positions, logarithmic)
+    assert any(label.get_rotation() for label in axes.get_xticklabels()) == turned

@@ -25,6 +25,7 @@ from dml.types import value_text
 
 Line = dict[int | None, str]  # position on the axis, None for a method without the setting -> name of the cell
 LETTERS = 36  # of a label, beside a panel
+WIDTH, LETTER = 2.4, 0.07  # inches: of a panel's axis, and of a letter below it
 CLOSEST = 0.06  # of an axis, between two labels of values
 EQUAL_STEPS = 1.6  # largest ratio of two steps between logarithms, for values that are called geometric
 
@@ -146,7 +147,9 @@ def _ticks(axes: Axes, points: list[dict[str, Any]], positions: list[float], log
     axes.xaxis.set_major_locator(FixedLocator(positions))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xticks(positions, texts, rotation=0 if max(map(len, texts)) < 8 else 20)
+    along = np.sort(np.log(positions) if logarithmic else positions)
+    room = WIDTH * np.diff(along).min() / np.ptp(along) if len(along) > 1 else WIDTH
+    axes.set_xticks(positions, texts, rotation=0 if LETTER * max(map(len, texts)) < room else 60)
     axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.yaxis.set_major_formatter(PercentTicks(100))
     axes.grid(visible=False, axis="x")
