@@ -13,7 +13,7 @@ from dml.report import contents
 from dml.report.assembly import PACKAGE
 from dml.report.figures import style
 from dml.report.figures.against_noise import against_noise
-from dml.report.figures.axes import PercentTicks, label_ends
+from dml.report.figures.axes import PercentTicks, label_ends, place
 from dml.report.figures.methods import look
 from dml.report.figures.saving import save
 from dml.report.page.blocks import Drawing, Folded
@@ -133,3 +133,13 @@ def test_labels_at_the_ends_of_lines_lie_between_the_axis_and_the_top(ends):
     assert boxes[0].y0 >= axes.get_window_extent().y0
     assert all(low.y1 <= high.y0 + 1 for low, high in itertools.pairwise(boxes))
     assert (boxes[-1].y0 + boxes[-1].y1) / 2 <= axes.get_window_extent().y1 + 1e-6
+
+
+def test_a_grid_of_panels_is_placed_by_inches():
+    figure = Figure(figsize=(10, 5))
+    grid = figure.subplots(2, 3)
+    place(figure, (2, 3), left=1.0, right=0.5, top=0.4, bottom=0.6, gaps=(0.25, 0.5))
+    first, last = (axes.get_position() for axes in (grid[0, 0], grid[1, 2]))
+    np.testing.assert_allclose([first.x0, first.y1, last.x1, last.y0], [0.1, 0.92, 0.95, 0.12])
+    gaps = 10 * (grid[0, 1].get_position().x0 - first.x1), 5 * (first.y0 - grid[1, 0].get_position().y1)
+    np.testing.assert_allclose(gaps, (0.25, 0.5))

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from dml.report.analysis.published import published_by_cell
 from dml.report.analysis.summaries import summary_of
 from dml.report.figures import style
-from dml.report.figures.axes import PercentTicks
+from dml.report.figures.axes import PercentTicks, place
 from dml.report.figures.methods import look, short_label
 from dml.report.labels import metric_label, metric_of, score_label
 from dml.report.noises import is_topline
@@ -28,40 +28,48 @@ def intervals(results: Results, cells: Sequence[str], keys: list[str]) -> Figure
     published = published_by_cell(results)
     columns = min(3, len(keys))
     rows = -(-len(keys) // columns)
-    height = max(1.15, 0.42 + 0.34 * len(cells))
-    figure = Figure(figsize=(2.2 + 2.55 * columns, 0.45 + height * rows + 0.35 * rows), layout="constrained")
+    labels = [short_label(results, results.methods[name]) for name in cells]
+    beneath = {key: textwrap.wrap(score_label(key).split(", ", 1)[1], 28) for key in keys}
+    below = _below(results, cells[0])
+    left = 0.2 + style.LETTER * max(map(len, labels))
+    head, foot = 0.27, 0.32 + 0.125 * max(map(len, beneath.values()))  # inches above and below each panel
+    height = rows * (head + foot + max(0.8, 0.1 + 0.34 * len(cells))) + (0.25 if below else 0.0)
+    figure = Figure(figsize=(max(2.2, left - 0.4) + 2.55 * columns, height))
     grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+    place(figure, (rows, columns), left, 0.2, head, foot + (0.25 if below else 0.0), (0.25, head + foot))
     for axes in grid.flat[len(keys) :]:
         axes.set_axis_off()
     for axes, key in zip(grid.flat, keys, strict=False):
-        for place, name in enumerate(cells):
-            _row(axes, place, results, name, key)
+        for at, name in enumerate(cells):
+            _row(axes, at, results, name, key)
             if (name, key) in published:
-                axes.plot(
-                    published[name, key], place, "D", color=style.PAPER, markeredgecolor=style.INK, markersize=5.5
-                )
+                axes.plot(published[name, key], at, "D", color=style.PAPER, markeredgecolor=style.INK, markersize=5.5)
         axes.set_title(metric_label(metric_of(key)))
-        axes.set_xlabel("\n".join(textwrap.wrap(score_label(key).split(", ", 1)[1], 28)), fontsize=7.5)
-        axes.set_yticks(range(len(cells)), [short_label(results, results.methods[name]) for name in cells])
+        axes.set_xlabel("\n".join(beneath[key]), fontsize=7.5)
+        axes.set_yticks(range(len(cells)), labels)
         axes.set_ylim(len(cells) - 0.4, -0.6)
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter(PercentTicks(100))
         axes.grid(visible=False, axis="y")
         axes.margins(x=0.12)
-    cell = results.cells[cells[0]]
-    what = "of training samples left out" if is_topline(cell.noise) else "of training labels are wrong"
-    below = [f"{rate(cell.rate)} {what}"] if cell.rate else []
-    below += [text for text in [results.where(cell.dataset, cell.noise).removeprefix(", ")] if text]
     if below:
-        figure.supxlabel(", ".join(below), color=style.MUTED, fontsize=9)
+        figure.supxlabel(below, color=style.MUTED, fontsize=9, y=0.06 / height, va="bottom")
     return figure
 
 
-def _row(axes: Axes, place: int, results: Results, name: str, key: str) -> None:
+def _below(results: Results, name: str) -> str:
+    """What all panels show: the noise rate, dataset and noise model, as far as the study has several."""
+    cell = results.cells[name]
+    what = "of training samples left out" if is_topline(cell.noise) else "of training labels are wrong"
+    share = f"{rate(cell.rate)} {what}" if cell.rate else ""
+    return ", ".join(filter(None, (share, results.where(cell.dataset, cell.noise).removeprefix(", "))))
+
+
+def _row(axes: Axes, at: int, results: Results, name: str, key: str) -> None:
     values = results.values(name, key)
     colour, marker = look(results, results.methods[name])
     s = summary_of(values, "s")
-    axes.plot(values, [place + 0.24] * len(values), "|", color=colour, alpha=0.55, markersize=5)
+    axes.plot(values, [at + 0.24] * len(values), "|", color=colour, alpha=0.55, markersize=5)
     if s["s n"] > 1:
-        axes.plot([s["s low"], s["s high"]], [place, place], color=colour, linewidth=2.4, solid_capstyle="butt")
-    axes.plot(s["s mean"], place, marker, color=colour, markersize=6)
+        axes.plot([s["s low"], s["s high"]], [at, at], color=colour, linewidth=2.4, solid_capstyle="butt")
+    axes.plot(s["s mean"], at, marker, color=colour, markersize=6)

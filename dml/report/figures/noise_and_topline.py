@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from dml.report.analysis.shares import LEFT, kept, reference
 from dml.report.analysis.summaries import SCORE, SHARE, summary_of
 from dml.report.figures import style
-from dml.report.figures.axes import PercentTicks
+from dml.report.figures.axes import PercentTicks, place
 from dml.report.figures.methods import look, positives_label, short_label
 from dml.report.labels import metric_label, metric_of, readable
 from dml.report.methods import Method
@@ -51,8 +51,13 @@ def noise_and_topline(
     rows = -(-(len(panels) + 1) // columns)
     width, handles = 0.6 + 2.65 * columns, _handles(results, list(cells))
     beside = max(1, int(width / (0.5 + 0.075 * max(len(str(handle.get_label())) for handle in handles))))
-    figure = Figure(figsize=(width, 0.5 + 0.17 * -(-len(handles) // beside) + 2.1 * rows), layout="constrained")
+    titles = [readable(", ".join(filter(None, panel))) for panel in panels]
+    titles.append(f"{metric_label(metric_of(key))}, share of the topline")
+    lines = max(len(_wrapped(title, 0).splitlines()) for title in titles)
+    legend, head = 0.12 + 0.17 * -(-len(handles) // beside), 0.12 + 0.15 * lines  # inches, above all and above each
+    figure = Figure(figsize=(width, legend + (1.75 + head) * rows + 0.3))
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False).flat
+    place(figure, (rows, columns), 0.75, 0.1, legend + head, 0.55, (0.5, 0.25 + head))
     scores, share = grid[: len(panels)], grid[len(panels)]
     for axes in grid[len(panels) + 1 :]:
         axes.set_axis_off()
@@ -64,7 +69,7 @@ def noise_and_topline(
             noisy, clean = _pairs(results, cells[method], key)
             _line(axes, noisy, method.label, colour, marker, "-", SCORE)
             _line(axes, clean, f"{method.label}: topline", colour, "", "--", SCORE)
-        _panel(axes, readable(", ".join(filter(None, panel))), panels.index(panel))
+        _panel(axes, titles[panels.index(panel)], panels.index(panel))
     for method, of_rate in cells.items():
         shares = {rate: kept(results, name, key) for rate, name in of_rate.items()}
         _line(
@@ -77,10 +82,11 @@ def noise_and_topline(
             band=len(cells) <= len(style.LOOKS),
         )
     share.axhline(LEFT, color=style.MUTED, linewidth=0.8, linestyle=":")
-    _panel(share, f"{metric_label(metric_of(key))}, share of the topline", len(panels))
-    figure.legend(handles=handles, loc="outside upper left", ncols=beside, frameon=False, fontsize=8.5)
-    figure.supxlabel(noise_axis(noise), color=style.MUTED, fontsize=9)
-    figure.supylabel(metric_label(metric_of(key)), color=style.MUTED, fontsize=9)
+    _panel(share, titles[-1], len(panels))
+    figure.legend(handles=handles, loc="upper left", ncols=beside, frameon=False, fontsize=8.5)
+    height = figure.get_size_inches()[1]
+    figure.supxlabel(noise_axis(noise), color=style.MUTED, fontsize=9, y=0.06 / height, va="bottom")
+    figure.supylabel(metric_label(metric_of(key)), color=style.MUTED, fontsize=9, x=0.06 / width, ha="left")
     return figure
 
 
@@ -125,9 +131,13 @@ def _line(
     axes.plot(list(found), mean, dashes, marker=marker, color=colour, label=label, zorder=3)
 
 
-def _panel(axes: Axes, title: str, place: int) -> None:
-    letter = f"({string.ascii_lowercase[place]}) " if place < len(string.ascii_lowercase) else ""
-    axes.set_title("\n".join(textwrap.wrap(letter + title, 29)))
+def _wrapped(title: str, number: int) -> str:
+    letter = f"({string.ascii_lowercase[number]}) " if number < len(string.ascii_lowercase) else ""
+    return "\n".join(textwrap.wrap(letter + title, 29))
+
+
+def _panel(axes: Axes, title: str, number: int) -> None:
+    axes.set_title(_wrapped(title, number))
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter(PercentTicks(1))
     axes.yaxis.set_major_locator(MaxNLocator(5))

@@ -34,6 +34,7 @@ LOOKS = (
 """Colours with markers, for the choices of positives in the order of the study."""
 CLASSES = (BLUE, VERMILION, GREEN, PURPLE, OCHRE, VIOLET, *(colour for colour, _ in LOOKS[6:]))
 """Colours for classes of images."""
+LETTER = 0.071  # inches of a letter of 9 points, rather more than less
 SETTINGS: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # part of matplotlib, so figures are the same on every machine
