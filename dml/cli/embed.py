@@ -38,7 +38,7 @@ def embed(
         raise typer.BadParameter(f"{out}: expected a file that ends in {' or '.join(FORMATS)}", param_hint="--out")
     from dml.cli.models import describe, find_model
     from dml.cli.vectors import embed_files, image_files
-    from dml.data.counting import counted
+    from dml.counting import counted
     from dml.files import check_writable
 
     check_writable(out)

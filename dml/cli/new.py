@@ -110,7 +110,7 @@ def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, An
 
 def describe(found: Survey) -> list[str]:
     """What a survey found, as lines of text."""
-    from dml.data.counting import counted
+    from dml.counting import counted
 
     images, grey = len(found.index), "grey" if found.grey else "colour"
     per_class = found.per_class()

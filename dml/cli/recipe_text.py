@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from dml.report.labels import counted, metric_label, metric_of
+from dml.counting import counted
+from dml.report.labels import metric_label, metric_of
 from dml.report.page.numbers import NOTHING, interval, p_value, percent
 from dml.report.recipe import BEST, WORSE, Recipe, Rival, title
 

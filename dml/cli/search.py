@@ -28,7 +28,7 @@ def search(
     from dml.cli.nearest import nearest
     from dml.cli.search_page import search_page
     from dml.cli.vectors import embed_files, image_files
-    from dml.data.counting import counted
+    from dml.counting import counted
     from dml.files import check_writable, write_text
 
     check_writable(out)

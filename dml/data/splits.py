@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from dml import files
-from dml.data.counting import counted
+from dml.counting import counted
 from dml.protocols import Source, SplitBySeed
 
 ROLES = ("train", "seen", "test", "query", "gallery", "unused")

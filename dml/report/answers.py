@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dml import statistics
+from dml.counting import counted
 from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.front import Kept, kept
 from dml.report.analysis.pooled import Effect, pooled_effects
@@ -17,7 +18,7 @@ from dml.report.analysis.rule import RuleTest
 from dml.report.analysis.shares import share
 from dml.report.analysis.variance import shares
 from dml.report.in_short import in_short, points
-from dml.report.labels import counted, metric_label, readable
+from dml.report.labels import metric_label, readable
 from dml.report.noises import is_topline, noise_label, noise_name
 from dml.report.page.numbers import interval, percent, rate
 from dml.report.results import Results

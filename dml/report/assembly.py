@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from dml import discovery
+from dml.counting import counted
 from dml.report import contents
 from dml.report.in_short import carries_over, what_to_use
-from dml.report.labels import counted, metric_label
+from dml.report.labels import metric_label
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import NOTHING, duration, percent, rate

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from dml.counting import counted
 from dml.report.analysis.carried_over import CarriedOver, carried_over
 from dml.report.analysis.crossed import crossed
 from dml.report.analysis.held_out import HeldOut, held_out
-from dml.report.labels import counted, metric_label, metric_of
+from dml.report.labels import metric_label, metric_of
 from dml.report.methods import Method
 from dml.report.noises import noise_name
 from dml.report.page.numbers import NOTHING, interval, percent, rate

@@ -42,11 +42,6 @@ def readable(name: str) -> str:
     return name.replace("_", " ").replace("all-pairs", "all pairs")
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 trial`, `1,200 trials`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def _group(key: str) -> str:
     part, level, _ = key.split("/", 2)
     return f"{SETS.get(part, part)}, {'against labels as given' if level == 'given' else f'{level} labels'}"

@@ -9,13 +9,14 @@ import pandas as pd
 
 from dml.config import Study
 from dml.config.printed import printed
+from dml.counting import counted
 from dml.report.analysis.claims import with_verdicts
 from dml.report.analysis.rule import with_rule_tests
 from dml.report.analysis.verdicts import SIGNS
 from dml.report.answers import answers
 from dml.report.assembly import theory_sections
 from dml.report.claims_page import PAPERS, claim_entries
-from dml.report.labels import counted, metric_label
+from dml.report.labels import metric_label
 from dml.report.loading import load
 from dml.report.not_run import not_run
 from dml.report.page.blocks import ClaimEntry, Evidence
@@ -55,7 +56,7 @@ def _totals(studies: Sequence[Results]) -> list[str]:
     """Trials that several studies share count once."""
     trials = pd.concat([results.trials for results in studies]).drop_duplicates("key")
     failed = sum(len(results.failures) for results in studies)
-    what = counted(len(studies), "study").replace("studys", "studies")
+    what = counted(len(studies), "study")
     failures = counted(failed, "failure") if failed else "no failures"
     spent = duration(float(trials["seconds"].sum()))
     return [f"**In total**: {what}, {counted(len(trials), 'trial')}, {spent} of training, {failures}.", ""]

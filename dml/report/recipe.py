@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dml.counting import counted
 from dml.report.analysis.asked import dataset_of, noise_of, score_of
 from dml.report.analysis.at_rate import measured, scores_at, shares
 from dml.report.analysis.paired import against_winner
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.untrained import PIXELS, named, untrained
-from dml.report.labels import counted, readable, score_label
+from dml.report.labels import readable, score_label
 from dml.report.page.numbers import percent
 from dml.report.page.numbers import rate as rate_text
 from dml.report.results import Results, parsed

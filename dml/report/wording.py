@@ -9,10 +9,11 @@ from typing import Any
 
 from dml.config import BreakPointSection, ClaimSection, SlopeSection
 from dml.config.claim_checks import LOGGED
+from dml.counting import counted
 from dml.report.analysis.effects import unit
 from dml.report.analysis.logged import is_logged
 from dml.report.analysis.verdicts import SIGNS, Verdict
-from dml.report.labels import counted, readable, score_label
+from dml.report.labels import readable, score_label
 from dml.report.page.blocks import Evidence
 from dml.report.page.numbers import NOTHING, interval, p_value, percent
 

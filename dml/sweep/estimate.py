@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from dml.config import Study
+from dml.counting import counted
 from dml.sweep import cluster
 from dml.sweep.costs import bytes_to_pack, images_of, spec_of, trial_seconds
 from dml.sweep.model_size import kept_models
@@ -59,18 +60,18 @@ class Estimate:
         """The estimate as text."""
         left = self.trials - self.stored
         stored = f", {self.stored} of them done already" if self.stored else ""
-        cells, trials = _count(self.cells, "cell"), _count(self.trials, "trial")
+        cells, trials = counted(self.cells, "cell"), counted(self.trials, "trial")
         work = f"{cells}, {trials} ({self.tuning} to tune, {self.confirming} to confirm){stored}"
         if not left:
             return [f"{self.study}: {work}; nothing to train"]
-        size, models = size_text(self.bytes), f"({_count(self.models, 'model')})"
+        size, models = size_text(self.bytes), f"({counted(self.models, 'model')})"
         if self.seconds is None:
             return [f"{self.study}: {work}; time not known: {self.basis}; {size} on disk {models}"]
         at_once = f", {min(self.slots, left)} at the same time" if min(self.slots, left) > 1 else ""
         each = duration_text(self.trial_seconds or 0.0)
         lines = [
             f"{self.study}: {work}",
-            f"  time: about {duration_text(self.seconds)} ({_count(left, 'trial')} of {each}{at_once}; {self.basis})",
+            f"  time: about {duration_text(self.seconds)} ({counted(left, 'trial')} of {each}{at_once}; {self.basis})",
             f"  disk: about {size} {models}",
         ]
         if self.long:
@@ -78,10 +79,6 @@ class Estimate:
                 "  This is more than an hour. Fewer seeds, trials per cell or steps shorten it; a cluster too."
             )
         return lines
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def duration_text(seconds: float) -> str:

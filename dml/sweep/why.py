@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dml.config import Study
+from dml.counting import counted
 from dml.sweep import keys
 from dml.sweep.optuna_storage import copied_storage
 from dml.sweep.plan import Job, Plan
@@ -73,7 +74,7 @@ def explain(study: Study, store: TrialStore, describe: Describe, find_start: Fin
     for lines, group in sorted(groups.items(), key=lambda item: -len(item[1])):
         cells = {reason.job.cell.name for reason in group}
         example = group[0].job
-        text.append(f"{_count(len(group), 'trial')} of {_count(len(cells), 'cell')}, such as {example.cell.name}:")
+        text.append(f"{counted(len(group), 'trial')} of {counted(len(cells), 'cell')}, such as {example.cell.name}:")
         text += [f"  {line}" for line in lines]
     return text
 
@@ -84,10 +85,6 @@ def _lines(reason: Reason) -> tuple[str, ...]:
     if reason.nearest is None:
         return ("the store has no earlier trial",)
     return tuple(map(str, reason.differences))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Difference]:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dml import files
+from dml.counting import counted
 from dml.data import DataError
-from dml.data.counting import counted
 from dml.data.packing.listing import some
 from dml.data.packing.opening import VECTORS, open_packed
 from dml.data.packing.placing import check_apart, check_place, new_folder

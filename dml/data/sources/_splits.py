@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from dml.counting import counted
 from dml.data import DataError
-from dml.data.counting import counted
 
 ROLES = ("train", "seen", "test", "query", "gallery", "unused")
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dml.config.matching import matching
-from dml.report.labels import SETS, counted, readable
+from dml.counting import counted
+from dml.report.labels import SETS, readable
 from dml.report.methods import setting_labels
 from dml.report.noises import is_topline, noise_name
 from dml.report.page.numbers import rate

@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from dml.counting import counted
 from dml.report.analysis.summaries import summary_of
-from dml.report.labels import counted, readable, score_label
+from dml.report.labels import readable, score_label
 from dml.report.methods import setting_labels
 from dml.report.noises import noise_label
 from dml.report.page.tables import Column

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from dml.counting import counted
 from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.variance import Share, shares
 from dml.report.figures.pooled import effect_rows, share_rows
-from dml.report.labels import counted, readable, score_label
+from dml.report.labels import readable, score_label
 from dml.report.page.blocks import Block, Drawing, Paragraph, folded
 from dml.report.page.numbers import percent
 from dml.report.page.tables import Column, Table

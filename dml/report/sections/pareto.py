@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from dml.counting import counted
 from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.front import Kept, kept
 from dml.report.figures.pooled import front_points
-from dml.report.labels import counted, score_label
+from dml.report.labels import score_label
 from dml.report.page.blocks import Block, Drawing, folded
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table

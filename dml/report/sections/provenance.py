@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dml.config import StartSection
-from dml.report.labels import counted
+from dml.counting import counted
 from dml.report.page.blocks import Block, Command, Download, Facts
 from dml.report.page.numbers import duration
 from dml.report.results import Results

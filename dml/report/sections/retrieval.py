@@ -7,13 +7,13 @@ from functools import partial
 
 import numpy as np
 
+from dml.counting import counted
 from dml.report.analysis.neighbors import nearest, random_queries
 from dml.report.analysis.shown import Shown, level_of, shown, vectors
 from dml.report.figure_data import Arrays
 from dml.report.figures.embedded import titles
 from dml.report.figures.retrieval_rows import Block as Rows
 from dml.report.figures.retrieval_rows import Picture, retrieval_rows
-from dml.report.labels import counted
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.pictures import Pictures, open_pictures
 from dml.report.results import Results

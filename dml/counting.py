@@ -6,8 +6,8 @@ PLURALS = {"class": "classes", "copy": "copies", "query": "queries", "study": "s
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 class`, `2 classes`, `3 exact copies`: the noun's last word has the plural."""
+    """`1 class`, `2 classes`, `1,200 exact copies`: the noun's last word has the plural."""
     if number == 1:
         return f"1 {noun}"
     before, space, last = noun.rpartition(" ")
-    return f"{number} {before}{space}{PLURALS.get(last, last + 's')}"
+    return f"{number:,} {before}{space}{PLURALS.get(last, last + 's')}"
