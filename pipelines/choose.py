@@ -11,12 +11,11 @@ from pathlib import Path
 from _stage import STUDIES
 
 from dml.cli.project import choose, find_project
-from dml.config import ConfigError
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("studies", nargs="+", help=f"files in {STUDIES}, without .yaml, or groups such as paper-eps")
     try:
         choose(find_project(Path(__file__).parent), parser.parse_args().studies)
-    except ConfigError as error:
+    except ValueError as error:
         sys.exit(f"error: {error}")

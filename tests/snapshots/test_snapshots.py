@@ -160,7 +160,7 @@ def test_a_study_that_changed_since_it_ran_is_refused_and_a_new_title_is_not_a_c
 
 
 def test_a_study_that_has_not_run_is_refused(tmp_path, study):
-    with pytest.raises(ValueError, match="make repro STUDY=toys"):
+    with pytest.raises(ValueError, match="dml run toys"):
         publish(study, tmp_path / "none", tmp_path / "out")
 
 
