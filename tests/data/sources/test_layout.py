@@ -2,27 +2,12 @@
 
 import numpy as np
 import pytest
-from PIL import Image
 from small_archives import quiet
 
 from dml.data import DataError, splits
 from dml.data.packing import open_packed, pack, packed_id
 from dml.data.sources import Imagefolder
 from dml.data.sources._splits import roles_of
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Writes an image for each path below `tmp_path/root`."""
-
-    def written(*paths):
-        for number, name in enumerate(paths):
-            path = tmp_path / "root" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            Image.new("RGB", (8, 8), (10 * number,) * 3).save(path)
-        return str(tmp_path / "root")
-
-    return written
 
 
 def images(*folders, count=2):
@@ -38,8 +23,8 @@ def read(source, tmp_path):
     return index.assign(role=splits.make(index, source)["final"]), "\n".join(lines)
 
 
-def test_test_folders_of_other_classes_test(write, tmp_path):
-    root = write(*images("train/ant", "train/bee", "test/cat", "test/dog", "test/emu"))
+def test_test_folders_of_other_classes_test(written, tmp_path):
+    root = written(*images("train/ant", "train/bee", "test/cat", "test/dog", "test/emu"))
     index, text = read(Imagefolder(root), tmp_path)
     assert index["fine_name"].tolist() == ["cat"] * 2 + ["dog"] * 2 + ["emu"] * 2 + ["ant"] * 2 + ["bee"] * 2
     assert index["fine"].tolist() == [2, 2, 3, 3, 4, 4, 0, 0, 1, 1]
@@ -51,15 +36,15 @@ def test_test_folders_of_other_classes_test(write, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["test", "val", "valid", "validation"])
-def test_test_folders_of_the_classes_that_train_are_seen(name, write, tmp_path):
-    root = write(*images("train/ant", "train/bee", f"{name}/ant", f"{name}/bee"))
+def test_test_folders_of_the_classes_that_train_are_seen(name, written, tmp_path):
+    root = written(*images("train/ant", "train/bee", f"{name}/ant", f"{name}/bee"))
     index, text = read(Imagefolder(root), tmp_path)
     assert index.groupby("role")["fine"].unique().map(list).to_dict() == {"seen": [0, 1], "train": [0, 1]}
     assert f"{name} has 2 of these classes: its scores are `seen`, not `test`" in text
 
 
-def test_in_between_is_refused_by_name(write, tmp_path):
-    root = write(*images("train/ant", "train/bee", "train/cow", "test/bee", "test/cow", "test/dog"))
+def test_in_between_is_refused_by_name(written, tmp_path):
+    root = written(*images("train/ant", "train/bee", "train/cow", "test/bee", "test/cow", "test/dog"))
     with pytest.raises(DataError) as raised:
         read(Imagefolder(root), tmp_path)
     assert "some classes of test train and others do not: 2 (bee, cow) are in train too, 1 (dog) are not" in str(
@@ -68,9 +53,9 @@ def test_in_between_is_refused_by_name(write, tmp_path):
     assert "remove" in str(raised.value)
 
 
-def test_a_validation_folder_beside_a_test_folder(write, tmp_path):
+def test_a_validation_folder_beside_a_test_folder(written, tmp_path):
     """It is `seen` where only its classes train; otherwise tuning has its own validation classes."""
-    root = write(*images("train/ant", "train/bee", "val/ant", "test/cat"))
+    root = written(*images("train/ant", "train/bee", "val/ant", "test/cat"))
     index, _ = read(Imagefolder(root), tmp_path)
     assert index.groupby("part")["role"].first().to_dict() == {"test/": "test", "train/": "train", "val/": "seen"}
     for val, test in (("ant", "bee"), ("dog", "cat")):
@@ -81,8 +66,8 @@ def test_a_validation_folder_beside_a_test_folder(write, tmp_path):
         assert "val is not used (tuning validates on half of the training classes)" in found.text
 
 
-def test_queries_and_gallery(write, tmp_path):
-    root = write(*images("train/ant", "train/bee", "query/cat", "gallery/cat", "gallery/dog"))
+def test_queries_and_gallery(written, tmp_path):
+    root = written(*images("train/ant", "train/bee", "query/cat", "gallery/cat", "gallery/dog"))
     index, _ = read(Imagefolder(root), tmp_path)
     roles = index.groupby("part")["role"].first().to_dict()
     assert roles == {"train/": "train", "query/": "query", "gallery/": "gallery"}
@@ -95,8 +80,8 @@ def test_queries_and_gallery(write, tmp_path):
             roles_of(np.array(parts), np.unique(names, return_inverse=True)[1], np.array(names), "x")
 
 
-def test_groups_of_classes_within_splits(write, tmp_path):
-    root = write(*images("Train/pets/ant", "Train/pets/bee", "Test/wild/ant", "Test/wild/cat"))
+def test_groups_of_classes_within_splits(written, tmp_path):
+    root = written(*images("Train/pets/ant", "Train/pets/bee", "Test/wild/ant", "Test/wild/cat"))
     index, _ = read(Imagefolder(root), tmp_path)
     assert index["fine_name"].unique().tolist() == ["wild/ant", "wild/cat", "pets/ant", "pets/bee"]
     assert index.groupby("coarse_name")["role"].first().to_dict() == {"pets": "train", "wild": "test"}
@@ -104,8 +89,8 @@ def test_groups_of_classes_within_splits(write, tmp_path):
     assert same.roles(index).tolist() == index["role"].tolist()
 
 
-def test_the_layout_can_be_chosen(write, tmp_path):
-    root = write(*images("train/ant", "train/bee", "test/cat", "test/dog"))
+def test_the_layout_can_be_chosen(written, tmp_path):
+    root = written(*images("train/ant", "train/bee", "test/cat", "test/dog"))
     index, text = read(Imagefolder(root, layout="groups"), tmp_path)
     assert index["coarse_name"].unique().tolist() == ["test", "train"]
     assert "splits" not in text
@@ -133,15 +118,15 @@ def test_the_layout_can_be_chosen(write, tmp_path):
         (("wild/ant", "wild/bee", "farm/cow", "farm/pig"), ""),
     ],
 )
-def test_a_group_that_could_be_a_split_is_said(paths, expected, write, tmp_path):
-    index, text = read(Imagefolder(write(*images(*paths))), tmp_path)
+def test_a_group_that_could_be_a_split_is_said(paths, expected, written, tmp_path):
+    index, text = read(Imagefolder(written(*images(*paths))), tmp_path)
     assert index["coarse_name"].nunique() > 1
     assert ("could be" in text) == bool(expected)
     assert expected in text
 
 
-def test_both_layouts_in_one_folder_are_named(write, tmp_path):
-    root = write(*images("train/ant", "train/bee", "ant", "bee", "cat"))
+def test_both_layouts_in_one_folder_are_named(written, tmp_path):
+    root = written(*images("train/ant", "train/bee", "ant", "bee", "cat"))
     with pytest.raises(DataError, match=r"found \S+, \S+\. train could be a split, ant, bee, cat could not: keep"):
         read(Imagefolder(root), tmp_path)
 
@@ -154,9 +139,9 @@ def test_both_layouts_in_one_folder_are_named(write, tmp_path):
         (("train/ant", "train/bee", "test"), "expected <class>/<image> or <coarse>/<fine>/<image> throughout"),
     ],
 )
-def test_what_is_neither_is_refused(paths, expected, write, tmp_path):
+def test_what_is_neither_is_refused(paths, expected, written, tmp_path):
     with pytest.raises(DataError, match=expected):
-        read(Imagefolder(write(*images(*paths))), tmp_path)
+        read(Imagefolder(written(*images(*paths))), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -167,9 +152,9 @@ def test_what_is_neither_is_refused(paths, expected, write, tmp_path):
         ("test/a", "test/b", "val/a", "val/b"),
     ],
 )
-def test_a_class_called_train_is_no_split(paths, write, tmp_path):
+def test_a_class_called_train_is_no_split(paths, written, tmp_path):
     """Vehicles. Their folders keep what they were packed as."""
-    source = Imagefolder(write(*images(*paths)))
+    source = Imagefolder(written(*images(*paths)))
     index, text = read(source, tmp_path)
     assert index["fine_name"].unique().tolist() == list(paths)
     assert "read as splits" not in text
@@ -180,8 +165,8 @@ def test_the_id_of_other_layouts_is_that_of_before_there_were_layouts():
     assert packed_id(Imagefolder("birds"), 64) == "imagefolder-64-b83be594"
 
 
-def test_a_split_is_summed_up(write, tmp_path):
-    root = write(*images("train/ant", "train/bee", "val/ant", "val/bee"))
+def test_a_split_is_summed_up(written, tmp_path):
+    root = written(*images("train/ant", "train/bee", "val/ant", "val/bee"))
     index, _ = read(Imagefolder(root), tmp_path)
     split = splits.make(index, Imagefolder(root))
     assert splits.summary(split, index["fine"].to_numpy()) == (
