@@ -233,6 +233,19 @@ class TrainingSpec:
     head: str = "linear"
     frozen: bool = False  # only the head is trained, on stored features of the backbone
     frozen_precision: str = "float32"  # of the stored features
+    head_learning_rate: float | None = None
+    step_every: int | None = None
+    step_factor: float = 0.5
+    warmup_steps: int = 0
+    head_first_steps: int = 0
+    clip_norm: float | None = None
+    clip_value: float | None = None
+    ema: float | None = None
+    batch_norm: str = "live"
+    pooling: str | None = None
+    head_norm: bool = False
+    head_dropout: float = 0.0
+    head_start: str = "random"
 
 
 @dataclass(frozen=True)

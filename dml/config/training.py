@@ -13,8 +13,12 @@ from dml.config.terms import Name, SpaceTerm, StudySection, extremes
 from dml.data import augment, batches
 from dml.types import BatchSpec, Choice, TrainingSpec
 
-SEARCHABLE = ("learning_rate", "weight_decay", "loss_learning_rate", "steps", "embedding_size")
-WHOLE = ("steps", "embedding_size")
+WHOLE = ("steps", "embedding_size", "warmup_steps", "head_first_steps", "step_every")
+RATES = ("learning_rate", "head_learning_rate", "loss_learning_rate")
+REAL = (*RATES, "weight_decay", "step_factor", "clip_norm", "clip_value", "ema", "head_dropout")
+NAMED = ("optimizer", "schedule", "batch_norm", "pooling", "head", "head_norm", "head_start", "normalize")
+NONE = Choice(())
+SEARCHABLE = (*REAL, *WHOLE, *NAMED)
 OTHERWISE = ("batch", "search", "start")  # `spec` does not copy them: the sweep finds the weights of `start`
 
 
@@ -37,11 +41,37 @@ class TrainingSection(StudySection):
     batch: BatchSection = Field(default_factory=BatchSection)
     optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
     learning_rate: float = Field(TrainingSpec.learning_rate, gt=0)
-    weight_decay: float = Field(TrainingSpec.weight_decay, ge=0)
+    head_learning_rate: float | None = Field(
+        TrainingSpec.head_learning_rate, gt=0, description="of the embedding head; none: learning_rate"
+    )
+    weight_decay: float = Field(
+        TrainingSpec.weight_decay, ge=0, description="of weights; norms, biases and the loss's parameters have none"
+    )
     loss_learning_rate: float | None = Field(
         TrainingSpec.loss_learning_rate, gt=0, description="of proxies and beta; none: 10 x learning_rate"
     )
-    schedule: Literal["constant", "cosine"] = "constant"
+    schedule: Literal["constant", "cosine", "step"] = Field(
+        "constant", description="step: the rates are multiplied by `step_factor` every `step_every` steps"
+    )
+    step_every: int | None = Field(
+        TrainingSpec.step_every, ge=1, description="of the schedule `step`; none: a third of the steps"
+    )
+    step_factor: float = Field(TrainingSpec.step_factor, gt=0, lt=1, description="of the schedule `step`")
+    warmup_steps: int = Field(TrainingSpec.warmup_steps, ge=0, description="in which the rates rise linearly")
+    head_first_steps: int = Field(
+        TrainingSpec.head_first_steps, ge=0, description="in which only the head and the loss's parameters are trained"
+    )
+    clip_norm: float | None = Field(TrainingSpec.clip_norm, gt=0, description="largest norm of the gradient")
+    clip_value: float | None = Field(TrainingSpec.clip_value, gt=0, description="largest entry of the gradient")
+    ema: float | None = Field(
+        TrainingSpec.ema, gt=0, lt=1, description="decay of an average of the weights, which is evaluated and saved"
+    )
+    batch_norm: Literal["live", "frozen"] = Field(
+        "live", description="frozen: the backbone keeps its statistics and affine parameters"
+    )
+    pooling: Literal["average", "max", "both", "gem"] | None = Field(
+        None, description="of the backbone's last maps; both: average + max; none: the backbone's own"
+    )
     augment: Name = TrainingSpec.augment
     augment_settings: dict[str, Any] = {}
     precision: Literal["float32", "bfloat16"] = "float32"
@@ -53,7 +83,15 @@ class TrainingSection(StudySection):
     )
     search: dict[str, SpaceTerm] = {}
     start: StartSection | None = Field(None, description="initial weights; none: the backbone's own")
-    head: Literal["linear", "mlp"] = Field("linear", description="mlp: with one hidden layer, as wide as the features")
+    head: Literal["none", "linear", "mlp"] = Field(
+        "linear",
+        description="mlp: with one hidden layer, as wide as the features; none: the features are the embeddings",
+    )
+    head_norm: bool = Field(TrainingSpec.head_norm, description="layer norm of the features before the head")
+    head_dropout: float = Field(TrainingSpec.head_dropout, ge=0, lt=1, description="of the features before the head")
+    head_start: Literal["random", "components", "whitening", "lda"] = Field(
+        "random", description="first weights of a linear head, from the features of the training images"
+    )
     frozen: bool = Field(TrainingSpec.frozen, description="train only the head, on stored features of the backbone")
     frozen_precision: Literal["float32", "float16"] = Field("float32", description="of stored features")
 
@@ -63,6 +101,8 @@ class TrainingSection(StudySection):
         discovery.check_settings(backbone, self.backbone_settings, f"backbone {self.backbone!r}")
         batches.find(self.batch.sampler)
         augment.build(self.augment, **{"channels": 3, **self.augment_settings})
+        self._check_head()
+        self._check_schedule()
         if self.frozen:
             self._check_frozen()
         elif self.frozen_precision != TrainingSpec.frozen_precision:
@@ -72,12 +112,40 @@ class TrainingSection(StudySection):
                 raise ValueError(f"search: {key!r} cannot be searched. Choices: {', '.join(SEARCHABLE)}")
             if key in WHOLE and not isinstance(space, Choice):
                 raise ValueError(f"search: {key} is a whole number: expected {{choice: [...]}}")
+            if key == "pooling" and self.frozen:
+                raise ValueError("search: pooling: stored features are pooled already. Choices: vary it, or no pooling")
             for value in extremes(space):
+                own = {name: getattr(self, name) for name in type(self).model_fields}
                 try:
-                    TrainingSection(**{key: value})
+                    TrainingSection(**{**own, "search": {}, key: value})
                 except ValidationError as error:
                     raise ValueError(f"search: {key}: {error.errors()[0]['msg']}, got {value!r}") from None
         return self
+
+    def _check_head(self) -> None:
+        """Reject settings of a head that contradict each other."""
+        if self.head == "none":
+            for name in ("head_norm", "head_dropout", "head_learning_rate", "head_first_steps"):
+                if getattr(self, name) != getattr(TrainingSpec, name):
+                    raise ValueError(f"{name}: head: none has no head. Choices: head: linear, or no {name}")
+        if self.head_start != "random":
+            if self.head != "linear":
+                raise ValueError(
+                    f"head_start: {self.head_start!r} is a linear map: expected head: linear, got {self.head!r}"
+                )
+            if self.head_norm:
+                raise ValueError(f"head_start: {self.head_start!r} is fitted without layer norm: remove head_norm")
+            if self.start is not None and self.start.head == "keep":
+                raise ValueError(f"head_start: {self.head_start!r} replaces the head that start: {{head: keep}} keeps")
+
+    def _check_schedule(self) -> None:
+        """Reject settings of another schedule, and phases that leave no steps."""
+        if self.step_every is not None and "step" not in (self.schedule, *extremes(self.search.get("schedule", NONE))):
+            raise ValueError(f"step_every: goes with schedule: step, got schedule: {self.schedule}")
+        for name in ("warmup_steps", "head_first_steps"):
+            value = getattr(self, name)
+            if value and value >= self.steps > 0:
+                raise ValueError(f"{name}: expected fewer than the {self.steps} steps, got {value}")
 
     def _check_frozen(self) -> None:
         """Reject what has no effect on stored features."""
@@ -87,6 +155,9 @@ class TrainingSection(StudySection):
             "channels_last": "stored features have no channels of pixels",
             "compile": "only the head is trained",
             "devices": "only the head is trained",
+            "batch_norm": "the backbone is not trained",
+            "head_first_steps": "only the head is trained",
+            "head_learning_rate": "learning_rate is the head's",
         }
         for name, reason in reasons.items():
             if getattr(self, name) != getattr(TrainingSpec, name):

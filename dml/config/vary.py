@@ -19,12 +19,12 @@ from typing import Any, TypeVar
 from dml import discovery
 from dml.config.errors import LocatedError
 from dml.config.terms import StudySection
-from dml.config.training import BatchSection, TrainingSection
+from dml.config.training import REAL, BatchSection, TrainingSection
 
 ROOMS = ("training", "miner", "loss")
 SECTIONS = (*ROOMS, "training.batch")
 MAPPINGS = ("training.backbone_settings", "training.augment_settings")
-NUMBERS = ("training.learning_rate", "training.weight_decay", "training.loss_learning_rate")
+NUMBERS = tuple(f"training.{name}" for name in REAL)
 FIXED = {"training.devices", "training.compile", "training.keep_checkpoints", "training.search"}
 """Settings that change no result, or that are not settings of a trial."""
 

@@ -61,6 +61,10 @@ def build(
     channels: int = 3,
     image_size: int | None = None,
     head: str = "linear",
+    head_norm: bool = False,
+    head_dropout: float = 0.0,
+    head_normalize: bool = False,
+    batch_norm: str = "live",
     **settings: Any,
 ) -> EmbeddingNetwork:
     """Construct a network from images to embeddings.
@@ -72,7 +76,7 @@ def build(
     embedding_size : D, the width of the embeddings.
     channels : C of the images.
     image_size : side of the square images in pixels, for backbones whose layers depend on it.
-    head : `linear`, or `mlp` with one hidden layer.
+    head, head_norm, head_dropout, head_normalize, batch_norm : see `dml.models.EmbeddingNetwork`.
     settings : of the backbone.
 
     Raises
@@ -82,14 +86,18 @@ def build(
     if embedding_size < 1:
         raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")
     part = discovery.build("dml.models", backbone, channels=channels, image_size=image_size, **settings)
-    return EmbeddingNetwork(part, embedding_size, head)
+    return EmbeddingNetwork(part, embedding_size, head, head_norm, head_dropout, head_normalize, batch_norm)
 
 
-def build_head(features: int, *, embedding_size: int, head: str = "linear") -> EmbeddingNetwork:
+def build_head(features: int, *, embedding_size: int, **head: Any) -> EmbeddingNetwork:
     """Construct a network of only a head: features (N, `features`, 1, 1) or (N, `features`) -> embeddings.
+
+    Parameters
+    ----------
+    head : `head`, `head_norm`, `head_dropout` and `head_normalize`, as `build` takes them.
 
     Raises
     ------
     ValueError : an unknown head; the message lists the choices.
     """
-    return EmbeddingNetwork(Identity(features), embedding_size, head)
+    return EmbeddingNetwork(Identity(features), embedding_size, **head)

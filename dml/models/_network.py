@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from torch import Tensor, nn
 
 from dml.discovery import suggestion
+from dml.models import _heads
+from dml.models._wrapped import freeze_batch_norm
 from dml.protocols import Backbone
 
-HEADS = ("linear", "mlp")
+BATCH_NORMS = ("live", "frozen")
 
 
 class EmbeddingNetwork(nn.Module):
-    """images (N, C, H, W) float -> embeddings (N, embedding_size), not normalised: the losses normalise them."""
+    """images (N, C, H, W) float -> embeddings (N, embedding_size), not normalised: the losses normalise them.
 
-    def __init__(self, backbone: Backbone, embedding_size: int, head: str = "linear"):
+    Parameters
+    ----------
+    embedding_size : D; without a head, the width of the backbone's features takes its place.
+    head, head_norm, head_dropout, head_normalize : see `dml.models._heads.build`.
+    batch_norm : `live`, or `frozen`: the backbone keeps its statistics and affine parameters.
+
+    Raises
+    ------
+    ValueError : an unknown head or batch norm; the message lists the choices.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        embedding_size: int,
+        head: str = "linear",
+        head_norm: bool = False,
+        head_dropout: float = 0.0,
+        head_normalize: bool = False,
+        batch_norm: str = "live",
+    ):
         super().__init__()
+        if batch_norm not in BATCH_NORMS:
+            raise ValueError(f"batch_norm: unknown name {batch_norm!r}{suggestion(batch_norm, BATCH_NORMS)}")
         self.backbone = backbone
-        self.head = _head(head, backbone.features, embedding_size)
-        self.embedding_size = embedding_size
+        self.head = _heads.build(head, backbone.features, embedding_size, head_norm, head_dropout, head_normalize)
+        self.embedding_size = backbone.features if head == "none" else embedding_size
+        self._freezes = batch_norm == "frozen"
+        self.train()
+
+    def train(self, mode: bool = True) -> Self:
+        super().train(mode)
+        if self._freezes:
+            freeze_batch_norm(self.backbone)  # type: ignore[arg-type]
+        return self
 
     def forward(self, images: Tensor) -> Tensor:
         return self.head(self.backbone(images))
-
-
-def _head(name: str, features: int, size: int) -> nn.Module:
-    """(N, features) -> (N, size). `mlp` has a hidden layer as wide as the features and ReLU.
-
-    The latter is the projection head of SimCLR (Chen et al., ICML 2020, sec. 2.1).
-    """
-    if name not in HEADS:
-        raise ValueError(f"head: unknown name {name!r}{suggestion(name, HEADS)}")
-    if name == "linear":
-        return nn.Linear(features, size)
-    return nn.Sequential(nn.Linear(features, features), nn.ReLU(), nn.Linear(features, size))

@@ -23,6 +23,7 @@ import torch
 
 from dml import discovery, evaluation, miners, models
 from dml.protocols import ClusteringMetric, Composite
+from dml.training import closed_form, optimizers
 from dml.training.frozen import recipe
 from dml.training.loop import Training
 from dml.types import BatchSpec, EvaluationSpec, MinerSpec, TrainingSpec, TrialSpec, noise_model
@@ -58,6 +59,10 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
         found["miners.mine"] = miners.PolicyMiner.version
     if spec.training.frozen:
         found["training.frozen"] = recipe.version
+    if spec.training.weight_decay:
+        found["training.decay"] = optimizers.version
+    if spec.training.head_start != TrainingSpec.head_start:
+        found["training.closed_form"] = closed_form.version
     for package in models.find(spec.training.backbone).packages:
         found[package] = discovery.package_version(package)
     if any(map(_is_of_clusters, spec.evaluation.metrics)):

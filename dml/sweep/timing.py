@@ -17,6 +17,7 @@ from dml import files, models
 from dml.models import EmbeddingNetwork
 from dml.training.build import build_augment, build_loss, build_miner, describe_model
 from dml.training.data import TrialData
+from dml.training.descriptions import describe_head
 from dml.training.optimizers import build_optimizer
 from dml.types import TrialSpec
 
@@ -56,7 +57,7 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
         if spec.training.frozen:
             model, images = _head(spec, model), torch.rand(batch.size, model.backbone.features, 1, 1)
         model, images = model.to(device), images.to(device)
-        loss = build_loss(spec, classes).to(device)
+        loss = build_loss(spec, classes, model.embedding_size).to(device)
         mine, augment = build_miner(spec, loss), build_augment(spec, _data(manifest))
         optimizer, _ = build_optimizer(replace(spec.training, steps=1), model, loss)
         labels = torch.arange(batch.size).remainder(classes).to(device)
@@ -101,7 +102,7 @@ def _network(spec: TrialSpec, manifest: Mapping[str, Any]) -> EmbeddingNetwork:
 def _head(spec: TrialSpec, whole: EmbeddingNetwork) -> EmbeddingNetwork:
     """What a frozen trial trains."""
     training, width = spec.training, int(whole.backbone.features)  # type: ignore[arg-type]
-    return models.build_head(width, embedding_size=training.embedding_size, head=training.head)
+    return models.build_head(width, embedding_size=training.embedding_size, **describe_head(training))
 
 
 def _typical_seconds(work: Callable[[], Any], seconds: float, device: torch.device) -> float:

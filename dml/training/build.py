@@ -36,9 +36,9 @@ def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> Embe
     """
     training = spec.training
     if training.frozen:
-        width = data.packed.images.shape[-1]
-        return models.build_head(width, embedding_size=training.embedding_size, head=training.head)
-    network = describe_model(spec, data)["network"]
+        width, head = data.packed.images.shape[-1], descriptions.describe_head(training)
+        return models.build_head(width, embedding_size=training.embedding_size, **head)
+    network = {**describe_model(spec, data)["network"], "batch_norm": training.batch_norm}
     if spec.training.start is None and not resumes:
         return models.build(**network)
     offline = models.find(spec.training.backbone).without_weights(network)
@@ -65,22 +65,24 @@ def whole_network(spec: TrialSpec, data: TrialData, model: EmbeddingNetwork) -> 
     return whole
 
 
-def build_loss(spec: TrialSpec, classes: int) -> Loss:
-    """The loss, for `classes` observed classes. Settings of the study have priority over those filled in here."""
+def build_loss(spec: TrialSpec, classes: int, size: int) -> Loss:
+    """The loss, for `classes` observed classes and embeddings of `size` dimensions.
+
+    Settings of the study have priority over those filled in here.
+    """
     return losses.build_for(
         spec.loss.name,
         spec.loss.settings,
         num_classes=classes,
-        embedding_size=spec.training.embedding_size,
+        embedding_size=size,
         normalize=spec.training.normalize,
     )
 
 
-def build_filter(spec: TrialSpec, classes: int) -> Filter | None:
-    """The filter, for `classes` observed classes, or None without one."""
+def build_filter(spec: TrialSpec, classes: int, size: int) -> Filter | None:
+    """The filter, for `classes` observed classes and embeddings of `size` dimensions, or None without one."""
     if spec.filter is None:
         return None
-    size = spec.training.embedding_size
     return filters.build_for(spec.filter.name, spec.filter.settings, num_classes=classes, embedding_size=size)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from dml import models
 from dml.data import augment as augmentations
 from dml.data.packing import of_vectors
+from dml.training.closed_form import NORMALIZED
 from dml.types import TrainingSpec
 
 
@@ -39,11 +40,17 @@ def describe_backbone(training: TrainingSpec, manifest: Mapping[str, Any]) -> di
     }
 
 
+def describe_head(training: TrainingSpec) -> dict[str, Any]:
+    """The settings of the embedding head that are not defaults, as `dml.models.build` takes them."""
+    own = {name: getattr(training, name) for name in ("head", "head_norm", "head_dropout")}
+    changed = {name: value for name, value in own.items() if value != getattr(TrainingSpec, name)}
+    return changed | ({"head_normalize": True} if training.head_start in NORMALIZED else {})
+
+
 def describe_model(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What rebuilds the network and its preprocessing; `augment` is None for vectors, which need none."""
     network = {"embedding_size": training.embedding_size, **describe_backbone(training, manifest)}
-    if training.head != TrainingSpec.head:
-        network["head"] = training.head
+    network |= describe_head(training)
     vectors = of_vectors(manifest)
     shape = [manifest["channels"]] if vectors else [manifest[side] for side in ("height", "width", "channels")]
     return {

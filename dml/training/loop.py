@@ -12,6 +12,8 @@ from typing import ClassVar
 
 import torch
 
+from dml.models import EmbeddingNetwork
+from dml.training.averaging import average_of
 from dml.training.batch_loader import BatchLoader
 from dml.training.build import (
     build_augment,
@@ -30,8 +32,9 @@ from dml.training.errors import not_finite
 from dml.training.evaluator import Evaluator
 from dml.training.filtering import Filtering
 from dml.training.frozen.opening import open_trial
+from dml.training.head_start import start_head
 from dml.training.model_files import save_model
-from dml.training.optimizers import build_optimizer
+from dml.training.optimizers import build_optimizer, clip
 from dml.training.random_streams import RandomStreams
 from dml.training.resuming import Checkpoints, History, TrialState, resumes
 from dml.training.step_loss import step_loss
@@ -79,16 +82,19 @@ class Training:
             self.model = build_model(spec, data, resumes(self._folder)).to(self._device)
             if training.channels_last:
                 self.model = self.model.to(memory_format=torch.channels_last)
-            self.loss = build_loss(spec, data.classes).to(self._device)
+            self.loss = build_loss(spec, data.classes, self.model.embedding_size).to(self._device)
+        if training.head_start != "random" and not resumes(self._folder):
+            start_head(self.model, spec, data, self._augment, self._device)
+        self._average = None if training.ema is None else average_of(self.model, training.ema)
         self._mine = build_miner(spec, self.loss)
-        part = build_filter(spec, data.classes)
+        part = build_filter(spec, data.classes, self.model.embedding_size)
         self._filtering = None if part is None else Filtering(part, len(data.rows), self._device)
         network = parallel(self.model, self._device)
         self._forward = torch.compile(network) if training.compile else network
         self._optimizer, self._schedule = build_optimizer(training, self.model, self.loss)
         sampler = build_sampler(spec, data)
         self._batches = BatchLoader(data.packed.images, data.rows, data.observed, sampler, self._device, share)
-        self._evaluator = Evaluator(spec, data, self.model, self._augment, self._device)
+        self._evaluator = Evaluator(spec, data, self.trained, self._augment, self._device)
         self.diagnostics = Diagnostics(self._device, count_distances=self._mine is not None and loss_normalizes(spec))
         self._history = History()
         state = TrialState(
@@ -101,9 +107,15 @@ class Training:
             self.diagnostics,
             self._history,
             self._filtering,
+            self._average,
         )
         self._checkpoints = Checkpoints(self._folder, state)
         self._checkpoints.resume()
+
+    @property
+    def trained(self) -> EmbeddingNetwork:
+        """The network that is evaluated and saved: with `training.ema` the average of the trained one's weights."""
+        return self.model if self._average is None else self._average.module  # type: ignore[return-value]
 
     @property
     def step(self) -> int:
@@ -194,8 +206,14 @@ class Training:
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()
         average_gradients(self.loss)
+        if self.step < self.spec.training.head_first_steps:
+            for parameter in self.model.backbone.parameters():  # type: ignore[attr-defined]
+                parameter.grad = None  # the optimiser skips it
+        clip(self.spec.training, (*self.model.parameters(), *self.loss.parameters()))
         self._optimizer.step()
         self._schedule.step()
+        if self._average is not None:
+            self._average.update_parameters(self.model)
         self._history.step += 1
         stats = [part.stats for part in (self._mine, self._filtering) if part is not None]
         self.diagnostics.add_step(self.step, loss.detach(), self.loss.stats, *stats)
@@ -210,7 +228,7 @@ class Training:
     def _save(self) -> None:
         """Save a checkpoint after an evaluation; at the end of a confirmed trial also the model."""
         if self.finished and self.spec.phase == "confirm":
-            whole = whole_network(self.spec, self.data, self.model)
+            whole = whole_network(self.spec, self.data, self.trained)
             save_model(self._folder / "model", whole, describe_model(self.spec, self.data))
             if self.spec.evaluation.keep_embeddings:
                 self._evaluator.save_embeddings(self._folder / "embeddings.npz")

@@ -1,14 +1,17 @@
-"""Optimisers and learning-rate schedules, by their names in a study."""
+"""Optimisers, their groups of parameters and learning-rate schedules, by their names in a study."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
 
+from dml.models import EmbeddingNetwork
 from dml.protocols import Loss
 from dml.types import TrainingSpec
 
@@ -18,20 +21,70 @@ OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
     "sgd": lambda groups, **settings: torch.optim.SGD(groups, momentum=0.9, **settings),
     "rmsprop": torch.optim.RMSprop,
 }
-SCHEDULES: dict[str, Callable[[Optimizer, int], LRScheduler]] = {
-    "constant": lambda optimizer, steps: LambdaLR(optimizer, lambda step: 1.0),
-    "cosine": CosineAnnealingLR,
+SCHEDULES: dict[str, Callable[[Optimizer, TrainingSpec], LRScheduler]] = {
+    "constant": lambda optimizer, training: LambdaLR(optimizer, lambda step: 1.0),
+    "cosine": lambda optimizer, training: CosineAnnealingLR(optimizer, training.steps),
+    "step": lambda optimizer, training: LambdaLR(optimizer, _shape(training)),
 }
 LOSS_RATE = 10  # default learning rate of proxies and beta, in units of the network's
+PLATEAUS = 3  # of the schedule `step` by default
+
+version = 2
+"""Of how `weight_decay` is applied; keys of trials that use it contain it. 1: to norms and biases too."""
 
 
-def build_optimizer(training: TrainingSpec, model: nn.Module, loss: Loss) -> tuple[Optimizer, LRScheduler]:
-    """The optimiser and its schedule. The loss's own parameters form a second group, without weight decay."""
-    rate = training.learning_rate
-    groups = [{"params": [p for p in model.parameters() if p.requires_grad], "weight_decay": training.weight_decay}]
+def build_optimizer(training: TrainingSpec, model: EmbeddingNetwork, loss: Loss) -> tuple[Optimizer, LRScheduler]:
+    """The optimiser and its schedule.
+
+    Groups are the backbone, the head and the loss's own parameters, each with its rate. Weight decay applies to weights
+    of two or more dimensions of the network only: not to norms, biases, or the loss's proxies and beta.
+    """
+    groups = _of_network(training, model)
     learned = [p for p in loss.parameters() if p.requires_grad]
     if learned:
-        loss_rate = training.loss_learning_rate or LOSS_RATE * rate
-        groups.append({"params": learned, "lr": loss_rate, "weight_decay": 0.0})
-    optimizer = OPTIMIZERS[training.optimizer](groups, lr=rate)
-    return optimizer, SCHEDULES[training.schedule](optimizer, training.steps)
+        rate = training.loss_learning_rate or LOSS_RATE * training.learning_rate
+        groups.append({"params": learned, "lr": rate, "weight_decay": 0.0})
+    optimizer = OPTIMIZERS[training.optimizer](groups, lr=training.learning_rate)
+    if training.warmup_steps:
+        return optimizer, LambdaLR(optimizer, _warmed_up(training))
+    return optimizer, SCHEDULES[training.schedule](optimizer, training)
+
+
+def clip(training: TrainingSpec, parameters: Iterable[nn.Parameter]) -> None:
+    """Limit gradients: their entries to `clip_value`, and the norm of all of them together to `clip_norm`."""
+    found = list(parameters)
+    if training.clip_value is not None:
+        nn.utils.clip_grad_value_(found, training.clip_value)
+    if training.clip_norm is not None:
+        nn.utils.clip_grad_norm_(found, training.clip_norm)
+
+
+def _of_network(training: TrainingSpec, model: EmbeddingNetwork) -> list[dict[str, Any]]:
+    if training.head_learning_rate is None and not training.weight_decay:
+        return [{"params": [p for p in model.parameters() if p.requires_grad], "weight_decay": 0.0}]
+    groups = []
+    rates = ((model.backbone, training.learning_rate), (model.head, training.head_learning_rate))
+    for part, rate in rates:
+        trained = [p for p in part.parameters() if p.requires_grad]  # type: ignore[union-attr]
+        weights, others = [p for p in trained if p.ndim > 1], [p for p in trained if p.ndim <= 1]
+        for parameters, decay in ((weights, training.weight_decay), (others, 0.0)):
+            if parameters:
+                groups.append({"params": parameters, "lr": rate or training.learning_rate, "weight_decay": decay})
+    return groups
+
+
+def _warmed_up(training: TrainingSpec) -> Callable[[int], float]:
+    """A linear rise over `warmup_steps`, then the schedule over the steps that are left (Goyal et al. 2017, 2.2)."""
+    warmup, shape = training.warmup_steps, _shape(training, training.warmup_steps)
+    return lambda step: (step + 1) / warmup if step < warmup else shape(step - warmup)
+
+
+def _shape(training: TrainingSpec, less: int = 0) -> Callable[[int], float]:
+    """The rate after each step, in units of the first, over the trial's steps less some."""
+    steps = max(1, training.steps - less)
+    if training.schedule == "cosine":
+        return lambda step: (1 + math.cos(math.pi * step / steps)) / 2
+    if training.schedule == "step":
+        every = training.step_every or -(-steps // PLATEAUS)
+        return lambda step: training.step_factor ** (step // every)
+    return lambda step: 1.0

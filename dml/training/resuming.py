@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.optim.swa_utils import AveragedModel
 
 from dml.protocols import Loss
 from dml.training import checkpoint
@@ -76,6 +77,7 @@ class TrialState:
     diagnostics: Diagnostics
     history: History
     filtering: Filtering | None = None
+    average: AveragedModel | None = None
 
     def save(self, path: Path) -> None:
         """Save a checkpoint."""

@@ -58,19 +58,19 @@ def test_without_pretrained_weights_each_augmentation_keeps_its_statistics(name,
 
 
 def test_classes_and_embedding_size_are_filled_in(make_spec):
-    loss = build.build_loss(make_spec("proxy_nca", None), classes=7)
+    loss = build.build_loss(make_spec("proxy_nca", None), classes=7, size=8)
     assert next(loss.parameters()).shape == (7, 8)
 
 
 def test_the_miner_takes_over_the_margin_and_distance_of_the_loss(make_spec):
     spec = make_spec("triplet", loss_settings={"margin": 0.05, "distance": "squared"})
-    mine = build.build_miner(spec, build.build_loss(spec, 2))
+    mine = build.build_miner(spec, build.build_loss(spec, 2, 8))
     assert (mine.negatives.margin, mine.distance) == (0.05, "squared")
 
 
 def test_the_miners_own_settings_have_priority(make_spec):
     spec = make_spec("triplet", loss_settings={"margin": 0.05}, miner_settings={"margin": 0.3})
-    assert build.build_miner(spec, build.build_loss(spec, 2)).negatives.margin == 0.3
+    assert build.build_miner(spec, build.build_loss(spec, 2, 8)).negatives.margin == 0.3
 
 
 def test_a_loss_may_be_trained_without_normalization(make_spec, data_root, tmp_path, finish):
@@ -85,7 +85,7 @@ def test_a_loss_may_be_trained_without_normalization(make_spec, data_root, tmp_p
 def test_a_sampler_without_a_bound_leaves_the_miner_every_positive(make_spec, data_root):
     """A class can have more than `per_class` images in a `random` batch, and the nearest of them must be found."""
     spec = make_spec(batch=BatchSpec("random", classes=2, per_class=16))
-    mine = build.build_miner(spec, build.build_loss(spec, 2))
+    mine = build.build_miner(spec, build.build_loss(spec, 2, 8))
     labels = torch.tensor([0] * 28 + [1] * 4)
     mine(torch.randn(32, 8, generator=torch.Generator().manual_seed(0)), labels)
     assert int(mine.stats["cut_positives"]) == 0

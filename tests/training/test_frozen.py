@@ -91,7 +91,7 @@ def test_training_on_features_is_training_through_the_frozen_network(
     whole = EmbeddingNetwork(Still(network), spec.training.embedding_size, head)
     whole.head.load_state_dict(own.model.head.state_dict())
     monkeypatch.setattr(loop, "build_model", lambda *given: whole)
-    monkeypatch.setattr(loop, "build_loss", lambda spec, classes, make=loop.build_loss: _same(make(spec, classes), own))
+    monkeypatch.setattr(loop, "build_loss", lambda *given, make=loop.build_loss: _same(make(*given), own))
     through = Training(replace(spec, training=replace(spec.training, frozen=False)), data_root, tmp_path / "images")
     own, through = finish(own).result(), finish(through).result()
     assert own.scores == pytest.approx(through.scores, abs=2e-3)

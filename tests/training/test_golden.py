@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from dml.data.packing import Packed
-from dml.training import loop
+from dml.training import loop, optimizers
 from dml.training.data import TrialData
 from dml.training.optimizers import OPTIMIZERS, SCHEDULES
 from dml.types import BatchSpec, DatasetSpec, EvaluationSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
@@ -34,7 +34,6 @@ TRAINING = {
     "embedding_size": 8,
     "steps": 5,
     "batch": BatchSpec("training_parts.Sampler", classes=4, per_class=4),
-    "weight_decay": 0.01,
     "augment": "training_parts.Augment",
 }
 
@@ -100,3 +99,8 @@ def test_the_first_steps_of_every_optimizer_and_schedule(own_parts, monkeypatch,
     values = first_steps(own_parts, monkeypatch, tmp_path, optimizer=optimizer, schedule=schedule)
     name = f"{optimizer}-{schedule}"
     golden.check("training", name, loop.Training, {"losses": values["losses"]}, defaults={}, rtol=1e-4, atol=1e-6)
+
+
+def test_the_first_steps_with_weight_decay(own_parts, monkeypatch, golden, tmp_path):
+    values = first_steps(own_parts, monkeypatch, tmp_path, optimizer="adamw", learning_rate=0.1, weight_decay=0.1)
+    golden.check("training", "decay", optimizers, {"losses": values["losses"]}, defaults={}, rtol=1e-4, atol=1e-6)

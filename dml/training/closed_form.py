@@ -1,0 +1,286 @@
+"""Linear projections of features in closed form: no step of training, only moments of the training rows.
+
+`components`: the first d principal components of the rows x. Labels are not used.
+
+`whitening`: by the within-class covariance, then the first d principal components of the whitened rows. With x
+L2-normalised, m the mean of all rows, m_y the mean of the class of x, and D features,
+
+    W = mean (x - m_y)(x - m_y)^T,    W_s = W + s tr(W)/D I,    y = U^T W_s^(-1/2) (x - m)
+
+where the columns of U are the principal axes of W_s^(-1/2) (x - m). With T = mean (x - m)(x - m)^T, the rows of the
+weight are the generalised eigenvectors T u = mu W_s u with u^T W_s u = 1, which is how they are computed.
+At full length the weight is the inverse Cholesky factor of W_s: it gives the same distances as W_s^(-1/2).
+
+`lda`: linear discriminant analysis. The same with B = T - W, the covariance between classes, in place of T. B has at
+most K - 1 directions for K classes; further ones are principal components of the whitened rows without them.
+
+The shrinkage s, if not given, is chosen on training classes: the classes are halved, each half is projected as the
+other half says, and the s with the highest mean MAP@R by cosine wins. Labels are the observed ones throughout.
+
+References
+----------
+T. Hastie, R. Tibshirani, J. Friedman, The Elements of Statistical Learning (2009), section 4.3.3: LDA as whitening
+within classes. J. H. Friedman, Regularized Discriminant Analysis, JASA 84 (1989): shrinkage towards a multiple of I.
+J. Hafner et al., IEEE TPAMI 17 (1995) and E. Xing et al., NeurIPS 2002, for metrics learned in closed form.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy import linalg
+from torch import Tensor
+
+from dml.discovery import suggestion
+from dml.evaluation import evaluate
+
+version = 1
+"""Raised when the same rows give other projections; keys of trials whose head starts from one contain it."""
+
+KINDS = ("components", "whitening", "lda")
+NORMALIZED = ("whitening", "lda")  # kinds that take L2-normalised rows
+SHRINKAGES = (0.1, 0.3, 1.0, 3.0, 10.0)
+DEFAULT = 1.0  # the shrinkage if classes are too few, or their halves have too few images, to choose one
+FITTED = 10_000  # training rows that take part, at most
+SCORED = 2_000  # rows of held-out classes that a shrinkage is chosen by, at most
+NONE = 1e-10  # a variance below this share of the largest is zero
+
+
+class Projection(NamedTuple):
+    """x -> weight @ x + bias, of features as they come or, with `normalize_input`, divided by their length."""
+
+    weight: Tensor  # float32 (d, D)
+    bias: Tensor  # float32 (d,)
+    shrinkage: float | None  # None: the kind has none
+    normalize_input: bool
+
+
+def fit(
+    kind: str, features: np.ndarray, labels: np.ndarray, size: int | None = None, shrinkage: float | None = None
+) -> Projection:
+    """The projection of one kind.
+
+    Parameters
+    ----------
+    kind : one of `KINDS`.
+    features, labels, : see `ClosedForm`.
+    size, shrinkage : see `ClosedForm.projection`.
+
+    Raises
+    ------
+    ValueError : see `ClosedForm` and `ClosedForm.projection`.
+    """
+    return ClosedForm(features, labels).projection(kind, size, shrinkage)
+
+
+class ClosedForm:
+    """All projections of some training rows. What they share is computed once.
+
+    Parameters
+    ----------
+    features : float (n, D).
+    labels : observed classes, int (n,). Rows with -1 are left out. Of more than 10,000 others every second, third, ...
+        row takes part.
+
+    Raises
+    ------
+    ValueError : other shapes, a number that is not finite, or fewer than two rows.
+    """
+
+    def __init__(self, features: np.ndarray, labels: np.ndarray):
+        rows, observed = np.asarray(features), np.asarray(labels)
+        if rows.ndim != 2 or observed.shape != rows.shape[:1] or not np.issubdtype(observed.dtype, np.integer):
+            raise ValueError(
+                "closed form: expected features (n, D) and whole labels (n,), "
+                f"got {rows.shape} and {observed.dtype} {observed.shape}"
+            )
+        kept = taking_part(observed)
+        if len(kept) < 2:
+            raise ValueError(f"closed form: expected at least 2 rows with a label, got {len(kept)} of {len(rows)}")
+        self._rows = np.asarray(rows[kept], dtype=np.float64)
+        self._labels = np.unique(observed[kept], return_inverse=True)[1]
+        if not np.isfinite(self._rows).all():
+            bad = int((~np.isfinite(self._rows).all(axis=1)).sum())
+            raise ValueError(
+                f"closed form: expected finite features, got {bad} of {len(kept)} rows with NaN or infinity"
+            )
+
+    def projection(self, kind: str, size: int | None = None, shrinkage: float | None = None) -> Projection:
+        """One projection.
+
+        Parameters
+        ----------
+        kind : one of `KINDS`.
+        size : d, its length. None: all D; of `lda`, its at most K - 1 discriminants.
+        shrinkage : s of `whitening` and `lda`; None: the best of `SHRINKAGES` on held-out training classes, or 1 if
+            there are fewer than four classes or too few images of each.
+
+        Returns
+        -------
+        The projection. Axes without variance in the training rows are zero rows of the weight, so that it has the
+        asked length. Each axis has the sign that makes its largest weight positive.
+
+        Raises
+        ------
+        ValueError : an unknown kind; a size below 1 or above D; a shrinkage that is negative, not finite, or for
+            `components`; no class with two different images; for `lda`, only one class.
+        """
+        self._check(kind, size, shrinkage)
+        if kind == "components":
+            axes = _principal(_covariance(self._rows), size or self._rows.shape[1])
+            return _projection(axes, self._rows.mean(axis=0), None, False)
+        chosen = self.shrinkage(kind) if shrinkage is None else float(shrinkage)
+        moments = self._moments
+        return _projection(moments.axes(kind, size, chosen), moments.mean, chosen, True)
+
+    def shrinkage(self, kind: str) -> float:
+        """The shrinkage of `whitening` or `lda` that held-out training classes choose, at full length."""
+        return self._chosen[kind]
+
+    @cached_property
+    def _chosen(self) -> dict[str, float]:
+        """The chosen shrinkage of each kind; the lowest of those that score the same."""
+        rows, classes = _normalized(self._rows), int(self._labels.max()) + 1
+        halves = [self._labels % 2 == half for half in (0, 1)]
+        moments = [_Moments(rows[half], self._labels[half]) for half in halves] if classes >= 4 else []
+        if not moments or any(half.degenerate for half in moments):
+            return dict.fromkeys(NORMALIZED, DEFAULT)
+        scores: dict[str, dict[float, list[float]]] = {kind: {s: [] for s in SHRINKAGES} for kind in NORMALIZED}
+        for fitted, held_out in zip(moments, reversed(halves), strict=True):
+            tested = np.flatnonzero(held_out)
+            tested = tested[:: -(-len(tested) // SCORED)]
+            for kind, by_value in scores.items():
+                for s, found in by_value.items():
+                    projected = (rows[tested] - fitted.mean) @ fitted.axes(kind, None, s).T
+                    found.append(_score(projected, self._labels[tested]))
+        return {kind: max(by_value, key=lambda s: fmean(by_value[s])) for kind, by_value in scores.items()}
+
+    @cached_property
+    def _moments(self) -> _Moments:
+        return _Moments(_normalized(self._rows), self._labels)
+
+    def _check(self, kind: str, size: int | None, shrinkage: float | None) -> None:
+        if kind not in KINDS:
+            raise ValueError(f"closed form: unknown kind {kind!r}{suggestion(kind, KINDS)}")
+        width = self._rows.shape[1]
+        if size is not None and not 1 <= size <= width:
+            raise ValueError(f"{kind}: expected a size from 1 to {width}, the number of features, got {size}")
+        if kind == "components":
+            if shrinkage is not None:
+                raise ValueError(
+                    f"components: expected no shrinkage, got {shrinkage}. Choices: {', '.join(NORMALIZED)}"
+                )
+            return
+        if shrinkage is not None and not (np.isfinite(shrinkage) and shrinkage >= 0):
+            raise ValueError(f"{kind}: shrinkage: expected a finite number of at least 0, got {shrinkage}")
+        check_classes(kind, self._labels)
+        if self._moments.degenerate:
+            raise ValueError(f"{kind}: expected classes whose images differ, got only equal features within each class")
+
+
+def check_classes(kind: str, labels: np.ndarray) -> None:
+    """Check that a kind can be fitted to observed labels (n,); those that are -1 are left out.
+
+    Raises
+    ------
+    ValueError : `whitening` or `lda`, and no class has two images; `lda`, and there is only one class.
+    """
+    if kind == "components":
+        return
+    counts = np.unique(labels[labels >= 0], return_counts=True)[1]
+    if counts.max(initial=0) < 2:
+        raise ValueError(
+            f"{kind}: expected at least one training class with two images, whose difference it divides by, got "
+            f"{len(counts)} classes of one image. Choices: components, which needs no classes; or more images a class"
+        )
+    if kind == "lda" and len(counts) < 2:
+        raise ValueError(
+            "lda: expected at least two training classes, got one. Choices: whitening, components; or more classes"
+        )
+
+
+def taking_part(labels: np.ndarray) -> np.ndarray:
+    """The positions (m,) of the rows that a projection is fitted to: with a label, and every k-th of too many."""
+    kept = np.flatnonzero(labels >= 0)
+    return kept[:: max(1, -(-len(kept) // FITTED))]
+
+
+class _Moments:
+    """Mean, covariance (T) and covariance within classes (W) of rows (n, D) of K classes 0..K-1, some without rows."""
+
+    def __init__(self, rows: np.ndarray, labels: np.ndarray):
+        present, labels, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        means = np.zeros((len(present), rows.shape[1]))
+        np.add.at(means, labels, rows)
+        means /= counts[:, None]
+        self.mean = rows.mean(axis=0)
+        self._between = (means - self.mean) * np.sqrt(counts / len(rows))[:, None]  # (K, D): B = between^T between
+        apart = rows - means[labels]
+        self._within = apart.T @ apart / len(rows)
+        self._total = self._within + self._between.T @ self._between
+
+    @property
+    def degenerate(self) -> bool:
+        """Whether the rows of each class are equal."""
+        return np.trace(self._within) <= NONE * np.trace(self._total)
+
+    def axes(self, kind: str, size: int | None, shrinkage: float) -> np.ndarray:
+        """The weight (d, D) of `whitening` or `lda`."""
+        width = len(self.mean)
+        shrunk = self._within + shrinkage * np.trace(self._within) / width * np.eye(width)
+        try:
+            factor = linalg.cholesky(shrunk, lower=True)
+        except linalg.LinAlgError:
+            raise ValueError(
+                f"{kind}: shrinkage: expected more than 0, since the covariance within classes has no inverse, "
+                f"got {shrinkage}. Choices: such as {', '.join(f'{s:g}' for s in SHRINKAGES)}"
+            ) from None
+        if kind == "whitening" and size is None:
+            return linalg.solve_triangular(factor, np.eye(width), lower=True)
+        found = np.zeros((0, width))  # orthonormal axes in the whitened space
+        if kind == "lda":
+            white = linalg.solve_triangular(factor, self._between.T, lower=True)  # (D, K)
+            directions, spread, _ = linalg.svd(white, full_matrices=False)
+            informative = spread**2 > NONE * spread[0] ** 2
+            found = directions.T[informative][: len(self._between) - 1][:size]
+        if size is not None and len(found) < size:
+            half = linalg.solve_triangular(factor, self._total, lower=True)
+            total = linalg.solve_triangular(factor, half.T, lower=True)
+            rest = np.eye(width) - found.T @ found
+            found = np.vstack([found, _principal(rest @ total @ rest, size - len(found))])
+        return linalg.solve_triangular(factor, found.T, lower=True, trans="T").T
+
+
+def _principal(covariance: np.ndarray, size: int) -> np.ndarray:
+    """The first eigenvectors (size, D) of a covariance (D, D); zero where it has no variance left."""
+    width = len(covariance)
+    values, vectors = linalg.eigh((covariance + covariance.T) / 2, subset_by_index=[width - size, width - 1])
+    kept = values > NONE * max(np.trace(covariance), 0.0) / width
+    return np.where(kept[::-1, None], vectors.T[::-1], 0.0)
+
+
+def _covariance(rows: np.ndarray) -> np.ndarray:
+    centred = rows - rows.mean(axis=0)
+    return centred.T @ centred / len(rows)
+
+
+def _normalized(rows: np.ndarray) -> np.ndarray:
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+
+
+def _score(rows: np.ndarray, labels: np.ndarray) -> float:
+    """MAP@R by cosine; 0 if no class has two rows."""
+    found = evaluate(rows.astype(np.float32), labels, ["map@r"], backend="torch")["map@r"]
+    return 0.0 if np.isnan(found) else found
+
+
+def _projection(axes: np.ndarray, mean: np.ndarray, shrinkage: float | None, normalize_input: bool) -> Projection:
+    """The projection onto axes (d, D) of rows less their mean (D,)."""
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
+    signed = axes * np.where(largest < 0, -1.0, 1.0)
+    weight, bias = (torch.from_numpy(part).float() for part in (signed, -signed @ mean))
+    return Projection(weight, bias, shrinkage, normalize_input)

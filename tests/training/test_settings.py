@@ -1,0 +1,147 @@
+"""Rates, decay, schedules, clipping, averages, batch norm and heads: against loops written out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dml import evaluation, losses, models
+from dml.training import closed_form
+from dml.training.loop import Training
+from dml.training.optimizers import build_optimizer, clip
+from dml.types import TrainingSpec
+
+NETWORK = {"embedding_size": 3, "channels": 1, "width": 2}
+
+
+def rates(training: TrainingSpec) -> list[list[float]]:
+    """The learning rate of each group at each step."""
+    optimizer, schedule = build_optimizer(training, models.build("small_conv", **NETWORK), losses.Triplet())
+    found = []
+    for _ in range(training.steps):
+        found.append([group["lr"] for group in optimizer.param_groups])
+        optimizer.step()
+        schedule.step()
+    return found
+
+
+def test_each_group_has_its_rate_and_only_weights_decay():
+    network, loss = models.build("small_conv", **NETWORK), losses.build("proxy_nca", num_classes=4, embedding_size=3)
+    training = TrainingSpec(learning_rate=0.5, head_learning_rate=0.25, loss_learning_rate=2.0, weight_decay=0.1)
+    optimizer, _ = build_optimizer(training, network, loss)
+    of = {p: (group["lr"], group["weight_decay"]) for group in optimizer.param_groups for p in group["params"]}
+    for name, parameter in network.named_parameters():
+        rate = 0.25 if name.startswith("head.") else 0.5
+        assert of.pop(parameter) == (rate, 0.1 if parameter.ndim > 1 else 0.0), name
+    assert of == {loss.proxies: (2.0, 0.0)}
+
+
+def test_rates_of_schedules_with_and_without_warmup():
+    cosine = rates(TrainingSpec(steps=8, learning_rate=1.0, schedule="cosine", warmup_steps=4))
+    expected = [0.25, 0.5, 0.75, 1.0, *((1 + math.cos(math.pi * k / 4)) / 2 for k in range(4))]
+    assert [step[0] for step in cosine] == pytest.approx(expected)
+    step = rates(TrainingSpec(steps=6, learning_rate=1.0, schedule="step", step_every=2, step_factor=0.1))
+    assert [step[0] for step in step] == pytest.approx([1, 1, 0.1, 0.1, 0.01, 0.01])
+    thirds = rates(TrainingSpec(steps=6, learning_rate=1.0, schedule="step", head_learning_rate=4.0))
+    assert [group[-1] for group in thirds] == pytest.approx([4, 4, 2, 2, 1, 1])
+
+
+def test_clipping_by_value_and_by_norm():
+    parameters = [nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(1))]
+    for parameter, gradient in zip(parameters, ([3.0, -0.5], [4.0]), strict=True):
+        parameter.grad = torch.tensor(gradient)
+    clip(TrainingSpec(clip_value=2.0), parameters)
+    assert torch.cat([p.grad for p in parameters]).tolist() == [2.0, -0.5, 2.0]
+    clip(TrainingSpec(clip_norm=1.0), parameters)
+    assert torch.cat([p.grad for p in parameters]).norm().item() == pytest.approx(1.0, rel=1e-4)
+
+
+def test_the_loop_clips(make_spec, data_root, tmp_path):
+    free = Training(make_spec(optimizer="sgd"), data_root, tmp_path / "free")
+    clipped = Training(make_spec(optimizer="sgd", clip_norm=1e-12), data_root, tmp_path / "clipped")
+    before = free.model.head.weight.clone()
+    for training in (free, clipped):
+        training.advance()
+        training.close()
+    assert torch.allclose(clipped.model.head.weight, before, atol=1e-8)
+    assert not torch.allclose(free.model.head.weight, before, atol=1e-5)
+
+
+def test_the_backbone_waits_while_the_head_is_trained_alone(make_spec, data_root, tmp_path):
+    training = Training(make_spec(head_first_steps=4, optimizer="adamw", weight_decay=0.1), data_root, tmp_path)
+    start = {name: value.clone() for name, value in training.model.named_parameters()}
+    training.advance()  # four steps
+    for name, value in training.model.named_parameters():
+        assert torch.equal(value, start[name]) == name.startswith("backbone."), name
+    training.advance()
+    training.close()
+    assert not any(torch.equal(value, start[name]) for name, value in training.model.named_parameters())
+
+
+def test_the_average_is_that_of_a_loop_written_out(make_spec, data_root, tmp_path, finish):
+    training = Training(make_spec(ema=0.7), data_root, tmp_path)
+    average = training.model.head.weight.detach().clone()
+    step = training._train_step
+
+    def followed() -> None:
+        nonlocal average
+        step()
+        average = 0.7 * average + 0.3 * training.model.head.weight.detach()
+
+    training._train_step = followed
+    finish(training)
+    torch.testing.assert_close(training.trained.head.weight, average)
+    rows = training.data.evaluation_rows("test")
+    torch.testing.assert_close(training._evaluator.embed(rows)[0], embed(training, training.trained, rows)[0])
+    assert not torch.allclose(embed(training, training.model, rows), embed(training, training.trained, rows))
+
+
+def embed(training: Training, model: nn.Module, rows: np.ndarray) -> torch.Tensor:
+    return evaluation.embed_images(model, training.data.packed.images, rows, augment=training._augment, device="cpu")
+
+
+def test_frozen_batch_norm_keeps_statistics_and_parameters(make_spec, data_root, tmp_path):
+    training = Training(make_spec(batch_norm="frozen"), data_root, tmp_path)
+    norms = [m for m in training.model.modules() if isinstance(m, nn.BatchNorm2d)]
+    before = [(m.weight.clone(), m.running_mean.clone()) for m in norms]
+    training.advance()
+    training.close()
+    assert norms
+    for module, (weight, mean) in zip(norms, before, strict=True):
+        assert torch.equal(module.weight, weight)
+        assert torch.equal(module.running_mean, mean)
+
+
+def test_heads():
+    rows = torch.randn(5, 8) + 3
+    backbone = models.build_head(8, embedding_size=4, head="none")
+    assert backbone.embedding_size == 8
+    assert torch.equal(backbone(rows), rows)
+    head = models.build_head(8, embedding_size=4, head_norm=True, head_dropout=0.5).head
+    assert [type(layer) for layer in head] == [nn.LayerNorm, nn.Dropout, nn.Linear]
+    normalized = models.build_head(8, embedding_size=4, head_normalize=True).eval()
+    torch.testing.assert_close(normalized(rows), normalized(7 * rows))
+    mlp = models.build_head(8, embedding_size=4, head="mlp", head_dropout=0.1).head
+    assert [type(layer) for layer in mlp] == [nn.Dropout, nn.Linear, nn.ReLU, nn.Linear]
+
+
+@pytest.mark.parametrize("head", ["none", "linear"])
+def test_a_loss_has_as_many_dimensions_as_the_embeddings(make_spec, data_root, tmp_path, finish, head):
+    training = finish(Training(make_spec("proxy_nca", None, head=head), data_root, tmp_path))
+    assert training.loss.proxies.shape[1] == {"none": 16, "linear": 8}[head]
+    assert training.result().scores["test/fine/recall@1"] > 0
+
+
+@pytest.mark.parametrize("kind", closed_form.KINDS)
+def test_a_head_starts_from_the_closed_form_of_its_features(make_spec, data_root, tmp_path, kind):
+    training = Training(make_spec(head_start=kind, rate=0.0), data_root, tmp_path)
+    rows = training.data.rows
+    features = embed(training, training.model.backbone, rows)
+    found = closed_form.fit(kind, features.numpy(), training.data.observed, 8)
+    inputs = nn.functional.normalize(features) if kind in closed_form.NORMALIZED else features
+    expected = inputs @ found.weight.T + found.bias
+    torch.testing.assert_close(embed(training, training.model, rows), expected, rtol=1e-4, atol=1e-4)
