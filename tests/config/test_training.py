@@ -1,0 +1,64 @@
+"""The section `training`: settings that contradict each other, and which of them can be searched and varied."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from dml.config.training import REAL, SEARCHABLE, TrainingSection
+from dml.config.vary import axes
+from dml.types import TrainingSpec
+
+OTHER = {
+    "optimizer": "sgd",
+    "schedule": "cosine",
+    "batch_norm": "frozen",
+    "pooling": "gem",
+    "head": "mlp",
+    "head_norm": True,
+    "head_start": "whitening",
+    "normalize": False,
+    "steps": 40,
+    "embedding_size": 8,
+    "warmup_steps": 5,
+    "head_first_steps": 5,
+    **dict.fromkeys(REAL, 0.25),
+}
+"""A value of each searchable setting that is not its default; `step_every` needs another schedule."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"head": "none", "head_dropout": 0.1}, "head_dropout: head: none has no head. Choices: head: linear"),
+        ({"head": "none", "head_learning_rate": 0.1}, "head_learning_rate: head: none has no head"),
+        ({"head": "mlp", "head_start": "whitening"}, "'whitening' is a linear map: expected head: linear, got 'mlp'"),
+        ({"head_norm": True, "head_start": "lda"}, "'lda' is fitted without layer norm: remove head_norm"),
+        ({"head_start": "lda", "start": {"path": "x.pt", "head": "keep"}}, "replaces the head that start"),
+        ({"step_every": 10}, "step_every: goes with schedule: step, got schedule: constant"),
+        ({"warmup_steps": 500}, "warmup_steps: expected fewer than the 500 steps, got 500"),
+        ({"head_first_steps": 501}, "head_first_steps: expected fewer than the 500 steps, got 501"),
+        ({"frozen": True, "batch_norm": "frozen"}, "batch_norm: with frozen: true, expected no batch_norm"),
+        ({"frozen": True, "head_learning_rate": 0.1}, "head_learning_rate: with frozen: true.*is the head's"),
+        ({"frozen": True, "search": {"pooling": {"choice": ["max", "gem"]}}}, "pooling: stored features are pooled"),
+        ({"search": {"ema": {"uniform": [0.5, 1.5]}}}, "search: ema: .*less than 1, got 1.5"),
+        ({"search": {"warmup_steps": {"uniform": [1, 2]}}}, "warmup_steps is a whole number"),
+        ({"head": "mlp", "search": {"head_start": {"choice": ["random", "lda"]}}}, "search: head_start: .*'mlp'"),
+    ],
+)
+def test_settings_that_contradict_each_other(settings, message):
+    with pytest.raises(ValidationError, match=message):
+        TrainingSection(**settings)
+
+
+def test_every_searchable_setting_can_be_searched_varied_and_decides_the_key():
+    assert set(OTHER) | {"step_every"} == set(SEARCHABLE)
+    assert set(SEARCHABLE) <= set(TrainingSpec.__dataclass_fields__)
+    for name, value in OTHER.items():
+        default = getattr(TrainingSection(), name)
+        space = {"choice": [value, default if default is not None else value]}
+        TrainingSection(search={name: space})
+        assert axes({f"training.{name}": [default, value]})
+        changed = TrainingSection(**{name: value}).spec()
+        assert getattr(changed, name) == value
+    TrainingSection(schedule="step", search={"step_every": {"choice": [10, 20]}})
