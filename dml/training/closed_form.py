@@ -19,9 +19,10 @@ other half says, and the s with the highest mean MAP@R by cosine wins. Labels ar
 
 References
 ----------
-T. Hastie, R. Tibshirani, J. Friedman, The Elements of Statistical Learning (2009), section 4.3.3: LDA as whitening
-within classes. J. H. Friedman, Regularized Discriminant Analysis, JASA 84 (1989): shrinkage towards a multiple of I.
-J. Hafner et al., IEEE TPAMI 17 (1995) and E. Xing et al., NeurIPS 2002, for metrics learned in closed form.
+N. Shental, T. Hertz, D. Weinshall, M. Pavel, Adjustment Learning and Relevant Component Analysis, ECCV 2002: whitening
+within classes. T. Hastie, R. Tibshirani, J. Friedman, The Elements of Statistical Learning (2009), section 4.3.3: LDA
+as principal components of whitened class means. J. H. Friedman, Regularized Discriminant Analysis, JASA 84 (1989):
+shrinkage towards a multiple of I.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ SHRINKAGES = (0.1, 0.3, 1.0, 3.0, 10.0)
 DEFAULT = 1.0  # the shrinkage if classes are too few, or their halves have too few images, to choose one
 FITTED = 10_000  # training rows that take part, at most
 SCORED = 2_000  # rows of held-out classes that a shrinkage is chosen by, at most
-NONE = 1e-10  # a variance below this share of the largest is zero
+NONE = 1e-10  # a variance below this share of the mean or largest one is zero
 
 
 class Projection(NamedTuple):
@@ -67,7 +68,7 @@ def fit(
     Parameters
     ----------
     kind : one of `KINDS`.
-    features, labels, : see `ClosedForm`.
+    features, labels : see `ClosedForm`.
     size, shrinkage : see `ClosedForm.projection`.
 
     Raises
@@ -251,15 +252,16 @@ class _Moments:
             half = linalg.solve_triangular(factor, self._total, lower=True)
             total = linalg.solve_triangular(factor, half.T, lower=True)
             rest = np.eye(width) - found.T @ found
-            found = np.vstack([found, _principal(rest @ total @ rest, size - len(found))])
+            found = np.vstack([found, _principal(rest @ total @ rest, size - len(found), np.trace(total))])
         return linalg.solve_triangular(factor, found.T, lower=True, trans="T").T
 
 
-def _principal(covariance: np.ndarray, size: int) -> np.ndarray:
-    """The first eigenvectors (size, D) of a covariance (D, D); zero where it has no variance left."""
+def _principal(covariance: np.ndarray, size: int, variance: float | None = None) -> np.ndarray:
+    """The first eigenvectors (size, D) of a covariance (D, D); zero where hardly any of the variance is left."""
     width = len(covariance)
+    whole = np.trace(covariance) if variance is None else variance
     values, vectors = linalg.eigh((covariance + covariance.T) / 2, subset_by_index=[width - size, width - 1])
-    kept = values > NONE * max(np.trace(covariance), 0.0) / width
+    kept = values > NONE * whole / width
     return np.where(kept[::-1, None], vectors.T[::-1], 0.0)
 
 
