@@ -9,7 +9,9 @@ L2-normalised, m the mean of all rows, m_y the mean of the class of x, and D fea
 
 where the columns of U are the principal axes of W_s^(-1/2) (x - m). With T = mean (x - m)(x - m)^T, the rows of the
 weight are the generalised eigenvectors T u = mu W_s u with u^T W_s u = 1, which is how they are computed.
-At full length the weight is the inverse Cholesky factor of W_s: it gives the same distances as W_s^(-1/2).
+
+At full length axes are not rotated to principal ones, which changes no distance: `components` then only subtract the
+mean, and the weight of `whitening` is the inverse Cholesky factor of W_s in place of W_s^(-1/2).
 
 `lda`: linear discriminant analysis. The same with B = T - W, the covariance between classes, in place of T. B has at
 most K - 1 directions for K classes; further ones are principal components of the whitened rows without them.
@@ -35,6 +37,7 @@ import numpy as np
 import torch
 from scipy import linalg
 from torch import Tensor
+from torch.nn import functional
 
 from dml.discovery import suggestion
 from dml.evaluation import evaluate
@@ -76,6 +79,13 @@ def fit(
     ValueError : see `ClosedForm` and `ClosedForm.projection`.
     """
     return ClosedForm(features, labels).projection(kind, size, shrinkage)
+
+
+def apply(found: Projection, features: np.ndarray) -> np.ndarray:
+    """Features (m, D) -> float32 (m, d)."""
+    rows = torch.from_numpy(np.asarray(features, dtype=np.float32))
+    given = functional.normalize(rows) if found.normalize_input else rows
+    return functional.linear(given, found.weight, found.bias).numpy()
 
 
 class ClosedForm:
@@ -132,7 +142,7 @@ class ClosedForm:
         """
         self._check(kind, size, shrinkage)
         if kind == "components":
-            axes = _principal(_covariance(self._rows), size or self._rows.shape[1])
+            axes = np.eye(self._rows.shape[1]) if size is None else _principal(_covariance(self._rows), size)
             return _projection(axes, self._rows.mean(axis=0), None, False)
         chosen = self.shrinkage(kind) if shrinkage is None else float(shrinkage)
         moments = self._moments

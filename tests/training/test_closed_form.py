@@ -6,9 +6,10 @@ import torch
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from dml import models
 from dml.evaluation import evaluate
 from dml.training import closed_form
-from dml.training.closed_form import DEFAULT, KINDS, SHRINKAGES, ClosedForm, fit
+from dml.training.closed_form import DEFAULT, KINDS, SHRINKAGES, ClosedForm, apply, fit
 
 CLASSES, PER_CLASS, WIDTH = 6, 12, 5
 
@@ -48,10 +49,8 @@ def shrunk(features, labels, shrinkage):
 
 
 def applied(found, features):
-    """(n, d), by the layer that a network has."""
-    given = torch.from_numpy(features).float()
-    given = torch.nn.functional.normalize(given) if found.normalize_input else given
-    return torch.nn.functional.linear(given, found.weight, found.bias).double().numpy()
+    """(n, d) float64."""
+    return apply(found, features).astype(float)
 
 
 def up_to_sign(found, expected, **tolerance):
@@ -63,10 +62,17 @@ def distances(features):
     return np.linalg.norm(features[:, None] - features[None], axis=2)
 
 
-@pytest.mark.parametrize("size", [2, WIDTH, None])
+@pytest.mark.parametrize("size", [2, WIDTH])
 def test_components_are_those_of_scikit_learn(rows, size):
     features, labels = rows
     up_to_sign(applied(fit("components", features, labels, size), features), PCA(size).fit_transform(features))
+
+
+def test_at_full_length_components_are_the_rows_less_their_mean(rows):
+    features, labels = rows
+    found = applied(fit("components", features, labels, None), features)
+    np.testing.assert_allclose(found, features - features.mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(distances(found), distances(PCA().fit_transform(features)), atol=1e-4)
 
 
 def test_components_do_not_depend_on_labels(rows):
@@ -116,6 +122,16 @@ def test_lda_has_a_discriminant_less_than_classes_then_components_of_the_rest(ro
     up_to_sign(found[:, 2:], PCA(2).fit_transform(white - white @ axes.T @ axes))
     centres = np.stack([found[three == label].mean(axis=0) for label in range(3)])
     np.testing.assert_allclose(centres[:, 2:], 0, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_linear_head_of_a_network_applies_it(kind, rows):
+    found = fit(kind, *rows, 3)
+    network = models.build_head(WIDTH, embedding_size=3, head_normalize=found.normalize_input)
+    network.head.load_state_dict({"weight": found.weight, "bias": found.bias})
+    with torch.no_grad():
+        embeddings = network(torch.from_numpy(rows[0]).float())
+    np.testing.assert_allclose(embeddings, apply(found, rows[0]), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
