@@ -31,6 +31,7 @@ PROVENANCE = (
     "score",
     "data",
     "untrained",
+    "untrained_by_noise",
 )
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from dml.config import ConfigError
 from dml.files import replacing, write_text
+from dml.sweep.closed_forms import closed_form_scores
 from dml.sweep.data_counts import data_counts
 from dml.sweep.models import delete_dropped, missing, record
 from dml.sweep.needed import needed_keys, starts_of, studies_that_start
@@ -37,6 +38,8 @@ def write_results(
     summary |= {"data": data} if data else {}
     untrained = untrained_scores(plan, data_root)
     summary |= {"untrained": untrained} if untrained else {}
+    by_noise = closed_form_scores(plan, data_root)
+    summary |= {"untrained_by_noise": by_noise} if by_noise else {}
     with replacing(out / "trials.parquet") as temporary:
         frame.to_parquet(temporary, index=False)
     write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")

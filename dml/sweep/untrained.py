@@ -7,34 +7,27 @@ their principal components, as many as embeddings have dimensions: what no head 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 import torch
-from sklearn.decomposition import PCA
 from torch import nn
 
-from dml.data.packing import of_vectors
 from dml.models.identity import Identity
-from dml.sweep.pixels import pixels
+from dml.sweep.inputs import PIXELS, evaluated_rows, inputs, name_of, on_new_images, with_vectors
 from dml.sweep.plan import Plan
-from dml.training.data import TrialData, open_packed_of
+from dml.training.closed_form import fit, taking_part
+from dml.training.data import TrialData
 from dml.training.evaluator import Evaluator
 from dml.training.frozen.opening import open_trial
-from dml.training.frozen.recipe import features_id, recipe
 from dml.training.frozen.rows import FeatureRows
 from dml.types import TrialSpec
 
 Scores = dict[str, dict[str, dict[str, float]]]
 """By dataset and what is scored (`pixels`, `vectors` or the name of features): scores by `<set>/<level>/<metric>`."""
 
-PIXELS = "pixels"
-SIDE = 32  # pixels of the longer side of an image, at most
 COMPONENTS = "{name}, {count} components"
-FITTED = 10_000  # training images that the components are computed from, at most
-LEARNED_FROM = ("train", "validation")  # sets that say nothing of new images
 
 
 def untrained_scores(plan: Plan, data_root: Path, report: Callable[[str], None] = print) -> Scores:
@@ -58,7 +51,7 @@ def _of_dataset(trials: list[TrialSpec], data_root: Path, report: Callable[[str]
     """By the name of what trials start from: its scores, the mean over the splits that seeds select."""
     kinds: dict[str, dict[str, TrialSpec]] = {}
     for spec in {(repr(spec.training), spec.dataset.split): spec for spec in trials}.values():
-        kinds.setdefault(_name(spec, data_root), {})[spec.dataset.split] = spec
+        kinds.setdefault(name_of(spec, data_root), {})[spec.dataset.split] = spec
     found = {}
     for name, by_split in kinds.items():
         what = PIXELS if name == PIXELS else "features"
@@ -69,51 +62,27 @@ def _of_dataset(trials: list[TrialSpec], data_root: Path, report: Callable[[str]
     return found
 
 
-def _name(spec: TrialSpec, data_root: Path) -> str:
-    manifest = open_packed_of(data_root, spec.dataset.name).manifest
-    if of_vectors(manifest):
-        return "vectors"
-    return features_id(recipe(spec.training, manifest)) if spec.training.frozen else PIXELS
-
-
 def _scored(spec: TrialSpec, data_root: Path, name: str) -> dict[str, dict[str, float]]:
     """The scores of a trial's input, and of its components, taken on the CPU as those of its embeddings are."""
-    sets = tuple(name for name in spec.evaluation.sets if name not in LEARNED_FROM)
-    if not sets:
+    asked = on_new_images(spec)
+    if not asked.evaluation.sets:
         return {}
-    asked = replace(spec, phase="confirm", evaluation=replace(spec.evaluation, sets=sets, keep_per_query=False))
     data, size = open_trial(asked, data_root), spec.training.embedding_size
     models: dict[str, nn.Module] = {name: Identity()}
     if name == PIXELS:
-        data = _with_pixels(data, sets)
+        rows = evaluated_rows(asked, data)
+        data = with_vectors(data, rows, inputs(name, data, rows))
     elif size < data.packed.images.shape[-1]:
-        models[COMPONENTS.format(name=name, count=size)] = _components(data, size)
-    rows, device = FeatureRows(), torch.device("cpu")
-    return {kind: Evaluator(asked, data, model, rows, device).scores(0) for kind, model in models.items()}  # type: ignore[arg-type]
+        models[COMPONENTS.format(name=name, count=size)] = _components(data, size, name)
+    augment, device = FeatureRows(), torch.device("cpu")
+    return {kind: Evaluator(asked, data, model, augment, device).scores(0) for kind, model in models.items()}  # type: ignore[arg-type]
 
 
-def _components(data: TrialData, size: int) -> nn.Module:
+def _components(data: TrialData, size: int, name: str) -> nn.Module:
     """The first principal components of the training images' features: (m, D) -> (m, size)."""
-    rows = np.sort(data.rows)[:: -(-len(data.rows) // FITTED)]
-    features = np.asarray(data.packed.images[rows], dtype=np.float32).reshape(len(rows), -1)
-    found = PCA(min(size, *features.shape), svd_solver="full").fit(features)
-    model = nn.Linear(features.shape[1], len(found.components_))
-    model.weight.data = torch.from_numpy(found.components_)
-    model.bias.data = torch.from_numpy(-found.components_ @ found.mean_)
+    kept = taking_part(np.zeros(len(data.rows), int))
+    features = inputs(name, data, np.sort(data.rows)[kept])
+    found = fit("components", features, np.zeros(len(features), int), size)
+    model = nn.Linear(features.shape[1], size)
+    model.weight.data, model.bias.data = found.weight, found.bias
     return model
-
-
-def _with_pixels(data: TrialData, sets: tuple[str, ...]) -> TrialData:
-    """The data with reduced images as vectors, of the rows of some evaluation sets alone."""
-    rows = np.unique(np.concatenate([data.evaluation_rows(name) for name in sets]))
-    return replace(data, packed=replace(data.packed, images=_SomeRows(rows, pixels(data.packed, rows, SIDE))))
-
-
-class _SomeRows:
-    """Vectors (m, D) of some rows of an array, as images of one pixel."""
-
-    def __init__(self, rows: np.ndarray, vectors: np.ndarray):
-        self._rows, self._vectors = rows, vectors
-
-    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        return self._vectors[np.searchsorted(self._rows, rows), None, None, :]

@@ -9,7 +9,9 @@ L2-normalised, m the mean of all rows, m_y the mean of the class of x, and D fea
 
 where the columns of U are the principal axes of W_s^(-1/2) (x - m). With T = mean (x - m)(x - m)^T, the rows of the
 weight are the generalised eigenvectors T u = mu W_s u with u^T W_s u = 1, which is how they are computed.
-At full length the weight is the inverse Cholesky factor of W_s: it gives the same distances as W_s^(-1/2).
+
+At full length axes are not rotated to principal ones, which changes no distance: `components` then only subtract the
+mean, and the weight of `whitening` is the inverse Cholesky factor of W_s in place of W_s^(-1/2).
 
 `lda`: linear discriminant analysis. The same with B = T - W, the covariance between classes, in place of T. B has at
 most K - 1 directions for K classes; further ones are principal components of the whitened rows without them.
@@ -19,9 +21,10 @@ other half says, and the s with the highest mean MAP@R by cosine wins. Labels ar
 
 References
 ----------
-T. Hastie, R. Tibshirani, J. Friedman, The Elements of Statistical Learning (2009), section 4.3.3: LDA as whitening
-within classes. J. H. Friedman, Regularized Discriminant Analysis, JASA 84 (1989): shrinkage towards a multiple of I.
-J. Hafner et al., IEEE TPAMI 17 (1995) and E. Xing et al., NeurIPS 2002, for metrics learned in closed form.
+N. Shental, T. Hertz, D. Weinshall, M. Pavel, Adjustment Learning and Relevant Component Analysis, ECCV 2002: whitening
+within classes. T. Hastie, R. Tibshirani, J. Friedman, The Elements of Statistical Learning (2009), section 4.3.3: LDA
+as principal components of whitened class means. J. H. Friedman, Regularized Discriminant Analysis, JASA 84 (1989):
+shrinkage towards a multiple of I.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ import numpy as np
 import torch
 from scipy import linalg
 from torch import Tensor
+from torch.nn import functional
 
 from dml.discovery import suggestion
 from dml.evaluation import evaluate
@@ -47,7 +51,7 @@ SHRINKAGES = (0.1, 0.3, 1.0, 3.0, 10.0)
 DEFAULT = 1.0  # the shrinkage if classes are too few, or their halves have too few images, to choose one
 FITTED = 10_000  # training rows that take part, at most
 SCORED = 2_000  # rows of held-out classes that a shrinkage is chosen by, at most
-NONE = 1e-10  # a variance below this share of the largest is zero
+NONE = 1e-10  # a variance below this share of the mean or largest one is zero
 
 
 class Projection(NamedTuple):
@@ -67,7 +71,7 @@ def fit(
     Parameters
     ----------
     kind : one of `KINDS`.
-    features, labels, : see `ClosedForm`.
+    features, labels : see `ClosedForm`.
     size, shrinkage : see `ClosedForm.projection`.
 
     Raises
@@ -75,6 +79,13 @@ def fit(
     ValueError : see `ClosedForm` and `ClosedForm.projection`.
     """
     return ClosedForm(features, labels).projection(kind, size, shrinkage)
+
+
+def apply(found: Projection, features: np.ndarray) -> np.ndarray:
+    """Features (m, D) -> float32 (m, d)."""
+    rows = torch.from_numpy(np.asarray(features, dtype=np.float32))
+    given = functional.normalize(rows) if found.normalize_input else rows
+    return functional.linear(given, found.weight, found.bias).numpy()
 
 
 class ClosedForm:
@@ -131,7 +142,7 @@ class ClosedForm:
         """
         self._check(kind, size, shrinkage)
         if kind == "components":
-            axes = _principal(_covariance(self._rows), size or self._rows.shape[1])
+            axes = np.eye(self._rows.shape[1]) if size is None else _principal(_covariance(self._rows), size)
             return _projection(axes, self._rows.mean(axis=0), None, False)
         chosen = self.shrinkage(kind) if shrinkage is None else float(shrinkage)
         moments = self._moments
@@ -251,15 +262,16 @@ class _Moments:
             half = linalg.solve_triangular(factor, self._total, lower=True)
             total = linalg.solve_triangular(factor, half.T, lower=True)
             rest = np.eye(width) - found.T @ found
-            found = np.vstack([found, _principal(rest @ total @ rest, size - len(found))])
+            found = np.vstack([found, _principal(rest @ total @ rest, size - len(found), np.trace(total))])
         return linalg.solve_triangular(factor, found.T, lower=True, trans="T").T
 
 
-def _principal(covariance: np.ndarray, size: int) -> np.ndarray:
-    """The first eigenvectors (size, D) of a covariance (D, D); zero where it has no variance left."""
+def _principal(covariance: np.ndarray, size: int, variance: float | None = None) -> np.ndarray:
+    """The first eigenvectors (size, D) of a covariance (D, D); zero where hardly any of the variance is left."""
     width = len(covariance)
+    whole = np.trace(covariance) if variance is None else variance
     values, vectors = linalg.eigh((covariance + covariance.T) / 2, subset_by_index=[width - size, width - 1])
-    kept = values > NONE * max(np.trace(covariance), 0.0) / width
+    kept = values > NONE * whole / width
     return np.where(kept[::-1, None], vectors.T[::-1], 0.0)
 
 

@@ -1,0 +1,278 @@
+"""Closed-form projections, against scikit-learn and naive loops in NumPy."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from dml import models
+from dml.evaluation import evaluate
+from dml.training import closed_form
+from dml.training.closed_form import DEFAULT, KINDS, SHRINKAGES, ClosedForm, apply, fit
+
+CLASSES, PER_CLASS, WIDTH = 6, 12, 5
+
+
+@pytest.fixture
+def rows():
+    """Classes that differ along few axes, and rows of a class that differ along others."""
+    draw = np.random.default_rng(0)
+    labels = np.repeat(np.arange(CLASSES), PER_CLASS)
+    centres = draw.normal(size=(CLASSES, WIDTH)) * [2.0, 1.0, 0.5, 0.2, 0.1]
+    features = centres[labels] + draw.normal(size=(len(labels), WIDTH)) * [0.1, 0.2, 0.5, 1.0, 2.0] + 3.0
+    return features, labels
+
+
+def unit(features):
+    return np.stack([row / np.sqrt((row * row).sum()) for row in features])
+
+
+def within(features, labels):
+    """The covariance within classes by a loop over rows."""
+    total = np.zeros((features.shape[1],) * 2)
+    for row, label in zip(features, labels, strict=True):
+        apart = row - features[labels == label].mean(axis=0)
+        total += np.outer(apart, apart)
+    return total / len(features)
+
+
+def root(matrix):
+    """The symmetric inverse root of a matrix."""
+    values, vectors = np.linalg.eigh(matrix)
+    return vectors @ np.diag(values**-0.5) @ vectors.T
+
+
+def shrunk(features, labels, shrinkage):
+    own = within(features, labels)
+    return own + shrinkage * np.trace(own) / len(own) * np.eye(len(own))
+
+
+def applied(found, features):
+    """(n, d) float64."""
+    return apply(found, features).astype(float)
+
+
+def up_to_sign(found, expected, **tolerance):
+    signs = np.sign((found * expected).sum(axis=0))
+    np.testing.assert_allclose(found * signs, expected, **{"rtol": 1e-3, "atol": 1e-4, **tolerance})
+
+
+def distances(features):
+    return np.linalg.norm(features[:, None] - features[None], axis=2)
+
+
+@pytest.mark.parametrize("size", [2, WIDTH])
+def test_components_are_those_of_scikit_learn(rows, size):
+    features, labels = rows
+    up_to_sign(applied(fit("components", features, labels, size), features), PCA(size).fit_transform(features))
+
+
+def test_at_full_length_components_are_the_rows_less_their_mean(rows):
+    features, labels = rows
+    found = applied(fit("components", features, labels, None), features)
+    np.testing.assert_allclose(found, features - features.mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(distances(found), distances(PCA().fit_transform(features)), atol=1e-4)
+
+
+def test_components_do_not_depend_on_labels(rows):
+    features, labels = rows
+    other = np.random.default_rng(1).permutation(labels)
+    one, two = (fit("components", features, given, 3) for given in (labels, other))
+    assert torch.equal(one.weight, two.weight)
+
+
+@pytest.mark.parametrize("size", [WIDTH, None])
+def test_without_shrinkage_the_covariance_within_classes_becomes_the_identity(rows, size):
+    features, labels = rows
+    whitened = applied(fit("whitening", features, labels, size, shrinkage=0.0), features)
+    np.testing.assert_allclose(within(whitened, labels), np.eye(WIDTH), atol=1e-4)
+    np.testing.assert_allclose(whitened.mean(axis=0), 0, atol=1e-4)
+
+
+@pytest.mark.parametrize("shrinkage", [0.1, 3.0])
+def test_whitening_is_the_inverse_root_then_principal_components(rows, shrinkage):
+    features, labels = rows
+    own = unit(features)
+    expected = (own - own.mean(axis=0)) @ root(shrunk(own, labels, shrinkage))
+    whole = applied(fit("whitening", features, labels, None, shrinkage), features)
+    np.testing.assert_allclose(distances(whole), distances(expected), rtol=1e-3, atol=1e-4)
+    short = applied(fit("whitening", features, labels, 3, shrinkage), features)
+    up_to_sign(short, PCA(3).fit_transform(expected))
+
+
+def test_lda_without_shrinkage_is_that_of_scikit_learn(rows):
+    features, labels = rows
+    found = applied(fit("lda", features, labels, 3, shrinkage=0.0), features)
+    theirs = LinearDiscriminantAnalysis(solver="eigen", n_components=3).fit_transform(unit(features), labels)
+    theirs -= theirs.mean(axis=0)
+    up_to_sign(found / found.std(axis=0), theirs / theirs.std(axis=0))
+    np.testing.assert_allclose(within(found, labels), np.eye(3), atol=1e-4)
+
+
+def test_lda_has_a_discriminant_less_than_classes_then_components_of_the_rest(rows):
+    features, labels = rows
+    three = labels % 3
+    own = unit(features)
+    assert fit("lda", features, three, None, shrinkage=0.5).weight.shape == (2, WIDTH)
+    found = applied(fit("lda", features, three, 4, shrinkage=0.5), features)
+    white = (own - own.mean(axis=0)) @ root(shrunk(own, three, 0.5))
+    means = np.stack([white[three == label].mean(axis=0) for label in range(3)])
+    axes = np.linalg.svd(means, full_matrices=False)[2][:2]
+    up_to_sign(found[:, 2:], PCA(2).fit_transform(white - white @ axes.T @ axes))
+    centres = np.stack([found[three == label].mean(axis=0) for label in range(3)])
+    np.testing.assert_allclose(centres[:, 2:], 0, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_linear_head_of_a_network_applies_it(kind, rows):
+    found = fit(kind, *rows, 3)
+    network = models.build_head(WIDTH, embedding_size=3, head_normalize=found.normalize_input)
+    network.head.load_state_dict({"weight": found.weight, "bias": found.bias})
+    with torch.no_grad():
+        embeddings = network(torch.from_numpy(rows[0]).float())
+    np.testing.assert_allclose(embeddings, apply(found, rows[0]), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_order_of_the_rows_and_the_names_of_classes_do_not_matter(kind, rows):
+    features, labels = rows
+    order = np.random.default_rng(1).permutation(len(labels))
+    one = fit(kind, features, labels, 3)
+    for other in (fit(kind, features[order], labels[order], 3), fit(kind, features, labels * 7 + 2, 3)):
+        torch.testing.assert_close(one.weight, other.weight, rtol=1e-4, atol=1e-4)
+        assert one.shrinkage == other.shrinkage
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_without_a_label_are_left_out(kind, rows):
+    features, labels = rows
+    more = np.vstack([features, features[:7] * 5 + 1])
+    found = fit(kind, more, np.append(labels, [-1] * 7), 3)
+    assert torch.equal(found.weight, fit(kind, features, labels, 3).weight)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_many_rows_every_second_takes_part(kind, rows, monkeypatch):
+    features, labels = rows
+    monkeypatch.setattr(closed_form, "FITTED", len(labels) - 1)
+    found = fit(kind, features, labels, 3)
+    monkeypatch.undo()
+    assert torch.equal(found.weight, fit(kind, features[::2], labels[::2], 3).weight)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_axes_without_variance_are_zero(kind, rows):
+    features, labels = rows
+    flat = features @ np.random.default_rng(2).normal(size=(WIDTH, 9))  # five of nine axes
+    flat = flat / np.linalg.norm(flat, axis=1, keepdims=True)  # so that the length of rows adds none
+    weight = fit(kind, flat, labels, 9, *([0.1] if kind != "components" else [])).weight
+    assert weight.shape == (9, 9)
+    assert weight[:5].abs().amax(dim=1).min() > 1e-3
+    assert torch.equal(weight[5:], torch.zeros(4, 9))
+
+
+@pytest.mark.parametrize("kind", ["whitening", "lda"])
+def test_the_shrinkage_is_chosen_on_held_out_classes(kind, rows):
+    """Each half of the classes is scored by the other's projection, at the full length."""
+    features, labels = rows
+    own, scores = unit(features), {}
+    for s in SHRINKAGES:
+        found = []
+        for half in (0, 1):
+            fitted, tested = labels % 2 == half, labels % 2 != half
+            projection = fit(kind, own[fitted], labels[fitted], None, s)
+            found.append(evaluate(applied(projection, own[tested]), labels[tested], ["map@r"])["map@r"])
+        scores[s] = np.mean(found)
+    assert len(set(scores.values())) > 2
+    assert fit(kind, features, labels, 3).shrinkage == max(scores, key=scores.get)
+
+
+@pytest.mark.parametrize("labels", [np.arange(24) % 3, np.array([0, 0, 1, 2, 3, *range(4, 23)])])
+def test_a_default_shrinkage_if_classes_cannot_be_halved(labels):
+    features = np.random.default_rng(0).normal(size=(24, 4))
+    assert fit("whitening", features, labels, 2).shrinkage == DEFAULT
+
+
+def test_noise_across_the_classes_is_what_whitening_removes(rows):
+    features, labels = rows
+    before = evaluate(features, labels, ["recall@1"])["recall@1"]
+    found = fit("whitening", features, np.where(np.arange(len(labels)) % 5 == 0, (labels + 1) % CLASSES, labels), None)
+    assert evaluate(applied(found, features), labels, ["recall@1"])["recall@1"] > before + 0.1
+
+
+def test_what_is_shared_gives_what_each_gives_alone(rows):
+    features, labels = rows
+    shared = ClosedForm(features, labels)
+    for kind in KINDS:
+        for size in (2, None):
+            one, other = shared.projection(kind, size), fit(kind, features, labels, size)
+            assert torch.equal(one.weight, other.weight)
+            assert torch.equal(one.bias, other.bias)
+
+
+@pytest.mark.parametrize("kind", ["whitening", "lda"])
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.arange(6), "expected at least one training class with two images.* got 6 classes of one image.*components"),
+        (np.array([-1, -1, 0, 1, 2, 3]), ".*got 4 classes of one image"),
+    ],
+)
+def test_one_image_a_class_is_an_error(kind, labels, message):
+    with pytest.raises(ValueError, match=f"{kind}: {message}"):
+        fit(kind, np.random.default_rng(0).normal(size=(6, 4)), labels, 2)
+
+
+def test_equal_images_in_each_class_are_an_error(rows):
+    with pytest.raises(ValueError, match="whitening: expected classes whose images differ"):
+        fit("whitening", np.eye(4)[np.arange(8) % 4], np.arange(8) % 4)
+
+
+def test_one_class_is_an_error_of_lda_only(rows):
+    features, _ = rows
+    one = np.zeros(len(features), int)
+    assert fit("whitening", features, one, 2).weight.shape == (2, WIDTH)
+    with pytest.raises(ValueError, match=r"lda: expected at least two training classes, got one\. Choices"):
+        fit("lda", features, one, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "shrinkage", "message"),
+    [
+        ("whitenning", 2, None, "unknown kind 'whitenning'; did you mean 'whitening'"),
+        ("whitening", 6, None, "whitening: expected a size from 1 to 5, the number of features, got 6"),
+        ("lda", 0, None, "lda: expected a size from 1 to 5"),
+        ("lda", 2, -0.1, "lda: shrinkage: expected a finite number of at least 0, got -0.1"),
+        ("whitening", 2, np.nan, "whitening: shrinkage: expected a finite number of at least 0, got nan"),
+        ("components", 2, 0.1, "components: expected no shrinkage, got 0.1. Choices: whitening, lda"),
+    ],
+)
+def test_what_a_projection_cannot_be_is_an_error(rows, kind, size, shrinkage, message):
+    with pytest.raises(ValueError, match=message):
+        fit(kind, *rows, size, shrinkage)
+
+
+def test_a_covariance_without_inverse_needs_shrinkage(rows):
+    features, labels = rows
+    with pytest.raises(
+        ValueError, match=r"whitening: shrinkage: expected more than 0.*got 0\.0\. Choices: such as 0\.1"
+    ):
+        fit("whitening", np.hstack([features, np.zeros((len(labels), 1))]), labels, None, 0.0)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_number_that_is_not_finite_is_an_error(rows, number):
+    features, labels = rows
+    features[3, 2] = number
+    with pytest.raises(ValueError, match="expected finite features, got 1 of 72 rows"):
+        ClosedForm(features, labels)
+
+
+def test_other_shapes_are_an_error(rows):
+    features, labels = rows
+    for given in ((features, labels[:-1]), (features[:, 0], labels), (features, labels + 0.5)):
+        with pytest.raises(ValueError, match=r"expected features \(n, D\) and whole labels \(n,\)"):
+            ClosedForm(*given)
+    with pytest.raises(ValueError, match="at least 2 rows with a label, got 1 of 72"):
+        ClosedForm(features, np.where(np.arange(len(labels)) == 5, 0, -1))
