@@ -233,6 +233,12 @@ class TrainingSpec:
     head: str = "linear"
     frozen: bool = False  # only the head is trained, on stored features of the backbone
     frozen_precision: str = "float32"  # of the stored features
+    stop_at: int | None = None  # the step after which training ends; the schedule is that of all `steps`
+
+    @property
+    def total_steps(self) -> int:
+        """The steps that a trial trains."""
+        return self.steps if self.stop_at is None else self.stop_at
 
 
 @dataclass(frozen=True)
@@ -250,6 +256,7 @@ class EvaluationSpec:
     clusters: tuple[int, ...] = ()
     restarts: int = 1
     keep_per_query: bool = False
+    at_start: bool = False  # also before the first step
 
 
 @dataclass(frozen=True)
