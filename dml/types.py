@@ -246,6 +246,12 @@ class TrainingSpec:
     head_norm: bool = False
     head_dropout: float = 0.0
     head_start: str = "random"
+    stop_at: int | None = None  # the step after which training ends; the schedule is that of all `steps`
+
+    @property
+    def total_steps(self) -> int:
+        """The steps that a trial trains."""
+        return self.steps if self.stop_at is None else self.stop_at
 
 
 @dataclass(frozen=True)
@@ -263,6 +269,7 @@ class EvaluationSpec:
     clusters: tuple[int, ...] = ()
     restarts: int = 1
     keep_per_query: bool = False
+    at_start: bool = False  # also before the first step
 
 
 @dataclass(frozen=True)

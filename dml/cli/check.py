@@ -84,7 +84,7 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     from dml.sweep.checking import check as check_prepared
     from dml.sweep.estimate import estimate, is_prepared
     from dml.sweep.published import published_trials
-    from dml.sweep.space import space_of
+    from dml.sweep.space import tuning_trials
     from dml.sweep.starts import Starts
 
     study, root = load_study(project.file(name)), project.data(name)
@@ -94,5 +94,5 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
         check_prepared(study, root, file, Starts(project.results, project.store))
     else:
         packed = read_json(root / "pack.json") or {}
-        check_data(study, file, packed, tunes=lambda cell: space_of(study, cell))
+        check_data(study, file, packed, tunes=lambda cell: tuning_trials(study, cell) > 0)
     return estimate(study, root, project.store, project.results, published_trials(project.published), seconds)

@@ -16,6 +16,7 @@ from dml.config.parts import FilterSection, LossSection, MinerSection
 from dml.config.report import BaseSection, ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.start import StartSection
+from dml.config.stopping import best_point, stops_at_best, value_of
 from dml.config.study import Study
 from dml.config.training import BatchSection, TrainingSection
 
@@ -42,10 +43,13 @@ __all__ = [
     "StartSection",
     "Study",
     "TrainingSection",
+    "best_point",
     "check_data",
     "check_files",
     "content_of",
     "load_study",
     "location",
     "place_of",
+    "stops_at_best",
+    "value_of",
 ]

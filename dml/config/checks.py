@@ -180,7 +180,7 @@ def _check_objective(study: Study) -> None:
             f"{study.search.objective!r} is not in evaluation.metrics: {', '.join(study.evaluation.metrics)}",
             *("search", "objective"),
         )
-    if study.search.pruner != "none" and study.evaluation.every is None:
+    if study.search.pruner != "none" and study.evaluation.every is None and study.search.stop == "last":
         raise LocatedError(
             f"{study.search.pruner!r} compares curves, but trials are only evaluated at their end: expected a number "
             "of steps in evaluation.every",

@@ -17,7 +17,9 @@ class EvaluationSection(StudySection):
 
     metrics: list[Name] = Field(list(EvaluationSpec.metrics), min_length=1)
     every: int | None = Field(
-        EvaluationSpec.every, ge=1, description="steps between evaluations; none: only at the end"
+        EvaluationSpec.every,
+        ge=1,
+        description="steps between evaluations; none: only at the end (search.stop: `best`: a tenth of the steps)",
     )
     sets: list[EvaluationSet] = Field(["test"], min_length=1)
     keep_embeddings: bool = EvaluationSpec.keep_embeddings

@@ -14,17 +14,29 @@ class SearchSection(StudySection):
     """How each cell's settings are found; every cell has the same number of trials."""
 
     sampler: Literal["tpe", "random", "grid", "fixed"] = "tpe"
-    trials: int = Field(8, ge=1, description="trials per cell; `fixed` runs none and confirms the defaults")
+    trials: int = Field(
+        8, ge=1, description="trials per cell; `fixed` runs none and confirms the defaults, or one with `stop: best`"
+    )
     objective: Name = "recall@1"
     level: EvaluatedLevel | None = Field(
         None, description="label level of the objective; none: the first evaluated one"
     )
     pruner: Literal["none", "median", "halving"] = "none"
     seed: Seed = 0
+    stop: Literal["last", "best"] = Field(
+        "last",
+        description="when confirmed trials end: after all `training.steps`, or after as many as the best tuning trial "
+        "had when it was best on validation classes; tuning trials train all steps",
+    )
     protocol: Literal["refit", "train_val_test"] = Field(
         "refit",
         description="what the confirmed model is trained on: all training classes, or the half that tuning fits",
     )
+
+    @property
+    def tunes(self) -> bool:
+        """Whether cells have tuning trials, as far as they have something to choose."""
+        return self.sampler != "fixed" or self.stop == "best"
 
     @model_validator(mode="after")
     def _check(self) -> SearchSection:

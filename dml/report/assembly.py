@@ -107,6 +107,7 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
     """(label, value, smaller print) for the head of the page."""
     study, trials = results.study, results.trials
     budget = "defaults" if study.search.sampler == "fixed" else f"{study.search.trials} trials per cell"
+    stop = ", stopped at the best step" if study.search.stop == "best" else ""
     counts = trials["status"].value_counts()
     others = [f"{int(counts[s])} {s}" for s in ("failed", "pruned") if counts.get(s)]
     rates = sorted({cell.rate for cell in results.cells.values()})
@@ -119,9 +120,9 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
         (
             "Seeds",
             f"{len(study.seeds)}",
-            "per cell" + ("" if study.search.sampler == "fixed" else ", with its best settings"),
+            "per cell" + (", with its best settings" if study.search.tunes else ""),
         ),
-        ("Search", budget, study.search.sampler),
+        ("Search", budget, study.search.sampler + stop),
         ("Training", duration(float(trials["seconds"].sum())) if len(trials) else NOTHING, "sum over all trials"),
     ]
 

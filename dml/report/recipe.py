@@ -184,7 +184,7 @@ def _notes(
         found.append(
             f"{rate_text(rate)} was not measured: each seed's score is interpolated linearly between {weights}."
         )
-        if results.study.search.sampler != "fixed":
+        if results.study.search.tunes:
             found.append(f"The settings are those tuned at {rate_text(nearest)}, the nearest measured rate.")
     elif not math.isclose(nearest, rate, abs_tol=1e-6):
         found.append(

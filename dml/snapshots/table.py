@@ -1,7 +1,7 @@
 """A study's trials as CSV: what figures, tables and later sweeps need, rounded, and nothing that the study states.
 
 The columns of a trial's cell (dataset, noise, loss, ...) are rebuilt from the study. Keys are cut to 20 of their 64
-digits. Curves contain the objective only, and of trials without pruning at most 20 points.
+digits. Curves contain the objective only, and at most 20 points unless a search may compare them.
 
 A study of a thousand cells is thinned further: a cell and settings that repeat the row above are left out, settings
 have four digits, tuning trials have no score but their objective, and what trials log is left out unless a claim of the
@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from dml.config import Study
+from dml.config import Study, stops_at_best, value_of
 from dml.config.claim_checks import LOGGED
 from dml.types import Cell
 
@@ -74,7 +74,7 @@ def from_text(study: Study, text: str) -> pd.DataFrame:
     frame = pd.concat([frame, rebuilt], axis=1).assign(status="finished", error="")
     trials = zip(frame["cell"], frame["phase"], strict=True)
     keys = [_objective(study, cells[name], phase) for name, phase in trials]
-    frame["objective"] = [frame.at[i, key] if key in frame else float("nan") for i, key in enumerate(keys)]
+    frame["objective"] = [_value(study, key, row) for key, row in zip(keys, frame.to_dict("records"), strict=True)]
     return frame.fillna({"settings": "{}", "curve": "[]", "diagnostics": "{}", "started": ""})
 
 
@@ -116,13 +116,13 @@ def _without_repeats(texts: list[str], above: list[str]) -> list[str]:
 
 
 def _curve(study: Study, cell: Cell, row: Mapping[str, Any]) -> list[Any]:
-    """`[[step, {objective: value}], ...]`: all of it if a pruner may compare it, else thinned, or nothing in tuning."""
-    pruned = study.search.pruner != "none"
-    if row["phase"] == "tune" and not pruned:
+    """`[[step, {objective: value}], ...]`: all of it if a search may compare it, else thinned, or nothing in tuning."""
+    compared = study.search.pruner != "none" or stops_at_best(study.search, row["phase"])
+    if row["phase"] == "tune" and not compared:
         return []
     key = _objective(study, cell, row["phase"])
     points = [[step, {key: scores[key]}] for step, scores in json.loads(row["curve"] or "[]") if key in scores]
-    if pruned and row["phase"] == "tune":
+    if compared and row["phase"] == "tune":
         return points
     step = max(1, -(-len(points) // POINTS))
     kept = points[::-1][::step][::-1]  # with the last point
@@ -143,6 +143,13 @@ def _rounded(value: Any) -> Any:
 
 def _digits(value: Any, digits: int) -> Any:
     return float(f"{value:.{digits}g}") if isinstance(value, float) else value
+
+
+def _value(study: Study, objective: str, row: Mapping[str, Any]) -> float:
+    """What a trial counts with: NaN if that is not known."""
+    curve = json.loads(row["curve"]) if isinstance(row["curve"], str) else []
+    value = value_of(study.search, row["phase"], objective, row, curve)
+    return float("nan") if value is None else float(value)
 
 
 def _objective(study: Study, cell: Cell, phase: str) -> str:

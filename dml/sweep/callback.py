@@ -67,7 +67,7 @@ class TrackingCallback:
         start, record = begun(outcome), self._describe(job)
         if outcome.error:
             record["tags"]["dml.error"] = outcome.error[-4000:]
-        value = outcome.scores.get(plan.objective(job))
+        value = plan.value(job, outcome)
         record |= {
             "status": STATUS[outcome.status],
             "curve": outcome.curve,

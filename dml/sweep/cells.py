@@ -46,20 +46,26 @@ class CellState:
         """The number of rounds from the current one on."""
         return len(self.rounds) - self.round
 
-    def best(self, objective: Callable[[Job], str]) -> tuple[Job, Outcome] | None:
-        """The best tuning trial, the first one in a tie; None if no trial finished."""
+    def best(self, value: Callable[[Job, Outcome], float | None]) -> tuple[Job, Outcome] | None:
+        """The best tuning trial, the first one in a tie; None if no trial finished.
+
+        Parameters
+        ----------
+        value : returns what a trial counts with.
+        """
         finished = [self.tuned[n] for n in sorted(self.tuned) if self.tuned[n][1].status == FINISHED]
-        return max(finished, key=lambda pair: pair[1].scores[objective(pair[0])], default=None)
+        return max(finished, key=lambda pair: -math.inf if (own := value(*pair)) is None else own, default=None)
 
     def earlier_curves(self, objective: Callable[[Job], str]) -> list[tuple[Mapping[int, float], bool]]:
-        """The curves of earlier rounds, as `Pruning` takes them."""
+        """The curves of earlier rounds, as `Pruning` takes them: without the untrained network."""
         curves: list[tuple[Mapping[int, float], bool]] = []
         for number in range(self.rounds[self.round].start):
             job, outcome = self.tuned[number]
             if outcome.status == FAILED or not outcome.curve:
                 continue
             key = objective(job)
-            curves.append(({step: scores[key] for step, scores in outcome.curve}, outcome.status != PRUNED))
+            curve = {step: scores[key] for step, scores in outcome.curve if step}
+            curves.append((curve, outcome.status != PRUNED))
         return curves
 
     def pruned(self, job: Job) -> Outcome | None:
@@ -67,11 +73,15 @@ class CellState:
         return self.proposals.pruned(job.number) if job.phase == "tune" and self.proposals is not None else None
 
 
-def checked(outcome: Outcome, objective: str) -> Outcome:
-    """The outcome, or a failure if the trial finished without a finite objective."""
+def checked(outcome: Outcome, objective: str, value: float | None) -> Outcome:
+    """The outcome, or a failure if the trial finished without a finite objective.
+
+    Parameters
+    ----------
+    value : what the trial counts with.
+    """
     if outcome.status != FINISHED:
         return outcome
-    value = outcome.scores.get(objective)
     if value is not None and math.isfinite(value):
         return outcome
     problem = f"is {value}" if value is not None else f"is missing. Scores: {', '.join(sorted(outcome.scores))}"

@@ -9,7 +9,7 @@ from dml import models
 from dml.config import ConfigError, Study, check_files, location, place_of
 from dml.sweep import specs
 from dml.sweep.extracting import frozen_trainings
-from dml.sweep.space import space_of
+from dml.sweep.space import space_of, tuning_trials
 from dml.sweep.specs import FindStart
 from dml.training.build import build_model, build_sampler
 from dml.training.data import (
@@ -74,7 +74,7 @@ def _check_batches(study: Study, root: Path, file: Path) -> None:
     seen = set()
     for cell in study.cells():
         phases = [("confirm", study.seeds[0])]
-        if space_of(study, cell):
+        if tuning_trials(study, cell):
             phases.append(("tune", study.search.seed))
         for phase, seed in phases:
             training = study.training_of(cell)

@@ -10,7 +10,7 @@ from dml.sweep.store import FINISHED, Outcome
 def validation(plan: Plan, index: int) -> float | None:
     """The best validation score of a cell's search; None if it has none."""
     best = plan.best(index)
-    return None if best is None else best[1].scores[plan.objective(best[0])]
+    return None if best is None else plan.value(*best)
 
 
 def ranking(plan: Plan) -> list[int]:

@@ -116,12 +116,12 @@ def trial_seconds(
     for spec in found:
         kind = _kind(spec)
         if kind in earlier:
-            costs.append(fmean(earlier[kind]) * max(1, spec.training.steps) + OVERHEAD)
+            costs.append(fmean(earlier[kind]) * max(1, spec.training.total_steps) + OVERHEAD)
         else:
             step = fmean(timing.step_seconds for timing in timings[kind])
             image = fmean(timing.image_seconds for timing in timings[kind])
             evaluated = _evaluated(spec, manifests[spec.dataset.name])
-            costs.append(step * spec.training.steps + image * evaluated + OVERHEAD)
+            costs.append(step * spec.training.total_steps + image * evaluated + OVERHEAD)
     measured = sum(map(len, earlier.values()))
     parts = [f"as {measured} similar trials in the store"] if measured else []
     parts += ["by timing a few steps on random images"] if missing else []
@@ -135,7 +135,7 @@ def trial_seconds(
 
 def _evaluated(spec: TrialSpec, manifest: Mapping[str, Any]) -> float:
     """Images that a trial embeds to be evaluated; 0 if their number is not known."""
-    times = math.ceil(spec.training.steps / spec.evaluation.every) if spec.evaluation.every else 1
+    times = math.ceil(spec.training.total_steps / spec.evaluation.every) if spec.evaluation.every else 1
     return manifest.get("images", 0) * TESTED * len(spec.evaluation.sets) * max(1, times)
 
 
@@ -159,6 +159,7 @@ def _earlier(store: Path, kinds: Container[str]) -> dict[str, list[float]]:
             continue
         outcome = trials.read(key)
         if outcome is not None and outcome.status == FINISHED:
-            steps = content["spec"].get("training", {}).get("steps", TrainingSpec.steps)
+            training = content["spec"].get("training", {})
+            steps = training.get("stop_at", training.get("steps", TrainingSpec.steps))
             found[kind].append(outcome.seconds / max(1, steps))
     return found

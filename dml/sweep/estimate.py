@@ -21,11 +21,10 @@ from dml.sweep.costs import bytes_to_pack, images_of, spec_of, trial_seconds
 from dml.sweep.model_size import kept_models
 from dml.sweep.optuna_storage import copied_storage
 from dml.sweep.plan import Plan
-from dml.sweep.space import grid, space_of
+from dml.sweep.space import tuning_trials
 from dml.sweep.starts import Starts
 from dml.sweep.store import Outcome, TrialStore
 from dml.training.data import describe
-from dml.types import Cell
 
 LONG = 3600.0  # seconds above which a study is called long
 
@@ -117,7 +116,7 @@ def estimate(
     seconds : to spend on timing, if the store has no similar trials.
     """
     cells = study.cells()
-    tuning, seeds = [_tuning(study, cell) for cell in cells], len(study.seeds)
+    tuning, seeds = [tuning_trials(study, cell) for cell in cells], len(study.seeds)
     trials = sum(tuning) + len(cells) * seeds
     stored = _stored(study, root, store, results, published) if is_prepared(study, root) else 0
     manifests = {dataset.label: images_of(study, dataset.label, root, store) for dataset in study.datasets}
@@ -154,14 +153,6 @@ def is_prepared(study: Study, root: Path) -> bool:
     except (OSError, ValueError, KeyError):
         return False
     return True
-
-
-def _tuning(study: Study, cell: Cell) -> int:
-    """The trials that tune a cell."""
-    space = space_of(study, cell)
-    if not space:
-        return 0
-    return len(grid(space, study.search.trials)) if study.search.sampler == "grid" else study.search.trials
 
 
 def _slots(study: Study) -> int:

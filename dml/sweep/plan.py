@@ -1,7 +1,9 @@
 """Decides which trial runs next: the search and the confirmation of every cell. It does not know where trials run.
 
-A cell is tuned round by round (`proposals`), then its best settings are confirmed once per seed. Outcomes in the store
-are reused. The plan is rebuilt from the study, the store and Optuna's storage at each start, so it saves no state.
+A cell is tuned round by round (`proposals`), then its best settings are confirmed once per seed. With `search.stop:
+best`, the best point of the best tuning trial's curve also says after how many steps the confirmed trials end; a cell
+without searched settings then has one tuning trial. Only validation classes decide. Outcomes in the store are reused.
+The plan is rebuilt from the study, the store and Optuna's storage at each start, so it saves no state.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ from typing import Any
 
 import optuna
 
-from dml.config import Study
+from dml.config import Study, best_point, stops_at_best, value_of
+from dml.config.stopping import evaluated_steps
 from dml.sweep import keys, specs
 from dml.sweep.cells import CellState, Job, checked
 from dml.sweep.proposals import Proposals, Pruning
-from dml.sweep.space import space_of
+from dml.sweep.space import budget, space_of
 from dml.sweep.store import FINISHED, Outcome, TrialStore
 from dml.types import Cell
 
@@ -92,11 +95,11 @@ class Plan:
         if job.phase != "tune" or state.proposals is None:
             return False
         state.proposals.report(job.number, step, value)
-        if self.study.search.pruner == "none" or not math.isfinite(value):
-            return False
+        if self.study.search.pruner == "none" or not math.isfinite(value) or step == 0:
+            return False  # before its first step, no trial is ahead of another
         if job_id not in self._pruning:
             earlier = state.earlier_curves(self.objective)
-            every = self.study.evaluation.every or job.spec.training.steps
+            every = job.spec.evaluation.every or job.spec.training.steps
             self._pruning[job_id] = Pruning(self.study.search.pruner, earlier, every)
         return self._pruning[job_id].should_stop(step, value)
 
@@ -121,13 +124,17 @@ class Plan:
 
     def best(self, index: int) -> tuple[Job, Outcome] | None:
         """A cell's best tuning trial, the first one in a tie; None if no trial finished."""
-        return self.cells[index].best(self.objective)
+        return self.cells[index].best(self.value)
+
+    def value(self, job: Job, outcome: Outcome) -> float | None:
+        """What a trial counts with: its objective at the end, or the best on its curve (`search.stop`)."""
+        return value_of(self.study.search, job.phase, self.objective(job), outcome.scores, outcome.curve)
 
     def _cell(self, index: int, cell: Cell, storage: optuna.storages.BaseStorage) -> CellState:
         spaces = space_of(self.study, cell)
-        if not spaces:
+        if not budget(self.study.search, spaces):
             return CellState(index, cell, None, [])
-        search = self.study.search.model_dump(mode="json", exclude={"trials", "protocol"})
+        search = self.study.search.model_dump(mode="json", exclude={"trials", "protocol", "stop"})
         spec = specs.build(
             self.study, cell, "tune", self.study.search.seed, {}, self._data(cell, "tune"), self._find_start
         )
@@ -158,8 +165,13 @@ class Plan:
         if state.proposals is not None and best is None:
             state.done = True  # every trial of the search failed, so there is nothing to confirm
             return
-        chosen = best[0].settings if best else {}
+        chosen = {**best[0].settings, **self._stop(*best)} if best else {}
         self._offer(state, [self._job(index, "confirm", n, seed, chosen) for n, seed in enumerate(self.study.seeds)])
+
+    def _stop(self, job: Job, outcome: Outcome) -> dict[str, int]:
+        """After how many steps trials with the settings of a tuning trial end, as a setting; empty: after all."""
+        best = best_point(outcome.curve, self.objective(job)) if stops_at_best(self.study.search, job.phase) else None
+        return {} if best is None else {specs.STOP_AT: best[0]}
 
     def _job(self, index: int, phase: str, number: int, seed: int, settings: Mapping[str, Any]) -> Job:
         cell = self.cells[index].cell
@@ -186,6 +198,9 @@ class Plan:
         """
         if job.phase != "tune" or outcome.status != FINISHED:
             return True
+        if stops_at_best(self.study.search, job.phase):
+            found = {step for step, scores in outcome.curve if self.objective(job) in scores}
+            return found.issuperset(evaluated_steps(job.spec.training.steps, job.spec.evaluation.every or 1))
         if self.study.search.pruner == "none":
             return self.objective(job) in outcome.scores
         return any(self.objective(job) in scores for _, scores in outcome.curve)
@@ -193,14 +208,14 @@ class Plan:
     def _settle_all(self) -> None:
         while self._unsettled:
             job, outcome, reused = self._unsettled.pop(0)
-            self._settle(job, checked(outcome, self.objective(job)), reused)
+            self._settle(job, checked(outcome, self.objective(job), self.value(job, outcome)), reused)
 
     def _settle(self, job: Job, outcome: Outcome, reused: bool) -> None:
         state = self.cells[job.index]
         (state.tuned if job.phase == "tune" else state.confirmed)[job.number] = (job, outcome)
         if job.phase == "tune" and state.proposals is not None:
             if outcome.lasting:
-                state.proposals.tell(job.number, outcome, outcome.scores.get(self.objective(job)), job.key)
+                state.proposals.tell(job.number, outcome, self.value(job, outcome), job.key)
             else:
                 state.proposals.note(job.number, outcome.error)
         self._on_end(job, outcome, reused)

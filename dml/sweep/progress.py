@@ -68,13 +68,13 @@ class SweepProgress:
         self._reused += reused
         self._remaining.ended(job.id, None if reused else outcome.seconds)
         if job.phase == "tune" and outcome.status == FINISHED:
-            value = outcome.scores.get(self._plan.objective(job)) if self._plan else None
+            value = self._plan.value(job, outcome) if self._plan else None
             if value is not None:
                 self._best[job.cell.name] = max(value, self._best.get(job.cell.name, value))
 
     def evaluated(self, job: Job, step: int) -> None:
         """Note how far a running trial is."""
-        self._remaining.evaluated(job.id, step / job.spec.training.steps)
+        self._remaining.evaluated(job.id, step / max(1, job.spec.training.total_steps))
 
     def resumed(self) -> None:
         """Count a trial that is resumed because its worker died."""

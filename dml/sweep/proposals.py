@@ -21,7 +21,7 @@ from optuna.trial import Trial, TrialState
 
 from dml.config import SearchSection
 from dml.seeding import derive
-from dml.sweep.space import grid
+from dml.sweep.space import budget, grid
 from dml.sweep.store import FINISHED, PRUNED, Outcome
 from dml.types import Choice, LogUniform, Space
 
@@ -34,7 +34,7 @@ class Proposals:
     Parameters
     ----------
     search : the study's search section.
-    spaces : the cell's searched settings, at least one.
+    spaces : the cell's searched settings. Without any, one trial has the defaults.
     name : the Optuna study's name. Searches that may have different results need different names.
     cell : the cell's name, which seeds its proposals.
     storage : Optuna's storage.
@@ -49,8 +49,8 @@ class Proposals:
         storage: optuna.storages.BaseStorage,
     ):
         self._search, self._spaces, self._cell = search, spaces, cell
-        self._grid = grid(spaces, search.trials) if search.sampler == "grid" else []
-        self.total = len(self._grid) if self._grid else search.trials
+        self._grid = grid(spaces, search.trials) if spaces and search.sampler == "grid" else []
+        self.total = budget(search, spaces)
         self._study = optuna.create_study(storage=storage, study_name=name, direction="maximize", load_if_exists=True)
         self._known = self._study.get_trials(deepcopy=False)
         self._live: dict[int, Trial] = {}

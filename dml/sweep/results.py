@@ -41,7 +41,7 @@ def _row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]
         "error": outcome.error,
         **job.cell.columns,
         "settings": json.dumps(flat_settings(job), sort_keys=True),
-        "objective": float(outcome.scores.get(plan.objective(job), float("nan"))),
+        "objective": float("nan") if (value := plan.value(job, outcome)) is None else float(value),
         "seconds": outcome.seconds,
         "curve": json.dumps(outcome.curve),
         "diagnostics": json.dumps({**outcome.diagnostics, **outcome.counts}),

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dml.config import Study
+from dml.config import SearchSection, Study, stops_at_best
 from dml.types import Cell, Choice, LogUniform, Space
 
 
@@ -30,6 +30,18 @@ def space_of(study: Study, cell: Cell) -> dict[str, Space]:
     rooms |= {} if cell.filter is None else {"filter": cell.filter.search}
     named = {f"{room}.{key}": space for room, own in rooms.items() for key, space in sorted(own.items())}
     return {name: space for name, space in named.items() if name not in cell.varied}
+
+
+def tuning_trials(study: Study, cell: Cell) -> int:
+    """How many trials tune a cell."""
+    return budget(study.search, space_of(study, cell))
+
+
+def budget(search: SearchSection, spaces: Mapping[str, Space]) -> int:
+    """How many trials tune a cell with these searched settings. Without any, one trial may still say when to stop."""
+    if not spaces:
+        return 1 if stops_at_best(search, "tune") else 0
+    return len(grid(spaces, search.trials)) if search.sampler == "grid" else search.trials
 
 
 def grid(spaces: Mapping[str, Space], budget: int) -> list[dict[str, Any]]:

@@ -8,7 +8,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from dml import discovery, models
-from dml.config import StartSection, Study
+from dml.config import StartSection, Study, stops_at_best
+from dml.config.stopping import default_every
 from dml.types import (
     BatchSpec,
     Cell,
@@ -22,6 +23,9 @@ from dml.types import (
     TrainingSpec,
     TrialSpec,
 )
+
+STOP_AT = "training.stop_at"
+"""The setting that a search with `stop: best` adds to those of its best tuning trial. No study sets it."""
 
 Describe = Callable[[str, str, float, int, str], Mapping[str, str]]
 """(dataset, noise, rate, seed, phase) -> the digests `packed`, `split` and `labels` of the data of such a trial."""
@@ -62,6 +66,10 @@ def build(
     if training.start is not None:
         assert find_start is not None, "training.start needs the results of earlier studies"
         start = find_start(training.start, cell.dataset, seed)
+    device = "cuda" if study.resources.gpus_per_trial else "cpu"
+    fitted = _with_files(training.spec(device=device, start=start, **chosen["training"]))
+    if fitted.stop_at is not None and fitted.stop_at >= fitted.steps:
+        fitted = replace(fitted, stop_at=None)  # the same trial as one that no search stops
     return TrialSpec(
         phase=phase,
         seed=seed,
@@ -71,13 +79,19 @@ def build(
         noise=NoiseSpec(cell.noise, cell.rate, dict(noise.settings)),
         loss=LossSpec(cell.loss.name, {**cell.loss.settings, **chosen["loss"]}),
         miner=_miner(study, cell, chosen["miner"]),
-        training=_with_files(
-            training.spec(device="cuda" if study.resources.gpus_per_trial else "cpu", start=start, **chosen["training"])
-        ),
-        evaluation=study.evaluation.spec(phase),
+        training=fitted,
+        evaluation=_evaluation(study, phase, fitted.steps),
         protocol=protocol_of(study, phase),
         filter=filter_of(cell, settings),
     )
+
+
+def _evaluation(study: Study, phase: str, steps: int) -> EvaluationSpec:
+    """What a trial measures. A tuning trial whose best step counts needs a curve, the untrained network included."""
+    evaluation = study.evaluation.spec(phase)
+    if not stops_at_best(study.search, phase):
+        return evaluation
+    return replace(evaluation, every=evaluation.every or default_every(steps), at_start=True)
 
 
 def _with_files(training: TrainingSpec) -> TrainingSpec:

@@ -149,7 +149,7 @@ def columns(plan: Plan) -> dict[str, list[str]]:
     levels = dict.fromkeys(level for dataset in study.datasets for level in dataset.evaluate_on)
     scores = [f"{study.evaluation.sets[0]}/{level}/{m}.mean" for level in levels for m in study.evaluation.metrics]
     shares = [SHARE] if any(state.cell.rate for state in plan.cells) else []
-    searched = [] if study.search.sampler == "fixed" else ["validation"]
+    searched = ["validation"] if study.search.tunes else []
     metrics = ["objective.mean", *shares, "objective.low", "objective.high", *searched, *scores]
     return {"params": (varying or ["loss", "rate"])[:COLUMNS], "metrics": metrics[:COLUMNS]}
 
@@ -203,7 +203,7 @@ def _note(plan: Plan, summary: Mapping[str, Any]) -> str:
         f"**{plan.study.title}**: {summary['cells']} cells, {summary['trials']} trials, {summary['failed']} failed",
         "",
     ]
-    if plan.study.search.sampler != "fixed":
+    if plan.study.search.tunes:
         lines += ["| dataset, noise | best cell, by validation score | mean objective |", "|---|---|---|"]
         for (dataset, noise, rate), index in sorted(best.items()):
             own = _spread(_objectives(plan, index))

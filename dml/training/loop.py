@@ -72,7 +72,7 @@ class Training:
         checkpoint_seconds: float = 30.0,
     ):
         training = spec.training
-        self.spec, self.total_steps = spec, training.steps
+        self.spec, self.total_steps = spec, training.total_steps
         self._folder, self._device, self._checkpoint_seconds = Path(folder), torch.device(device), checkpoint_seconds
         self._rank, _ = share = share_of_batch(training.batch.size)
         self.data = data = open_trial(spec, Path(data_root))
@@ -137,7 +137,8 @@ class Training:
         """
         assert not self.finished, "a finished trial cannot advance"
         every = self.spec.evaluation.every or max(1, self.total_steps)
-        target = min(self.total_steps, (self.step // every + 1) * every)
+        at_start = self.spec.evaluation.at_start and not self._history.curve
+        target = 0 if at_start else min(self.total_steps, (self.step // every + 1) * every)
         self._save_start()
         while self.step < target:
             self._train(target)

@@ -37,22 +37,21 @@ class Toy:
 
     @property
     def finished(self) -> bool:
-        return self._state["step"] >= self._spec.training.steps
+        return self._state["step"] >= self._spec.training.total_steps and bool(self._state["curve"])
 
     def advance(self) -> EvaluationPoint:
-        every = self._spec.evaluation.every or self._spec.training.steps
+        every = self._spec.evaluation.every or self._spec.training.total_steps
+        if not self._state["curve"] and (self._spec.evaluation.at_start or not self._spec.training.total_steps):
+            return self._evaluated()
         while True:
             time.sleep(self._orders.get("seconds", 0.0))
             self._state["state"] = derive(self._state["state"], "step")
             self._state["step"] += 1
             self._misbehave()
-            at_evaluation = self._state["step"] % every == 0 or self.finished
-            if at_evaluation:
-                self._state["curve"].append([self._state["step"], self._scores()])
-            if at_evaluation or self._orders.get("checkpoint_each_step"):
+            if self._state["step"] % every == 0 or self._state["step"] >= self._spec.training.total_steps:
+                return self._evaluated()
+            if self._orders.get("checkpoint_each_step"):
                 write_text(self._path, json.dumps(self._state))
-            if at_evaluation:
-                return EvaluationPoint(*self._state["curve"][-1])
 
     def result(self) -> TrialResult:
         curve = [EvaluationPoint(step, scores) for step, scores in self._state["curve"]]
@@ -64,10 +63,17 @@ class Toy:
     def close(self) -> None:
         self._log("close")
 
+    def _evaluated(self) -> EvaluationPoint:
+        self._state["curve"].append([self._state["step"], self._scores()])
+        write_text(self._path, json.dumps(self._state))
+        return EvaluationPoint(*self._state["curve"][-1])
+
     def _scores(self) -> dict[str, float]:
         margin = self._spec.loss.settings.get("margin", 0.2)
         noise = (self._state["state"] % 1000) / 1e5
-        value = (1 - (margin - 0.3) ** 2) * self._state["step"] / self._spec.training.steps + noise
+        share = self._state["step"] / self._spec.training.steps
+        peak = self._orders.get("peak", 1.0)  # the share of the steps after which scores fall
+        value = (1 - (margin - 0.3) ** 2) * (peak - abs(share - peak)) + noise
         name = "validation" if self._spec.phase == "tune" else "test"
         return {f"{name}/fine/recall@1": value, f"{name}/fine/nmi+": value / 2}
 

@@ -53,6 +53,21 @@ def test_averages_warm_up_and_the_head_s_start_resume(make_spec, data_root, tmp_
     assert same_state(resumed.trained, whole.trained)
 
 
+@pytest.mark.parametrize("stop_at", [0, 6, 8])
+def test_a_trial_that_ends_before_its_schedule_resumes(make_spec, data_root, tmp_path, finish, stop_at):
+    spec = make_spec("margin", "random", "distance_weighted", stop_at=stop_at)
+    whole = finish(Training(spec, data_root, tmp_path / "whole"))
+    assert [point.step for point in whole.result().curve] == [4, stop_at][-1 if not stop_at else 0 :]
+    assert_same(resume_after_each_evaluation(spec, data_root, tmp_path / "broken"), whole)
+
+
+def test_a_trial_that_is_evaluated_before_its_first_step_resumes(make_spec, data_root, tmp_path, finish):
+    spec = make_spec(phase="tune", evaluation={"at_start": True})
+    whole = finish(Training(spec, data_root, tmp_path / "whole"))
+    assert [point.step for point in whole.result().curve] == [0, 4, 8, 12]
+    assert_same(resume_after_each_evaluation(spec, data_root, tmp_path / "broken"), whole)
+
+
 def test_every_random_stream_resumes(own_parts, make_spec, data_root, tmp_path, finish):
     """Dropout draws from the global random state, and the augmentation from its own generator."""
     own = {"backbone": "training_parts.Backbone", "augment": "training_parts.Augment"}

@@ -16,6 +16,8 @@ from dml.types import value_text
 
 FITTED_HALF = "train, validate, test: the confirmed models are trained on the fitting half of the training classes only"
 
+STOPPED = "confirmed trials after the step at which the best tuning trial was best on validation classes"
+
 USES = {
     "train": "to train on",
     "validation": "to validate",
@@ -59,6 +61,7 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         ("Batches", size),
         ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
         ("Seeds", ", ".join(map(str, study.seeds))),
+        *([("Stops", STOPPED)] if study.search.stop == "best" else []),
         *([("Protocol", FITTED_HALF)] if study.search.protocol == "train_val_test" else []),
         *((f"Varied: {axis}", ", ".join(map(value_text, values))) for axis, values in study.vary.items()),
     ]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from dml.config import best_point
 from dml.report.figures.grid import cells_or_best
 from dml.report.labels import metric_label, readable, score_label
 from dml.report.page.blocks import Block, Drawing, Folded
@@ -18,6 +19,17 @@ from dml.report.sections._rows import identity, identity_columns, series_frame
 from dml.types import Cell
 
 OPEN = 3  # figures of datasets and noise models that are not folded, at most
+
+
+STOPPING = (
+    Column("stop", "Stop", "count", "after as many steps the best tuning trial was best, and confirmed trials end"),
+    Column("untrained", "Untrained", "percent", "validation score of the best trial before its first step"),
+    Column("at the end", "All steps", "percent", "validation score of the best trial after all steps"),
+)
+STOPPED = (
+    "Confirmed trials end after as many steps as the best tuning trial had when it was best on validation classes "
+    "(`search.stop: best`)."
+)
 
 
 class Settings:
@@ -52,7 +64,7 @@ class Settings:
 
 def best_settings(results: Results) -> Table | None:
     """One row per cell: the chosen settings, their validation score and the number of trials."""
-    rows, keys = [], []
+    rows, keys, stops = [], [], results.study.search.stop == "best"
     for name, cell in results.cells.items():
         tried = results.tuned_of(name)
         finished = (tried["status"] == "finished").to_numpy(dtype=bool) & tried["objective"].notna().to_numpy()
@@ -67,6 +79,8 @@ def best_settings(results: Results) -> Table | None:
         row: dict[str, Any] = identity(results, name)
         row["validation"] = 100 * float(scores.max()) if len(scores) else np.nan
         row["default"] = 100 * float(scores[0]) if len(scores) else np.nan
+        if stops and len(scores):
+            row |= _stop(results, cell, tried["curve"].iloc[np.flatnonzero(finished)[scores.argmax()]])
         row |= {"trials": len(scores), "tried": len(tried)}
         rows.append(row | searched | {"cell": name})
     if not keys and not len(results.tuned):
@@ -75,11 +89,23 @@ def best_settings(results: Results) -> Table | None:
         *identity_columns(results),
         *(Column(key, readable(key.split(".", 1)[-1]), "number", key) for key in keys),
         Column("validation", "Validation", "percent", "the objective on validation classes, best trial"),
+        *(STOPPING if stops else ()),
         Column("trials", "Trials", "count", "finished tuning trials"),
     )
     objective = metric_label(results.study.search.objective)
     caption = f"Chosen by {objective} on validation classes, never on test classes. Validation scores in percent."
+    caption += f" {STOPPED}" if stops else ""
     return Table("settings", "Best settings of each cell", caption, columns, pd.DataFrame(rows))
+
+
+def _stop(results: Results, cell: Cell, curve: Any) -> dict[str, float]:
+    """When a tuning trial was best, and its validation scores before the first and after the last step."""
+    points, key = parsed(curve) or [], results.objective(cell.dataset, "validation")
+    best, scored = best_point(points, key), {step: scores[key] for step, scores in points if key in scores}
+    if best is None:
+        return {}
+    ends = {"untrained": scored.get(0, np.nan), "at the end": scored[max(scored)]}
+    return {"stop": best[0]} | {name: 100 * float(value) for name, value in ends.items()}
 
 
 def _searches(results: Results, dataset: str, noise: str) -> dict[str, pd.Series]:

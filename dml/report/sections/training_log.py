@@ -34,7 +34,8 @@ class TrainingLog:
             label, where = score_label(key), results.where(dataset, noise)
             curves = _curves(results, dataset, noise)
             figure, added = cells_or_best(results, curves, key, ("training steps", label), _draw)
-            caption = f"{label}, during training{where}. Mean over seeds. No step was chosen by it.{added}"
+            ends = " Each cell ends where validation scores were best." if results.study.search.stop == "best" else ""
+            caption = f"{label}, during training{where}. Mean over seeds. No step was chosen by it.{ends}{added}"
             data = series_frame(results, curves, "step", "score")
             drawing = Drawing(f"curves-{dataset}-{noise}", figure, f"{label} during training.", caption, data=data)
             if place < OPEN or figure is None:

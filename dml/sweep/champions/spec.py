@@ -31,7 +31,8 @@ def champion_spec(
 
     Parameters
     ----------
-    settings : of a confirmed trial of the cell, by dotted names; of these, the searched ones are taken.
+    settings : of a confirmed trial of the cell, by dotted names; of these, the searched ones and the step at which
+        training stops are taken.
     rate : the share of the labels that are wrong, as far as known.
     digests : of the data.
 
@@ -39,7 +40,7 @@ def champion_spec(
     ------
     ValueError : the study asks for a GPU that this machine lacks, or a file is missing.
     """
-    searched = {name: settings[name] for name in space_of(study, cell) if name in settings}
+    searched = {name: settings[name] for name in (*space_of(study, cell), specs.STOP_AT) if name in settings}
     seed = study.seeds[0]
     spec = specs.build(study, cell, "confirm", seed, searched, digests, find_start)
     if spec.training.device == "cuda" and not torch.cuda.is_available():
@@ -51,6 +52,6 @@ def champion_spec(
         noise=NoiseSpec(*NO_NOISE),
         filter=specs.filter_of(replace(cell, rate=rate), searched),
         training=replace(spec.training, keep_checkpoints=()),
-        evaluation=EvaluationSpec(every=max(1, spec.training.steps // CHECKPOINTS), sets=()),
+        evaluation=EvaluationSpec(every=max(1, spec.training.total_steps // CHECKPOINTS), sets=()),
         protocol=TrialSpec.protocol,
     )

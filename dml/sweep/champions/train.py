@@ -97,7 +97,7 @@ def train_champion(
             report(
                 f"{name}: training on {counts['images']} images of {counts['classes']} classes ({images.labels}"
                 + (f", {counts['left_out']} left out" if counts["left_out"] else "")
-                + f"), {spec.training.steps} steps"
+                + f"), {spec.training.total_steps} steps"
             )
             seconds = _train(spec, place / "data", folder, progress)
         card = write_card(folder / "model", spec, wanted, images, key, seconds)
