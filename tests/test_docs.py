@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from dml import config, discovery, evaluation, protocols
+from dml.report.tuning import mark
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -92,8 +93,8 @@ def test_the_findings_are_those_of_the_published_studies():
     published = {path.name for path in (ROOT / "docs/results").iterdir() if path.is_dir()}
     of = {name: _said_of(name, results) for name in published}
     (answers,) = re.findall(r"\*\*Answers so far.*?\n## ", README, flags=re.DOTALL)
-    for text, paragraphs in ((answers, answers.split("\n- ")), (FINDINGS, FINDINGS.split("\n\n"))):
-        assert len(EFFECT.findall(text)) >= 10
+    assert len(EFFECT.findall(FINDINGS)) >= 10
+    for paragraphs in (answers.split("\n- "), FINDINGS.split("\n\n")):
         for paragraph in paragraphs:
             studies = set(re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", paragraph))
             assert studies <= published
@@ -104,6 +105,21 @@ def test_the_findings_are_those_of_the_published_studies():
                         both.append("{} [{}, {}]".format(*(f"{-float(x):.1f}" for x in (mean, high, low))))
                     pattern = rf"(?<![\d.-])(?:{'|'.join(map(re.escape, both))})"
                     assert any(re.search(pattern, of[study]) for study in studies), (both, studies)
+
+
+def test_comparisons_at_one_learning_rate_are_marked():
+    """In each point of README's answers, and each section of the findings, that names an untuned study."""
+    (answers,) = re.findall(r"\*\*Answers so far.*?\n## ", README, flags=re.DOTALL)
+    points = [(point, point) for point in answers.split("\n- ")[1:]]
+    assert 5 <= len(points) <= 10
+    sections = [(section.partition("\n")[0], section) for section in FINDINGS.split("\n## ")[1:]]
+    named = 0
+    for where, text in points + sections:
+        for study in re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", text):
+            said = mark(config.load_study(ROOT / "pipelines/studies" / f"{study}.yaml"))
+            named += bool(said)
+            assert said.removeprefix("rate ") in where, (study, where)
+    assert named > 20
 
 
 def _said_of(study: str, results: str) -> str:

@@ -25,6 +25,7 @@ from dml.report.results import Results
 from dml.report.sections.effects_of_choices import interactions_text
 from dml.report.sections.rule_of_thumb import choice_text, rule_sentences
 from dml.report.sections.winners import winners
+from dml.report.tuning import after_comma, mark, marked
 from dml.statistics import Summary
 
 QUESTION = "## Which loss, which tuples, which settings hold up under which noise?"
@@ -58,19 +59,19 @@ def answers(studies: Sequence[Results], figures: Path) -> list[str]:
 def _of_joint(results: Results, figures: Path) -> Iterator[str]:
     """A table of the best and the worst choices at each noise rate, interactions, and the rule."""
     for block in crossed(results):
-        metric = metric_label(results.study.search.objective)
-        number = counted(block.scores[..., 0].size, "cell")
+        metric, where = metric_label(results.study.search.objective), results.where(block.dataset, block.noise)
+        size = f"{counted(block.scores[..., 0].size, 'cell')}, {counted(len(block.seeds), 'seed')}"
         yield (
-            f"**{results.study.title}** (`{results.study.name}`{results.where(block.dataset, block.noise)}; {number}, "
-            f"{counted(len(block.seeds), 'seed')}). Points of {metric} above or below the average choice, all else "
-            "pooled; significant ones only (Holm):"
+            f"**{results.study.title}** (`{results.study.name}`{where}; {size}{after_comma(mark(results.study))}). "
+            f"Points of {metric} above or below the average choice, all else pooled; significant ones only (Holm):"
         )
         yield from ("", *_table(block, pooled_effects(block)), "")
         terms = shares(block)
         if terms:
             yield from (interactions_text(terms), "")
     if results.study.report.rule is not None and results.rule_tests:
-        yield f"**Rule of thumb.** {'. '.join(rule_sentences(crossed(results)))}. On studies that it was not made from:"
+        title = marked("Rule of thumb", mark(results.study))
+        yield f"**{title}.** {'. '.join(rule_sentences(crossed(results)))}. On studies that it was not made from:"
         yield ""
         yield from (f"- {_tested(test)}" for test in results.rule_tests)
         yield ""
@@ -99,7 +100,7 @@ def _tested(test: RuleTest) -> str:
     text = f"{where} ({choice_text(dict(test.choice))}): gain {points(test.gain)}"
     if test.regret is not None:
         text += f", regret {points(test.regret)}"
-    return f"{text}, better than {test.better:.0%} of {test.cells} cells."
+    return f"{text}, better than {test.better:.0%} of {test.cells} cells{after_comma(test.tuning)}."
 
 
 def _of_study(results: Results) -> Iterator[str]:
@@ -124,7 +125,7 @@ def _won(results: Results, row: dict[str, Any]) -> str:
     score = interval(*(percent(row[f"score {part}"]) for part in ("mean", "low", "high")))
     return (
         f"- {name}{where}, {rate(row['rate'])} noise: {row['winner']} has the highest {metric}, {score}; "
-        f"{row['worse']:.0f} of {row['others']} others are significantly worse."
+        f"{row['worse']:.0f} of {row['others']} others are significantly worse{after_comma(mark(results.study))}."
     )
 
 
@@ -139,7 +140,7 @@ def _robust(results: Results, dataset: str, noise: str, at: float) -> Iterator[s
     if pairs * statistics.paired_t((first - last).dropna().to_numpy()) < LEVEL:
         most, least = (_kept(results, each, key) for each in (points[0], points[-1]))
         name = f"`{results.study.name}`{results.where(dataset, noise)}"
-        yield f"- {name}, {rate(at)} noise: {most}, {least}."
+        yield f"- {name}, {rate(at)} noise: {most}, {least}{after_comma(mark(results.study))}."
 
 
 def _kept(results: Results, each: Kept, key: str) -> str:

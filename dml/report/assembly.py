@@ -19,6 +19,7 @@ from dml.report.plots import points
 from dml.report.results import Results
 from dml.report.sections.protocols import CardSection, Section, TheorySection
 from dml.report.sections.winners import winners
+from dml.report.tuning import EXPLAINED, after_comma, mark
 
 PACKAGE, THEORY = "dml.report.sections", "dml.report.theory"
 MANY = 5  # datasets; so many are counted at the head of a page, and named where the page says what was run
@@ -30,14 +31,14 @@ def study_page(results: Results, root: Path) -> Page:
     found: dict[str, Section] = {name: discovery.build(PACKAGE, name) for name in contents.STUDY}
     found = {name: section for name, section in found.items() if section.applies(results)}
     key = next((name for name in contents.KEY_FIGURE if name in found), None)
-    sections, figure = [], None
+    sections, figure, tuning = [], None, mark(study)
     for name, section in found.items():
         blocks = section.content(results)
         saved = assets.save(_first_as_key(blocks) if name == key else blocks)
         if name == key:
             figure = next((block for block in saved if isinstance(block, SavedDrawing)), None)
         if saved:
-            sections.append(PageSection(section.anchor, section.title, saved))
+            sections.append(PageSection(section.anchor, section.title, saved, tuning * (name in contents.COMPARING)))
     cards = [found[name] for name in contents.INDEX if name in found]
     plot = root / "plots" / f"{study.name}.csv"
     plot.parent.mkdir(exist_ok=True)
@@ -63,9 +64,9 @@ def _best(results: Results) -> list[tuple[str, str, str]]:
     table = winners(results)
     rows = [] if table is None else table.frame.to_dict("records")
     rows = [row for row in rows if (row["dataset"], results.cells[row["cell"]].noise) == results.conditions[0]]
-    metric = metric_label(results.study.search.objective)
+    metric, tuning = metric_label(results.study.search.objective), after_comma(mark(results.study))
     return [
-        (f"{rate(row['rate'])} noise", str(row["winner"]), f"{metric} {percent(row['score mean'])}")
+        (f"{rate(row['rate'])} noise{tuning}", str(row["winner"]), f"{metric} {percent(row['score mean'])}")
         for row in ([rows[0], rows[-1]] if len(rows) > 1 else rows)
     ]
 
@@ -122,13 +123,15 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
             f"{len(study.seeds)}",
             "per cell" + (", with its best settings" if study.search.tunes else ""),
         ),
-        ("Search", budget, study.search.sampler + stop),
+        ("Search", budget, study.search.sampler + stop + after_comma(mark(study))),
         ("Training", duration(float(trials["seconds"].sum())) if len(trials) else NOTHING, "sum over all trials"),
     ]
 
 
 def _notices(results: Results) -> list[Notice]:
     found = [Notice(results.origin)] if results.origin else []
+    tuning = EXPLAINED[mark(results.study)]
+    found += [Notice(tuning, on_card=False)] if tuning and not results.confirmed.empty else []
     found += [Notice(results.problem, bad=True)] if results.problem else []
     failed, missing = len(results.failures), results.missing()
     if failed:

@@ -37,6 +37,12 @@ EMBEDDINGS = ("planes", "retrieval", "similarities", "tsne", "spectrum")
 KEY_FIGURE = ("planes", "against_setting", "winners")
 """The first drawing of the first of these that applies is the study's key figure: `figures/<study>-key.png`."""
 
+COMPARING = (
+    *("effects_of_choices", "rule_of_thumb", "pareto", "winners", "untrained", "against_setting", "published"),
+    *("claims", "choices", "queries", "all_results", "clusters", "robustness"),
+)
+"""Those that compare methods: their headings say if the study's learning rate is not tuned."""
+
 INDEX = ("winners",)
 """A study's card on the index shows what these sections' `card` yields, then the key figure."""
 

@@ -18,6 +18,7 @@ from dml.report.noises import noise_name
 from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
+from dml.report.tuning import after_comma, mark
 from dml.statistics import Summary
 
 CAPTION = (
@@ -61,9 +62,7 @@ def what_to_use(studies: Sequence[Results]) -> Table | None:
         Column("untrained", "Without training"),
         Column("spread", "Spread"),
     )
-    return Table(
-        "use", "What to use", " ".join((*_lead([one for _, one in found]), CAPTION)), columns, pd.DataFrame(rows)
-    )
+    return Table("use", "What to use", " ".join((*_lead(found), CAPTION)), columns, pd.DataFrame(rows))
 
 
 def carries_over(studies: Sequence[Results]) -> Table | None:
@@ -82,6 +81,7 @@ def carries_over(studies: Sequence[Results]) -> Table | None:
     caption = " ".join(
         [*lead, CARRIES_CAPTION.format(number=counted(len({one.ways.dataset for one in found}), "dataset"))]
     )
+    marks = {results.study.name: mark(results.study) for results in studies}
     columns = (
         Column("study", "Study", "name"),
         Column("trained", "Trained"),
@@ -90,7 +90,13 @@ def carries_over(studies: Sequence[Results]) -> Table | None:
         Column("regret", "Behind the best"),
         Column("clean", "Chosen on clean labels, behind the best"),
     )
-    return Table("carries", CARRIES, caption, columns, pd.DataFrame([_carried(one, found) for one in found]))
+    return Table(
+        "carries",
+        CARRIES,
+        caption,
+        columns,
+        pd.DataFrame([_carried(one, found, marks[one.ways.study]) for one in found]),
+    )
 
 
 def in_short(studies: Sequence[Results]) -> list[str]:
@@ -108,20 +114,20 @@ def _markdown(table: Table, title: str = "") -> list[str]:
     return [title + table.caption, "", f"| {' | '.join(labels)} |", "|---" * len(labels) + "|", *rows, ""]
 
 
-def _lead(found: Sequence[HeldOut]) -> list[str]:
-    """How often no training is better, which comes before any choice; nothing where nothing was scored without it."""
-    known = [(one.untrained, one.score.mean) for one in found if one.untrained is not None]
+def _lead(found: Sequence[tuple[Results, HeldOut]]) -> list[str]:
+    """How many rows compare methods at one rate, and how often no training is better: both come before any choice."""
+    untuned = sum(bool(mark(results.study)) for results, _ in found)
+    known = [(one.untrained, one.score.mean) for _, one in found if one.untrained is not None]
     higher = sum(untrained > score for untrained, score in known)
-    return (
-        [f"Score your data without training first: that is higher in {higher} of {len(known)} rows."] if known else []
-    )
+    lines = [f"In {untuned} of {len(found)} rows the learning rate is not tuned."] if untuned else []
+    return lines + ([f"The score without training is higher in {higher} of {len(known)} rows."] if known else [])
 
 
 def _row(results: Results, one: HeldOut) -> dict[str, str]:
     name = noise_name(one.noise)
     return {
         "study": one.study if len(results.study.datasets) == 1 else f"{one.study}, {one.dataset}",
-        "trained": "head" if one.head else "network",
+        "trained": ("head" if one.head else "network") + after_comma(mark(results.study)),
         "noise": f"{rate(one.rate)} {name}" if one.rate else "none",
         "use": f"{results.methods[one.chosen].label} ({one.times} of {one.score.n})",
         "score": f"{metric_label(metric_of(one.key))} {percent(one.score.mean)}",
@@ -131,7 +137,7 @@ def _row(results: Results, one: HeldOut) -> dict[str, str]:
     }
 
 
-def _carried(one: CarriedOver, rows: Sequence[CarriedOver]) -> dict[str, str]:
+def _carried(one: CarriedOver, rows: Sequence[CarriedOver], tuning: str) -> dict[str, str]:
     ways, (loss, positives, negatives, *varied) = one.ways, one.choice
     choice = Method(loss, positives, negatives, settings=", ".join(varied)).label
     trained = "head" if ways.head else "network"
@@ -142,7 +148,7 @@ def _carried(one: CarriedOver, rows: Sequence[CarriedOver]) -> dict[str, str]:
     behind = (f"{rate(at)}{names[noise]}: {points(s)}" for (noise, at), s in one.from_clean.items())
     return {
         "study": f"{ways.study}, {ways.dataset}" if several else ways.study,
-        "trained": trained,
+        "trained": trained + after_comma(tuning),
         "choice": f"{choice} (by {by})",
         "gain": NOTHING if one.gain is None else points(one.gain),
         "regret": points(one.regret),

@@ -20,6 +20,7 @@ from dml.report.labels import readable, score_label
 from dml.report.page.numbers import percent
 from dml.report.page.numbers import rate as rate_text
 from dml.report.results import Results, parsed
+from dml.report.tuning import EXPLAINED, after_comma, mark
 
 LEVEL = 0.05
 ALWAYS = ("backbone", "embedding_size", "steps", "batch", "optimizer", "learning_rate")
@@ -56,6 +57,7 @@ class Recipe:
     methods: tuple[Rival, ...]  # the winner first, then by their mean
     settings: Mapping[str, Any]  # of the winner, by dotted names
     notes: tuple[str, ...]  # what a reader must know
+    tuning: str = ""  # the mark of the study's comparisons: `not tuned`
 
     @property
     def winner(self) -> Rival:
@@ -113,7 +115,18 @@ def recipe(
         *_without_training(results, dataset, key, methods[0]),
     )
     settings = settings_of(results, methods[0].cell)
-    return Recipe(results.study.name, dataset, noise, rate, counting, key, tuple(methods), settings, tuple(notes))
+    return Recipe(
+        results.study.name,
+        dataset,
+        noise,
+        rate,
+        counting,
+        key,
+        tuple(methods),
+        settings,
+        tuple(notes),
+        mark(results.study),
+    )
 
 
 def settings_of(results: Results, cell: str) -> dict[str, Any]:
@@ -178,7 +191,8 @@ def _notes(
     results: Results, dataset: str, noise: str, rate: float, counting: Mapping[float, float], methods: list[Rival]
 ) -> list[str]:
     """What a reader must know: where the numbers are from, and what they are not."""
-    found, nearest = [results.origin] if results.origin else [], next(iter(counting))
+    tuning = EXPLAINED[mark(results.study)]
+    found, nearest = [text for text in (tuning, results.origin) if text], next(iter(counting))
     if len(counting) > 1:
         weights = " and ".join(f"{rate_text(own)} ({share:.0%})" for own, share in sorted(counting.items()))
         found.append(
@@ -226,6 +240,6 @@ def _listed(rates: list[float]) -> str:
 
 
 def title(found: Recipe) -> str:
-    """`quickstart at 23% wrong labels (digits, uniform noise): MAP@R, test classes, fine labels`."""
-    place = f"{found.dataset}, {readable(found.noise)} noise"
+    """`quickstart at 23% wrong labels (digits, uniform noise, not tuned): MAP@R, test classes, fine labels`."""
+    place = f"{found.dataset}, {readable(found.noise)} noise{after_comma(found.tuning)}"
     return f"{found.study} at {rate_text(found.rate)} wrong labels ({place}): {score_label(found.score)}"

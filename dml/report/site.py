@@ -15,6 +15,7 @@ from dml.report.page.folder import replaced
 from dml.report.page.html import Renderer
 from dml.report.parallel import prepared, study_pages, workers
 from dml.report.testers import studies_by_claim
+from dml.report.tuning import IN_SHORT, mark
 from dml.snapshots import Snapshot
 
 
@@ -66,5 +67,6 @@ def build(
         for each in [*pages, theory, claims]:
             renderer.page(each)
         renderer.glossary()
-        renderer.index(pages, claims, theory, overview(loaded, root))
+        untuned = IN_SHORT if any(mark(study) for study in studies) else ""
+        renderer.index(pages, claims, theory, overview(loaded, root), untuned)
     return out.resolve() / "index.html"

@@ -16,6 +16,7 @@ from dml.report.analysis.verdicts import SIGNS, Verdict
 from dml.report.labels import readable, score_label
 from dml.report.page.blocks import Evidence
 from dml.report.page.numbers import NOTHING, interval, p_value, percent
+from dml.report.tuning import after_comma
 
 
 def compared(claim: ClaimSection, objective: str) -> str:
@@ -49,7 +50,7 @@ def expected(claim: ClaimSection) -> str:
 
 
 def measured(verdict: Verdict) -> str:
-    """`+19.0 [+17.2, +20.8] points, p (Holm) < 0.001, 8 seeds`; why, if nothing was measured."""
+    """`+19.0 [+17.2, +20.8] points, p (Holm) < 0.001, 8 seeds, not tuned`; why, if nothing was measured."""
     if not verdict.effects:
         return verdict.reason
     write = _number if is_logged(verdict.claim.score) else partial(percent, signed=True)
@@ -59,7 +60,7 @@ def measured(verdict: Verdict) -> str:
     reason = f" ({verdict.reason})" if verdict.reason else ""
     published = verdict.claim.published
     theirs = "" if published is None else f"; published: {write(published)}"
-    return f"{effects} {unit(verdict.claim)}{p}, {seeds}{reason}{theirs}"
+    return f"{effects} {unit(verdict.claim)}{p}, {seeds}{after_comma(verdict.tuning)}{reason}{theirs}"
 
 
 def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:

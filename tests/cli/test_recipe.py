@@ -16,7 +16,9 @@ NAME = "tiny"
 def test_the_winner_its_settings_and_the_command_are_printed_and_written(dml, swept):
     done = dml("recipe", NAME, "--rate", 0.1, "--json", "recipe.json")
     assert done.code == 0, done.err
-    assert done.out.startswith("tiny at 10% wrong labels (digits, uniform noise): R@1, test classes, fine labels\n")
+    assert done.out.startswith(
+        "tiny at 10% wrong labels (digits, uniform noise, not tuned): R@1, test classes, fine labels\n"
+    )
     assert "best     triplet, easy + random    69.5 " in done.out
     assert "loss.margin              0.2" in done.out
     assert "interpolated linearly between 0% (75%) and 40% (25%)" in done.out

@@ -14,6 +14,7 @@ from dml.report.analysis.effects import effects, unmet
 from dml.report.analysis.verdicts import DECIDED, Verdict, Word, combined, decided, worst
 from dml.report.labels import metric_label
 from dml.report.results import Results
+from dml.report.tuning import mark
 
 NO_SEED = "no seed finished in all cells that the claim compares"
 ONE_SEED = "one seed: no interval"
@@ -74,7 +75,7 @@ def _measured(results: Results, claim: ClaimSection) -> Verdict:
     stand_in = bool(needs) and not set(needs) & set(sources)
     data = ", ".join(dataset.label for dataset in shown)
     verdict = Verdict(claim, study.name, study.title, "not tested", sources=sources, data=data, stand_in=stand_in)
-    verdict = replace(verdict, objective=metric_label(study.search.objective))
+    verdict = replace(verdict, objective=metric_label(study.search.objective), tuning=mark(study))
     if results.trials.empty:
         return replace(verdict, reason="not run")
     lacking = unmet(results, claim)

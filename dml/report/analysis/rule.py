@@ -18,6 +18,7 @@ from dml import statistics
 from dml.report.analysis.crossed import CHOICES, Crossed, crossed
 from dml.report.analysis.pooled import effects_at
 from dml.report.results import Results
+from dml.report.tuning import mark
 
 Ranking = Mapping[str, Sequence[str]]  # by axis: its levels, the best first
 
@@ -37,6 +38,7 @@ class RuleTest:
     regret: statistics.Summary | None  # None with one seed
     better: float  # share of cells with a lower mean, from 0 to 1
     cells: int
+    tuning: str  # the mark of the other study's comparisons
 
 
 def ranking(blocks: Sequence[Crossed], rate: float) -> dict[str, list[str]]:
@@ -99,5 +101,5 @@ def _tests(results: Results, studies: Mapping[str, Results]) -> list[RuleTest]:
                 better = float((cells.mean(axis=1) < mine.mean()).mean())
                 about = (results.study.name, other.study.name, other.study.title, block.dataset, block.noise, rate)
                 gain = statistics.summary(mine - cells.mean(axis=0))
-                found.append(RuleTest(*about, choice, gain, regret, better, len(cells)))
+                found.append(RuleTest(*about, choice, gain, regret, better, len(cells), mark(other.study)))
     return found

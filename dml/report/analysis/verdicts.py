@@ -72,6 +72,7 @@ class Verdict:
     sources: tuple[str, ...] = ()  # of the cells that it compares
     data: str = ""  # the datasets of these cells
     stand_in: bool = False  # the claim is about other data
+    tuning: str = ""  # the mark of the study's comparisons, see `dml.report.tuning`
 
 
 def effect(values: Sequence[float], claim: ClaimSection, part: Mapping[str, Any]) -> Effect:

@@ -38,12 +38,23 @@ class Renderer:
         """Write one page at its `href`."""
         self._write(page.href, "page.html", page=page, root="../" * page.href.count("/"))
 
-    def index(self, studies: Sequence[Page], claims: Page, theory: Page, overview: Sequence[SavedBlock] = ()) -> None:
-        """Write `index.html`: an overview, and a card for each page; studies that have no results yet come last."""
+    def index(
+        self,
+        studies: Sequence[Page],
+        claims: Page,
+        theory: Page,
+        overview: Sequence[SavedBlock] = (),
+        tuning: str = "",
+    ) -> None:
+        """Write `index.html`: an overview, and a card for each page; studies that have no results yet come last.
+
+        Parameters
+        ----------
+        tuning : what marks such as `not tuned` mean; empty if nothing is marked.
+        """
         pages = sorted(studies, key=lambda page: page.waiting)
-        self._write(
-            "index.html", "index.html", pages=pages, claims=claims, theory=theory, overview=overview, few=FEW, root=""
-        )
+        shown = {"pages": pages, "claims": claims, "theory": theory, "overview": overview, "tuning": tuning}
+        self._write("index.html", "index.html", **shown, few=FEW, root="")
 
     def glossary(self) -> None:
         """Write `glossary.html`."""

@@ -15,6 +15,7 @@ class PageSection:
     anchor: str
     title: str
     blocks: list[SavedBlock]
+    mark: str = ""  # beside the title: `not tuned`
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Notice:
 
     text: str
     bad: bool = False
+    on_card: bool = True  # on the index too
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ def frame(results: Results) -> pd.DataFrame:
             "claim": _text(verdict),
             "verdict": verdict.word,
             "compared": compared(claim, verdict.objective),
+            "tuning": verdict.tuning or "tuned",
         }
         row |= {"expected": expected(claim), "unit": unit(claim)}
         rest = {"p": verdict.p, "published": claim.published, "reason": verdict.reason, "note": claim.note}

@@ -14,6 +14,7 @@ from dml.report.page.blocks import Block, Paragraph
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
+from dml.report.tuning import marked
 
 
 class RuleOfThumb:
@@ -73,7 +74,7 @@ def _table(tests: Sequence[RuleTest]) -> Table:
 
 def _row(test: RuleTest) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "study": test.study,
+        "study": marked(test.study, test.tuning),
         "dataset": test.dataset,
         "noise": test.noise,
         "rate": test.rate,

@@ -1,0 +1,119 @@
+"""Comparisons at one learning rate say so, by the study's configuration, wherever they are shown."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dml import discovery
+from dml.cli.recipe_text import recipe_text
+from dml.config import ClaimSection, load_study
+from dml.report import contents
+from dml.report.in_short import what_to_use
+from dml.report.recipe import recipe
+from dml.report.tuning import IN_SHORT, NOT_TUNED, RATE_NOT_TUNED, mark, marked
+
+STUDY = """
+title: A study
+datasets: [digits]
+losses: [triplet, margin]
+positives: [random]
+negatives: [random]
+"""
+RATES = "training: {search: {learning_rate: {choice: [0.001, 0.0001]}}}\n"
+OTHER = "training: {search: {weight_decay: {choice: [0.0, 0.001]}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("search: {sampler: fixed}\n", NOT_TUNED),
+        ("search: {sampler: fixed}\n" + RATES, NOT_TUNED),
+        ("search: {sampler: tpe}\n", RATE_NOT_TUNED),
+        (OTHER, RATE_NOT_TUNED),
+        (RATES, ""),
+        ("search: {sampler: fixed}\nvary: {training.learning_rate: [0.001, 0.0001]}\n", ""),
+        (
+            "search: {sampler: fixed}\nvary: {network: [{training.backbone: mlp, training.learning_rate: 0.001}, "
+            "{training.backbone: small_conv, training.learning_rate: 0.01}]}\n",
+            NOT_TUNED,
+        ),
+        ("search: {sampler: fixed}\nvary: {training.loss_learning_rate: [0.001, 0.0001]}\n", NOT_TUNED),
+    ],
+)
+def test_the_mark_follows_from_the_configuration(text, said, tmp_path):
+    path = tmp_path / "own.yaml"
+    path.write_text(STUDY + text)
+    assert mark(load_study(path)) == said
+
+
+def test_a_mark_is_in_brackets_and_no_mark_adds_nothing():
+    assert marked("joint-cars", NOT_TUNED) == "joint-cars (not tuned)"
+    assert marked("joint-cars", "") == "joint-cars"
+
+
+@pytest.fixture
+def fixed(synthetic):
+    """A study with one setting for each method, and a claim."""
+    search = synthetic.SearchSection.model_construct(
+        sampler="fixed", trials=1, objective="recall@1", level=None, pruner="none", seed=0
+    )
+    compare = {"first": {"positives": "easy"}, "second": {"positives": "random"}}
+    return synthetic.small(search=search, claims=[ClaimSection(paper="own", text="Easy is better.", compare=compare)])
+
+
+def test_a_studys_page_marks_its_comparisons_and_explains_the_mark_once(fixed, built):
+    page = re.sub(r"<a class=\"term\"[^>]*>(.*?)</a>", r"\1", built(fixed))
+    heads = dict(re.findall(r'<h2 id="([\w-]+)">(.*?)</h2>', page))
+    assert {"winners", "claims"} <= set(heads)
+    comparing = {discovery.build("dml.report.sections", name).anchor for name in contents.COMPARING}
+    for anchor, head in heads.items():
+        assert (NOT_TUNED in head) == (anchor in comparing), anchor
+    assert page.count("Not tuned: each method has one setting") == 1
+    (claim,) = re.findall(r'<ul class="evidence">.*?</ul>', page, re.DOTALL)
+    assert "3 seeds, not tuned" in claim
+
+
+def test_the_index_marks_the_card_and_explains_the_mark_once(fixed, built, tmp_path):
+    built(fixed)
+    index = re.sub(
+        r"<a class=\"term\"[^>]*>(.*?)</a>", r"\1", (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    )
+    assert index.count(IN_SHORT) == 1
+    assert "Not tuned: each method has one setting, and all have one learning rate. " not in index
+    cards = re.findall(r'<span class="where">(.*?)</span>', index)
+    assert cards
+    assert all(card.endswith(", not tuned") for card in cards)
+
+
+def test_a_table_of_what_to_use_says_how_many_rows_are_at_one_rate(synthetic, loaded):
+    table = what_to_use([loaded(synthetic.study())])
+    assert table.caption.startswith("In 3 of 3 rows the learning rate is not tuned. ")
+    training = synthetic.TrainingSection.model_construct(
+        steps=400, batch=synthetic.BatchSection.model_construct(), search={"learning_rate": None}
+    )
+    tuned = what_to_use([loaded(synthetic.study(training=training))])
+    assert "tuned" not in tuned.caption
+    assert set(tuned.frame["trained"]) == {"network"}
+
+
+def test_a_recipe_says_so_in_its_title_and_first_note(fixed, loaded):
+    found = recipe(loaded(fixed), 0.0)
+    assert found.notes[0].startswith("Not tuned: each method has one setting, and all have one learning rate.")
+    assert "not tuned" in recipe_text(found, "given", ["dml champion"]).splitlines()[0]
+    assert found.content()["tuning"] == NOT_TUNED
+
+
+def test_every_comparison_of_the_published_page_is_marked():
+    """Each published study here has one rate; the page names it in effects, claims and its own section."""
+    root = Path(__file__).parents[2]
+    text = (root / "docs" / "results.md").read_text(encoding="utf-8")
+    assert text.count(IN_SHORT) == 1
+    for path in sorted((root / "docs" / "results").iterdir()):
+        if not path.is_dir():
+            continue
+        said = mark(load_study(root / "pipelines" / "studies" / f"{path.name}.yaml"))
+        (own,) = re.findall(rf"^`make repro STUDY={path.name}`: .*", text, re.MULTILINE)
+        assert own.rstrip(".").endswith(said)
+        for line in re.findall(rf"^(?:\| |- |\*\*[^*]*\*\* \()`{path.name}`.*", text, re.MULTILINE):
+            assert said in line, line
