@@ -9,8 +9,21 @@ from __future__ import annotations
 
 from dml import discovery
 from dml.models._build import build, build_head, by_content, find, with_files
+from dml.models._division import FromBlock, blocks, check_block, divided, lower
 from dml.models._network import EmbeddingNetwork
 
-__all__ = ["EmbeddingNetwork", "build", "build_head", "by_content", "find", "with_files"]
+__all__ = [
+    "EmbeddingNetwork",
+    "FromBlock",
+    "blocks",
+    "build",
+    "build_head",
+    "by_content",
+    "check_block",
+    "divided",
+    "find",
+    "lower",
+    "with_files",
+]
 
 __getattr__, __dir__ = discovery.lazy(__name__)

@@ -4,6 +4,11 @@ from dml.models._build import build_head as build_head
 from dml.models._build import by_content as by_content
 from dml.models._build import find as find
 from dml.models._build import with_files as with_files
+from dml.models._division import FromBlock as FromBlock
+from dml.models._division import blocks as blocks
+from dml.models._division import check_block as check_block
+from dml.models._division import divided as divided
+from dml.models._division import lower as lower
 from dml.models._network import EmbeddingNetwork as EmbeddingNetwork
 from dml.models.eps_mnist import EpsMnist as EpsMnist
 from dml.models.identity import Identity as Identity

@@ -7,8 +7,18 @@ from typing import Any, ClassVar, cast
 
 from torch import nn
 
+from dml.models._blocks import Block, Steps, dropout, in_order, refuse
 from dml.models._weights import State, WeightsFile, load
 from dml.models._wrapped import IMAGENET, Wrapped, own_statistics
+
+STEPS: dict[str, Steps] = {
+    "EfficientNet": ("conv_stem", "bn1", "blocks", "conv_head", "bn2", "global_pool", "classifier"),
+    "MobileNetV3": (
+        *("conv_stem", "bn1", "blocks", "global_pool", "conv_head", "norm_head", "act2", "flatten", "classifier"),
+    ),
+    "ResNet": (*("conv1", "bn1", "act1", "maxpool", "layer1", "layer2", "layer3", "layer4", "global_pool", "fc"),),
+}
+"""By the name of a network's class, what its `forward` calls."""
 
 
 class Timm(Wrapped):
@@ -80,6 +90,13 @@ class Timm(Wrapped):
         if weights is not None or pretrained:
             known = {"mean": config.mean, "std": config.std} if config is not None else None
         return own_statistics(known if weights is None else known or IMAGENET, mean, std)
+
+    def blocks_in_order(self) -> list[Block]:
+        """Its blocks (`blocks.5.0`, `layer4.1`, ...), for the classes in `STEPS`."""
+        steps = STEPS.get(type(self.network).__name__)
+        if steps is None:
+            raise refuse(f"timm's {type(self.network).__name__}")
+        return in_order(self.network, [*steps[:-1], *dropout(cast(float, self.network.drop_rate)), steps[-1]])
 
 
 def _names(network: nn.Module, kind: str) -> tuple[str, ...]:
