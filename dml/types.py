@@ -230,9 +230,11 @@ class TrainingSpec:
     keep_checkpoints: tuple[str, ...] = ()
     device: str = "cpu"  # "cpu" or "cuda"
     start: StartSpec | None = None  # None: random weights, or the backbone's pretrained ones
+    train_from: str | None = None  # this block and those above are trained, on stored activations of those below
+    views: int = 1  # of each image of which activations are stored
     head: str = "linear"
     frozen: bool = False  # only the head is trained, on stored features of the backbone
-    frozen_precision: str = "float32"  # of the stored features
+    frozen_precision: str = "float32"  # of the stored features or activations
     head_learning_rate: float | None = None
     step_every: int | None = None
     step_factor: float = 0.5
@@ -252,6 +254,11 @@ class TrainingSpec:
     def total_steps(self) -> int:
         """The steps that a trial trains."""
         return self.steps if self.stop_at is None else self.stop_at
+
+    @property
+    def stored(self) -> bool:
+        """Whether the trial's input is stored features or activations in place of images."""
+        return self.frozen or self.train_from is not None
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,11 @@ class AuditSection(StudySection):
                 f"the cell {cell.name} trains only a head on frozen features, which are a representation already: "
                 "remove it, or choose a cell without training.frozen"
             )
+        if training.train_from is not None:
+            raise ValueError(
+                f"the cell {cell.name} trains only the blocks from {training.train_from!r} on, and no whole network: "
+                "choose a cell without training.train_from"
+            )
         if training.start is not None:
             raise ValueError(
                 "training.start gives weights that may come from the audited labels, so no label would be held out: "

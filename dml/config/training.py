@@ -78,6 +78,16 @@ class TrainingSection(StudySection):
     channels_last: bool = TrainingSpec.channels_last
     compile: bool = TrainingSpec.compile
     devices: int = Field(TrainingSpec.devices, ge=1, description="processes that share one batch (data-parallel)")
+    train_from: str | None = Field(
+        TrainingSpec.train_from,
+        description="train this block of the backbone and those above, on stored activations of those below",
+    )
+    views: int | None = Field(
+        None,
+        ge=1,
+        description="with train_from: of each image, the first as in evaluation, the others augmented; none: 4, or 1 "
+        "without augmentation",
+    )
     keep_checkpoints: list[Literal["last", "best"]] = Field(
         [], description="of trials that ended; best: only of tuning trials"
     )
@@ -93,7 +103,9 @@ class TrainingSection(StudySection):
         "random", description="first weights of a linear head, from the features of the training images"
     )
     frozen: bool = Field(TrainingSpec.frozen, description="train only the head, on stored features of the backbone")
-    frozen_precision: Literal["float32", "float16"] = Field("float32", description="of stored features")
+    frozen_precision: Literal["float32", "float16"] | None = Field(
+        None, description="of what is stored; none: float32 for features, float16 for activations (train_from)"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> TrainingSection:
@@ -105,8 +117,9 @@ class TrainingSection(StudySection):
         self._check_schedule()
         if self.frozen:
             self._check_frozen()
-        elif self.frozen_precision != TrainingSpec.frozen_precision:
+        elif self.train_from is None and self.frozen_precision is not None:
             raise ValueError("frozen_precision: only stored features have one: set frozen: true, or remove it")
+        self._check_train_from()
         for key, space in self.search.items():
             if key not in SEARCHABLE:
                 raise ValueError(f"search: {key!r} cannot be searched. Choices: {', '.join(SEARCHABLE)}")
@@ -147,6 +160,28 @@ class TrainingSection(StudySection):
             if value and value >= self.steps > 0:
                 raise ValueError(f"{name}: expected fewer than the {self.steps} steps, got {value}")
 
+    def _check_train_from(self) -> None:
+        """Reject an unknown block, and what has no effect on stored activations."""
+        if self.train_from is None:
+            if self.views is not None:
+                raise ValueError("views: only stored activations have them: set train_from: <block>, or remove it")
+            return
+        reasons = {
+            "frozen": ("no frozen", "frozen: true trains only the head, on stored features"),
+            "start": ("no start", "activations are computed before trials start: give weights to backbone_settings"),
+            "channels_last": ("no channels_last", "stored activations have their own layout"),
+            "devices": ("devices: 1", "the blocks above are trained in one process"),
+        }
+        for name, (expected, reason) in reasons.items():
+            if getattr(self, name) != getattr(TrainingSpec, name):
+                raise ValueError(f"{name}: with train_from, expected {expected}: {reason}")
+        if self.augment == "none" and (self.views or 1) > 1:
+            raise ValueError(f"views: with augment: none all {self.views} would be the same: name another, or views: 1")
+        try:
+            models.check_block(self.backbone, self.backbone_settings, self.train_from)
+        except ValueError as error:
+            raise ValueError(f"train_from: {error}") from None
+
     def _check_frozen(self) -> None:
         """Reject what has no effect on stored features."""
         reasons = {
@@ -168,4 +203,7 @@ class TrainingSection(StudySection):
         """The record that a trial takes, with some fields changed."""
         given = {name: getattr(self, name) for name in type(self).model_fields if name not in OTHERWISE}
         given["keep_checkpoints"] = tuple(self.keep_checkpoints)
+        below = self.train_from is not None
+        given["frozen_precision"] = self.frozen_precision or ("float16" if below else TrainingSpec.frozen_precision)
+        given["views"] = self.views or (4 if below and self.augment != "none" else TrainingSpec.views)
         return replace(TrainingSpec(**given, batch=BatchSpec(**self.batch.model_dump())), **changes)

@@ -8,7 +8,7 @@ from pathlib import Path
 from dml import models
 from dml.config import ConfigError, Study, check_files, location, place_of
 from dml.sweep import specs
-from dml.sweep.extracting import frozen_trainings
+from dml.sweep.extracting import stored_trainings
 from dml.sweep.space import space_of, tuning_trials
 from dml.sweep.specs import FindStart
 from dml.training.build import build_model, build_sampler
@@ -39,7 +39,7 @@ def check(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
     Raises
     ------
     ValueError : a dataset has no images in a set that `evaluation.sets` names.
-    FileNotFoundError : the features of frozen trials are missing; the message names the stage to run.
+    FileNotFoundError : stored features or activations of trials are missing; the message names the stage to run.
     ConfigError : there are fewer classes than a batch has, or a network does not fit the weights that it starts from
         or loads from a file; with file, line and choices.
     """
@@ -47,7 +47,7 @@ def check(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
     _check_sets(study, root)
     _check_batches(study, root, file)
     for dataset in study.datasets:
-        for training in frozen_trainings(study, dataset.label):
+        for training in stored_trainings(study, dataset.label):
             find_features(root, dataset.label, training)
     _check_starts(study, root, file, find_start)
 

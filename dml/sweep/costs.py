@@ -30,7 +30,7 @@ GUESSED_SIDE = 64  # pixels of images whose size is not known before they are pa
 TESTED = 0.5  # share of the images in an evaluation set: half of the classes test
 LOSSES_TIMED = 3  # of the losses and miners that one network is trained with
 SIMILAR: tuple[str, ...] = ("backbone", "backbone_settings", "batch", "augment", "augment_settings", "precision")
-SIMILAR += ("channels_last", "compile", "devices", "device", "frozen", "head")
+SIMILAR += ("channels_last", "compile", "devices", "device", "frozen", "head", "train_from")
 
 
 def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any]:
@@ -127,6 +127,8 @@ def trial_seconds(
     parts += ["by timing a few steps on random images"] if missing else []
     if any(spec.training.frozen and spec.training.backbone != "identity" for spec in found):
         parts.append("beside computing the features")
+    if any(spec.training.train_from is not None for spec in found):
+        parts.append("beside computing the activations")
     guesses = [name for name, manifest in manifests.items() if "guessed" in manifest]
     if guesses and missing:
         parts.append(f"a guess, as the images of {', '.join(guesses)} are not here yet")

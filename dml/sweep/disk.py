@@ -154,7 +154,9 @@ def packed_by(path: Path) -> set[str]:
 def _features(project: Path) -> Iterator[tuple[Path, str]]:
     """Features that no output of a data stage names."""
     frozen = [
-        path.stem for path in (project / "pipelines/studies").glob("*.yaml") if "frozen" in path.read_text("utf-8")
+        path.stem
+        for path in (project / "pipelines/studies").glob("*.yaml")
+        if any(word in path.read_text("utf-8") for word in ("frozen", "train_from"))
     ]
     if any(not (project / "data" / study / "features.json").is_file() for study in frozen):
         return

@@ -1,4 +1,4 @@
-"""Computes the features that a study needs, on the workers of Ray where there is much to compute."""
+"""Computes the features and activations that a study needs, on the workers of Ray where there is much to compute."""
 
 from __future__ import annotations
 
@@ -17,12 +17,17 @@ FEW = 2  # shards that are computed sooner than Ray starts
 
 def frozen_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
     """The settings of the study's frozen trials on a dataset of images."""
+    return [training for training in stored_trainings(study, dataset) if training.frozen]
+
+
+def stored_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
+    """The settings of the study's trials on stored features or activations of a dataset of images."""
     if study.dataset(dataset).passes_on is not None:
         return []
     device = "cuda" if study.resources.gpus_per_trial else "cpu"
     cells = [cell for cell in study.cells() if cell.dataset == dataset]
-    frozen = [training.spec(device=device) for training in map(study.training_of, cells) if training.frozen]
-    return list({repr(spec): spec for spec in frozen}.values())
+    specs = [training.spec(device=device) for training in map(study.training_of, cells)]
+    return list({repr(spec): spec for spec in specs if spec.stored}.values())
 
 
 def audited_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
@@ -34,9 +39,9 @@ def audited_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
 def extract_all(
     study: Study, data_root: Path, store: Path, report: Callable[[str], None] = print
 ) -> dict[str, dict[str, Path]]:
-    """The folders of the features that a study needs, by dataset and id; computed if they are missing.
+    """The folders of the features and activations that a study needs, by dataset and id; computed if they are missing.
 
-    Those of its frozen trials, and of the network that its section `audit` names.
+    Those of its trials on them, and of the network that its section `audit` names.
 
     Parameters
     ----------
@@ -51,7 +56,7 @@ def extract_all(
     found: dict[str, dict[str, Path]] = {}
     for label in (dataset.label for dataset in study.datasets):
         packed = open_packed_of(data_root, label)
-        specs = [*frozen_trainings(study, label), *audited_trainings(study, label)]
+        specs = [*stored_trainings(study, label), *audited_trainings(study, label)]
         needed = {features_id(recipe(spec, packed.manifest)): spec for spec in specs}
         run = over_ray(study.resources)
         found[label] = {name: extract(packed, spec, store, run, report) for name, spec in needed.items()}

@@ -57,7 +57,7 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
         found[_label(package, name)] = discovery.version_of(package, name)
     if spec.miner is not None and not spec.miner.name:
         found["miners.mine"] = miners.PolicyMiner.version
-    if spec.training.frozen:
+    if spec.training.stored:
         found["training.frozen"] = recipe.version
     if spec.training.weight_decay:
         found["training.decay"] = optimizers.version

@@ -1,4 +1,4 @@
-"""How long a trial's steps take on this machine: a few steps on random images, or random features if it is frozen."""
+"""How long a trial's steps take on this machine: a few steps on random images, or random features or activations."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from dml.models import EmbeddingNetwork
 from dml.training.build import build_augment, build_loss, build_miner, describe_model
 from dml.training.data import TrialData
 from dml.training.descriptions import describe_head
+from dml.training.frozen.shapes import stored_shape
 from dml.training.optimizers import build_optimizer
 from dml.types import TrialSpec
 
@@ -56,9 +57,12 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
         model, images = _network(spec, manifest), torch.randint(0, 256, shape, dtype=torch.uint8)
         if spec.training.frozen:
             model, images = _head(spec, model), torch.rand(batch.size, model.backbone.features, 1, 1)
+        elif spec.training.train_from is not None:
+            model.backbone = models.FromBlock(model.backbone, spec.training.train_from)  # type: ignore[assignment]
+            images = torch.rand(batch.size, *stored_shape(spec.training, manifest)[1:])
         model, images = model.to(device), images.to(device)
         loss = build_loss(spec, classes, model.embedding_size).to(device)
-        mine, augment = build_miner(spec, loss), build_augment(spec, _data(manifest))
+        mine, augment = build_miner(spec, loss), build_augment(spec, _data(manifest, tuple(images.shape[1:])))
         optimizer, _ = build_optimizer(replace(spec.training, steps=1), model, loss)
         labels = torch.arange(batch.size).remainder(classes).to(device)
         generator = torch.Generator(device=device).manual_seed(0)
@@ -88,9 +92,10 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
     return Timing(step_seconds, image_seconds)
 
 
-def _data(manifest: Mapping[str, Any]) -> TrialData:
-    """All that networks and augmentations need to know of the data."""
-    return cast(TrialData, SimpleNamespace(packed=SimpleNamespace(manifest=manifest)))
+def _data(manifest: Mapping[str, Any], one: tuple[int, ...] = ()) -> TrialData:
+    """All that networks and augmentations need to know of the data. `one`: the shape of an image."""
+    images = SimpleNamespace(one=one)
+    return cast(TrialData, SimpleNamespace(packed=SimpleNamespace(manifest=manifest, images=images)))
 
 
 def _network(spec: TrialSpec, manifest: Mapping[str, Any]) -> EmbeddingNetwork:

@@ -34,6 +34,7 @@ class BatchLoader:
     sampler : draws positions in `rows`.
     device : where the batches go.
     share : `(rank, size)`: load the images of the rank-th of `size` equal parts of each batch.
+    views : chooses a random view of each image, where `images` has several (`dml.training.frozen.rows.StoredViews`).
     """
 
     def __init__(
@@ -44,11 +45,12 @@ class BatchLoader:
         sampler: Sampler,
         device: torch.device | str,
         share: tuple[int, int] = (0, 1),
+        views: torch.Generator | None = None,
     ):
         self._rank, self._size = share
         self._images, self._rows, self._observed, self._sampler = images, rows, observed, sampler
-        self._device = torch.device(device)
-        self._state = sampler.state_dict()
+        self._device, self._views = torch.device(device), views
+        self._state = self._present()
         self._pinned = self._device.type == "cuda"
         self._prefetch = self._pinned or not isinstance(images, np.ndarray)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="batch-loader")  # starts with its first task
@@ -62,15 +64,20 @@ class BatchLoader:
 
     def _load(self) -> tuple[TrainingBatch, dict[str, Any]]:
         positions = next(self._sampler)
-        own = np.split(positions, self._size)[self._rank]
-        images = torch.from_numpy(np.ascontiguousarray(self._images[self._rows[own]])).permute(0, 3, 1, 2)
+        rows = self._rows[np.split(positions, self._size)[self._rank]]
+        read = self._images[rows] if self._views is None else self._images.random(rows, self._views)
+        images = torch.from_numpy(np.ascontiguousarray(read)).permute(0, 3, 1, 2)
         batch = TrainingBatch(images, torch.from_numpy(self._observed[positions]), torch.from_numpy(positions))
         if self._pinned:
             batch = TrainingBatch(*(tensor.pin_memory() for tensor in batch))
-        return batch, self._sampler.state_dict()
+        return batch, self._present()
+
+    def _present(self) -> dict[str, Any]:
+        state = self._sampler.state_dict()
+        return state if self._views is None else {"sampler": state, "views": self._views.get_state()}
 
     def state_dict(self) -> dict[str, Any]:
-        """The sampler's state after the last batch that `next` returned, whatever has been prefetched."""
+        """The state of the sampler and of `views` after the last batch that `next` returned, whatever is prefetched."""
         return self._state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -78,7 +85,9 @@ class BatchLoader:
         if self._pending is not None:
             self._pending.result()
             self._pending = None
-        self._sampler.load_state_dict(state)
+        if self._views is not None:
+            self._views.set_state(state["views"].cpu())
+        self._sampler.load_state_dict(state if self._views is None else state["sampler"])
         self._state = state
 
     def close(self) -> None:

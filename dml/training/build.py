@@ -15,20 +15,24 @@ from dml.protocols import Augmentation, Filter, Loss, Miner, Sampler
 from dml.seeding import derive
 from dml.training import descriptions
 from dml.training.data import TrialData
-from dml.training.frozen.rows import FeatureRows
+from dml.training.frozen.rows import Activations, FeatureRows
 from dml.training.start import load_start
 from dml.types import TrialSpec
 
 
 def build_augment(spec: TrialSpec, data: TrialData) -> Augmentation:
-    """The augmentation: packed uint8 batches -> the network's input. A frozen trial's input is stored features."""
+    """The augmentation: packed uint8 batches, or stored features or activations -> the network's input."""
     if spec.training.frozen:
         return FeatureRows()
+    if spec.training.train_from is not None:
+        return Activations(data.packed.images.one)
     return augmentations.build(**descriptions.describe_augment(spec.training, data.packed.manifest))
 
 
 def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> EmbeddingNetwork:
     """The network, with the weights that it starts from. Of a frozen trial: only the head.
+
+    With `train_from` its backbone takes activations, and has the weights that computed them.
 
     Parameters
     ----------
@@ -39,10 +43,15 @@ def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> Embe
         width, head = data.packed.images.shape[-1], descriptions.describe_head(training)
         return models.build_head(width, embedding_size=training.embedding_size, **head)
     network = {**describe_model(spec, data)["network"], "batch_norm": training.batch_norm}
-    if spec.training.start is None and not resumes:
+    if training.start is None and training.train_from is None and not resumes:
         return models.build(**network)
     offline = models.find(spec.training.backbone).without_weights(network)
     model = models.build(**offline)
+    if training.train_from is not None:
+        if data.backbone is not None:
+            model.backbone.load_state_dict(load_file(data.backbone))  # type: ignore[attr-defined]
+        model.backbone = models.FromBlock(model.backbone, training.train_from)  # type: ignore[assignment]
+        return model.train()
     if spec.training.start is not None and not resumes:
         load_start(model, spec.training.start)
     return model
@@ -54,12 +63,14 @@ def describe_model(spec: TrialSpec, data: TrialData) -> dict[str, Any]:
 
 
 def whole_network(spec: TrialSpec, data: TrialData, model: EmbeddingNetwork) -> nn.Module:
-    """What a trial's model file contains: the trained network; of a frozen trial, the backbone and the trained head."""
-    if not spec.training.frozen:
+    """What a trial's model file contains: the whole network from images, also of a trial on stored features."""
+    if not spec.training.stored:
         return model
     network = describe_model(spec, data)["network"]
     whole = models.build(**models.find(spec.training.backbone).without_weights(network))
-    if data.backbone is not None:
+    if spec.training.train_from is not None:
+        whole.backbone.load_state_dict(model.backbone.backbone.state_dict())  # type: ignore[attr-defined]
+    elif data.backbone is not None:
         whole.backbone.load_state_dict(load_file(data.backbone))  # type: ignore[attr-defined]
     whole.head.load_state_dict(model.head.state_dict())
     return whole

@@ -44,7 +44,7 @@ class TrialData:
     split: pd.DataFrame
     protocol: str = "refit"
     flipped: np.ndarray | None = None  # bool (n,): which observed labels are wrong. Only evaluation uses them
-    backbone: Path | None = None  # of a frozen trial: the weights of the network that gave the stored features
+    backbone: Path | None = None  # the weights of the network that gave the stored features or activations
 
     def evaluation_rows(self, name: str) -> np.ndarray:
         """Rows (m,) of an evaluation set (`validation`, `test`, `seen` or `train`) in the packed array.

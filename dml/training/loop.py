@@ -13,6 +13,7 @@ from typing import ClassVar
 import torch
 
 from dml.models import EmbeddingNetwork
+from dml.seeding import generator
 from dml.training.averaging import average_of
 from dml.training.batch_loader import BatchLoader
 from dml.training.build import (
@@ -93,7 +94,8 @@ class Training:
         self._forward = torch.compile(network) if training.compile else network
         self._optimizer, self._schedule = build_optimizer(training, self.model, self.loss)
         sampler = build_sampler(spec, data)
-        self._batches = BatchLoader(data.packed.images, data.rows, data.observed, sampler, self._device, share)
+        views = generator(spec.seed, "views") if training.views > 1 else None
+        self._batches = BatchLoader(data.packed.images, data.rows, data.observed, sampler, self._device, share, views)
         self._evaluator = Evaluator(spec, data, self.trained, self._augment, self._device)
         self.diagnostics = Diagnostics(self._device, count_distances=self._mine is not None and loss_normalizes(spec))
         self._history = History()

@@ -83,7 +83,7 @@ def train_champion(
         digests = champion_data.write(images, dataset, wanted.study.seeds[0], data_root, place / "data")
         starts = Starts(results, store)
         spec = champion_spec(wanted.study, wanted.cell, wanted.settings, wanted.rate, digests, starts)
-        if spec.training.frozen and not of_vectors(packed.manifest):
+        if spec.training.stored and not of_vectors(packed.manifest):
             features = extract(packed, spec.training, store / "features", report=report)
             champion_data.add_features(place / "data", dataset, features.name, features)
         key = keys.key(spec)

@@ -1,5 +1,8 @@
-"""Trials on frozen features: the backbone's features of all images are computed once, and trials train only the head.
+"""Trials on what a fixed network gives: it is computed once for all images, and trials read it in place of images.
 
-`recipe.py` says what decides features, and names their folder by it. `extraction.py` computes them in shards, and
-`opening.py` gives them to a trial in place of its images, so neither the loop nor the evaluation knows the difference.
+With `frozen` that is the backbone's features, and trials train only the head. With `train_from` it is the activations
+before a block, of several augmented views of each image, and trials train that block and those above.
+
+`recipe.py` says what decides features or activations, and names their folder by it. `shapes.py` says their size.
+`extraction.py` computes them in shards, and `opening.py` gives them to a trial in place of its images (`rows.py`).
 """

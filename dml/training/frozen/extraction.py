@@ -1,4 +1,4 @@
-"""Compute the backbone's features of all packed images, shard by shard.
+"""Compute the backbone's features of all packed images, or the activations before a block, shard by shard.
 
     store/features/<id>/features.npy, backbone.safetensors, manifest.json
 
@@ -10,30 +10,41 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 
 from dml import evaluation, files, models
 from dml.data import augment as augmentations
 from dml.data.packing import Packed, ProgressLine, check_space, open_packed
+from dml.protocols import Augmentation
 from dml.training.descriptions import describe_augment, describe_backbone
 from dml.training.frozen.opening import ARRAY, BACKBONE, MANIFEST, open_features
-from dml.training.frozen.recipe import BATCH, SHARD, derive_seed, features_id, recipe
+from dml.training.frozen.recipe import (
+    BATCH,
+    SHARD,
+    derive_seed,
+    features_id,
+    recipe,
+    shard_size,
+    view_generator,
+)
+from dml.training.frozen.shapes import stored_shape
 from dml.types import TrainingSpec
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """Shards of features that can be written in any process. It pickles as paths and plain values."""
+    """Shards of features or activations that any process can write. It pickles as paths and plain values."""
 
     images: Path  # the packed folder
     folder: Path  # of the growing array
@@ -41,6 +52,9 @@ class Extraction:
     augment: str  # as `describe_augment`, JSON
     precision: str
     device: str
+    shard: int = SHARD  # images
+    block: str | None = None  # before which activations are taken; None: features
+    views: int = 1  # of each image: as in evaluation, and random ones
 
     def write(self, shard: int) -> int:
         """Compute one shard, write it into the array and mark it. Returns its number of images.
@@ -53,28 +67,51 @@ class Extraction:
         OSError : the disk is full; marked shards are kept.
         """
         packed = open_packed(self.images)
-        rows = np.arange(shard * SHARD, min((shard + 1) * SHARD, len(packed.images)))
+        rows = np.arange(shard * self.shard, min((shard + 1) * self.shard, len(packed.images)))
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            found = evaluation.embed_images(
-                _network(self.backbone, self.folder / BACKBONE, self.device),
-                packed.images,
-                rows,
-                augment=augmentations.build(**json.loads(self.augment)),
-                device=self.device,
-                precision=self.precision,
-                batch=BATCH,
-            )
+            found = torch.stack([self._embed(packed, rows, shard, view) for view in range(self.views)], dim=1)
         finally:
             torch.set_num_threads(threads)
         array = np.lib.format.open_memmap(self.folder / ARRAY, mode="r")
         with np.errstate(over="ignore"):
             values = found.cpu().numpy().astype(array.dtype)
-        _check_finite(values, packed, rows)
-        _write(self.folder / ARRAY, array.offset + shard * SHARD * array.shape[1] * array.itemsize, values)
+        _check_finite(values.reshape(len(rows), -1), packed, rows, "features" if self.block is None else "activations")
+        _write(self.folder / ARRAY, array.offset + shard * self.shard * array[0].nbytes, values)
         _mark(self.folder, shard).touch()
         return len(rows)
+
+    def _embed(self, packed: Packed, rows: np.ndarray, shard: int, view: int) -> Tensor:
+        """float32 (m, D): the features of one view of each image, or its activations in one row."""
+        network, augment = _network(self.backbone, self.folder / BACKBONE, self.device), self._augment(shard, view)
+        if self.block is not None:
+            network = nn.Sequential(models.lower(network, self.block), nn.Flatten())  # type: ignore[arg-type]
+        return evaluation.embed_images(
+            network,
+            packed.images,
+            rows,
+            augment=augment,
+            device=self.device,
+            precision=self.precision,
+            batch=BATCH,
+        )
+
+    def _augment(self, shard: int, view: int) -> Augmentation:
+        augment = augmentations.build(**json.loads(self.augment))
+        return augment if view == 0 else _AsInTraining(augment, view_generator(shard, view, self.device))
+
+
+class _AsInTraining:
+    """A random augmentation where evaluation would have none."""
+
+    version: ClassVar[int] = 1  # as of the recipe
+
+    def __init__(self, augment: Augmentation, generator: torch.Generator):
+        self._augment, self._generator, self.image_size = augment, generator, augment.image_size
+
+    def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
+        return self._augment(images, training=True, generator=self._generator)
 
 
 Run = Callable[[Extraction, Sequence[int]], Iterator[int]]
@@ -93,18 +130,21 @@ def extract(
     run: Run = in_process,
     report: Callable[[str], None] = print,
 ) -> Path:
-    """Compute the features of all packed images in evaluation mode, unless they are there. Returns their folder.
+    """Compute the features or activations of all packed images, unless they are there. Returns their folder.
+
+    The network is in evaluation mode. Views but the first are augmented as in training, by generators of fixed seeds.
 
     An untrained backbone has the weights of one fixed seed.
 
     Parameters
     ----------
-    training : of a frozen trial.
+    training : of a trial on stored features or activations.
     store : the folder of all features.
 
     Raises
     ------
-    ValueError : the backbone or its weights do not fit, a feature is not finite, or there is no space on the disk.
+    ValueError : the backbone or its weights do not fit, it lacks the block, a number is not finite, or the disk has
+        no space.
     OSError : the disk is full; the shards that are done are kept.
     """
     made = recipe(training, packed.manifest)
@@ -112,8 +152,7 @@ def extract(
     out, partial = store / name, store / f".{name}.partial"
     with files.locked(store / f"{name}.lock", on_wait=lambda: report(f"{out}: waiting for another process")):
         if (out / MANIFEST).is_file():
-            width = open_features(out).array.shape[1]
-            report(f"{out}: computed already ({len(packed.images)} x {width})")
+            report(f"{out}: computed already ({_sizes(open_features(out).array.shape)})")
             return out
         work = Extraction(
             packed.folder.resolve(),
@@ -122,10 +161,13 @@ def extract(
             json.dumps(describe_augment(training, packed.manifest)),
             training.precision,
             training.device,
+            shard_size(training),
+            training.train_from,
+            training.views,
         )
-        started, width = time.monotonic(), _prepare(work, packed, np.dtype(training.frozen_precision))
-        shards = [shard for shard in range(-(-len(packed.images) // SHARD)) if not _mark(partial, shard).exists()]
-        left = sum(min(SHARD, len(packed.images) - shard * SHARD) for shard in shards)
+        started, shape = time.monotonic(), _prepare(work, packed, training)
+        shards = [shard for shard in range(-(-len(packed.images) // work.shard)) if not _mark(partial, shard).exists()]
+        left = sum(min(work.shard, len(packed.images) - shard * work.shard) for shard in shards)
         if left < len(packed.images):
             report(f"features {name}: resuming, {len(packed.images) - left} of {len(packed.images)} images are done")
         count, progress = 0, ProgressLine(f"features {name}", left, report)
@@ -133,17 +175,22 @@ def extract(
             count += images
             progress(count)
         seconds = time.monotonic() - started
-        files.write_json(partial / MANIFEST, {"images": len(packed.images), "features": width, "recipe": made})
+        size = {"features": shape[0]} if work.block is None else {"shape": list(shape)}
+        files.write_json(partial / MANIFEST, {"images": len(packed.images), **size, "recipe": made})
         for mark in (partial / "done").iterdir():
             mark.unlink()
         (partial / "done").rmdir()
         files.move(partial, out)
-    report(f"{out}: {len(packed.images)} x {width} features, {left / max(seconds, 1e-9):.0f} images/s")
+    what = f"{_sizes((len(packed.images), *shape))} {'features' if work.block is None else 'activations'}"
+    report(f"{out}: {what}, {left / max(seconds, 1e-9):.0f} images/s")
     return out
 
 
-def _prepare(work: Extraction, packed: Packed, stored: np.dtype[Any]) -> int:
-    """Write the backbone's weights and an array without values, if they are not there. Returns the width D."""
+def _prepare(work: Extraction, packed: Packed, training: TrainingSpec) -> tuple[int, ...]:
+    """Write the backbone's weights and an array without values, if they are not there.
+
+    Returns the shape of what is stored of an image.
+    """
     (work.folder / "done").mkdir(parents=True, exist_ok=True)
     weights, array = work.folder / BACKBONE, work.folder / ARRAY
     if not weights.is_file():
@@ -151,15 +198,24 @@ def _prepare(work: Extraction, packed: Packed, stored: np.dtype[Any]) -> int:
         check_space(work.folder, sum(value.nbytes for value in network.state_dict().values()), "the backbone")
         with files.replacing(weights) as temporary:
             save_file({key: value.contiguous() for key, value in network.state_dict().items()}, temporary)
-    width = int(_network(work.backbone, weights, "cpu").features)  # type: ignore[arg-type]
+    network = _network(work.backbone, weights, "cpu")
+    shape = (int(network.features),) if work.block is None else stored_shape(training, packed.manifest)  # type: ignore[arg-type]
     if not array.is_file():
-        shape = (len(packed.images), width)
-        check_space(
-            work.folder, shape[0] * width * stored.itemsize, "the features (`frozen_precision: float16` halves them)"
-        )
+        what = "the features (`frozen_precision: float16` halves them)"
+        if work.block is not None:
+            what = (
+                f"the activations before {work.block!r} ({_sizes(shape)} an image): a higher block, fewer `views` or "
+                "`frozen_precision: float16` take less"
+            )
+        stored = np.dtype(training.frozen_precision)
+        check_space(work.folder, len(packed.images) * math.prod(shape) * stored.itemsize, what)
         with files.replacing(array) as temporary:
-            np.lib.format.open_memmap(temporary, mode="w+", dtype=stored, shape=shape)
-    return width
+            np.lib.format.open_memmap(temporary, mode="w+", dtype=stored, shape=(len(packed.images), *shape))
+    return shape
+
+
+def _sizes(shape: Sequence[int]) -> str:
+    return " x ".join(map(str, shape))
 
 
 def _untouched(described: dict[str, Any]) -> nn.Module:
@@ -178,12 +234,12 @@ def _network(backbone: str, weights: Path, device: str) -> nn.Module:
     return network.to(device).eval()
 
 
-def _check_finite(values: np.ndarray, packed: Packed, rows: np.ndarray) -> None:
+def _check_finite(values: np.ndarray, packed: Packed, rows: np.ndarray, what: str) -> None:
     bad = ~np.isfinite(values).all(axis=1)
     if bad.any():
         path = packed.index["path"].iloc[int(rows[bad][0])]
         hint = "; `frozen_precision: float32` has a larger range" if values.dtype == np.float16 else ""
-        raise ValueError(f"the backbone's features of {path} are infinite or NaN{hint}")
+        raise ValueError(f"the backbone's {what} of {path} are infinite or NaN{hint}")
 
 
 def _write(path: Path, offset: int, values: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Open stored features, and give them to a trial."""
+"""Open stored features and activations, and give them to a trial."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dml import files
 from dml.data.packing import of_vectors
 from dml.training.data import TrialData, open_data, open_packed_of
 from dml.training.frozen.recipe import features_id, recipe
+from dml.training.frozen.rows import StoredViews
 from dml.types import TrainingSpec, TrialSpec
 
 ARRAY, MANIFEST, BACKBONE = "features.npy", "manifest.json", "backbone.safetensors"
@@ -20,9 +21,11 @@ AGAIN = "delete the folder and run `dvc repro -f features`"
 
 @dataclass(frozen=True)
 class StoredFeatures:
-    """Stored features of a dataset."""
+    """Stored features or activations of a dataset."""
 
-    array: np.ndarray  # float16 or float32 (n, D), mapped; row i belongs to row i of the packed images
+    array: (
+        np.ndarray
+    )  # float16 or float32 (n, D) or (n, views, C, H, W), mapped; row i belongs to row i of the packed images
     backbone: Path  # the weights of the network that computed them
     manifest: dict[str, Any]
 
@@ -42,7 +45,7 @@ def open_features(folder: Path) -> StoredFeatures:
         array = np.lib.format.open_memmap(folder / ARRAY, mode="r")
     except (OSError, ValueError) as error:
         raise ValueError(f"{folder / ARRAY} cannot be read: {error}; {AGAIN}") from error
-    shape, stored = (manifest["images"], manifest["features"]), manifest["recipe"]["stored"]
+    shape, stored = (manifest["images"], *_of_one(manifest)), manifest["recipe"]["stored"]
     if array.shape != shape or array.dtype != np.dtype(stored):
         raise ValueError(
             f"{folder}: the manifest says {stored} {shape}, {ARRAY} is {array.dtype} {array.shape}; {AGAIN}"
@@ -50,8 +53,13 @@ def open_features(folder: Path) -> StoredFeatures:
     return StoredFeatures(array, folder / BACKBONE, manifest)
 
 
+def _of_one(manifest: dict[str, Any]) -> list[int]:
+    """The shape of what is stored of one image."""
+    return manifest["shape"] if "shape" in manifest else [manifest["features"]]
+
+
 def find_features(data_root: Path, dataset: str, training: TrainingSpec) -> StoredFeatures:
-    """The features that a frozen trial on one of a study's datasets needs. Raises as `open_features` does."""
+    """The features or activations that a trial on one of a study's datasets needs. Raises as `open_features` does."""
     name = features_id(recipe(training, open_packed_of(data_root, dataset).manifest))
     path = data_root / "features.json"
     listed = (files.read_json(path) or {}).get(dataset, {})
@@ -64,17 +72,17 @@ def find_features(data_root: Path, dataset: str, training: TrainingSpec) -> Stor
 
 
 def open_trial(spec: TrialSpec, data_root: Path) -> TrialData:
-    """A trial's data, as `dml.training.data.open_data`; of a frozen trial, with features in place of the images.
+    """A trial's data, as `dml.training.data.open_data`; with stored features or activations in place of the images.
 
-    Features are images of one pixel with D channels: `packed.images` is then float (n, 1, 1, D).
+    They are images of one pixel with D channels: `packed.images` is then float (n, 1, 1, D), or `StoredViews`.
 
     Raises
     ------
     FileNotFoundError : a stage's output is missing; the message names the stage to run.
     """
     data = open_data(spec, data_root)
-    if not spec.training.frozen or of_vectors(data.packed.manifest):
+    if not spec.training.stored or of_vectors(data.packed.manifest):
         return data
     found = find_features(data_root, spec.dataset.name, spec.training)
-    rows = found.array[:, None, None, :]
+    rows: Any = found.array[:, None, None, :] if spec.training.frozen else StoredViews(found.array)
     return replace(data, packed=replace(data.packed, images=rows), backbone=found.backbone)

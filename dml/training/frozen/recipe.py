@@ -1,7 +1,8 @@
-"""What decides features, and the name of their folder.
+"""What decides features or activations, and the name of their folder.
 
-Features depend on the packed images, the backbone with its settings and weights, the preprocessing, the arithmetic and
+They depend on the packed images, the backbone with its settings and weights, the preprocessing, the arithmetic and
 the packages that compute them. An equal recipe gives equal features, so studies share them.
+Activations also depend on the block before which they are taken, and on the number of views.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 
 from dml import discovery, models
-from dml.seeding import derive
+from dml.seeding import derive, generator
 from dml.training.descriptions import describe_augment, describe_backbone
 from dml.types import TrainingSpec
 
@@ -23,15 +24,15 @@ version = 1
 
 SEED = 0  # of the weights of an untrained backbone, for all trials
 BATCH = 64  # images embedded at once: sums in another batch may differ in their last bits
-SHARD = 512  # images; a multiple of BATCH
+SHARD = 512  # images; a multiple of BATCH. Activations are larger: one batch is a shard
 
 
 def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything that decides the features of packed images, as plain JSON values.
+    """Everything that decides the features or activations of packed images, as plain JSON values.
 
     Parameters
     ----------
-    training : of a frozen trial; the settings of its head, optimiser and batches are ignored.
+    training : of a trial on stored features or activations; settings of its head, optimiser and batches are ignored.
     manifest : of the packed images.
 
     Raises
@@ -43,6 +44,7 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
     defaults = discovery.defaults_of(backbone)
     settings = models.by_content(training.backbone, training.backbone_settings)
     own = {key: value for key, value in settings.items() if value != defaults.get(key)}
+    divided = {} if training.train_from is None else {"train_from": training.train_from, "views": training.views}
     packages = {name: discovery.package_version(name) for name in backbone.packages}
     return {
         "images": manifest["digest"],
@@ -54,6 +56,7 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
         "precision": training.precision,
         "stored": training.frozen_precision,
         "device": training.device,
+        **divided,
         "versions": {
             "features": version,
             "backbone": discovery.version_of("dml.models", training.backbone),
@@ -64,13 +67,23 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
     }
 
 
+def shard_size(training: TrainingSpec) -> int:
+    """How many images a shard has."""
+    return SHARD if training.train_from is None else BATCH
+
+
+def view_generator(shard: int, view: int, device: str) -> torch.Generator:
+    """The generator of the random augmentation of one view (from 1) of a shard's images."""
+    return generator(SEED, f"view/{view}/{shard}", device)
+
+
 def derive_seed() -> int:
     """The seed of the weights of an untrained backbone."""
     return derive(SEED, "frozen backbone")
 
 
 def features_id(made: Mapping[str, Any]) -> str:
-    """The name of the folder of a recipe's features: `torchvision-mobilenet_v2-<digest>`."""
+    """The name of the folder of a recipe's features: `torchvision-mobilenet_v2-<digest>`; a block comes before that."""
     text = hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:12]
-    names = [str(made["backbone"]).rsplit(".", 1)[-1], str(made["settings"].get("name", ""))]
+    names = [str(made["backbone"]).rsplit(".", 1)[-1], str(made["settings"].get("name", "")), made.get("train_from")]
     return "-".join([*filter(None, names), text])
