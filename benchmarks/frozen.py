@@ -61,8 +61,8 @@ class Still(nn.Module):
             return self.network(images)
 
 
-def prepare(folder: Path, images: int) -> None:
-    """The outputs of the data stages for random images: packed, split, labels, features."""
+def prepare(folder: Path, images: int, training: TrainingSpec = FROZEN) -> None:
+    """The outputs of the data stages for random images: packed, split, labels, and what a training needs stored."""
     packed, root = folder / "packed", folder / "data"
     packed.mkdir()
     root.mkdir()
@@ -86,19 +86,21 @@ def prepare(folder: Path, images: int) -> None:
     (root / "noise").mkdir()
     table = noise.table(rows, fine[rows], [("uniform", 0.2, {})], [0], "confirm")
     table.to_parquet(root / "noise/random.parquet")
-    stored = extract(open_packed(packed), FROZEN, folder / "features")
+    stored = extract(open_packed(packed), training, folder / "features")
     (root / "features.json").write_text(json.dumps({"random": {stored.name: {"folder": str(stored)}}}))
 
 
-def trial(root: Path, training: TrainingSpec) -> TrialSpec:
+def trial(
+    root: Path, training: TrainingSpec, loss: str = "triplet", tuples: tuple[str, str] = ("easy", "semihard_random")
+) -> TrialSpec:
     """One confirmed trial."""
     return TrialSpec(
         phase="confirm",
         seed=0,
         dataset=DatasetSpec("random", **describe(root, "random", "uniform", 0.2, 0, "confirm")),
         noise=NoiseSpec("uniform", 0.2),
-        loss=LossSpec("triplet"),
-        miner=MinerSpec("easy", "semihard_random"),
+        loss=LossSpec(loss),
+        miner=MinerSpec(*tuples),
         training=training,
         evaluation=EvaluationSpec(),
     )

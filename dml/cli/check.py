@@ -45,8 +45,9 @@ def print_costs(project: Project, names: list[str]) -> None:
     ValueError : a study cannot run, as `dml.sweep.checking` finds; or not on this machine, said after its cost.
     """
     from dml.config import load_study, place_of
+    from dml.data.raw.space import free_bytes
     from dml.sweep.cluster import check_machine
-    from dml.sweep.estimate import duration_text
+    from dml.sweep.estimate import duration_text, size_text
 
     found, problems = [], []
     with chdir(project.root):  # paths in studies are relative to it
@@ -55,6 +56,13 @@ def print_costs(project: Project, names: list[str]) -> None:
             estimate = cost(project, name, SECONDS / len(names))
             print("\n".join(estimate.lines()), flush=True)
             found.append(estimate)
+            free = free_bytes(project.store)
+            if free < estimate.features:
+                problems.append(
+                    f"{place_of(file, 'training')}: {size_text(estimate.features)} of stored features or activations "
+                    f"do not fit on the disk of {project.store}, which has {size_text(free)} free: a higher block "
+                    "(train_from), fewer views or frozen_precision: float16 take less"
+                )
             published = (project.published / name).is_dir()  # then nothing may be left to train
             try:
                 if estimate.stored < estimate.trials and not published:

@@ -18,6 +18,7 @@ from dml.config import Study
 from dml.counting import counted
 from dml.sweep import cluster
 from dml.sweep.costs import bytes_to_pack, images_of, spec_of, trial_seconds
+from dml.sweep.extracting import bytes_to_store
 from dml.sweep.model_size import kept_models
 from dml.sweep.optuna_storage import copied_storage
 from dml.sweep.plan import Plan
@@ -42,8 +43,9 @@ class Estimate:
     slots: int  # trials at the same time
     trial_seconds: float | None  # of an average trial
     basis: str  # where the seconds are from
-    bytes: int  # of packed images and kept models that are yet to be written, as far as known
+    bytes: int  # of packed images, features and kept models that are yet to be written, as far as known
     models: int  # that are kept
+    features: int = 0  # bytes of stored features and activations among them
 
     @property
     def trials(self) -> int:
@@ -63,7 +65,8 @@ class Estimate:
         work = f"{cells}, {trials} ({self.tuning} to tune, {self.confirming} to confirm){stored}"
         if not left:
             return [f"{self.study}: {work}; nothing to train"]
-        size, models = size_text(self.bytes), f"({counted(self.models, 'model')})"
+        features = f", {size_text(self.features)} of stored features or activations" if self.features else ""
+        size, models = size_text(self.bytes), f"({counted(self.models, 'model')}{features})"
         if self.seconds is None:
             return [f"{self.study}: {work}; time not known: {self.basis}; {size} on disk {models}"]
         at_once = f", {min(self.slots, left)} at the same time" if min(self.slots, left) > 1 else ""
@@ -128,9 +131,20 @@ def estimate(
         mean = sum(cost * (tune + seeds) for cost, tune in zip(costs, tuning, strict=True)) / trials
         total = mean * (trials - stored) / min(slots, trials - stored)
     kept = kept_models(study, manifests)
-    size = kept.bytes + sum(map(bytes_to_pack, manifests.values()))
+    features = sum(bytes_to_store(study, name, manifest, store / "features") for name, manifest in manifests.items())
     return Estimate(
-        study.name, len(cells), sum(tuning), len(cells) * seeds, stored, total, slots, mean, basis, size, kept.models
+        study.name,
+        cells=len(cells),
+        tuning=sum(tuning),
+        confirming=len(cells) * seeds,
+        stored=stored,
+        seconds=total,
+        slots=slots,
+        trial_seconds=mean,
+        basis=basis,
+        bytes=kept.bytes + sum(map(bytes_to_pack, manifests.values())) + features,
+        models=kept.models,
+        features=features,
     )
 
 

@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from dml.config import ResourcesSection, Study
 from dml.sweep.tasks import in_workers
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import Extraction, Run, extract, in_process
-from dml.training.frozen.recipe import features_id, recipe
+from dml.training.frozen.opening import is_complete
+from dml.training.frozen.recipe import features_id, of_whole_backbone, recipe
+from dml.training.frozen.shapes import stored_bytes
 from dml.types import TrainingSpec
 
 FEW = 2  # shards that are computed sooner than Ray starts
 
 
 def frozen_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
-    """The settings of the study's frozen trials on a dataset of images."""
+    """The settings of the study's frozen trials on a dataset of images, and of those that `stored_trainings` adds."""
     return [training for training in stored_trainings(study, dataset) if training.frozen]
 
 
 def stored_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
-    """The settings of the study's trials on stored features or activations of a dataset of images."""
+    """The settings of the study's trials on stored features or activations of a dataset of images.
+
+    With those on activations come those on the features of the whole backbone, from which such trials start.
+    """
     if study.dataset(dataset).passes_on is not None:
         return []
     device = "cuda" if study.resources.gpus_per_trial else "cpu"
     cells = [cell for cell in study.cells() if cell.dataset == dataset]
     specs = [training.spec(device=device) for training in map(study.training_of, cells)]
-    return list({repr(spec): spec for spec in specs if spec.stored}.values())
+    both = [one for spec in specs if spec.stored for one in (spec, of_whole_backbone(spec))]
+    return list({repr(spec): spec for spec in both}.values())
+
+
+def bytes_to_store(study: Study, dataset: str, manifest: Mapping[str, Any], store: Path) -> int:
+    """Bytes of the features and activations of a dataset that are yet to be computed, as far as known.
+
+    Parameters
+    ----------
+    manifest : `height`, `width` and `channels` of its images, with `images` and `digest` if they are known.
+    store : the folder of all features.
+
+    Raises
+    ------
+    ValueError : the backbone rejects its settings, or its file of weights is missing.
+    """
+    specs = [*stored_trainings(study, dataset), *audited_trainings(study, dataset)]
+    needed = {features_id(recipe(spec, {"digest": "", **manifest})): spec for spec in specs}
+    return sum(stored_bytes(spec, manifest) for name, spec in needed.items() if not is_complete(store / name))
 
 
 def audited_trainings(study: Study, dataset: str) -> list[TrainingSpec]:

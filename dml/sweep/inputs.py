@@ -10,7 +10,7 @@ import numpy as np
 from dml.data.packing import of_vectors
 from dml.sweep.pixels import pixels
 from dml.training.data import TrialData, open_packed_of
-from dml.training.frozen.recipe import features_id, recipe
+from dml.training.frozen.recipe import features_id, of_whole_backbone, recipe
 from dml.types import TrialSpec
 
 PIXELS, VECTORS = "pixels", "vectors"
@@ -19,17 +19,25 @@ LEARNED_FROM = ("train", "validation")  # evaluation sets that say nothing of ne
 
 
 def name_of(spec: TrialSpec, data_root: Path) -> str:
-    """The name of what a trial starts from: `pixels`, `vectors` or that of its frozen features."""
+    """The name of what a trial starts from: `pixels`, `vectors` or that of its frozen features.
+
+    A trial on stored activations starts from the features of its whole backbone.
+    """
     manifest = open_packed_of(data_root, spec.dataset.name).manifest
     if of_vectors(manifest):
         return VECTORS
-    return features_id(recipe(spec.training, manifest)) if spec.training.frozen else PIXELS
+    training = of_whole_backbone(spec.training)
+    return features_id(recipe(training, manifest)) if training.frozen else PIXELS
 
 
 def on_new_images(spec: TrialSpec) -> TrialSpec:
-    """The confirmed trial with the evaluation sets that it neither trains on nor is chosen by; there may be none."""
+    """The confirmed trial with the evaluation sets that it neither trains on nor is chosen by; there may be none.
+
+    On stored activations it becomes a trial on the features of the whole backbone.
+    """
     sets = tuple(name for name in spec.evaluation.sets if name not in LEARNED_FROM)
-    return replace(spec, phase="confirm", evaluation=replace(spec.evaluation, sets=sets, keep_per_query=False))
+    wanted = replace(spec.evaluation, sets=sets, keep_per_query=False)
+    return replace(spec, phase="confirm", training=of_whole_backbone(spec.training), evaluation=wanted)
 
 
 def evaluated_rows(spec: TrialSpec, data: TrialData) -> np.ndarray:

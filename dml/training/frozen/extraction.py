@@ -28,7 +28,7 @@ from dml.data import augment as augmentations
 from dml.data.packing import Packed, ProgressLine, check_space, open_packed
 from dml.protocols import Augmentation
 from dml.training.descriptions import describe_augment, describe_backbone
-from dml.training.frozen.opening import ARRAY, BACKBONE, MANIFEST, open_features
+from dml.training.frozen.opening import ARRAY, BACKBONE, MANIFEST, is_complete, open_features
 from dml.training.frozen.recipe import (
     BATCH,
     SHARD,
@@ -151,7 +151,7 @@ def extract(
     name = features_id(made)
     out, partial = store / name, store / f".{name}.partial"
     with files.locked(store / f"{name}.lock", on_wait=lambda: report(f"{out}: waiting for another process")):
-        if (out / MANIFEST).is_file():
+        if is_complete(out):
             report(f"{out}: computed already ({_sizes(open_features(out).array.shape)})")
             return out
         work = Extraction(

@@ -30,6 +30,11 @@ class StoredFeatures:
     manifest: dict[str, Any]
 
 
+def is_complete(folder: Path) -> bool:
+    """Whether a folder has complete features."""
+    return (folder / MANIFEST).is_file()
+
+
 def open_features(folder: Path) -> StoredFeatures:
     """Open a folder of complete features. The array is mapped, not read.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -65,6 +66,13 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
             **packages,
         },
     }
+
+
+def of_whole_backbone(training: TrainingSpec) -> TrainingSpec:
+    """The settings whose features are what a trial on activations starts from; of another trial, its own."""
+    if training.train_from is None:
+        return training
+    return replace(training, train_from=None, views=1, frozen=True, frozen_precision=TrainingSpec.frozen_precision)
 
 
 def shard_size(training: TrainingSpec) -> int:
