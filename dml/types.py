@@ -248,6 +248,7 @@ class TrainingSpec:
     head_norm: bool = False
     head_dropout: float = 0.0
     head_start: str = "random"
+    head_refit: str | None = None
     stop_at: int | None = None  # the step after which training ends; the schedule is that of all `steps`
 
     @property

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from dml import discovery
 from dml.config import audit as auditing
-from dml.config import checks, claim_checks, combining
+from dml.config import checks, claim_checks, combining, recipes
 from dml.config import report as reporting
 from dml.config import vary as varying
 from dml.config.audit import AuditSection
@@ -31,6 +31,7 @@ class Study(StudySection):
 
     title: str
     description: str = ""
+    recipe: recipes.Recipe | None = Field(None, description="fills what the study leaves open (docs/recipes.md)")
     datasets: list[Annotated[DatasetSection, as_mapping("source")]] = Field(min_length=1)
     noise: list[Annotated[NoiseSection, as_mapping("model")]] = Field(
         default_factory=lambda: [NoiseSection()], min_length=1
@@ -53,6 +54,11 @@ class Study(StudySection):
     report: ReportSection = Field(default_factory=ReportSection)
     audit: AuditSection | None = Field(None, description="audit the labels; none: only `dml audit` does")
     name: str = Field("", exclude=True)  # the file's stem
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, content: Any) -> Any:
+        return recipes.fill(content) if isinstance(content, dict) else content
 
     @field_validator("positives", "negatives")
     @classmethod

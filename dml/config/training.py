@@ -16,9 +16,10 @@ from dml.types import BatchSpec, Choice, TrainingSpec
 WHOLE = ("steps", "embedding_size", "warmup_steps", "head_first_steps", "step_every")
 RATES = ("learning_rate", "head_learning_rate", "loss_learning_rate")
 REAL = (*RATES, "weight_decay", "step_factor", "clip_norm", "clip_value", "ema", "head_dropout")
-NAMED = ("optimizer", "schedule", "batch_norm", "pooling", "head", "head_norm", "head_start", "normalize")
+NAMED = ("optimizer", "schedule", "batch_norm", "pooling", "head", "head_norm", "head_start")
+
 NONE = Choice(())
-SEARCHABLE = (*REAL, *WHOLE, *NAMED)
+SEARCHABLE = (*REAL, *WHOLE, *NAMED, "head_refit", "normalize")
 OTHERWISE = ("batch", "search", "start")  # `spec` does not copy them: the sweep finds the weights of `start`
 
 
@@ -102,6 +103,9 @@ class TrainingSection(StudySection):
     head_start: Literal["random", "components", "whitening", "lda"] = Field(
         "random", description="first weights of a linear head, from the features of the training images"
     )
+    head_refit: Literal["components", "whitening", "lda"] | None = Field(
+        None, description="fit the linear head again at each evaluation, to the features of the trained backbone"
+    )
     frozen: bool = Field(TrainingSpec.frozen, description="train only the head, on stored features of the backbone")
     frozen_precision: Literal["float32", "float16"] | None = Field(
         None, description="of what is stored; none: float32 for features, float16 for activations (train_from)"
@@ -125,8 +129,8 @@ class TrainingSection(StudySection):
                 raise ValueError(f"search: {key!r} cannot be searched. Choices: {', '.join(SEARCHABLE)}")
             if key in WHOLE and not isinstance(space, Choice):
                 raise ValueError(f"search: {key} is a whole number: expected {{choice: [...]}}")
-            if key == "pooling" and self.frozen:
-                raise ValueError("search: pooling: stored features are pooled already. Choices: vary it, or no pooling")
+            if key == "pooling" and (self.frozen or self.train_from):
+                raise ValueError("search: pooling: what is stored depends on it. Choices: vary it, or remove it")
             for value in extremes(space):
                 own = {name: getattr(self, name) for name in type(self).model_fields}
                 try:
@@ -141,15 +145,25 @@ class TrainingSection(StudySection):
             for name in ("head_norm", "head_dropout", "head_learning_rate", "head_first_steps"):
                 if getattr(self, name) != getattr(TrainingSpec, name):
                     raise ValueError(f"{name}: head: none has no head. Choices: head: linear, or no {name}")
-        if self.head_start != "random":
+        if self.head_start != "random" and self.start is not None and self.start.head == "keep":
+            raise ValueError(f"head_start: {self.head_start!r} replaces the head that start: {{head: keep}} keeps")
+        for name, own in (("head_start", self.head_start), ("head_refit", self.head_refit)):
+            if own in (None, "random"):
+                continue
             if self.head != "linear":
-                raise ValueError(
-                    f"head_start: {self.head_start!r} is a linear map: expected head: linear, got {self.head!r}"
-                )
+                raise ValueError(f"{name}: {own!r} is a linear map: expected head: linear, got {self.head!r}")
             if self.head_norm:
-                raise ValueError(f"head_start: {self.head_start!r} is fitted without layer norm: remove head_norm")
-            if self.start is not None and self.start.head == "keep":
-                raise ValueError(f"head_start: {self.head_start!r} replaces the head that start: {{head: keep}} keeps")
+                raise ValueError(f"{name}: {own!r} is fitted without layer norm: remove head_norm")
+        if "components" in (self.head_start, self.head_refit) and {self.head_start, self.head_refit} & {
+            "whitening",
+            "lda",
+        }:
+            raise ValueError(
+                f"head_refit: {self.head_refit!r} and head_start: {self.head_start!r} need different heads, since "
+                "components are of features as they are: expected one kind, or head_start: random"
+            )
+        if self.head_refit is not None and self.frozen:
+            raise ValueError("head_refit: with frozen: true it would replace all that is trained: remove one")
 
     def _check_schedule(self) -> None:
         """Reject settings of another schedule, and phases that leave no steps."""

@@ -65,6 +65,7 @@ def build(
     head_dropout: float = 0.0,
     head_normalize: bool = False,
     batch_norm: str = "live",
+    pooling: str | None = None,
     **settings: Any,
 ) -> EmbeddingNetwork:
     """Construct a network from images to embeddings.
@@ -77,6 +78,7 @@ def build(
     channels : C of the images.
     image_size : side of the square images in pixels, for backbones whose layers depend on it.
     head, head_norm, head_dropout, head_normalize, batch_norm : see `dml.models.EmbeddingNetwork`.
+    pooling : of the backbone's last maps, see `dml.models._pooling`; None: its own.
     settings : of the backbone.
 
     Raises
@@ -86,6 +88,10 @@ def build(
     if embedding_size < 1:
         raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")
     part = discovery.build("dml.models", backbone, channels=channels, image_size=image_size, **settings)
+    if pooling is not None:
+        from dml.models._pooling import Repooled  # which imports this module
+
+        part = Repooled(part, pooling)
     return EmbeddingNetwork(part, embedding_size, head, head_norm, head_dropout, head_normalize, batch_norm)
 
 

@@ -61,7 +61,7 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
         found["training.frozen"] = recipe.version
     if spec.training.weight_decay:
         found["training.decay"] = optimizers.version
-    if spec.training.head_start != TrainingSpec.head_start:
+    if spec.training.head_start != TrainingSpec.head_start or spec.training.head_refit is not None:
         found["training.closed_form"] = closed_form.version
     for package in models.find(spec.training.backbone).packages:
         found[package] = discovery.package_version(package)

@@ -37,6 +37,7 @@ def describe_backbone(training: TrainingSpec, manifest: Mapping[str, Any]) -> di
         "channels": models.find(training.backbone).channels_for(manifest["channels"]),
         "image_size": side or manifest["height"],
         **training.backbone_settings,
+        **({} if training.pooling is None else {"pooling": training.pooling}),
     }
 
 
@@ -44,7 +45,8 @@ def describe_head(training: TrainingSpec) -> dict[str, Any]:
     """The settings of the embedding head that are not defaults, as `dml.models.build` takes them."""
     own = {name: getattr(training, name) for name in ("head", "head_norm", "head_dropout")}
     changed = {name: value for name, value in own.items() if value != getattr(TrainingSpec, name)}
-    return changed | ({"head_normalize": True} if training.head_start in NORMALIZED else {})
+    normalizes = {training.head_start, training.head_refit} & set(NORMALIZED)
+    return changed | ({"head_normalize": True} if normalizes else {})
 
 
 def describe_model(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,12 @@
-"""First weights of a linear head, in closed form from the features of the training images and their observed labels."""
+"""A linear head in closed form, from the features of the training images and their observed labels.
+
+As the start of training (`head_start`), and again at each evaluation of the trained backbone (`head_refit`): features
+of new classes are better than the head that was trained on them (docs/benchmarks/training.md).
+"""
 
 from __future__ import annotations
+
+import copy
 
 import torch
 
@@ -12,10 +18,27 @@ from dml.training.data import TrialData
 from dml.types import TrialSpec
 
 
-def start_head(
-    model: EmbeddingNetwork, spec: TrialSpec, data: TrialData, augment: Augmentation, device: torch.device
+def with_own_head(model: EmbeddingNetwork) -> EmbeddingNetwork:
+    """A network that shares a network's backbone, with a copy of its head."""
+    found = copy.copy(model)
+    found._modules = dict(model._modules)
+    found.head = copy.deepcopy(model.head)
+    return found
+
+
+def fit_head(
+    model: EmbeddingNetwork,
+    kind: str,
+    spec: TrialSpec,
+    data: TrialData,
+    augment: Augmentation,
+    device: torch.device,
 ) -> None:
-    """Give the head the weights that `training.head_start` names (see `dml.training.closed_form`).
+    """Give a linear head the weights of `dml.training.closed_form` for the present features.
+
+    Parameters
+    ----------
+    kind : `training.head_start` or `head_refit`.
 
     Raises
     ------
@@ -30,8 +53,7 @@ def start_head(
         device=device,
         precision=spec.training.precision,
     )
-    kind, size = spec.training.head_start, model.embedding_size
-    found = closed_form.fit(kind, features.cpu().numpy(), data.observed[kept], size)
+    found = closed_form.fit(kind, features.cpu().numpy(), data.observed[kept], model.embedding_size)
     with torch.no_grad():
         model.head.weight.copy_(found.weight)  # type: ignore[operator,union-attr]
         model.head.bias.copy_(found.bias)  # type: ignore[operator,union-attr]

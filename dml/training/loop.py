@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import torch
 
@@ -33,7 +33,7 @@ from dml.training.errors import not_finite
 from dml.training.evaluator import Evaluator
 from dml.training.filtering import Filtering
 from dml.training.frozen.opening import open_trial
-from dml.training.head_start import start_head
+from dml.training.head_start import fit_head, with_own_head
 from dml.training.model_files import save_model
 from dml.training.optimizers import build_optimizer, clip
 from dml.training.random_streams import RandomStreams
@@ -47,6 +47,9 @@ class Training:
 
     `version` covers everything in this room that decides numbers: the step, the optimisers and schedules, the
     learning rate of the loss's parameters, the random streams, and the head on the backbone.
+
+    `trained` is the network that is evaluated and saved: `model`, or with `training.ema` the average of its weights,
+    and with `training.head_refit` with a head of its own.
 
     Parameters
     ----------
@@ -85,8 +88,11 @@ class Training:
                 self.model = self.model.to(memory_format=torch.channels_last)
             self.loss = build_loss(spec, data.classes, self.model.embedding_size).to(self._device)
         if training.head_start != "random" and not resumes(self._folder):
-            start_head(self.model, spec, data, self._augment, self._device)
+            fit_head(self.model, training.head_start, spec, data, self._augment, self._device)
         self._average = None if training.ema is None else average_of(self.model, training.ema)
+        self.trained = self.model if self._average is None else cast(EmbeddingNetwork, self._average.module)
+        if training.head_refit is not None:
+            self.trained = with_own_head(self.trained)
         self._mine = build_miner(spec, self.loss)
         part = build_filter(spec, data.classes, self.model.embedding_size)
         self._filtering = None if part is None else Filtering(part, len(data.rows), self._device)
@@ -113,11 +119,6 @@ class Training:
         )
         self._checkpoints = Checkpoints(self._folder, state)
         self._checkpoints.resume()
-
-    @property
-    def trained(self) -> EmbeddingNetwork:
-        """The network that is evaluated and saved: with `training.ema` the average of the trained one's weights."""
-        return self.model if self._average is None else self._average.module  # type: ignore[return-value]
 
     @property
     def step(self) -> int:
@@ -154,6 +155,7 @@ class Training:
 
     def evaluate(self) -> dict[str, float]:
         """Scores on clean labels, by `<set>/<level>/<metric>`: validation classes to tune, else the test split."""
+        self._refit()
         return self._evaluator.scores(self.step)
 
     def result(self) -> TrialResult:
@@ -220,6 +222,11 @@ class Training:
         self._history.step += 1
         stats = [part.stats for part in (self._mine, self._filtering) if part is not None]
         self.diagnostics.add_step(self.step, loss.detach(), self.loss.stats, *stats)
+
+    def _refit(self) -> None:
+        """Fit the head that is evaluated and saved to the present backbone, if the study asks for it."""
+        if (kind := self.spec.training.head_refit) is not None:
+            fit_head(self.trained, kind, self.spec, self.data, self._augment, self._device)
 
     def _save_start(self) -> None:
         """Save the embeddings of the untrained network before the first step, if the study keeps them."""

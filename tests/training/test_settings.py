@@ -10,8 +10,10 @@ import torch
 from torch import nn
 
 from dml import evaluation, losses, models
+from dml.models._pooling import POOLINGS, Pooling
 from dml.training import closed_form
 from dml.training.loop import Training
+from dml.training.model_files import TrainedEmbedder
 from dml.training.optimizers import build_optimizer, clip
 from dml.types import TrainingSpec
 
@@ -145,3 +147,61 @@ def test_a_head_starts_from_the_closed_form_of_its_features(make_spec, data_root
     inputs = nn.functional.normalize(features) if kind in closed_form.NORMALIZED else features
     expected = inputs @ found.weight.T + found.bias
     torch.testing.assert_close(embed(training, training.model, rows), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("settings", [{}, {"ema": 0.5}])
+def test_the_head_is_fitted_again_to_the_trained_backbone(make_spec, data_root, tmp_path, finish, settings):
+    spec = make_spec(head_refit="whitening", head_start="whitening", rate=0.0, **settings)
+    training = finish(Training(spec, data_root, tmp_path))
+    features = embed(training, training.trained.backbone, training.data.rows)
+    found = closed_form.fit("whitening", features.numpy(), training.data.observed, 8)
+    expected = nn.functional.normalize(features) @ found.weight.T + found.bias
+    torch.testing.assert_close(embed(training, training.trained, training.data.rows), expected, rtol=1e-4, atol=1e-4)
+    assert not torch.allclose(training.model.head.weight, training.trained.head.weight, atol=1e-3)
+    saved = TrainedEmbedder(tmp_path / "model")
+    rows = training.data.rows[:6]
+    images = np.asarray(training.data.packed.images[rows])
+    torch.testing.assert_close(
+        torch.from_numpy(saved(images)), nn.functional.normalize(expected[:6]), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_poolings_are_those_written_out():
+    maps = torch.rand(2, 3, 4, 5) - 0.2
+    flat = maps.flatten(2)
+    expected = {
+        "average": flat.mean(2),
+        "max": flat.amax(2),
+        "both": flat.mean(2) + flat.amax(2),
+        "gem": (flat.clamp(min=1e-6) ** 3).mean(2) ** (1 / 3),
+    }
+    assert tuple(expected) == POOLINGS
+    for name, value in expected.items():
+        torch.testing.assert_close(Pooling(name)(maps), value)
+    with pytest.raises(ValueError, match=r"pooling: unknown name 'men'. Choices: average, max"):
+        Pooling("men")
+
+
+@pytest.mark.parametrize("backbone", ["small_conv", "torchvision"])
+def test_a_backbone_with_its_own_pooling_again_is_unchanged(backbone):
+    settings = {"name": "mobilenet_v2", "pretrained": False} if backbone == "torchvision" else {}
+    torch.manual_seed(0)
+    own = models.build(backbone, embedding_size=2, channels=3, **settings).backbone.eval()
+    torch.manual_seed(0)
+    again = models.build(backbone, embedding_size=2, channels=3, pooling="average", **settings).backbone.eval()
+    other = models.build(backbone, embedding_size=2, channels=3, pooling="max", **settings).backbone.eval()
+    images = torch.randn(2, 3, 64, 64)
+    torch.testing.assert_close(again(images), own(images))
+    assert not torch.allclose(other(images), own(images), atol=1e-3)
+    assert other(images).shape == own(images).shape
+
+
+def test_a_backbone_that_pools_nothing_is_refused():
+    with pytest.raises(ValueError, match="pooling: the backbone Mlp pools no maps last: remove pooling"):
+        models.build("mlp", embedding_size=2, channels=1, image_size=8, pooling="gem")
+
+
+def test_a_trial_learns_the_power_of_its_pooling(make_spec, data_root, tmp_path, finish):
+    found = finish(Training(make_spec(pooling="gem"), data_root, tmp_path))
+    assert found.model.backbone.pooling.p != 3
+    assert TrainedEmbedder(tmp_path / "model").network.backbone.pooling.p == found.model.backbone.pooling.p

@@ -58,6 +58,7 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
         "stored": training.frozen_precision,
         "device": training.device,
         **divided,
+        **({} if training.pooling is None else {"pooling": training.pooling}),
         "versions": {
             "features": version,
             "backbone": discovery.version_of("dml.models", training.backbone),

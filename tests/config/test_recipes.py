@@ -1,0 +1,88 @@
+"""Recipes fill what a study leaves open, and refuse settings that contradict them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dml.config import ConfigError, load_study
+from dml.config.recipes import FIXED, RECIPES
+from dml.config.study import Study
+
+DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
+STUDY = """\
+title: A recipe
+datasets: [digits]
+losses: [softmax]
+"""
+BLOCK = {"partial": "train_from: layers.3"}
+
+
+@pytest.fixture
+def study(tmp_path):
+    def load(more: str) -> Study:
+        (tmp_path / "mine.yaml").write_text(STUDY + more)
+        return load_study(tmp_path / "mine.yaml")
+
+    return load
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_value_is_filled_in_and_each_can_be_replaced(study, name):
+    found = study(f"recipe: {name}\ntraining: {{{BLOCK.get(name, '')}}}")
+    for setting, (value, source) in RECIPES[name].items():
+        section, _, key = setting.partition(".")
+        have = getattr(getattr(found, section), key)
+        assert source
+        if key == "search":
+            assert list(have) == list(value)
+        else:
+            assert have == value, setting
+    assert found.training.frozen == FIXED[name]["frozen"]
+    own = study(f"recipe: {name}\ntraining: {{weight_decay: 0.5, {BLOCK.get(name, '')}}}\nsearch: {{trials: 2}}")
+    assert own.training.weight_decay == 0.5
+    assert own.search.trials == 2
+    assert own.training.optimizer == "adamw"
+
+
+def test_a_study_without_a_recipe_is_unchanged(study):
+    assert study("").training == Study(title="t", datasets=["digits"], losses=["softmax"]).training
+
+
+def test_values_give_way_to_settings_that_they_have_no_meaning_beside(study):
+    assert study("recipe: finetune\ntraining: {head: mlp}").training.head_start == "random"
+    assert study("recipe: finetune\ntraining: {head: none}").training.head_learning_rate is None
+    assert study("recipe: finetune\ntraining: {augment: none}").training.augment_settings == {}
+    assert study("recipe: scratch\ntraining: {learning_rate: 0.1}").training.search == {}
+    assert study("recipe: scratch\nsearch: {sampler: fixed}").search.stop == "last"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("recipe: tune", "expected one of scratch, head, partial, finetune, got 'tune'"),
+        ("recipe: head\ntraining: {frozen: false}", "head trains the head on .*frozen is False.*scratch, partial"),
+        ("recipe: finetune\ntraining: {frozen: true}", "finetune .*frozen is True.*Choices of recipe: head$"),
+        ("recipe: partial", "partial needs the first block that is trained: .*train_from"),
+        (
+            "recipe: head\ntraining: {train_from: layers.3}",
+            "head .*train_from is 'layers.3'.*Choices of recipe: partial",
+        ),
+    ],
+)
+def test_contradictions(study, more, message):
+    with pytest.raises(ConfigError) as error:
+        study(more)
+    assert re.search(message, str(error.value), re.MULTILINE)
+
+
+def test_the_docs_list_every_value_and_its_source():
+    text = DOCS.read_text(encoding="utf-8")
+    for name, values in RECIPES.items():
+        section = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
+        for setting, (value, source) in values.items():
+            written = yaml.safe_dump(value, default_flow_style=True, width=1000).removesuffix("...\n").strip()
+            assert f"| `{setting}` | `{written}` | {source} |" in section, setting
