@@ -396,6 +396,11 @@ class Backbone(Protocol):
         """Settings that build the same network without fetching weights, which are then loaded from a checkpoint."""
         ...
 
+    @classmethod
+    def check_installed(cls, settings: Mapping[str, Any]) -> None:
+        """Raise a ValueError if an optional package that these settings need is missing; say how to install it."""
+        ...
+
     def __call__(self, images: Tensor) -> Tensor:
         """images (N, C, H, W) float -> (N, features)."""
         ...

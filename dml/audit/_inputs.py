@@ -16,6 +16,7 @@ from dml.audit.learner import Learner
 JUDGED_FROM = 3  # images of a class; with fewer, a fold can leave none or one to learn it from
 DEFAULT_NAME = "vectors"
 CHUNK = 1 << 20  # numbers in one temporary array
+SAFE = 2.0**-40, 2.0**40  # sums of squares of numbers in between are ordinary float32 numbers
 
 
 class Given(NamedTuple):
@@ -106,6 +107,7 @@ def _labels(labels: Any) -> np.ndarray:
 
 
 def check_vectors(name: str, values: Any, n: int) -> Tensor:
+    """float32 (n, D), finite. Only directions count: very long and very short rows are multiplied by a power of two."""
     tensor = values.detach().cpu() if isinstance(values, Tensor) else None
     if tensor is None:
         array = np.asarray(values)
@@ -118,10 +120,23 @@ def check_vectors(name: str, values: Any, n: int) -> Tensor:
         raise ValueError(f"audit: {name!r}: expected one vector for each of the {n} labels, got {len(tensor)}")
     tensor = tensor.float().contiguous()
     rows = max(1, CHUNK // tensor.shape[1])
-    bad = np.concatenate([(~part.isfinite().all(1)).numpy() for part in tensor.split(rows)]).nonzero()[0]
+    largest = torch.cat([part.abs().amax(1) for part in tensor.split(rows)])
+    bad = (~largest.isfinite()).numpy().nonzero()[0]
     if len(bad):
         raise ValueError(f"audit: {name!r}: {len(bad)} of {n} rows hold NaN or infinity: {_rows(bad)}")
-    return tensor
+    return _scaled(tensor, largest)
+
+
+def _scaled(tensor: Tensor, largest: Tensor) -> Tensor:
+    """Vectors (n, D) whose largest numbers (n,) are near 1 where they were extreme. Directions keep every bit."""
+    low, high = SAFE
+    rows = ((largest > 0) & ((largest < low) | (largest > high))).nonzero()[:, 0]
+    if not len(rows):
+        return tensor
+    exponent = torch.frexp(largest[rows]).exponent.clamp(-126, 126)
+    scaled = tensor.clone()  # the caller's own may be the argument
+    scaled[rows] = torch.ldexp(tensor[rows], -exponent[:, None])
+    return scaled
 
 
 def _writable(array: np.ndarray) -> np.ndarray:

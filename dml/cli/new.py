@@ -95,6 +95,9 @@ def new(
 
 def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, Any]:
     """The options of the source `imagefolder`."""
+    for path in (place.resolve(), *([root.resolve()] if root else [])):
+        if any("\ud800" <= char <= "\udfff" for char in str(path)):  # how Python shows bytes that it cannot decode
+            raise ValueError(f"{str(path)!r}: the name is not UTF-8, so no study can contain it: rename the folder")
     if place.is_dir():
         if root is not None or columns:
             raise typer.BadParameter(f"--root and --column are about a table, and {place} is a folder")
@@ -110,6 +113,7 @@ def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, An
 
 def describe(found: Survey) -> list[str]:
     """What a survey found, as lines of text."""
+    from dml.cli.templates import one_line
     from dml.counting import counted
 
     images, grey = len(found.index), "grey" if found.grey else "colour"
@@ -145,7 +149,7 @@ def describe(found: Survey) -> list[str]:
         lines.append(
             f"{counted(len(found.mislabelled), 'image')} in several classes, so labels are wrong: {_some(examples)}"
         )
-    return lines
+    return [one_line(line) for line in lines]  # names of files may contain line breaks
 
 
 ROLES = {

@@ -18,7 +18,8 @@ BACKBONE = "training.backbone_settings"
 
 
 def check_files(study: Study, path: Path) -> None:
-    """Reject a study whose backbones name files of weights that are missing, or of another kind.
+    """Reject a study whose backbones need packages that are missing, or files of weights that are missing or of another
+    kind.
 
     Studies are valid without their files: the report shows published results on machines that have none.
 
@@ -32,10 +33,13 @@ def check_files(study: Study, path: Path) -> None:
     """
     for cell in study.cells():
         training = study.training_of(cell)
+        setting = "training.backbone"
         try:
+            models.find(training.backbone).check_installed(training.backbone_settings)
+            setting = BACKBONE
             models.with_files(training.backbone, training.backbone_settings)
         except ValueError as error:
-            raise ConfigError(f"{place_of(path, *location(study, cell, BACKBONE))}: {error}") from None
+            raise ConfigError(f"{place_of(path, *location(study, cell, setting))}: {error}") from None
 
 
 def check_data(

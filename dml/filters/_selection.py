@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dml.filters._batch import check_batch
 from dml.filters._memory import ALL, ClassMemory
 from dml.filters._ranking import SmoothTopR
 
@@ -60,7 +61,13 @@ class Selection(nn.Module):
 
     @torch.no_grad()
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part; none that is not finite."""
+        """embeddings (N, D), labels int (N,) -> bool (N,): which samples take part; none that is not finite.
+
+        Raises
+        ------
+        ValueError : no samples, another D, or labels that are not from 0 to K - 1 (on a CPU: a GPU is not asked).
+        """
+        check_batch(embeddings, labels, self.scale.shape[1], len(self.scale))
         labels = labels.long()
         with torch.autocast(embeddings.device.type, enabled=False):
             unit = F.normalize(embeddings.detach().float(), dim=1)

@@ -10,6 +10,7 @@ from dml.models._division import check_block as check_block
 from dml.models._division import divided as divided
 from dml.models._division import lower as lower
 from dml.models._network import EmbeddingNetwork as EmbeddingNetwork
+from dml.models.efficientnet_lite0 import EfficientnetLite0 as EfficientnetLite0
 from dml.models.eps_mnist import EpsMnist as EpsMnist
 from dml.models.identity import Identity as Identity
 from dml.models.inception_bn import InceptionBn as InceptionBn

@@ -27,3 +27,7 @@ class Untrained:
     def without_weights(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Returns `settings`: nothing is fetched."""
         return dict(settings)
+
+    @classmethod
+    def check_installed(cls, settings: Mapping[str, Any]) -> None:
+        """Does nothing: no package is needed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -35,6 +36,10 @@ class Wrapped(nn.Module):
         """The settings with `pretrained` off and without a file of weights."""
         return {**without_file(settings), "pretrained": False}
 
+    @classmethod
+    def check_installed(cls, settings: Mapping[str, Any]) -> None:
+        """Does nothing: torch and torchvision are always installed."""
+
     def train(self, mode: bool = True) -> Self:
         super().train(mode)
         if self.frozen_batch_norm:
@@ -48,6 +53,12 @@ class Wrapped(nn.Module):
 def without_file(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a backbone without its file of weights."""
     return {name: value for name, value in settings.items() if name != "weights"}
+
+
+def check_package(package: str, extra: str, label: str) -> None:
+    """Raise a ValueError unless a package is installed. The message names the extra of `dml` that installs it."""
+    if importlib.util.find_spec(package) is None:
+        raise ValueError(f"{label} needs the package {package}: pip install -c constraints.txt -e '.[{extra}]'")
 
 
 def own_statistics(known: Mapping[str, Any] | None, mean: Any, std: Any) -> dict[str, list[float]] | None:

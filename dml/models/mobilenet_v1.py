@@ -92,6 +92,10 @@ class MobilenetV1(nn.Module):
         """The settings without a file of weights."""
         return without_file(settings)
 
+    @classmethod
+    def check_installed(cls, settings: Mapping[str, Any]) -> None:
+        """Does nothing: no package is needed."""
+
     def forward(self, images: Tensor) -> Tensor:
         return self.blocks(self.act(self.bn1(self.conv_stem(images)))).mean((2, 3))
 

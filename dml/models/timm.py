@@ -9,7 +9,7 @@ from torch import nn
 
 from dml.models._blocks import Block, Steps, dropout, in_order, refuse
 from dml.models._weights import State, WeightsFile, load
-from dml.models._wrapped import IMAGENET, Wrapped, own_statistics
+from dml.models._wrapped import IMAGENET, Wrapped, check_package, own_statistics
 
 STEPS: dict[str, Steps] = {
     "EfficientNet": ("conv_stem", "bn1", "blocks", "conv_head", "bn2", "global_pool", "classifier"),
@@ -53,6 +53,7 @@ class Timm(Wrapped):
         std: float | Sequence[float] | None = None,
         arguments: Mapping[str, Any] | None = None,
     ):
+        self.check_installed({})
         import timm  # an optional dependency
 
         if not timm.is_model(name):
@@ -97,6 +98,11 @@ class Timm(Wrapped):
         if steps is None:
             raise refuse(f"timm's {type(self.network).__name__}")
         return in_order(self.network, [*steps[:-1], *dropout(cast(float, self.network.drop_rate)), steps[-1]])
+
+    @classmethod
+    def check_installed(cls, settings: Mapping[str, Any]) -> None:
+        """Raise a ValueError if timm is missing."""
+        check_package("timm", "pipeline", "backbone 'timm'")
 
 
 def _names(network: nn.Module, kind: str) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def read(folder: Path) -> dict[str, np.ndarray]:
         arrays = dict(file)
     for name in [name for name in arrays if name.endswith(f"/{FIELD}/height")]:
         height, strip = int(arrays.pop(name)), name.removesuffix("/height")
-        with Image.open(folder / STRIP.format(strip.split("/")[2])) as image:
+        with Image.open(folder / STRIP.format(strip.split("/")[2]), formats=("PNG",)) as image:
             pixels = np.asarray(image.convert("RGB"))
         arrays[strip] = pixels.reshape(-1, height, *pixels.shape[1:])
     return arrays

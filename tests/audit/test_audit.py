@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from made_labels import blobs
 from sklearn.metrics import average_precision_score
 
@@ -55,6 +56,21 @@ def test_it_repeats_and_another_seed_differs(noisy, found):
     vectors, _, given = noisy
     assert same(found, audit.audit(vectors, given))
     assert not same(found, audit.audit(vectors, given, seed=1))
+
+
+def test_the_lengths_of_rows_do_not_matter_however_extreme(noisy, found):
+    """Squares of 1e20 and 1e-30 are beyond float32. Powers of two keep every bit."""
+    vectors, _, given = noisy
+    scaled = np.array(vectors, dtype=np.float32)
+    scaled[0::3] *= np.float32(2.0**66)
+    scaled[1::3] *= np.float32(2.0**-100)
+    before = scaled.copy()
+    assert same(found, audit.audit(scaled, given))
+    assert np.array_equal(scaled, before)
+    scaled = np.array(vectors, dtype=np.float32) * np.where(np.arange(len(given)) % 2, 1e20, 1e-30)[:, None]
+    other = audit.audit(torch.from_numpy(scaled).float(), given)
+    assert np.corrcoef(other.score, found.score)[0, 1] > 0.999
+    assert other.rate.guess == pytest.approx(found.rate.guess, abs=0.01)
 
 
 def test_names_of_classes_do_not_matter(noisy, found):

@@ -75,6 +75,37 @@ def test_what_is_wrong_with_the_images_is_said(dml, project, photos, quick, tmp_
     assert load_study(project / "pipelines/studies/odd.yaml").datasets[0].on_corrupt == "skip"
 
 
+def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, quick, tmp_path):
+    """Facts are comments in the study: what follows a line break in a name, of any kind that YAML knows, is too."""
+    folder = tmp_path / "odd"
+    shutil.copytree(photos, folder)
+    for number, sign in enumerate(("\n", "\r", "\x85", "\u2028", "\x1b[31m", "\x07")):
+        (folder / f"kind0/{number}{sign}seeds: [7].png").write_bytes(b"no image")
+    done = dml("new", "odd", folder)
+    assert done.code == 0, done.err
+    assert r"kind0/0\nseeds: [7].png (not an image" in done.out
+    text = (project / "pipelines/studies/odd.yaml").read_text(encoding="utf-8")
+    assert r"# 6 images cannot be decoded: kind0/0\nseeds: [7].png (not an image" in text
+    assert yaml.safe_load(text)["seeds"] == [0, 1, 2]
+    assert load_study(project / "pipelines/studies/odd.yaml").title == "odd"
+
+
+@pytest.mark.parametrize("sign", ["\n", "\x85", "\u2028", "\x07"])
+def test_a_folders_name_with_a_line_break_survives(sign, dml, project, photos, quick, tmp_path):
+    folder = tmp_path / f"a{sign}seeds: [7]"
+    shutil.copytree(photos, folder)
+    assert dml("new", "broken", folder).code == 0
+    study = load_study(project / "pipelines/studies/broken.yaml")
+    assert (study.datasets[0].options, study.seeds) == ({"root": str(folder)}, [0, 1, 2])
+
+
+def test_a_folders_name_that_is_not_utf8_is_refused(dml, project, photos, tmp_path):
+    folder = tmp_path / "a\udc80"
+    shutil.copytree(photos, folder)
+    assert r"a\udc80': the name is not UTF-8" in dml("new", "broken", folder).err
+    assert not (project / "pipelines/studies/broken.yaml").exists()
+
+
 def test_class_names_that_differ_only_in_spaces_or_case_are_named(dml, project, photos, quick, tmp_path):
     folder = tmp_path / "alike"
     shutil.copytree(photos, folder)

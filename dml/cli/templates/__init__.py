@@ -16,5 +16,15 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)  # for YAML: not escaped for HTML
+    found.filters["one_line"] = one_line
+    found.filters["tojson"] = lambda value: one_line(json.dumps(value, ensure_ascii=False))  # for YAML, not for HTML
     return found
+
+
+def one_line(text: str) -> str:
+    r"""Text with an escape in place of each character that cannot be printed, such as a line break (`\n`, `\u2028`).
+
+    A comment in YAML ends at a line break, and YAML rejects other control characters. In double quotes it reads the
+    escapes.
+    """
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -7,7 +7,9 @@ animation is kept. EXIF orientation is ignored, as in torchvision's loader, exce
 
 from __future__ import annotations
 
+import importlib
 import io
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,12 @@ MAX_PIXELS = 89_478_485  # Image.MAX_IMAGE_PIXELS, above which Pillow only warns
 PNG_SCALE = {"L;2": 85, "L;4": 17, "L": 1, "I;16B": 1, "RGB": 1}
 
 GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "I;16N")
+
+FORMATS = ("JPEG", "PNG", "PPM", "BMP", "DIB", "GIF", "TIFF", "WEBP", "JPEG2000", "AVIF")
+"""Formats that are read, whatever a file's name ends with. Pillow knows more, such as EPS, for which it runs
+Ghostscript, an interpreter of programs."""
+
+PLUGINS = ("Tiff", "WebP", "Jpeg2K", "Avif")  # Pillow's modules of those that it does not import itself
 
 MISSING = "the file is missing"
 
@@ -81,7 +89,7 @@ def _open(image: Path | bytes) -> Image.Image:
     try:
         if not (image.stat().st_size if isinstance(image, Path) else image):
             raise CorruptImage("an empty file")
-        opened = Image.open(io.BytesIO(image) if isinstance(image, bytes) else image)  # reads the header only
+        opened = Image.open(io.BytesIO(image) if isinstance(image, bytes) else image, formats=_formats())
     except FileNotFoundError:
         raise CorruptImage(MISSING) from None
     except UnidentifiedImageError:
@@ -98,6 +106,18 @@ def _open(image: Path | bytes) -> Image.Image:
     if opened.width * opened.height > MAX_PIXELS:
         raise CorruptImage(f"{opened.width} x {opened.height} pixels, more than {MAX_PIXELS}")
     return opened
+
+
+@cache
+def _formats() -> tuple[str, ...]:
+    """Those of `FORMATS` that this Pillow can read."""
+    Image.preinit()
+    for name in PLUGINS:
+        try:
+            importlib.import_module(f"PIL.{name}ImagePlugin")
+        except ImportError:  # AVIF came with Pillow 11.3
+            continue
+    return tuple(name for name in FORMATS if name in Image.OPEN)
 
 
 def _eight_bit(image: Image.Image) -> Image.Image:

