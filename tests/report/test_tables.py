@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dml.config import SearchSection
 from dml.report.analysis.published import cells_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.page.blocks import Paragraph
@@ -19,7 +20,7 @@ from dml.report.sections import robustness
 from dml.report.sections.all_results import main_results
 from dml.report.sections.published import Published, published_beside
 from dml.report.sections.settings import best_settings
-from dml.report.sections.training_log import diagnostics
+from dml.report.sections.training_log import TrainingLog, diagnostics
 from dml.report.sections.winners import winners
 
 
@@ -118,6 +119,29 @@ def test_published_rows_match_cells_without_noise_by_default(synthetic, loaded):
     found = cells_of(results, study.published[0])
     assert len(found) == 4
     assert {results.cells[name].rate for name in found} == {0.0}
+
+
+def test_the_step_at_which_cells_stop_is_shown(synthetic, loaded, built):
+    """The best point of the best tuning trial's curve, beside the scores of its ends."""
+    study = synthetic.small(search=SearchSection(sampler="random", trials=2, stop="best"))
+
+    def alter(frame):
+        for place, values in enumerate([[0.1, 0.5, 0.4], [0.2, 0.7, 0.3]]):
+            of_trial = (frame["phase"] == "tune") & (frame["number"] == place)
+            points = [[100 * step, {"validation/fine/recall@1": value}] for step, value in enumerate(values)]
+            frame.loc[of_trial, "curve"], frame.loc[of_trial, "objective"] = json.dumps(points), max(values)
+        return frame
+
+    table = best_settings(loaded(study, alter))
+    found = table.frame[["stop", "validation", "untrained", "at the end"]].round(6).drop_duplicates()
+    assert found.to_numpy().tolist() == [[100, 70, 20, 30]]
+    assert "search.stop: best" in table.caption
+    assert [column.label for column in table.columns][-5:] == ["Validation", "Stop", "Untrained", "All steps", "Trials"]
+    page = built(study, alter)
+    assert "stopped at the best step" in page
+    drawing = next(TrainingLog().content(loaded(study, alter)))
+    assert "Each cell ends where validation scores were best." in drawing.caption
+    assert "stop" not in best_settings(loaded(synthetic.small())).frame
 
 
 def test_best_settings_are_those_of_the_best_validation_score(synthetic, loaded):

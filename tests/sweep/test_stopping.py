@@ -146,7 +146,7 @@ def test_a_pruned_trial_is_compared_as_before_and_never_before_its_first_step(st
     plan = start(study(search), TrialStore(tmp_path), storage)
     finish(plan, rises_then_falls(5), limit=4)
     job = plan.take()
-    assert not plan.report(job.id, 0, {KEY: -5.0})
+    assert not plan.report(job.id, 0, {KEY: 9.0})
     assert plan.report(job.id, 5, {KEY: -5.0})
     plan.end(job.id, Outcome(PRUNED, {KEY: -5.0}, [[0, {KEY: 9.0}], [5, {KEY: -5.0}]]))
     finish(plan, rises_then_falls(5))

@@ -28,7 +28,7 @@ STOPPING = (
 )
 STOPPED = (
     "Confirmed trials end after as many steps as the best tuning trial had when it was best on validation classes "
-    "(`search.stop: best`)."
+    "(search.stop: best)."
 )
 
 
