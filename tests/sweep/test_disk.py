@@ -182,6 +182,8 @@ def test_features_that_no_study_names(project):
     path = project / "pipelines/studies/frozen.yaml"
     path.write_text("extends: toys\ntraining: {frozen: true}")
     assert unreferenced(project) == [], "its features are not known"
+    path.write_text("extends: toys\ntraining: {train_from: layers.3}")
+    assert unreferenced(project) == [], "its activations are not known"
 
 
 def test_a_model_that_another_running_sweep_kept_from_being_deleted(project):

@@ -5,16 +5,19 @@ import json
 import numpy as np
 import pytest
 
+from dml import files
 from dml.config import Study
 from dml.data import DataError
 from dml.losses import Triplet
 from dml.sweep import costs, keys
 from dml.sweep import estimate as estimating
 from dml.sweep.estimate import Estimate, duration_text, estimate, size_text
+from dml.sweep.extracting import stored_trainings
 from dml.sweep.model_size import kept_models
 from dml.sweep.plan import Plan
 from dml.sweep.store import FINISHED, Outcome, TrialStore
 from dml.sweep.timing import Timing, time_steps
+from dml.training.frozen.recipe import features_id, recipe
 
 STUDY = {
     "title": "x",
@@ -133,6 +136,23 @@ def test_disk_is_models_and_images_that_are_not_packed(tmp_path):
     assert found.bytes >= kept.bytes
     pack(tmp_path)
     assert cost(tmp_path).bytes == kept.bytes
+
+
+def test_disk_is_also_features_and_activations_that_are_not_stored(tmp_path):
+    crops = {"augment": "random_resized_crop", "augment_settings": {"image_size": 8}}
+    training = {**STUDY["training"], "backbone": "small_conv", "train_from": "layers.3", **crops}
+    pack(tmp_path)
+    images = json.loads((tmp_path / "data/study/pack.json").read_text())["digits"]["images"]
+    found = cost(tmp_path, training=training)
+    assert found.features == images * (4 * 16 * 8 * 8 * 2 + 64 * 4), "4 views in float16, and features in float32"
+    assert found.bytes == found.features + cost(tmp_path, training={**training, "train_from": None}).bytes
+    assert f"{size_text(found.features)} of stored features or activations)" in found.lines()[2]
+    assert cost(tmp_path).features == 0
+    study = Study(**{**STUDY, "training": training})
+    manifest = json.loads((tmp_path / "data/study/pack.json").read_text())["digits"]
+    for spec in stored_trainings(study, "digits"):
+        files.write_json(tmp_path / "store/features" / features_id(recipe(spec, manifest)) / "manifest.json", {})
+    assert cost(tmp_path, training=training).features == 0
 
 
 def test_an_hour_is_named(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Computing features: in shards, resumed after a kill, and with one clear message where it cannot go on."""
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -18,10 +19,19 @@ from dml.training import data as trial_data
 from dml.training.frozen import extraction
 from dml.training.frozen.extraction import extract
 from dml.training.frozen.opening import open_features
-from dml.training.frozen.recipe import SHARD
+from dml.training.frozen.recipe import BATCH, SHARD
 from dml.types import TrainingSpec
 
 FROZEN = TrainingSpec(backbone_settings={"width": 4}, frozen=True)
+BELOW = TrainingSpec(
+    backbone_settings={"width": 4},
+    train_from="layers.3",
+    views=2,
+    augment="random_resized_crop",
+    augment_settings={"image_size": 8},
+    frozen_precision="float16",
+)
+KINDS = {"features": (FROZEN, SHARD), "activations": (BELOW, BATCH)}  # with the images of a shard
 SHARDS = 4  # of the 1797 digits
 
 
@@ -35,9 +45,18 @@ def packed(data_root):
 
 
 @pytest.fixture(scope="module")
-def whole(packed, tmp_path_factory):
-    """The features of an uninterrupted run."""
-    return np.array(open_features(extract(packed, FROZEN, tmp_path_factory.mktemp("whole"), report=quiet)).array)
+def whole_of(packed, tmp_path_factory):
+    """The features and activations of uninterrupted runs."""
+    folders = {name: tmp_path_factory.mktemp("whole") for name in KINDS}
+    return {
+        name: np.array(open_features(extract(packed, training, folders[name], report=quiet)).array)
+        for name, (training, _) in KINDS.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def whole(whole_of):
+    return whole_of["features"]
 
 
 def test_a_second_run_computes_nothing(packed, tmp_path):
@@ -50,13 +69,14 @@ def test_a_second_run_computes_nothing(packed, tmp_path):
     assert lines == [f"{first}: computed already (1797 x 16)"]
 
 
-def test_the_order_of_shards_does_not_count(packed, whole, tmp_path):
-    folder = extract(packed, FROZEN, tmp_path, lambda work, shards: map(work.write, reversed(shards)), quiet)
-    assert np.array_equal(open_features(folder).array, whole)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_order_of_shards_does_not_count(packed, whole_of, tmp_path, kind):
+    folder = extract(packed, KINDS[kind][0], tmp_path, lambda work, shards: map(work.write, reversed(shards)), quiet)
+    assert np.array_equal(open_features(folder).array, whole_of[kind])
 
 
 SLOW = """
-import sys, time
+import json, sys, time
 from pathlib import Path
 from dml.data.packing import open_packed
 from dml.training.frozen.extraction import extract
@@ -69,14 +89,17 @@ def slowly(work, shards):
         if shard == 1:
             time.sleep(60)
 
-training = TrainingSpec(backbone_settings={"width": 4}, frozen=True)
+training = TrainingSpec(**json.loads(sys.argv[3]))
 extract(open_packed(Path(sys.argv[1])), training, Path(sys.argv[2]), slowly)
 """
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_with_the_shards_that_are_missing(packed, whole, tmp_path):
-    command = [sys.executable, "-c", SLOW, str(packed.folder), str(tmp_path)]
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_killed_run_goes_on_with_the_shards_that_are_missing(packed, whole_of, tmp_path, kind):
+    training, size = KINDS[kind]
+    given = {name: value for name, value in vars(training).items() if value != getattr(TrainingSpec(), name)}
+    command = [sys.executable, "-c", SLOW, str(packed.folder), str(tmp_path), json.dumps(given)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     while process.stdout.readline().strip() != "1":
@@ -90,10 +113,10 @@ def test_a_killed_run_goes_on_with_the_shards_that_are_missing(packed, whole, tm
         asked.extend(shards)
         return map(work.write, shards)
 
-    folder = extract(packed, FROZEN, tmp_path, run, lines.append)
-    assert asked == [2, 3]
-    assert f"resuming, {2 * SHARD} of 1797 images are done" in lines[0]
-    assert np.array_equal(open_features(folder).array, whole)
+    folder = extract(packed, training, tmp_path, run, lines.append)
+    assert asked == list(range(2, -(-1797 // size)))
+    assert f"resuming, {2 * size} of 1797 images are done" in lines[0]
+    assert np.array_equal(open_features(folder).array, whole_of[kind])
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".lock"] == [folder.name]
 
 
@@ -120,6 +143,12 @@ def test_a_disk_that_is_too_small_is_noticed_at_once(packed, tmp_path, monkeypat
     monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": 2**26 + 10_000}))
     with pytest.raises(DataError, match=r"frozen_precision: float16.*no space left on the disk"):
         extract(packed, FROZEN, tmp_path, run=None, report=quiet)
+    message = (
+        r"the activations before 'layers.3' \(2 x 4 x 8 x 8 an image\): a higher block, fewer `views` or "
+        r"`frozen_precision: float16` take less: no space left on the disk of .*: 66 MB are needed, 64 MB are free"
+    )
+    with pytest.raises(DataError, match=message):
+        extract(packed, BELOW, tmp_path, run=None, report=quiet)
 
 
 def test_features_out_of_range_name_the_image(packed, tmp_path):
@@ -127,6 +156,10 @@ def test_features_out_of_range_name_the_image(packed, tmp_path):
     training = replace(FROZEN, frozen_precision="float16", augment_settings=huge)
     with pytest.raises(ValueError, match=r"features of digits/0000 are infinite or NaN; `frozen_precision: float32`"):
         extract(packed, training, tmp_path, report=quiet)
+    with pytest.raises(
+        ValueError, match=r"the backbone's activations of digits/0000 are infinite or NaN; `frozen_prec"
+    ):
+        extract(packed, replace(BELOW, augment_settings={**BELOW.augment_settings, **huge}), tmp_path, report=quiet)
 
 
 def test_progress_has_images_a_second_and_the_time_that_remains(packed, tmp_path, monkeypatch):

@@ -211,3 +211,26 @@ def test_the_block_and_the_views_are_in_the_name_and_features_keep_theirs(packed
 def test_missing_activations_name_the_stage(stored, make_spec, data_root, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no features 'small_conv-layers\.6-\w+' of.*`features`"):
         Training(make_spec(train_from="layers.6"), data_root, tmp_path)
+
+
+def test_the_other_settings_of_training_go_with_it(stored, packed, make_spec, data_root, tmp_path, finish):
+    settings = {"batch_norm": "frozen", "ema": 0.5, "head_start": "whitening", "weight_decay": 0.1, "clip_norm": 1.0}
+    spec = make_spec(steps=4, train_from=BLOCK, head_learning_rate=1e-4, **settings)
+    trial = Training(spec, data_root, tmp_path)
+    norms = [part for part in trial.model.modules() if isinstance(part, torch.nn.BatchNorm2d)]
+    assert len(norms) == 3
+    assert not any(part.training or part.weight.requires_grad for part in norms)
+    finish(trial)
+    weights, _ = load_model(tmp_path / "model")
+    saved = trial.trained.backbone.backbone.layers
+    assert torch.equal(weights["backbone.layers.3.weight"], saved[3].weight)
+    assert torch.equal(weights["backbone.layers.4.running_mean"], torch.zeros(8))
+    assert not torch.equal(saved[3].weight, trial.model.backbone.backbone.layers[3].weight), "an average"
+    assert torch.equal(saved[0].weight, trial.model.backbone.backbone.layers[0].weight)
+
+
+def test_what_is_stored_is_pinned(golden, stored):
+    """The golden file of the recipe's version, which covers activations and how views are drawn."""
+    array = stored["viewed"].array
+    values = {"first": array[0, :, :2, 3, 3], "sums": array.sum(axis=(0, 2, 3, 4), dtype=np.float64)}
+    golden.check("training", "train_from", recipes, values, defaults={}, rtol=1e-4, atol=1e-5)
