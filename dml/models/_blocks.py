@@ -67,9 +67,10 @@ def by_class(network: nn.Module, known: Mapping[str, Steps]) -> list[Block]:
 def refuse(name: str) -> ValueError:
     """The error for a network that cannot be divided."""
     return ValueError(
-        f"{name} cannot be divided into blocks. Choices: the backbones small_conv, eps_mnist, mlp, inception_bn and "
-        "mobilenet_v1; torchvision's AlexNet, ConvNeXt, DenseNet, EfficientNet, MNASNet, MobileNet, RegNet, ResNet, "
-        "ShuffleNet, SqueezeNet and VGG; timm's EfficientNet (also Lite), MobileNet and ResNet"
+        f"{name} cannot be divided into blocks. Choices: the backbones small_conv, eps_mnist, mlp, inception_bn, "
+        "mobilenet_v1 and efficientnet_lite0; torchvision's AlexNet, ConvNeXt, DenseNet, EfficientNet, MNASNet, "
+        "MobileNet, RegNet, ResNet, ShuffleNet, SqueezeNet and VGG; timm's EfficientNet (also Lite), MobileNet and "
+        "ResNet"
     )
 
 

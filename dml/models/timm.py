@@ -94,15 +94,20 @@ class Timm(Wrapped):
 
     def blocks_in_order(self) -> list[Block]:
         """Its blocks (`blocks.5.0`, `layer4.1`, ...), for the classes in `STEPS`."""
-        steps = STEPS.get(type(self.network).__name__)
-        if steps is None:
-            raise refuse(f"timm's {type(self.network).__name__}")
-        return in_order(self.network, [*steps[:-1], *dropout(cast(float, self.network.drop_rate)), steps[-1]])
+        return blocks_of(self.network)
 
     @classmethod
     def check_installed(cls, settings: Mapping[str, Any]) -> None:
         """Raise a ValueError if timm is missing."""
         check_package("timm", "pipeline", "backbone 'timm'")
+
+
+def blocks_of(network: nn.Module) -> list[Block]:
+    """The blocks of a network of timm. Raises ValueError for classes that are not in `STEPS`."""
+    steps = STEPS.get(type(network).__name__)
+    if steps is None:
+        raise refuse(f"timm's {type(network).__name__}")
+    return in_order(network, [*steps[:-1], *dropout(cast(float, network.drop_rate)), steps[-1]])
 
 
 def _names(network: nn.Module, kind: str) -> tuple[str, ...]:
