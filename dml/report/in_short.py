@@ -26,8 +26,9 @@ CAPTION = (
     "test images. Each seed is left out in turn: the others choose the method (in brackets: how often this one), "
     "and it gives the score and the gain. Intervals are over seeds; other classes and images may rank the methods "
     "otherwise. Trained: a head on frozen features, or a whole network. Usual choice: triplet loss, random "
-    "positives, random semi-hard negatives. Without training: nearest neighbours of pixels or frozen features, at "
-    "full length, which embeddings shorten. Spread: the best of all methods minus the worst."
+    "positives, random semi-hard negatives. Without training: the best of nearest neighbours of pixels or frozen "
+    "features, and of their closed-form projections where the study has them. Spread: the best of all methods minus "
+    "the worst."
 )
 CARRIES = "Does a choice carry over?"
 CARRIES_CAPTION = (
@@ -117,7 +118,7 @@ def _markdown(table: Table, title: str = "") -> list[str]:
 def _lead(found: Sequence[tuple[Results, HeldOut]]) -> list[str]:
     """How many rows compare methods at one rate, and how often no training is better: both come before any choice."""
     untuned = sum(bool(mark(results.study)) for results, _ in found)
-    known = [(one.untrained, one.score.mean) for _, one in found if one.untrained is not None]
+    known = [(one.untrained.score, one.score.mean) for _, one in found if one.untrained is not None]
     higher = sum(untrained > score for untrained, score in known)
     lines = [f"In {untuned} of {len(found)} rows the learning rate is not tuned."] if untuned else []
     return lines + ([f"The score without training is higher in {higher} of {len(known)} rows."] if known else [])
@@ -132,7 +133,7 @@ def _row(results: Results, one: HeldOut) -> dict[str, str]:
         "use": f"{results.methods[one.chosen].label} ({one.times} of {one.score.n})",
         "score": f"{metric_label(metric_of(one.key))} {percent(one.score.mean)}",
         "gain": NOTHING if one.gain is None else points(one.gain),
-        "untrained": NOTHING if one.untrained is None else percent(one.untrained),
+        "untrained": NOTHING if one.untrained is None else f"{percent(one.untrained.score)} ({one.untrained.label})",
         "spread": f"{percent(one.spread)} of {one.cells} methods",
     }
 

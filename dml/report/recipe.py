@@ -15,7 +15,7 @@ from dml.report.analysis.asked import dataset_of, noise_of, score_of
 from dml.report.analysis.at_rate import measured, scores_at, shares
 from dml.report.analysis.paired import against_winner
 from dml.report.analysis.summaries import summary_of
-from dml.report.analysis.untrained import PIXELS, named, untrained
+from dml.report.analysis.untrained import untrained
 from dml.report.labels import readable, score_label
 from dml.report.page.numbers import percent
 from dml.report.page.numbers import rate as rate_text
@@ -112,7 +112,7 @@ def recipe(
         )
     notes = (
         *_notes(results, dataset, noise, rate, counting, methods),
-        *_without_training(results, dataset, key, methods[0]),
+        *_without_training(results, dataset, noise, counting, key, methods[0]),
     )
     settings = settings_of(results, methods[0].cell)
     return Recipe(
@@ -216,23 +216,24 @@ def _notes(
     return found
 
 
-def _without_training(results: Results, dataset: str, key: str, winner: Rival) -> list[str]:
-    """Whether what the trials start from does without training what the winner does."""
-    own = untrained(results, dataset, key)
+def _without_training(
+    results: Results, dataset: str, noise: str, counting: Mapping[float, float], key: str, winner: Rival
+) -> list[str]:
+    """Whether the best baseline does without training what the winner does."""
+    own = untrained(results, dataset, noise, counting, key)
     if own is None:
         return []
-    start = named(results, dataset, key)
-    said = f"Without training {start} score {percent(own)}"
-    if winner.low is not None and winner.low > own:
-        return [f"{said}, and the winner {percent(winner.mean - own)} points more."]
-    if winner.mean > own:
-        return [f"{said}: the winner is not surely better ({percent(winner.mean - own, signed=True)} points)."]
+    said, more = f"Without training: {percent(own.score)} ({own.label})", winner.mean - own.score
+    if winner.low is not None and winner.low > own.score:
+        return [f"{said}, and the winner {percent(more)} points more."]
+    if winner.mean > own.score:
+        return [f"{said}; the winner is not surely better ({percent(more, signed=True)} points)."]
     instead = (
         "it has learnt nothing of use: train longer, or change the settings"
-        if start == PIXELS
-        else "use them as they are, or train the whole network (`frozen: false`)"
+        if own.on_pixels
+        else "use that, or train the whole network (`frozen: false`)"
     )
-    return [f"{said}, the winner no more ({percent(winner.mean - own, signed=True)} points): {instead}."]
+    return [f"{said}, and the winner no more ({percent(more, signed=True)} points): {instead}."]
 
 
 def _listed(rates: list[float]) -> str:

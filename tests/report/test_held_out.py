@@ -103,7 +103,7 @@ def test_the_table_has_a_row_for_each_rate_and_the_score_without_training(result
     results = dataclasses.replace(results, summary={**results.summary, "untrained": untrained})
     frame = what_to_use([results]).frame
     assert list(frame["noise"]) == ["none", "20% uniform noise", "40% uniform noise"]
-    assert set(frame["untrained"]) == {"12.5"}
+    assert set(frame["untrained"]) == {"12.5 (pixels)"}
     scores, usual, _ = naive(results, 0.0)
     assert frame["score"][0] == f"R@1 {scores.mean():.1f}"
     assert frame["use"][0].endswith("of 4)")

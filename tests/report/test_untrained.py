@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dml.report.analysis.untrained import untrained
 from dml.report.page.blocks import Drawing
 from dml.report.recipe import recipe
 from dml.report.sections.untrained import Untrained, all_scores, best_and_untrained
@@ -63,10 +64,14 @@ def test_the_best_head_of_each_rate_beside_the_features(with_features):
     assert frame.loc[0.4, "gain"] == pytest.approx(-4)
 
 
-def test_of_several_kinds_of_features_the_best_one_counts(with_features):
+def test_of_several_kinds_of_features_the_best_one_counts_and_all_are_listed(with_features):
     results = with_features(small=0.5, large=0.75)
     assert list(best_and_untrained(results).frame["untrained"]) == [75.0, 75.0]
-    assert all_scores(results) is None, "one score is in the first table"
+    assert dict(zip(all_scores(results).frame["from"], all_scores(results).frame[KEY], strict=True)) == {
+        "small": 50.0,
+        "large": 75.0,
+    }
+    assert all_scores(with_features(small=0.5)) is None, "one score is in the first table"
 
 
 @pytest.mark.parametrize(("pixels", "net", "said"), [(0.75, 0.5, "pixels"), (0.5, 0.75, "frozen features")])
@@ -75,13 +80,83 @@ def test_of_pixels_and_features_the_better_one_is_named(with_features, pixels, n
     assert set(zip(frame["from"], frame["untrained"], strict=True)) == {(said, 75.0)}
 
 
-def test_shortened_features_have_a_column_and_are_not_what_training_is_compared_with(with_features):
-    table = best_and_untrained(with_features(**{"net": 0.65, "net, 4 components": 0.7}))
-    assert list(table.frame["untrained"]) == [65.0, 65.0]
-    assert list(table.frame["shortened"]) == [70.0, 70.0]
-    assert "Shortened: " in table.caption
-    assert "shortened" in [column.key for column in table.columns]
-    assert "shortened" not in [column.key for column in best_and_untrained(with_features(net=0.65)).columns]
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("net, 4 components", "frozen features, 4 components"),
+        ("net, whitened", "frozen features, whitened"),
+        ("pixels, 128 LDA", "pixels, 128 LDA"),
+        ("vectors", "vectors"),
+    ],
+)
+def test_a_projection_counts_as_any_other_score_and_is_named(with_features, name, label):
+    table = best_and_untrained(with_features(**{"net": 0.65, name: 0.7}))
+    assert list(table.frame["untrained"]) == [70.0, 70.0]
+    assert set(table.frame["from"]) == {label}
+    assert ("within-class whitening" in table.caption) == ("," in name)
+    assert list(best_and_untrained(with_features(**{"net": 0.65, name: 0.6})).frame["untrained"]) == [65.0, 65.0]
+
+
+def record(rate, score, noise="uniform", name="net, whitened", dataset="digits"):
+    return {"dataset": dataset, "noise": noise, "rate": rate, "name": name, "scores": {KEY: score}}
+
+
+@pytest.fixture
+def with_projections(with_features):
+    """Results with features at 65 and whitened ones at each noise rate; the record of another noise does not count."""
+    results = with_features(**{"net": 0.65, "net, whitened": 0.9})
+    records = [
+        record(0.0, 0.75),
+        record(0.4, 0.7),
+        record(0.4, 0.95, noise="asymmetric"),
+        record(0.4, 0.99, dataset="x"),
+    ]
+    return dataclasses.replace(results, summary={**results.summary, "untrained_by_noise": records})
+
+
+def test_projections_fitted_to_labels_count_at_their_own_noise(with_projections):
+    frame = best_and_untrained(with_projections).frame.set_index("rate")
+    assert dict(frame["untrained"]) == {0.0: 75.0, 0.4: 70.0}
+    assert set(frame["from"]) == {"frozen features, whitened"}
+    assert frame.loc[0.0, "gain"] == pytest.approx(80 - 75)
+    assert frame.loc[0.4, "gain"] == pytest.approx(61 - 70)
+    assert frame.loc[0.0, "above"] == 1
+
+
+def test_a_projection_without_a_score_at_a_noise_rate_does_not_count_there(with_projections):
+    kept = [one for one in with_projections.summary["untrained_by_noise"] if one["rate"] == 0]
+    results = dataclasses.replace(with_projections, summary={**with_projections.summary, "untrained_by_noise": kept})
+    frame = best_and_untrained(results).frame.set_index("rate")
+    assert dict(frame["untrained"]) == {0.0: 75.0, 0.4: 65.0}
+
+
+def test_without_noise_any_noise_model_has_the_same_labels(with_projections):
+    assert untrained(with_projections, "digits", "asymmetric", 0.0, KEY).score == pytest.approx(75)
+    assert untrained(with_projections, "digits", "asymmetric", 0.4, KEY).score == pytest.approx(95)
+
+
+def test_between_two_rates_a_baseline_is_interpolated_as_methods_are(with_projections):
+    found = untrained(with_projections, "digits", "uniform", {0.0: 0.25, 0.4: 0.75}, KEY)
+    assert (found.name, found.score) == ("net, whitened", pytest.approx(0.25 * 75 + 0.75 * 70))
+    note = recipe(with_projections, 0.3).notes[-1]
+    assert note.startswith("Without training: 71.2 (frozen features, whitened)")
+
+
+def test_the_figures_line_follows_the_best_score_at_each_rate(with_projections):
+    drawing = next(block for block in Winners().content(with_projections) if isinstance(block, Drawing))
+    dotted = next(line for line in drawing.figure.axes[0].lines if line.get_linestyle() == ":")
+    np.testing.assert_allclose(dotted.get_xydata(), [[0.0, 75.0], [0.4, 70.0]])
+    assert "Dotted: the best score without training (frozen features, whitened)." in drawing.caption
+
+
+def test_the_table_of_all_scores_says_which_labels_projections_are_fitted_to(with_projections):
+    frame = all_scores(with_projections).frame
+    rows = list(zip(frame["from"], frame["fitted"], frame[KEY], strict=True))
+    assert ("net", "", 65.0) in rows
+    assert ("net, whitened", "no noise", 75.0) in rows
+    assert ("net, whitened", "40% uniform noise", 70.0) in rows
+    assert ("net, whitened", "40% asymmetric noise", 95.0) in rows
+    assert len(rows) == 4, "neither another dataset's record nor the score that has one for each noise rate"
 
 
 def test_only_methods_with_a_finished_seed_count(with_features):
@@ -116,30 +191,31 @@ def test_the_key_figure_draws_the_features_and_its_caption_says_so(with_features
         drawing = next(block for block in Winners().content(results) if isinstance(block, Drawing))
         dotted = [line for line in drawing.figure.axes[0].lines if line.get_linestyle() == ":"]
         assert [line.get_ydata()[0] for line in dotted] == expected
-        assert ("Dotted: the frozen features, without training." in drawing.caption) == bool(expected)
+        assert ("Dotted: the best score without training (frozen features)." in drawing.caption) == bool(expected)
 
 
 def test_a_card_of_the_index_names_the_features(with_features):
     (findings,) = Winners().card(with_features(net=0.65))
-    assert all(finding.text.endswith("Without training: 65.0 %.") for finding in findings.items)
+    assert all(finding.text.endswith("Without training: 65.0 % (frozen features).") for finding in findings.items)
     assert winners(with_features(net=0.65)) is not None
 
 
 @pytest.mark.parametrize(
     ("name", "score", "said"),
     [
-        ("net", 0.65, "the frozen features score 65.0, and the winner 15.0 points more."),
-        ("pixels", 0.65, "pixels score 65.0, and the winner 15.0 points more."),
-        ("net", 0.79, "the frozen features score 79.0: the winner is not surely better (+1.0 points)."),
-        ("net", 0.85, "the frozen features score 85.0, the winner no more (-5.0 points): use them"),
-        ("vectors", 0.85, "the vectors score 85.0, the winner no more (-5.0 points): use them"),
-        ("pixels", 0.85, "pixels score 85.0, the winner no more (-5.0 points): it has learnt nothing"),
+        ("net", 0.65, "65.0 (frozen features), and the winner 15.0 points more."),
+        ("pixels", 0.65, "65.0 (pixels), and the winner 15.0 points more."),
+        ("net", 0.79, "79.0 (frozen features); the winner is not surely better (+1.0 points)."),
+        ("net", 0.85, "85.0 (frozen features), and the winner no more (-5.0 points): use that"),
+        ("net, whitened", 0.85, "85.0 (frozen features, whitened), and the winner no more (-5.0 points): use that"),
+        ("vectors", 0.85, "85.0 (vectors), and the winner no more (-5.0 points): use that"),
+        ("pixels", 0.85, "85.0 (pixels), and the winner no more (-5.0 points): it has learnt nothing"),
     ],
 )
 def test_a_recipe_says_whether_training_is_worth_it(with_features, name, score, said):
     note = recipe(with_features(**{name: score}), 0.0).notes[-1].replace("\N{MINUS SIGN}", "-")
-    assert note.startswith(f"Without training {said}")
+    assert note.startswith(f"Without training: {said}")
 
 
 def test_a_recipe_of_a_study_without_these_scores_says_nothing_of_it(synthetic, loaded):
-    assert not any("training" in note for note in recipe(loaded(synthetic.small()), 0.0).notes)
+    assert not any("Without training" in note for note in recipe(loaded(synthetic.small()), 0.0).notes)

@@ -87,6 +87,26 @@ def test_a_snapshot_gives_back_the_trials(tmp_path, study, folder):
     assert "data" in snapshot.summary()
 
 
+def test_a_snapshot_keeps_the_scores_without_training(tmp_path, study, folder):
+    alone = {
+        "untrained": {"digits": {"pixels": {"test/fine/recall@1": 0.5}}},
+        "untrained_by_noise": [
+            {
+                "dataset": "digits",
+                "noise": "uniform",
+                "rate": 0.4,
+                "name": "pixels, LDA",
+                "scores": {"test/fine/recall@1": 0.6},
+            }
+        ],
+    }
+    summary = json.loads((folder / "summary.json").read_text()) | alone
+    (folder / "summary.json").write_text(json.dumps(summary))
+    publish(study, folder, tmp_path / "published")
+    kept = Snapshot(tmp_path / "published" / study.name).summary()
+    assert {name: kept[name] for name in alone} == alone
+
+
 def test_curves_are_thinned_to_the_objective_and_end_with_the_last_point(tmp_path, study, folder):
     publish(study, folder, tmp_path / "out")
     found = Snapshot(tmp_path / "out/toys").trials(study)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from dml import statistics
-from dml.report.analysis.untrained import untrained
+from dml.report.analysis.untrained import Baseline, untrained
 from dml.report.labels import metric_of
 from dml.report.results import Results
 from dml.statistics import Summary
@@ -34,7 +34,7 @@ class HeldOut:
     head: bool  # it is a head on frozen features, and no whole network
     score: Summary  # of whichever cell was chosen without the seed
     gain: Summary | None  # that, minus the usual choice; None if the study lacks it
-    untrained: float | None
+    untrained: Baseline | None  # the best one
     spread: float  # the highest mean minus the lowest
     cells: int
 
@@ -66,7 +66,7 @@ def held_out(results: Results, dataset: str, noise: str, rate: float) -> HeldOut
         results.study.training_of(results.cells[chosen]).frozen,
         statistics.summary(scores, bounds=(0.0, 100.0)),
         None if usual is None else statistics.summary(scores - table[usual]),
-        untrained(results, dataset, key),
+        untrained(results, dataset, noise, rate, key),
         float(means.max() - means.min()),
         table.shape[1],
     )

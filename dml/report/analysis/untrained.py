@@ -1,75 +1,102 @@
-"""Trained methods against what they start from: frozen features without a head, or pixels."""
+"""Trained methods against what needs no training: pixels or frozen features, and closed-form projections of them.
+
+Projections (principal components, within-class whitening, LDA) are fitted to observed labels, so they have scores of
+their own at each noise rate. A method counts beside the best of all these, by the score that is compared.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dml import statistics
 from dml.report.results import Results
 from dml.statistics import Summary
 
-PIXELS, VECTORS = "pixels", "vectors"  # any other name is that of frozen features
-COMPONENTS = " components"  # at the end of the name: of the input's principal components
+PIXELS, VECTORS = "pixels", "vectors"  # any other input is frozen features
+SAME = 1e-6  # noise rates that differ by less are one
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """One score without training."""
+
+    name: str  # in the summary: `<input>`, or `<input>, <projection>`
+    score: float  # percent
+
+    @property
+    def on_pixels(self) -> bool:
+        """Whether its input is pixels."""
+        return self.name.partition(", ")[0] == PIXELS
+
+    @property
+    def label(self) -> str:
+        """`pixels`, `vectors`, `frozen features`, `frozen features, 128 whitened`."""
+        start, comma, rest = self.name.partition(", ")
+        return (start if start in (PIXELS, VECTORS) else "frozen features") + comma + rest
 
 
 @dataclass(frozen=True)
 class Gain:
-    """The best method of one condition beside no training. Scores in percent, differences in points."""
+    """The best method of one condition beside the best baseline. Scores in percent, differences in points."""
 
     dataset: str
     noise: str
     rate: float
-    untrained: float
-    shortened: float | None
+    untrained: Baseline
     best: str  # the cell with the highest mean
-    gain: Summary  # its scores over seeds, minus the score without training
-    above: int  # the cells whose mean is above it
+    gain: Summary  # its scores over seeds, minus the baseline's
+    above: int  # the cells whose mean is above the baseline
     cells: int
 
 
-def untrained(results: Results, dataset: str, key: str) -> float | None:
-    """A score without training, in percent; of several kinds of input the highest. None: unknown."""
-    return _highest(_full(results, dataset, key))
+def untrained(
+    results: Results, dataset: str, noise: str, rate: float | Mapping[float, float], key: str
+) -> Baseline | None:
+    """The best baseline at a noise rate. None: nothing was scored without training.
 
-
-def shortened(results: Results, dataset: str, key: str) -> float | None:
-    """The same of the input's principal components, as many as embeddings have dimensions. None: unknown."""
-    return _highest(_of_kind(results, dataset, key, components=True))
+    Parameters
+    ----------
+    rate : or how much each of several measured rates counts, as `at_rate.shares` returns it.
+    key : of the score, by which the baseline is the best.
+    """
+    counting = rate if isinstance(rate, Mapping) else {rate: 1.0}
+    each = {own: _scores(results, dataset, noise, own, key) for own in counting}
+    shared = [name for name in next(iter(each.values())) if all(name in scores for scores in each.values())]
+    found = [Baseline(name, sum(100 * each[own][name] * counting[own] for own in counting)) for name in shared]
+    return max(found, key=lambda baseline: baseline.score, default=None)
 
 
 def gain_of_best(results: Results, dataset: str, noise: str, rate: float, key: str) -> Gain | None:
-    """The best method at a noise rate against no training; None if either has no score."""
-    own = untrained(results, dataset, key)
+    """The best method at a noise rate against the best baseline; None if either has no score."""
+    own = untrained(results, dataset, noise, rate, key)
     values = {name: results.values(name, key) for name in results.rivals(dataset, noise, rate)}
     means = {name: float(found.mean()) for name, found in values.items() if len(found)}
     if own is None or not means:
         return None
     best = max(means, key=lambda name: means[name])
-    gain = statistics.summary(values[best] - own)
-    short = shortened(results, dataset, key)
-    return Gain(dataset, noise, rate, own, short, best, gain, sum(mean > own for mean in means.values()), len(means))
+    gain, above = statistics.summary(values[best] - own.score), sum(mean > own.score for mean in means.values())
+    return Gain(dataset, noise, rate, own, best, gain, above, len(means))
 
 
 def kinds(results: Results, dataset: str) -> Mapping[str, Mapping[str, float]]:
-    """By the name of what was scored: its scores, shares of 1 by `<set>/<level>/<metric>`."""
-    return results.summary.get("untrained", {}).get(dataset, {})
+    """Scores that hold at all noise rates, shares of 1 by `<set>/<level>/<metric>`, by the name of what was scored."""
+    fitted = {record["name"] for record in by_noise(results, dataset)}
+    found = results.summary.get("untrained", {}).get(dataset, {})
+    return {name: own for name, own in found.items() if name not in fitted}
 
 
-def named(results: Results, dataset: str, key: str) -> str:
-    """What has the score of `untrained`, in words: `pixels`, `the vectors`, `the frozen features`."""
-    scores, words = _full(results, dataset, key), {PIXELS: PIXELS, VECTORS: "the vectors"}
-    return words.get(max(scores, key=lambda name: scores[name], default=""), "the frozen features")
+def by_noise(results: Results, dataset: str) -> list[Mapping[str, Any]]:
+    """Records of projections: `noise`, `rate`, `name` and `scores`. Older studies have none."""
+    return [record for record in results.summary.get("untrained_by_noise", ()) if record["dataset"] == dataset]
 
 
-def _full(results: Results, dataset: str, key: str) -> dict[str, float]:
-    return _of_kind(results, dataset, key, components=False)
-
-
-def _of_kind(results: Results, dataset: str, key: str, components: bool) -> dict[str, float]:
-    found = kinds(results, dataset).items()
-    return {name: own[key] for name, own in found if key in own and name.endswith(COMPONENTS) == components}
-
-
-def _highest(scores: Mapping[str, float]) -> float | None:
-    return 100 * max(scores.values()) if scores else None
+def _scores(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, float]:
+    """By name; of what was fitted to labels only what was fitted to those of this noise."""
+    found = {name: own[key] for name, own in kinds(results, dataset).items() if key in own}
+    for record in by_noise(results, dataset):
+        if math.isclose(record["rate"], rate, abs_tol=SAME) and (record["noise"] == noise or rate == 0):
+            found |= {record["name"]: record["scores"][key]} if key in record["scores"] else {}
+    return found

@@ -30,7 +30,7 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figur
     """The figure, or None if no cell has a value.
 
     Bands are 95% intervals over seeds. Each panel shows the lines of the other panels in grey, for comparison. A cross
-    on the axis marks a cell without a finished seed. A dotted line is the score without training.
+    on the axis marks a cell without a finished seed. A dotted line is the best score without training.
 
     Parameters
     ----------
@@ -49,10 +49,12 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figur
     if not any(lines.values()):
         return None
     figure, panels = _grid(list(lines))
-    rates, reference = results.rates(dataset, noise), untrained(results, dataset, key)
+    rates = results.rates(dataset, noise)
+    bests = {rate: untrained(results, dataset, noise, rate, key) for rate in rates}
+    alone = {rate: best.score for rate, best in bests.items() if best is not None}
     for panel, axes in panels.items():
-        if reference is not None:
-            axes.axhline(reference, linestyle=":", color=style.MUTED, linewidth=1.0, zorder=1.5)
+        if alone:
+            axes.plot(list(alone), list(alone.values()), ":", color=style.MUTED, linewidth=1.0, zorder=1.5)
         own = {m: points for m, points in lines.items() if _panel_of(m) == panel}
         others = [[p[:2] for p in points] for m, points in lines.items() if m not in own and points]
         axes.add_collection(LineCollection(others, colors=style.CONTEXT, linewidths=0.8, zorder=1))

@@ -1,18 +1,26 @@
-"""Whether training is worth it: the best methods beside the pixels or frozen features that they start from."""
+"""Whether training is worth it: the best methods beside the best of what needs no training."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
-from dml.report.analysis.untrained import gain_of_best, kinds, named
+from dml.report.analysis.untrained import by_noise, gain_of_best, kinds
 from dml.report.labels import score_label
-from dml.report.noises import is_topline, noise_label
+from dml.report.noises import is_topline, noise_label, noise_name
 from dml.report.page.blocks import Block, folded
+from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import condition_columns
+
+PROJECTIONS = (
+    " Also projections of it in closed form: principal components, within-class whitening and LDA, at full length or "
+    "the length in the name, fitted to the training images and, where they need labels, to the observed ones at each "
+    "noise rate."
+)
 
 
 class Untrained:
@@ -31,7 +39,7 @@ class Untrained:
 
 
 def best_and_untrained(results: Results) -> Table | None:
-    """One row per dataset, noise model and rate: the score without training, the best method, and what it gains."""
+    """One row per dataset, noise model and rate: the best score without training, the best method, its gain."""
     found = [
         gain_of_best(results, dataset, noise, rate, results.objective(dataset))
         for dataset, noise in results.conditions
@@ -43,9 +51,8 @@ def best_and_untrained(results: Results) -> Table | None:
             "dataset": one.dataset,
             "noise": noise_label(one.noise),
             "rate": one.rate,
-            "from": named(results, one.dataset, results.objective(one.dataset)).removeprefix("the "),
-            "untrained": one.untrained,
-            "shortened": one.shortened,
+            "from": one.untrained.label,
+            "untrained": one.untrained.score,
             "best": results.methods[one.best].label,
             "gain": one.gain.mean,
             "gain low": one.gain.low,
@@ -58,45 +65,74 @@ def best_and_untrained(results: Results) -> Table | None:
     ]
     if not rows:
         return None
-    short = any(row["shortened"] is not None for row in rows)
     columns = (
         *condition_columns(results),
         Column("from", "Without training"),
         Column("untrained", "Score", "percent"),
-        *([Column("shortened", "Shortened", "percent", "to as many numbers as embeddings have")] if short else []),
         Column("best", "Best method"),
         Column("gain", "Gain", "difference_interval", "the best method minus the score without training, in points"),
         Column("above", "Methods above", "share", "methods whose mean is above the score without training"),
     )
     near = "cosine" if results.study.training.normalize else "Euclidean distance"  # as trials are scored
     caption = (
-        f"{score_label(results.objective(str(rows[0]['dataset'])))}, in percent. Without training: nearest neighbours "
-        f"of what the trials start from, by {near}: the features of a frozen network without a head, or pixels (at "
-        "most 32 a side, less the mean image). Gain: the best method minus that, in points, with its 95% interval over "
-        "seeds. The best method is chosen by the same scores, so its gain is slightly optimistic."
+        f"{score_label(results.objective(str(rows[0]['dataset'])))}, in percent. Without training: the best score of "
+        f"nearest neighbours, by {near}, of what the trials start from: the features of a frozen network without a "
+        "head, or pixels (at most 32 a side, less the mean image)."
     )
-    if short:
-        caption += (
-            " Shortened: the same by principal components of the training images' features, as many as embeddings have "
-            "dimensions."
-        )
+    if _projected(results):
+        caption += PROJECTIONS
+    caption += (
+        " Gain: the best method minus that, in points, with its 95% interval over seeds. Both are the best by the same "
+        "scores, which is slightly optimistic."
+    )
     return Table("untrained", "The best method and no training", caption, columns, pd.DataFrame(rows))
 
 
 def all_scores(results: Results) -> Table | None:
-    """One row per dataset and what was scored, a column per score."""
-    datasets = [dataset.label for dataset in results.study.datasets]
-    found = [(dataset, name, own) for dataset in datasets for name, own in kinds(results, dataset).items()]
-    keys = [key for key in results.score_keys if any(key in own for _, _, own in found)]
+    """One row per dataset and what was scored, a column per score; None if the first table has them all."""
     rows = [
-        {"dataset": dataset, "from": name, **{key: 100 * own[key] if key in own else None for key in keys}}
-        for dataset, name, own in found
+        {"dataset": dataset, "from": name, "fitted": ""} | _percent(own) for dataset, name, own in _each_kind(results)
     ]
-    if not rows or len(keys) < 2:
+    rows += [
+        {"dataset": one["dataset"], "from": one["name"], "fitted": _labels(one)} | _percent(one["scores"])
+        for dataset in _datasets(results)
+        for one in by_noise(results, dataset)
+    ]
+    keys = [key for key in results.score_keys if any(key in row for row in rows)]
+    if len(rows) * len(keys) < 2:
         return None
+    fitted = any(row["fitted"] for row in rows)
     columns = (
         Column("dataset", "Dataset", "name"),
         Column("from", "Without training", "name"),
+        *([Column("fitted", "Fitted to labels with", "name")] if fitted else []),
         *(Column(key, score_label(key), "percent") for key in keys),
     )
-    return Table("all-untrained", "All scores without training", "In percent.", columns, pd.DataFrame(rows))
+    caption = "What the trials start from, in percent." + (PROJECTIONS if fitted else "")
+    frame = pd.DataFrame(rows, columns=[column.key for column in columns])
+    return Table("all-untrained", "All scores without training", caption, columns, frame)
+
+
+def _datasets(results: Results) -> list[str]:
+    return [dataset.label for dataset in results.study.datasets]
+
+
+def _each_kind(results: Results) -> Iterator[tuple[str, str, Mapping[str, float]]]:
+    for dataset in _datasets(results):
+        yield from ((dataset, name, own) for name, own in kinds(results, dataset).items())
+
+
+def _projected(results: Results) -> bool:
+    """Whether the study has scores of projections."""
+    return any(", " in name for _, name, _ in _each_kind(results)) or any(
+        by_noise(results, dataset) for dataset in _datasets(results)
+    )
+
+
+def _labels(record: Mapping[str, Any]) -> str:
+    """`20% uniform noise`."""
+    return f"{written(record['rate'])} {noise_name(record['noise'])}" if record["rate"] else "no noise"
+
+
+def _percent(scores: Mapping[str, float]) -> dict[str, float]:
+    return {key: 100 * score for key, score in scores.items()}

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dml.report.analysis.paired import versus_winner
-from dml.report.analysis.untrained import named, untrained
+from dml.report.analysis.untrained import untrained
 from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.intervals import intervals
 from dml.report.figures.matrix import matrix
@@ -136,9 +136,9 @@ def _finding(results: Results, row: dict) -> Finding:
         text += f" {row['worse']:.0f} of {row['others']} others are significantly worse."
     if not row["others"]:
         text = "The only method with results."
-    without = untrained(results, row["dataset"], key)
+    without = untrained(results, row["dataset"], results.cells[row["cell"]].noise, row["rate"], key)
     if without is not None:
-        text += f" Without training: {percent(without)} %."
+        text += f" Without training: {percent(without.score)} % ({without.label})."
     return Finding(where, f"{percent(row['score mean'])} %", row["winner"], text)
 
 
@@ -164,11 +164,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
             if many
             else "; grey: the lines of the other panels. Colours: the choice of positives. Panels: the loss and the "
             f"choice of negatives.{' Dashes: the filter.' if any(m.filter for m in results.methods.values()) else ''}"
-            + (
-                f" Dotted: {named(results, dataset, key)}, without training."
-                if untrained(results, dataset, key)
-                else ""
-            )
+            + _dotted(results, dataset, noise, key)
         )
         alt = f"{label} against the label-noise rate, for each loss and choice of tuples{where}."
         yield Drawing(name, figure, alt, caption, data=score_frame(results, cells, [key]))
@@ -189,6 +185,13 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
     if others:
         figure, data = intervals(results, cells, others), score_frame(results, cells, others)
         yield Folded("The other scores", (Drawing(f"{name}-others", figure, alt, caption, data=data),))
+
+
+def _dotted(results: Results, dataset: str, noise: str, key: str) -> str:
+    """What the figure's dotted line is; nothing without one."""
+    found = [untrained(results, dataset, noise, rate, key) for rate in results.rates(dataset, noise)]
+    labels = dict.fromkeys(own.label for own in found if own is not None)
+    return f" Dotted: the best score without training ({'; '.join(labels)})." if labels else ""
 
 
 def _main(results: Results, dataset: str, keys: list[str]) -> list[str]:
