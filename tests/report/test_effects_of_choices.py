@@ -8,7 +8,7 @@ from scipy import stats
 
 from dml.report.analysis.crossed import Crossed, complete, crossed
 from dml.report.analysis.pooled import effects_at, pooled_effects
-from dml.report.analysis.variance import REST, noncentrality, shares
+from dml.report.analysis.variance import REST, interval_of_share, noncentrality, shares
 from dml.report.page.blocks import Drawing, Folded
 from dml.report.sections.effects_of_choices import EffectsOfChoices, interactions_text
 
@@ -117,6 +117,51 @@ def test_intervals_of_shares_cover_the_truth():
         nothing.append(found["loss x negatives"].low <= 0)
     assert np.mean(hits) == pytest.approx(0.95, abs=0.06)
     assert np.mean(nothing) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("effect", "other", "seeds"),
+    [
+        (1.5, 0.0, 2),  # one choice explains everything
+        (1.5, 0.0, 8),
+        (1.4, 0.14, 5),  # 98% of it; the other main effect has 2%
+        (0.45, 0.35, 4),  # a leading term at a moderate signal
+    ],
+)
+def test_intervals_of_the_leading_share_cover_the_truth(effect, other, seeds):
+    """A 2 x 3 x 3 factorial at one noise rate. What is uncertain of a leading term is how much the others explain."""
+    rng, levels = np.random.default_rng(7), {"loss": ("a", "b"), "positives": tuple("pqr"), "negatives": tuple("xyz")}
+    means = np.zeros((2, 3, 3, 1))
+    means += effect * np.array([-1, 1]).reshape(2, 1, 1, 1) + other * np.array([-1, 0, 1]).reshape(1, 3, 1, 1)
+    true = effect**2 / (effect**2 + other**2 * 2 / 3)
+    hits = []
+    for _ in range(50):
+        scores = means[..., None] + rng.normal(0, 1, (*means.shape, seeds)) + rng.normal(0, 5, seeds)
+        found = shares(Crossed("toys", "uniform", levels, (0.0,), tuple(range(seeds)), scores))
+        leading = next(share for share in found if share.term == "loss")
+        hits.append(leading.low - 1e-9 <= true <= leading.high + 1e-9)
+    assert np.mean(hits) >= 0.9
+
+
+@pytest.mark.parametrize(("own", "rest", "seeds"), [(50, 0, 3), (98, 2, 5), (0, 100, 4), (20, 15, 8)])
+def test_the_interval_of_a_share_covers_whatever_the_share(own, rest, seeds):
+    """Noncentralities of a term with 1 and all others with 16 degrees of freedom; the error's are 17 a further seed."""
+    rng, freedom, hits = np.random.default_rng(8), 17 * (seeds - 1), []
+    for _ in range(150):
+        noise = rng.chisquare(freedom) / freedom
+        drawn = [
+            rng.chisquare(df - 1) + rng.normal(l**0.5) ** 2 if df > 1 else rng.normal(l**0.5) ** 2
+            for df, l in ((1, own), (16, rest))
+        ]
+        low, high = interval_of_share((drawn[0] / noise, 1), (drawn[1] / noise, 16), freedom)
+        hits.append(low <= own / (own + rest) + 1e-9 and own / (own + rest) <= high + 1e-9)
+    assert np.mean(hits) >= 0.92
+
+
+def test_a_share_of_nothing_and_of_everything_reaches_the_ends():
+    assert interval_of_share((3000.0, 1), (10.0, 16), 51)[1] == 1.0
+    assert interval_of_share((0.5, 1), (3000.0, 16), 51)[0] == 0.0
+    assert interval_of_share((300.0, 1), (0.0, 0), 51) == (0.0, 1.0)
 
 
 def test_noncentrality_inverts_the_distribution():

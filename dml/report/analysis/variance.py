@@ -2,13 +2,17 @@
 
 The analysis of variance of a complete factorial with seeds as blocks. The error is the interaction of cells and seeds.
 That noise lowers all scores is no choice, so the variance is that between cells of the same noise rate.
-A term's sum of squares over the error's mean square has a noncentral F distribution; its noncentrality is the term's
+A term's sum of squares over the error's mean square has a noncentral F distribution; its noncentrality l is the term's
 variance in units of the seeds' noise, without what noise alone adds. Its interval inverts that distribution (Steiger,
-Psychological Methods 2004); the share's interval takes the noncentralities of all other terms as known.
+Psychological Methods 2004). So does the interval of the noncentrality r of all other terms together, whose sums of
+squares add up to one such distribution. The share l / (l + r) depends on both, so its interval comes from both, by the
+recovery of variances for ratios (MOVER; Donner & Zou, Statistical Methods in Medical Research 2012). Holding r at its
+estimate would miss terms that explain nearly everything: then r is all that is uncertain.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -52,13 +56,41 @@ def shares(block: Crossed) -> list[Share]:
     total = sum(central.values())
     if total <= 0:
         return []
+    whole, df_whole = (sum(values) for values in zip(*terms.values(), strict=True))
     found = []
     for term, (ratio, df) in terms.items():
-        low, high = noncentrality(ratio, df, freedom)
-        rest = max(total - central[term], 1e-12)
-        p = float(stats.f.sf(ratio / df, df, freedom))
-        found.append(Share(term, central[term] / total, low / (low + rest), high / (high + rest), p))
+        low, high = interval_of_share((ratio, df), (whole - ratio, df_whole - df), freedom)
+        share, p = central[term] / total, float(stats.f.sf(ratio / df, df, freedom))
+        found.append(Share(term, share, min(low, share), max(high, share), p))
     return sorted(found, key=lambda each: -each.share)
+
+
+def interval_of_share(term: tuple[float, int], rest: tuple[float, int], freedom: int) -> tuple[float, float]:
+    """The 95% interval of l / (l + r), the noncentralities of a term and of all others together.
+
+    Parameters
+    ----------
+    term, rest : sum of squares over the error's mean square, and its degrees of freedom; of the rest, possibly 0.
+    freedom : of the error.
+    """
+    if rest[1] == 0:
+        return 0.0, 1.0  # the only term: all of it, or there is nothing
+    own, other = (max(ratio * (freedom - 2) / freedom - df, 0.0) for ratio, df in (term, rest))
+    (low, high), (least, most) = (noncentrality(ratio, df, freedom) for ratio, df in (term, rest))
+
+    def bound(sign: float, distance: float, other_distance: float) -> float:
+        def beyond(share: float) -> float:
+            spread = math.hypot((1 - share) * distance, share * other_distance)
+            return (1 - share) * own - share * other + sign * spread
+
+        if beyond(0.0) <= 0:
+            return 0.0
+        return 1.0 if beyond(1.0) >= 0 else float(optimize.brentq(beyond, 0.0, 1.0, xtol=1e-9))
+
+    return (
+        bound(-1, max(own - low, 0.0), max(most - other, 0.0)),
+        bound(+1, max(high - own, 0.0), max(other - least, 0.0)),
+    )
 
 
 def noncentrality(ratio: float, df: int, freedom: int, level: float = 0.95) -> tuple[float, float]:

@@ -56,8 +56,8 @@ def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
             share_rows(terms),
             "Shares of the variance between cells by choice and interaction, with 95% intervals.",
             "How much of the variance between cells of the same noise rate each choice and each interaction "
-            "explains, beyond what seeds alone would give, with 95% intervals (noncentral F; the error is the "
-            f"interaction of cells and seeds){where}.",
+            "explains, beyond what seeds alone would give, with 95% intervals (noncentral F, of each term and of all "
+            f"others together; the error is the interaction of cells and seeds){where}.",
         )
         yield folded(_shares_table(name, terms))
 
