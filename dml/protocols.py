@@ -53,6 +53,9 @@ class Loss(Protocol):
     so it has to be scaled, if it is `"counted"`. Otherwise (`"removed"`, or no attribute) they are removed from the
     batch first, and a GPU's host waits for their number.
 
+    An optional attribute `closed_form` names a projection of `dml.training.closed_form` that the loss stands for. A
+    trial then fits its head in closed form and takes no step, and nothing is searched.
+
     An optional attribute `per_sample = True` says that it compares samples with what it learns, not with each other: a
     batch may then have one class, or one sample of each class.
     """

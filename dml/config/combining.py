@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dml import discovery, miners
-from dml.config import vary
+from dml import discovery, losses, miners
+from dml.config import closed_forms, vary
 from dml.config.parts import LossSection, MinerSection
 from dml.types import Cell, Part
 
@@ -35,11 +35,11 @@ def combinations(study: Study) -> Iterator[Cell]:
                     key: value
                     for key, value in varied.items()
                     if (room := key.partition(".")[0]) not in taken or key.partition(".")[2] in taken[room]
+                    if closed_forms.takes(loss.name, key)
                 }
                 for section in study.filters:
-                    yield Cell(
-                        dataset.label, noise.label, rate, part, positives, negatives, miner, kept, section.part()
-                    )
+                    chosen = section.part() if losses.closed_form_of(loss.name) is None else None
+                    yield Cell(dataset.label, noise.label, rate, part, positives, negatives, miner, kept, chosen)
 
 
 def policies(study: Study, loss: LossSection) -> list[Policies]:

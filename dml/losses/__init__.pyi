@@ -1,10 +1,13 @@
 # Written by `python -m dml.discovery`.
 from dml.losses._build import build as build
 from dml.losses._build import build_for as build_for
+from dml.losses._build import closed_form_of as closed_form_of
 from dml.losses.binomial_deviance import BinomialDeviance as BinomialDeviance
+from dml.losses.components import Components as Components
 from dml.losses.contrastive import Contrastive as Contrastive
 from dml.losses.histogram import Histogram as Histogram
 from dml.losses.hphn_triplet import HphnTriplet as HphnTriplet
+from dml.losses.lda import Lda as Lda
 from dml.losses.lifted_hinge import LiftedHinge as LiftedHinge
 from dml.losses.lifted_structure import LiftedStructure as LiftedStructure
 from dml.losses.margin import Margin as Margin
@@ -14,3 +17,4 @@ from dml.losses.quadruplet import Quadruplet as Quadruplet
 from dml.losses.softmax import Softmax as Softmax
 from dml.losses.trimmed import Trimmed as Trimmed
 from dml.losses.triplet import Triplet as Triplet
+from dml.losses.whitening import Whitening as Whitening

@@ -32,6 +32,16 @@ def build(name: str, /, **settings: Any) -> Loss:
     return ForeignLoss(loss)
 
 
+def closed_form_of(name: str) -> str | None:
+    """The projection in closed form that a loss stands for (`dml.training.closed_form.KINDS`); None: it is trained.
+
+    Raises
+    ------
+    ValueError : an unknown loss.
+    """
+    return getattr(discovery.find("dml.losses", name), "closed_form", None)
+
+
 def build_for(
     name: str,
     settings: Mapping[str, Any],

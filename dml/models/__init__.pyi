@@ -16,6 +16,7 @@ from dml.models.identity import Identity as Identity
 from dml.models.inception_bn import InceptionBn as InceptionBn
 from dml.models.mlp import Mlp as Mlp
 from dml.models.mobilenet_v1 import MobilenetV1 as MobilenetV1
+from dml.models.pixels import Pixels as Pixels
 from dml.models.small_conv import SmallConv as SmallConv
 from dml.models.timm import Timm as Timm
 from dml.models.torchvision import Torchvision as Torchvision

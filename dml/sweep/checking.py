@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from dml import models
+from dml import losses, models
 from dml.config import ConfigError, Study, check_files, location, place_of
 from dml.sweep import specs
 from dml.sweep.extracting import stored_trainings
 from dml.sweep.space import space_of, tuning_trials
 from dml.sweep.specs import FindStart
+from dml.training import closed_form
 from dml.training.build import build_model, build_sampler
 from dml.training.data import (
     EVALUATION_ROLES,
@@ -21,8 +22,8 @@ from dml.training.data import (
     seeds_by_split,
     split_of,
 )
-from dml.training.frozen.opening import find_features
-from dml.types import Choice, StartSpec
+from dml.training.frozen.opening import find_features, open_trial
+from dml.types import Cell, Choice, StartSpec
 
 DIGESTS = dict.fromkeys(("packed", "split", "labels"), "")  # neither networks nor batches depend on them
 
@@ -40,8 +41,8 @@ def check(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
     ------
     ValueError : a dataset has no images in a set that `evaluation.sets` names.
     FileNotFoundError : stored features or activations of trials are missing; the message names the stage to run.
-    ConfigError : there are fewer classes than a batch has, or a network does not fit the weights that it starts from
-        or loads from a file; with file, line and choices.
+    ConfigError : there are fewer classes than a batch has; a network does not fit the weights that it starts from or
+        loads from a file; or a head cannot be fitted in closed form; with file, line and choices.
     """
     check_files(study, file)
     _check_sets(study, root)
@@ -50,6 +51,7 @@ def check(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
         for training in stored_trainings(study, dataset.label):
             find_features(root, dataset.label, training)
     _check_starts(study, root, file, find_start)
+    _check_closed_forms(study, root, file)
 
 
 def _check_sets(study: Study, root: Path) -> None:
@@ -112,3 +114,41 @@ def _check_starts(study: Study, root: Path, file: Path, find_start: FindStart) -
                 seen.add(case)
             except ValueError as error:
                 raise ConfigError(f"{place_of(file, *location(study, cell, setting))}: {error}") from None
+
+
+def _check_closed_forms(study: Study, root: Path, file: Path) -> None:
+    """That heads which start in closed form have classes to be fitted to, and features enough."""
+    seen = set()
+    for cell, (phase, seed) in itertools.product(study.cells(), [("confirm", None), ("tune", study.search.seed)]):
+        if phase == "tune" and not tuning_trials(study, cell):
+            continue
+        size = study.training_of(cell).embedding_size
+        space = space_of(study, cell).get("training.embedding_size", Choice((size,)))
+        assert isinstance(space, Choice), "whole numbers are searched among choices"
+        for one, own in itertools.product(study.seeds if seed is None else [seed], space.options):
+            chosen = {"training.embedding_size": own}
+            spec = specs.build(study, cell, phase, one, chosen, DIGESTS, lambda *asked: StartSpec("", ""))
+            case = (cell.dataset, cell.noise, cell.rate, phase, one, repr(spec.training))
+            if spec.training.head_start == "random" or case in seen:
+                continue
+            seen.add(case)
+            data = open_trial(spec, root)
+            try:
+                closed_form.check_classes(spec.training.head_start, data.observed)
+            except ValueError as error:
+                place = place_of(file, *_closed_form_of(study, cell))
+                raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}") from None
+            features = build_model(spec, data, resumes=True).backbone.features
+            if own > features:
+                place = place_of(file, *location(study, cell, "training.embedding_size"))
+                raise ConfigError(
+                    f"{place}: dataset {cell.dataset!r}: {spec.training.head_start}: expected embedding_size of at "
+                    f"most {features}, the number of features of backbone {spec.training.backbone!r}, got {own}"
+                )
+
+
+def _closed_form_of(study: Study, cell: Cell) -> tuple[str | int, ...]:
+    """Where a study asks for a cell's head in closed form."""
+    if losses.closed_form_of(cell.loss.name) is None:
+        return location(study, cell, "training.head_start")
+    return "losses", next(index for index, loss in enumerate(study.losses) if loss.name == cell.loss.name)

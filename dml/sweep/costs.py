@@ -148,7 +148,8 @@ def _kind(spec: TrialSpec) -> str:
 
 def _kind_of(record: Mapping[str, Any]) -> str:
     training, dataset = record.get("training", {}), record.get("dataset", {})
-    return json.dumps([dataset.get("packed"), {name: training.get(name) for name in SIMILAR}], sort_keys=True)
+    similar = {name: training.get(name) for name in SIMILAR} | {"trains": training.get("steps") != 0}
+    return json.dumps([dataset.get("packed"), similar], sort_keys=True)
 
 
 def _earlier(store: Path, kinds: Container[str]) -> dict[str, list[float]]:

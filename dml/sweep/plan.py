@@ -20,7 +20,7 @@ from dml.config.stopping import evaluated_steps
 from dml.sweep import keys, specs
 from dml.sweep.cells import CellState, Job, checked
 from dml.sweep.proposals import Proposals, Pruning
-from dml.sweep.space import budget, space_of
+from dml.sweep.space import space_of, tuning_trials
 from dml.sweep.store import FINISHED, Outcome, TrialStore
 from dml.types import Cell
 
@@ -132,7 +132,7 @@ class Plan:
 
     def _cell(self, index: int, cell: Cell, storage: optuna.storages.BaseStorage) -> CellState:
         spaces = space_of(self.study, cell)
-        if not budget(self.study.search, spaces):
+        if not tuning_trials(self.study, cell):
             return CellState(index, cell, None, [])
         search = self.study.search.model_dump(mode="json", exclude={"trials", "protocol", "stop"})
         spec = specs.build(

@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from dml import losses
 from dml.config import SearchSection, Study, stops_at_best
 from dml.types import Cell, Choice, LogUniform, Space
 
 
 def space_of(study: Study, cell: Cell) -> dict[str, Space]:
     """The searched settings of a cell, by name; empty if nothing is searched."""
-    if study.search.sampler == "fixed":
+    if study.search.sampler == "fixed" or losses.closed_form_of(cell.loss.name) is not None:
         return {}
     miner = cell.miner.search if cell.miner is not None else study.miner.search if cell.positives else {}
     rooms = {"loss": cell.loss.search, "miner": miner, "training": study.training.search}
@@ -33,8 +34,8 @@ def space_of(study: Study, cell: Cell) -> dict[str, Space]:
 
 
 def tuning_trials(study: Study, cell: Cell) -> int:
-    """How many trials tune a cell."""
-    return budget(study.search, space_of(study, cell))
+    """How many trials tune a cell; none if it is a method in closed form."""
+    return 0 if losses.closed_form_of(cell.loss.name) is not None else budget(study.search, space_of(study, cell))
 
 
 def budget(search: SearchSection, spaces: Mapping[str, Space]) -> int:

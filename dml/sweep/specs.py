@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from dml import discovery, models
-from dml.config import StartSection, Study, stops_at_best
+from dml.config import StartSection, Study, closed_forms, stops_at_best
 from dml.config.stopping import default_every
 from dml.types import (
     BatchSpec,
@@ -67,7 +67,8 @@ def build(
         assert find_start is not None, "training.start needs the results of earlier studies"
         start = find_start(training.start, cell.dataset, seed)
     device = "cuda" if study.resources.gpus_per_trial else "cpu"
-    fitted = _with_files(training.spec(device=device, start=start, **chosen["training"]))
+    given = training.spec(device=device, start=start, **chosen["training"])
+    fitted = _with_files(closed_forms.training_of(cell.loss.name, given, images=dataset.passes_on is None))
     if fitted.stop_at is not None and fitted.stop_at >= fitted.steps:
         fitted = replace(fitted, stop_at=None)  # the same trial as one that no search stops
     return TrialSpec(

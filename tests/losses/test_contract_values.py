@@ -20,9 +20,10 @@ def test_finite_and_attached(check, case, form):
     x, y = check.contract_batch()
     value, gradient = check.run(case.build(), x, y, check.in_all_forms(y)[form])
     assert torch.isfinite(value)
-    assert value > 0
     assert torch.isfinite(gradient).all()
-    assert gradient.abs().max() > 0
+    trains = case.name == "documented_example" or dml.losses.closed_form_of(case.name) is None
+    assert (value > 0) == trains, "a method in closed form trains nothing"
+    assert (gradient.abs().max() > 0) == trains
 
 
 DEGENERATE = {
