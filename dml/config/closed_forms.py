@@ -37,8 +37,10 @@ def training_of(loss: str, training: TrainingSpec, images: bool) -> TrainingSpec
         return training
     kept = {name: getattr(training, name) for name in DECIDING}
     start = None if training.start is None else replace(training.start, head="new")
+    if training.train_from is not None:  # such trials start from the features of the whole backbone
+        kept |= {"frozen": True, "frozen_precision": TrainingSpec.frozen_precision}
     found = TrainingSpec(**{**kept, "start": start, "batch": training.batch, "steps": 0, "head_start": kind})
     pretrained = models.find(training.backbone).statistics(**training.backbone_settings) is not None
-    if images and not (pretrained or training.frozen or training.start):
+    if images and not (pretrained or found.frozen or start):
         return replace(found, backbone=PIXELS, backbone_settings={}, pooling=None)
     return found

@@ -5,6 +5,7 @@ import pytest
 from dml.config import Study, closed_forms
 from dml.sweep import specs
 from dml.sweep.space import space_of, tuning_trials
+from dml.training.frozen.recipe import of_whole_backbone
 from dml.types import StartSpec, TrainingSpec
 
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
@@ -79,6 +80,15 @@ def test_the_backbone_stays_if_its_weights_are_not_random(training, backbone):
     assert found.backbone == backbone
     assert found.backbone_settings == ({} if backbone == "pixels" else training.get("backbone_settings", {}))
     assert found.start is None or found.start.head == "new"
+
+
+def test_beside_trials_on_activations_it_is_fitted_to_the_stored_features_of_the_whole_backbone():
+    given = TrainingSpec(backbone="torchvision", train_from="layer4", views=4, frozen_precision="float16")
+    found = closed_forms.training_of("whitening", given, images=True)
+    assert found == of_whole_backbone(
+        TrainingSpec(backbone="torchvision", train_from="layer4", views=4, steps=0, head_start="whitening")
+    )
+    assert (found.frozen, found.train_from, found.views) == (True, None, 1)
 
 
 def test_vectors_are_their_own_features():
