@@ -142,7 +142,7 @@ def _replaced(key: str, own: Mapping[str, Any]) -> bool:
     if key == "head_learning_rate":
         return own.get("head") == "none"
     if key == "augment_settings":
-        return own.get("augment") != CROPS.value
+        return own.get("augment", CROPS.value) != CROPS.value
     if key == "search":  # what is fixed by hand is not searched
         return any(name in own for name in ("learning_rate", "head_learning_rate"))
     return key in ("trials", "stop") and own.get("sampler") == "fixed"
