@@ -41,8 +41,8 @@ def new(
 ) -> None:
     """Write a study of your own images, after a look at each of them.
 
-    Shows counts, sizes, small classes, exact copies and corrupt files, and proposes image size, batch and steps for
-    this machine. The study is pipelines/studies/NAME.yaml; change it, or run it as it is.
+    Shows counts, sizes, small classes, exact copies and corrupt files, and proposes a recipe, a network, image size,
+    batch and steps for this machine. The study is pipelines/studies/NAME.yaml; change it, or run it as it is.
 
     [bold]Example[/bold]: dml new my-images /data/my-images && dml run my-images
     """
@@ -77,8 +77,9 @@ def new(
         raise ValueError(re.sub(r"`options: {columns: {(.+?): (.+)}}`", r"`--column '\1=\2'`", str(error))) from error
     found = survey(source, place, report=report)
     facts = describe(found)
-    print("\n".join(facts), flush=True)
     settings = propose(found, torch.cuda.is_available())
+    facts.append(settings.why)
+    print("\n".join(facts), flush=True)
 
     def cost(steps: int) -> Estimate:
         text = study_text(name, options, found, replace(settings, steps=steps), facts)

@@ -1,4 +1,4 @@
-"""What `dml new` proposes for a folder of images: size, batch, steps, and the study's text."""
+"""What `dml new` proposes for a folder of images: recipe, network, size, batch, steps, and the study's text."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dml import models
 from dml.cli.templates import environment
 from dml.data.survey import Survey
 
 SIDES = (32, 48, 64)  # pixels that a small network trains on quickly without a GPU
-GPU_SIDE = 224
+GPU_SIDE, PARTIAL_SIDE = 224, 128
+PHOTOGRAPH = 64  # pixels of the shorter side, from which a network pretrained on photographs is worth its cost
+PRETRAINED, BLOCK = "efficientnet_lite0", "blocks.5.0"  # its last halving of the resolution
 BATCH = 64  # images
 GPU_BATCH = 128
 PER_CLASS = (2, 8)  # images of a class in a batch: the fewest and the most
-EPOCHS = 20
+EPOCHS = {"scratch": 20, "partial": 10, "finetune": 20}
 STEPS = (200, 2000)
+PARTIAL_STEPS = 400  # at most: pretrained networks overfit soon (docs/benchmarks/training.md)
 GOAL = 3000.0  # seconds that a study should not exceed, if fewer steps can help
 
 
@@ -24,6 +28,8 @@ GOAL = 3000.0  # seconds that a study should not exceed, if fewer steps can help
 class Proposal:
     """Settings of a study."""
 
+    recipe: str
+    why: str  # this recipe
     resize: int | None  # None: the images have one size, which is small
     classes: int  # in a batch
     per_class: int
@@ -31,6 +37,7 @@ class Proposal:
     sets: tuple[str, ...]  # that are evaluated
     tune: bool  # there are enough classes to hold out half of them for validation
     gpu: bool
+    whitening: bool  # a class has two training images
 
 
 def propose(found: Survey, gpu: bool) -> Proposal:
@@ -42,16 +49,27 @@ def propose(found: Survey, gpu: bool) -> Proposal:
     """
     images, fitting = found.per_class("train"), found.index["fine"][found.split["tune"] == "train"].nunique()
     tune = fitting >= 2
+    recipe, why = _recipe(found, gpu)
     batch = GPU_BATCH if gpu else BATCH
     fewest, most = PER_CLASS
     per_class = max(fewest, min(most if len(images) < batch else 4, int(images.median())))
     classes = max(1, min(batch // per_class, fitting if tune else len(images)))
     per_class = max(fewest, min(batch // classes, int(images.median())))
-    steps = round(EPOCHS * int(images.sum()) / (classes * per_class) / 100) * 100
+    steps = round(EPOCHS[recipe] * int(images.sum()) / (classes * per_class) / 100) * 100
+    most_steps = PARTIAL_STEPS if recipe == "partial" else STEPS[1]
     roles = set(found.split["final"])
     sets = [name for name, of in (("test", {"test", "query"}), ("seen", {"seen"})) if of & roles]
     return Proposal(
-        _resize(found, gpu), classes, per_class, min(max(steps, STEPS[0]), STEPS[1]), tuple(sets), tune, gpu
+        recipe,
+        why,
+        _resize(found, recipe),
+        classes,
+        per_class,
+        min(max(steps, STEPS[0]), most_steps),
+        tuple(sets),
+        tune,
+        gpu,
+        bool((images > 1).any()),
     )
 
 
@@ -62,9 +80,26 @@ def fewer_steps(steps: int, seconds: float | None) -> int:
     return max(STEPS[0], math.floor(steps * GOAL / seconds / 100) * 100)
 
 
-def _resize(found: Survey, gpu: bool) -> int | None:
+def _recipe(found: Survey, gpu: bool) -> tuple[str, str]:
+    """The recipe for the images and the machine, and why."""
     if gpu:
-        return GPU_SIDE
+        return "finetune", "recipe finetune: a GPU trains the whole of a pretrained ResNet-50"
+    if found.side < PHOTOGRAPH:
+        few = f"the images have fewer than {PHOTOGRAPH} pixels a side"
+        return "scratch", f"recipe scratch: a small network with random weights, since {few}"
+    try:
+        models.find(PRETRAINED).check_installed({})
+    except ValueError as error:
+        return (
+            "scratch",
+            f"recipe scratch: a small network with random weights, since no pretrained one is here: {error}",
+        )
+    return "partial", f"recipe partial: the upper blocks of a pretrained {PRETRAINED}, which take no GPU"
+
+
+def _resize(found: Survey, recipe: str) -> int | None:
+    if recipe != "scratch":
+        return GPU_SIDE if recipe == "finetune" else PARTIAL_SIDE
     sizes = found.index.loc[found.index["height"] > 0, ["height", "width"]]
     height, width = sizes.iloc[0] if len(sizes) else (0, 0)
     if found.sizes == 1 and height == width and height <= SIDES[-1]:
@@ -81,4 +116,7 @@ def study_text(name: str, options: Mapping[str, Any], found: Survey, settings: P
     facts : lines about the images and the cost, for its head.
     """
     template = environment().get_template("study.yaml")
-    return template.render(name=name, options=options, corrupt=len(found.corrupt), settings=settings, facts=facts)
+    block = {"backbone": PRETRAINED, "train_from": BLOCK}
+    return template.render(
+        name=name, options=options, corrupt=len(found.corrupt), settings=settings, facts=facts, partial=block
+    )

@@ -5,9 +5,11 @@ import shutil
 import pandas as pd
 import pytest
 import yaml
+from PIL import Image
 
+from dml import models
 from dml.cli import proposal
-from dml.config import load_study
+from dml.config import Study, load_study
 from dml.data import sources
 from dml.data.survey import survey
 
@@ -40,11 +42,12 @@ def test_a_study_is_written_and_described(dml, project, photos, quick):
     assert (dataset.resize, dataset.on_corrupt) == (32, "error")
     assert study.evaluation.sets == ["test"]
     assert study.training.batch.classes == 2  # three classes train, two of them fit when settings are tuned
+    assert study.recipe == "scratch"
     assert len(study.cells()) == 8
     head = [line for line in path.read_text().splitlines() if line.startswith("# ")]
     assert head[0] == "# 48 images of 6 classes, 8 in each class; colour"
     assert head[:4] == [f"# {line}" for line in done.out.splitlines()[:4]]
-    assert any("8 cells, 56 trials" in line for line in head)
+    assert any("8 cells, 42 trials" in line for line in head)
     assert f"written: {path}" in done.out
     assert "download" not in done.err
 
@@ -189,7 +192,7 @@ def test_too_few_classes_are_not_tuned(photos, tmp_path):
     text = proposal.study_text(
         "few", OPTIONS, survey(sources.build("imagefolder", root=str(tmp_path / "few")), tmp_path), found, ["a"]
     )
-    assert yaml.safe_load(text)["search"] == {"objective": "map@r", "sampler": "fixed"}
+    assert yaml.safe_load(text)["search"] == {"objective": "map@r", "sampler": "fixed"}  # a recipe tunes nothing then
 
 
 def test_a_gpu_gets_a_pretrained_network_and_large_images(photos):
@@ -201,6 +204,36 @@ def test_a_gpu_gets_a_pretrained_network_and_large_images(photos):
     assert content["datasets"][0]["resize"] == 224
     assert content["training"]["backbone_settings"] == {"name": "resnet50"}
     assert content["resources"] == {"gpus_per_trial": 1}
+
+
+def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_path, monkeypatch):
+    folder = tmp_path / "large"
+    for path in photos.glob("*/*.png"):
+        (folder / path.parent.name).mkdir(parents=True, exist_ok=True)
+        Image.open(path).resize((90, 70)).save(folder / path.parent.name / path.name)
+    found = propose(folder)
+    assert (found.recipe, found.resize, found.whitening) == ("partial", 128, True)
+    looked = survey(sources.build("imagefolder", root=str(folder)), folder)
+    content = yaml.safe_load(proposal.study_text("large", {"root": str(folder)}, looked, found, [found.why]))
+    study = Study(**content, name="large")
+    assert study.training.train_from == "blocks.5.0"
+    assert study.training.head_refit == "whitening"
+    assert study.search.stop == "best"
+    monkeypatch.setattr(models.find("efficientnet_lite0"), "check_installed", classmethod(absent))
+    found = propose(folder)
+    assert found.recipe == "scratch"
+    assert found.why.endswith("no pretrained one is here: install it")
+
+
+def absent(cls, settings):
+    raise ValueError("install it")
+
+
+def test_classes_of_one_image_are_not_whitened(photos, tmp_path):
+    for kind in photos.iterdir():
+        (tmp_path / "one" / kind.name).mkdir(parents=True)
+        shutil.copy(next(kind.glob("*.png")), tmp_path / "one" / kind.name)
+    assert not propose(tmp_path / "one").whitening
 
 
 @pytest.mark.parametrize(("seconds", "steps"), [(None, 1000), (3000.0, 1000), (6000.0, 500), (6100.0, 400), (1e9, 200)])
