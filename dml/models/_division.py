@@ -98,11 +98,18 @@ def lower(backbone: Backbone, block: str) -> nn.Module:
 def check_block(backbone: str, settings: Mapping[str, Any], block: str) -> None:
     """Check that a backbone has a block from which it can be trained. Builds it without memory for its weights.
 
+    A backbone whose package is not installed is not checked: a study can be read without it.
+
     Raises
     ------
     ValueError : as `FromBlock`, or the backbone rejects its settings.
     """
-    offline = find(backbone).without_weights(dict(settings))
+    part = find(backbone)
+    offline = part.without_weights(dict(settings))
+    try:
+        part.check_installed(offline)
+    except ValueError:
+        return
     found = _built(backbone, json.dumps(offline, sort_keys=True))
     _check_trainable(found[_place([part.name for part in found], block) :], block)
 

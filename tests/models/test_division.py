@@ -27,12 +27,15 @@ NETWORKS += [
     for name, given in [*((name, {}) for name in TIMM), ("tf_efficientnet_lite0", {"drop_rate": 0.5})]
     if importlib.util.find_spec("timm")
 ]
+NETWORKS += (
+    [pytest.param("efficientnet_lite0", {}, id="efficientnet_lite0")] if importlib.util.find_spec("timm") else []
+)
 
 
 def build(name, settings):
     """A backbone with random weights and statistics."""
     torch.manual_seed(0)
-    offline = {**settings, "pretrained": False} if name in ("torchvision", "timm") else settings
+    offline = {**settings, "pretrained": False} if name in ("torchvision", "timm", "efficientnet_lite0") else settings
     made = models.build(name, embedding_size=1, channels=3, image_size=PIXELS, **offline).backbone
     for module in made.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
