@@ -1,10 +1,14 @@
 """The noise rate for sure: which images a person should look at, and what follows from the answers.
 
-Images are divided into strata by their chance of being mislabelled. Strata and looks follow Neyman's allocation by the
-cumulative root rule (Dalenius & Hodges, "Minimum variance stratification", JASA 1959): strata hold equal sums of
-sqrt(p (1 - p)), and each gets the same number of looks. So looks are dense where the chance is near one half, and few
-where it is near 0 or 1. Within a stratum every image has the same chance of a look, so the Horvitz-Thompson estimate is
-unbiased however wrong the scores are; good scores only make it sharper.
+Images are divided into strata by their chance of being mislabelled. Strata follow Neyman's allocation by the
+cumulative root rule (Dalenius & Hodges, "Minimum variance stratification", JASA 1959): they hold equal sums of
+sqrt(p (1 - p)). Half of the looks are shared equally, as that rule says, so looks are dense where the chance is near
+one half. The other half is shared by size: large strata of labels that look right may hide wrong ones. Within a stratum
+every image has the same chance of a look, so the Horvitz-Thompson estimate is unbiased however wrong the scores are;
+good scores only make it sharper.
+
+The first looks are one in each stratum. Of a stratum that nobody looked at the interval says nothing: its share may be
+anything from 0 to 1. So a review that stops early has a wide interval until each stratum was seen, but one that covers.
 """
 
 from __future__ import annotations
@@ -26,14 +30,13 @@ ANSWERS = ("right", "wrong", "unsure")
 PLANNED = ("rows", "stratum", "sizes", "expected", "given", "suggested")  # what a saved plan lists
 PER_STRATUM = 10  # looks, about
 FLOOR = 0.01  # chances nearer to 0 or 1 are not believed: wrong labels with low scores must have a chance of a look
-PRIOR = (
-    1.0  # looks that a stratum's predicted chance counts as in its variance: none wrong of 10 is not a variance of 0
-)
+BY_SIZE = 0.5  # of the looks
+PRIOR = 2.5  # looks that a stratum's presumed share counts as in its variance: none wrong of 10 is not a variance of 0
 
 
 @dataclass(frozen=True, eq=False)
 class ReviewPlan:
-    """The images to look at, in random order: a review that stops early is still a random one."""
+    """The images to look at, one of each stratum first, else in random order: a review may stop early."""
 
     rows: np.ndarray  # int64 (n,): images
     stratum: np.ndarray  # int64 (n,): of each
@@ -112,7 +115,8 @@ def review_plan(audit: Audit, n: int = 200, seed: int = 0) -> ReviewPlan:
     expected = np.bincount(stratum, weights=believed) / sizes
     looks = _looks(sizes, n)
     chosen = [draw.permutation(np.flatnonzero(stratum == number))[:count] for number, count in enumerate(looks)]
-    places = draw.permutation(np.concatenate(chosen))
+    first, later = [own[:1] for own in chosen], [own[1:] for own in chosen]
+    places = np.concatenate([draw.permutation(np.concatenate(part)) for part in (first, later)])
     rows = order[places]
     return ReviewPlan(rows, stratum[places], sizes, expected, audit.labels[rows], audit.suggested[rows], audit.digest)
 
@@ -122,7 +126,9 @@ def estimate(plan: ReviewPlan, answers: Any, level: float = 0.95) -> Estimate:
 
     The interval is Wilson's for as many simple random looks as would have the estimate's stratified variance (as for
     surveys: Korn & Graubard, "Confidence intervals for proportions with small expected number of positive counts
-    estimated from survey data", Survey Methodology 1998).
+    estimated from survey data", Survey Methodology 1998). That variance presumes in each stratum, as `PRIOR` further
+    looks, the share that the scores predict, or the estimated rate if that is higher: scores may be blind. Strata
+    without an answer widen the interval by their size.
 
     Parameters
     ----------
@@ -148,18 +154,28 @@ def estimate(plan: ReviewPlan, answers: Any, level: float = 0.95) -> Estimate:
     if looks.sum() == 0:
         raise ValueError("estimate: no image was found right or wrong, so nothing can be said about the rate")
     known = looks > 0
-    # A stratum without an answer is taken to be like all others together: only after a review that stopped early.
+    # The estimate takes a stratum without an answer to be like all others together; the interval does not.
     share = wrong / np.maximum(looks, 1)
     rate = float((plan.sizes * share)[known].sum() / plan.sizes[known].sum())
-    low, high = _interval(plan, rate, wrong, looks, level)
+    seen = float(plan.sizes[known].sum() / plan.sizes.sum())
+    low, high = _interval(rate, plan.sizes[known], plan.expected[known], wrong[known], looks[known], level)
+    low, high = low * seen, high * seen + 1 - seen
     return Estimate(rate, low, high, level, int(looks.sum()), int(unsure))
 
 
-def _interval(plan: ReviewPlan, rate: float, wrong: np.ndarray, looks: np.ndarray, level: float) -> tuple[float, float]:
-    """Wilson's interval at the number of simple random looks that would have the estimate's variance."""
-    part = (wrong + PRIOR * plan.expected) / (looks + PRIOR)
-    unseen = 1 - looks / plan.sizes
-    weight = plan.sizes / plan.sizes.sum()
+def _interval(
+    rate: float, sizes: np.ndarray, expected: np.ndarray, wrong: np.ndarray, looks: np.ndarray, level: float
+) -> tuple[float, float]:
+    """Wilson's interval at the number of simple random looks that would have the estimate's variance.
+
+    Parameters
+    ----------
+    rate : the estimate for these strata.
+    sizes, expected, wrong, looks : (H,) of strata with at least one look.
+    """
+    part = (wrong + PRIOR * np.maximum(expected, rate)) / (looks + PRIOR)
+    unseen = 1 - looks / sizes
+    weight = sizes / sizes.sum()
     variance = float((weight**2 * part * (1 - part) * unseen / np.maximum(looks - 1, 1)).sum())
     middle = min(max(rate, float((weight * part).sum()) * 0.5), 1 - float((weight * (1 - part)).sum()) * 0.5)
     effective = middle * (1 - middle) / variance if variance > 0 else np.inf
@@ -179,9 +195,9 @@ def _strata(chance: np.ndarray, count: int) -> np.ndarray:
 
 
 def _looks(sizes: np.ndarray, n: int) -> np.ndarray:
-    """Looks for each stratum, int64 (H,): as equal as the sizes allow, n in all."""
-    looks = np.zeros(len(sizes), dtype=np.int64)
-    left = n
+    """Looks for each stratum, int64 (H,), n in all: `BY_SIZE` of them by size, the others as equal as sizes allow."""
+    looks = np.floor(BY_SIZE * n * (sizes / sizes.sum())).astype(np.int64)
+    left = n - int(looks.sum())
     while left > 0:
         open_ = np.flatnonzero(looks < sizes)
         more = np.minimum(max(1, left // len(open_)), sizes[open_] - looks[open_])

@@ -52,6 +52,65 @@ def test_a_thousand_reviews_cover_and_are_sharp(noisy, found):
     assert np.mean([e.rate for e in estimates]) == pytest.approx(wrong.mean(), abs=0.003)
 
 
+def world(rng, size: int, rate: float, hidden: float):
+    """(chances, wrong labels): a share `hidden` of the wrong ones looks right; some right ones look wrong."""
+    wrong, chance = np.zeros(size, dtype=bool), rng.beta(1, 60, size)
+    rows = rng.permutation(size)
+    count = round(rate * size)
+    wrong[rows[:count]] = True
+    chance[rows[round(hidden * count) : count]] = rng.beta(6, 2, count - round(hidden * count))
+    chance[rows[count : count + count // 2]] = rng.beta(3, 3, count // 2)
+    return chance, wrong
+
+
+def coverage(found, looks: int, stops, rate: float, hidden: float, reviews: int):
+    """For each number of looks, the share of reviews whose interval contains the rate after as many."""
+    rng, hits = np.random.default_rng(11), {stop: [] for stop in stops}
+    for seed in range(reviews):
+        if seed % 10 == 0:
+            chance, wrong = world(rng, 2000, rate, hidden)
+            labels = np.zeros(len(chance), dtype=np.int64)
+            audited = dataclasses.replace(found, score=chance, wrong=chance, labels=labels, suggested=labels)
+        plan = audit.review_plan(audited, looks, seed=seed)
+        given = list(answers(plan, wrong).items())
+        for stop in stops:
+            result = audit.estimate(plan, given[:stop])
+            hits[stop].append(result.low <= wrong.mean() <= result.high)
+    return {stop: float(np.mean(own)) for stop, own in hits.items()}
+
+
+@pytest.mark.parametrize(("rate", "hidden"), [(0.1, 0.0), (0.3, 0.0), (0.1, 0.5), (0.3, 0.5)])
+def test_reviews_that_stop_early_cover_from_the_first_look(found, rate, hidden):
+    found = coverage(found, 200, (1, 5, 10, 20, 40, 100), rate, hidden, reviews=150)
+    assert min(found.values()) >= 0.93, found
+
+
+@pytest.mark.parametrize("rate", [0.03, 0.1, 0.2])
+@pytest.mark.parametrize("looks", [50, 200])
+def test_whole_reviews_cover_where_half_of_the_wrong_labels_look_right(found, rate, looks):
+    found = coverage(found, looks, (looks,), rate, 0.5, reviews=400)
+    assert found[looks] >= 0.93
+
+
+def test_one_image_of_each_stratum_comes_first(found):
+    plan = audit.review_plan(found, 100)
+    count = len(plan.sizes)
+    assert sorted(plan.stratum[:count]) == list(range(count))
+    looks = np.bincount(plan.stratum)
+    assert looks.sum() == 100
+    assert (looks >= np.floor(50 * plan.sizes / 600)).all()
+
+
+def test_a_stratum_that_nobody_looked_at_may_be_anything():
+    """Three images in four were judged right, all of them; of the fourth nothing is known."""
+    rows = np.arange(301)
+    plan = ReviewPlan(rows, np.repeat([0, 1], [300, 1]), np.array([300, 100]), np.full(2, 0.1), rows, rows, "")
+    result = audit.estimate(plan, dict.fromkeys(range(300), "right"))
+    assert (result.rate, result.low, result.high) == pytest.approx((0, 0, 0.25))
+    result = audit.estimate(plan, dict.fromkeys(range(300), "wrong"))
+    assert (result.rate, result.low, result.high) == pytest.approx((1, 0.75, 1))
+
+
 def test_useless_scores_are_no_worse_than_simple_looks(found):
     wrong = np.random.default_rng(0).random(600) < 0.3
     estimates = []
