@@ -1,0 +1,152 @@
+"""Two-digit numbers made from scikit-learn's handwritten digits: 100 classes, no download.
+
+A picture shows two digits side by side. Each is an image of 8 x 8 (`digits.py`), turned, scaled and moved at random:
+pixel (x, y) of the canvas is the bilinear interpolation of the image at
+
+    ((cos t, sin t), (-sin t, cos t)) (x - cx, y - cy) 8 / s
+
+with its centre (cx, cy), angle t and side s; where the two overlap, the brighter value counts. So pictures of one number
+differ in almost every pixel, and pixels find a new picture's number far less often than a trained network does.
+
+The 60 numbers with (tens + 2 units) mod 5 below 3 train, the other 40 test. Each digit is in each place of six training
+and of four test numbers, so no digit is new at the test, only its neighbour is. The first half of a digit's images, in
+scikit-learn's order, makes the training pictures, and the second half makes those of the test. The order follows the
+writers, so the test has other images by mostly other writers. Coarse is the tens digit.
+
+Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", test part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from dml import seeding
+from dml.data.sources._defaults import SourceDefaults
+
+SIDE = 8  # pixels of a digit's image
+SIDES = (0.5, 0.62)  # of a drawn digit, as a share of the canvas's height
+ACROSS, DOWN = 0.06, 0.15  # how far a digit moves at most, as shares of the canvas's width and height
+PLACES = (0.275, 0.725)  # of the centres of tens and units, as shares of the width
+TURN = 0.3  # radians, at most
+INK = 0.5  # of full ink: a fragment's centre has at least this
+
+
+class Numbers(SourceDefaults):
+    """Two-digit numbers in handwriting, grey.
+
+    Parameters
+    ----------
+    per_class : pictures of each number.
+    size : height of a picture in pixels; it is half as wide again.
+    clutter : fragments of other digits' strokes in each picture, 3 x 3 pixels of a digit's image each.
+    seed : of all random choices.
+    """
+
+    version: ClassVar[int] = 1
+    name: ClassVar[str] = "numbers"
+    redistributable: ClassVar[bool] = True
+    levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+
+    def __init__(self, per_class: int = 30, size: int = 16, clutter: int = 0, seed: int = 0) -> None:
+        for name, value, least in (("per_class", per_class, 2), ("size", size, 8), ("clutter", clutter, 0)):
+            if value < least:
+                raise ValueError(f"{name}: expected at least {least}, got {value!r}")
+        self.per_class, self.size, self.clutter, self.seed = per_class, size, clutter, seed
+        self.options: Mapping[str, Any] = {"per_class": per_class, "size": size, "clutter": clutter, "seed": seed}
+        self.counts = {
+            "train": {"images": 60 * per_class, "fine": 60, "coarse": 10},
+            "test": {"images": 40 * per_class, "fine": 40, "coarse": 10},
+            "all": {"images": 100 * per_class, "fine": 100, "coarse": 10},
+        }
+
+    def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
+        """Nothing to fetch."""
+        report("numbers: made from digits bundled with scikit-learn, nothing to download")
+
+    def images(self, raw: Path) -> Iterator[Mapping[str, Any]]:
+        """Records of uint8 (size, 1.5 size) arrays, from 00 to 99."""
+        halves = _halves()
+        for number in range(100):
+            tens, units = divmod(number, 10)
+            part = "train" if _trains(tens, units) else "test"
+            for row, image in enumerate(self._drawn(number, halves[part])):
+                yield {
+                    "image": image,
+                    "fine": number,
+                    "coarse": tens,
+                    "fine_name": f"{number:02d}",
+                    "coarse_name": f"{tens}0-{tens}9",
+                    "path": f"numbers/{number:02d}/{row:04d}",
+                    "part": part,
+                }
+
+    def roles(self, index: pd.DataFrame) -> np.ndarray:
+        """train (60 numbers) and test (40)."""
+        tens, units = np.divmod(index["fine"].to_numpy(), 10)
+        return np.where(_trains(tens, units), "train", "test")
+
+    def _drawn(self, number: int, digits: list[np.ndarray]) -> np.ndarray:
+        """uint8 (per_class, height, width): the pictures of a number. `digits` has images of 0 to 9, (n, 8, 8) each."""
+        canvas = np.zeros((self.per_class, self.size, self.size * 3 // 2))
+        draw = seeding.numpy_generator(self.seed, f"digits of {number:02d}")
+        for digit, place in zip(divmod(number, 10), PLACES, strict=True):
+            images = digits[digit][draw.integers(len(digits[digit]), size=self.per_class)]
+            centre = np.stack(
+                [0.5 + draw.uniform(-DOWN, DOWN, self.per_class), place + draw.uniform(-ACROSS, ACROSS, self.per_class)]
+            )
+            _add(canvas, images, centre, draw)
+        draw = seeding.numpy_generator(self.seed, f"clutter of {number:02d}")
+        for _ in range(self.clutter):
+            _add(canvas, _fragments(digits, self.per_class, draw), draw.uniform(size=(2, self.per_class)), draw)
+        return np.rint(255 * canvas).astype(np.uint8)
+
+
+def _trains(tens: Any, units: Any) -> Any:
+    return (tens + 2 * units) % 5 < 3
+
+
+def _halves() -> dict[str, list[np.ndarray]]:
+    """The images that make pictures for `train` and `test`: float (n, 8, 8) of each digit, from 0 to 1."""
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    of_digits = [bunch.images[bunch.target == digit] / 16 for digit in range(10)]
+    return {
+        "train": [images[: len(images) // 2] for images in of_digits],
+        "test": [images[len(images) // 2 :] for images in of_digits],
+    }
+
+
+def _fragments(digits: list[np.ndarray], count: int, draw: np.random.Generator) -> np.ndarray:
+    """float (count, 8, 8): windows of 3 x 3 pixels around ink of random digits, in the middle of empty images."""
+    out = np.zeros((count, SIDE, SIDE))
+    for row in range(count):
+        images = digits[draw.integers(10)]
+        image = images[draw.integers(len(images))]
+        y, x = np.argwhere(image[1:-1, 1:-1] >= INK)[draw.integers((image[1:-1, 1:-1] >= INK).sum())]
+        out[row, 3:6, 3:6] = image[y : y + 3, x : x + 3]
+    return out
+
+
+def _add(canvas: np.ndarray, images: np.ndarray, centre: np.ndarray, draw: np.random.Generator) -> None:
+    """Draw an image (n, 8, 8) on each canvas (n, H, W), at `centre` (2, n) as shares of H and W."""
+    count, height, width = canvas.shape
+    turn = draw.uniform(-TURN, TURN, count)[:, None, None]
+    shrink = SIDE / (height * draw.uniform(*SIDES, count))[:, None, None]
+    # Rounded: the last bit of these functions depends on the processor, that of the other operations does not.
+    cosine, sine = np.cos(turn).round(9), np.sin(turn).round(9)
+    down = np.arange(height)[None, :, None] + 0.5 - height * centre[0][:, None, None]
+    across = np.arange(width)[None, None, :] + 0.5 - width * centre[1][:, None, None]
+    y = np.clip((cosine * down - sine * across) * shrink + (SIDE - 1) / 2, -1, SIDE) + 1  # of the padded image
+    x = np.clip((cosine * across + sine * down) * shrink + (SIDE - 1) / 2, -1, SIDE) + 1
+    top, left = np.minimum(y.astype(int), SIDE), np.minimum(x.astype(int), SIDE)
+    y, x = y - top, x - left
+    padded, row = np.pad(images, ((0, 0), (1, 1), (1, 1))), np.arange(count)[:, None, None]
+    upper = padded[row, top, left] * (1 - x) + padded[row, top, left + 1] * x
+    lower = padded[row, top + 1, left] * (1 - x) + padded[row, top + 1, left + 1] * x
+    np.maximum(canvas, upper * (1 - y) + lower * y, out=canvas)
