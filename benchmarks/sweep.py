@@ -2,10 +2,10 @@
 
     python benchmarks/sweep.py [--parts abc] [--trials 100,1000,10000] [--out docs/benchmarks/sweep.md]
 
-(a) A trial in the sweep against the bare training loop in one process: the same trials of the quickstart study, one at
-a time, in a warm worker (measured from the end of the first trial to the end of the last one).
-(b) Trials per hour of the quickstart study: the sweep against one process per trial, with one process per processor at
-a time. Both start cold.
+(a) A trial in the sweep against the bare training loop in one process: the same trials of the study `collapse-digits`,
+one at a time, in a warm worker (measured from the end of the first trial to the end of the last one).
+(b) Trials per hour of the study `collapse-digits`: the sweep against one process per trial, with one process per
+processor at a time. Both start cold.
 (c) The driver's time for trials that do nothing, with and without MLflow (SQLite): wall-clock time, and the driver's
 CPU time, which does not depend on the load of the machine.
 """
@@ -66,10 +66,10 @@ def prepare(study: Study) -> Path:
     return Path("data") / study.name
 
 
-def quickstart(**changes: object) -> Study:
-    """The quickstart study with sections replaced."""
-    study = load_study(ROOT / "pipelines" / "studies" / "quickstart.yaml")
-    return Study(**{**study.model_dump(mode="json"), **changes, "name": "quickstart"})
+def collapse(**changes: object) -> Study:
+    """The study `collapse-digits` with sections replaced."""
+    study = load_study(ROOT / "pipelines" / "studies" / "collapse-digits.yaml")
+    return Study(**{**study.model_dump(mode="json"), **changes, "name": "collapse-digits"})
 
 
 def overhead(steps: int, seeds: int) -> str:
@@ -90,10 +90,10 @@ def overhead(steps: int, seeds: int) -> str:
         "seeds": list(range(seeds)),
         "search": {"sampler": "fixed"},
         "resources": {"concurrent": 1},
-        "training": {**quickstart().training.model_dump(mode="json"), "steps": steps},
+        "training": {**collapse().training.model_dump(mode="json"), "steps": steps},
         "evaluation": {"metrics": ["recall@1", "map@r", "nmi"], "every": steps // 3, "sets": ["test"]},
     }
-    study = quickstart(**changes)
+    study = collapse(**changes)
     root = prepare(study)
     cell = study.cells()[0]
     bare = []
@@ -121,7 +121,7 @@ def overhead(steps: int, seeds: int) -> str:
 
 def one_process_each() -> str:
     """The row of (b)."""
-    study = quickstart(
+    study = collapse(
         noise=[{"model": "uniform", "rates": [0.2]}], losses=["triplet"], seeds=[0, 1, 2], search={"trials": 3}
     )
     root = prepare(study)
@@ -139,8 +139,8 @@ def one_process_each() -> str:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import sweep; from pathlib import Path;"
         "from dml.config import Study; from dml.sweep.run import run_study; import json;"
-        "study = Study(**json.loads(sys.argv[2]), name='quickstart');"
-        "run_study(study, Path('data/quickstart'), Path('store-b'), Path('out-b'), 'sqlite:///b.db')"
+        "study = Study(**json.loads(sys.argv[2]), name='collapse-digits');"
+        "run_study(study, Path('data/collapse-digits'), Path('store-b'), Path('out-b'), 'sqlite:///b.db')"
     )
     arguments = [str(ROOT / "benchmarks"), json.dumps(study.model_dump(mode="json"))]
     subprocess.run([sys.executable, "-c", code, *arguments], check=True)
@@ -148,7 +148,7 @@ def one_process_each() -> str:
     swept = 3600 * count / (time.perf_counter() - started)
     ratio = swept / alone
     rates = f"{alone:.0f} with a process each | {swept:.0f} in the sweep"
-    return f"| (b) quickstart trials per hour | {rates} | {ratio:.1f}x |"
+    return f"| (b) collapse-digits trials per hour | {rates} | {ratio:.1f}x |"
 
 
 def one(root: Path, number: int) -> None:
@@ -157,7 +157,7 @@ def one(root: Path, number: int) -> None:
     from dml.training.data import describe
     from dml.training.loop import Training
 
-    study = quickstart(noise=[{"model": "uniform", "rates": [0.2]}], losses=["triplet"])
+    study = collapse(noise=[{"model": "uniform", "rates": [0.2]}], losses=["triplet"])
     cell, seed = study.cells()[number % len(study.cells())], number % 3
     digests = describe(root, cell.dataset, cell.noise, cell.rate, seed, "confirm")
     training = Training(specs.build(study, cell, "confirm", seed, {}, digests), root, Path(f"alone/{number}"))
@@ -169,7 +169,7 @@ def nothing(trials: int, tracking: str) -> str:
     """A row of (c)."""
     from dml.sweep.run import run_study
 
-    study = quickstart(
+    study = collapse(
         noise=[{"model": "uniform", "rates": [k / 10000 for k in range(trials // 10)]}],
         losses=["triplet"],
         positives=["random"],

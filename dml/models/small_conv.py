@@ -11,23 +11,27 @@ from dml.models._defaults import Untrained
 
 
 class SmallConv(Untrained, nn.Module):
-    """images (N, C, H, W) -> (N, 4 * width).
+    """images (N, C, H, W) -> (N, 4 * width * grid^2).
 
-    Three blocks of 3x3 convolution, batch norm and ReLU, then the mean over space.
+    Three blocks of 3x3 convolution, batch norm and ReLU, then the mean over each part of a grid.
 
     Parameters
     ----------
     channels : C of the images.
-    image_size : ignored; the mean over space accepts any size.
+    image_size : ignored; the mean accepts any size.
     width : channels of the first block. The second has twice as many at half the resolution, the third four times
         as many at a quarter.
+    grid : rows and columns of equal parts over which the mean is taken. 1: over the whole image, so where something is
+        does not matter; 2: over its quarters.
     """
 
     version: ClassVar[int] = 1
 
-    def __init__(self, channels: int = 1, image_size: int | None = None, width: int = 16):
+    def __init__(self, channels: int = 1, image_size: int | None = None, width: int = 16, grid: int = 1):
         super().__init__()
-        self.features = 4 * width
+        if grid < 1:
+            raise ValueError(f"backbone 'small_conv': grid: expected at least 1, got {grid}")
+        self.features = 4 * width * grid**2
         widths = [channels, width, 2 * width, 4 * width]
         blocks: list[nn.Module] = []
         for index in range(3):
@@ -36,7 +40,7 @@ class SmallConv(Untrained, nn.Module):
                 nn.BatchNorm2d(widths[index + 1]),
                 nn.ReLU(inplace=True),
             ]
-        self.layers = nn.Sequential(*blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        self.layers = nn.Sequential(*blocks, nn.AdaptiveAvgPool2d(grid), nn.Flatten())
 
     def forward(self, images: Tensor) -> Tensor:
         return self.layers(images)

@@ -71,3 +71,22 @@ def test_statistics_of_torchvisions_weights():
     for name in ("resnet50", "googlenet", "inception_v3"):
         assert part.statistics(name=name, frozen_batch_norm=True) == expected
     assert part.statistics(pretrained=False) is part.statistics(name="no_such") is None
+
+
+def test_small_conv_averages_over_the_parts_of_a_grid():
+    """Equal parts: their mean is the mean of the image, and a picture that is moved to another part changes it."""
+    torch.manual_seed(0)
+    whole, parts = models.SmallConv(width=4).eval(), models.SmallConv(width=4, grid=2).eval()
+    parts.load_state_dict(whole.state_dict())
+    images = torch.randn(3, 1, 16, 24)
+    assert (whole.features, parts.features) == (16, 64)
+    torch.testing.assert_close(parts(images).view(3, 16, 4).mean(2), whole(images))
+
+    left = torch.zeros(1, 1, 16, 48)
+    left[..., 4:12, 4:12] = torch.randn(8, 8)
+    right = left.roll(24, dims=3)
+    torch.testing.assert_close(whole(left), whole(right))
+    assert not torch.allclose(parts(left), parts(right), atol=1e-2)
+
+    with pytest.raises(ValueError, match="grid: expected at least 1, got 0"):
+        models.SmallConv(grid=0)

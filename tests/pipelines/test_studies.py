@@ -19,6 +19,7 @@ PAPERS = {claim.paper: claim for claim in printed().values()}
 OF_PAPERS = [name for name in STUDIES if name.partition("-")[0] in PAPERS]
 EXAMPLES = {
     "cars-frozen",
+    "collapse-digits",
     "every-figure",
     "every-part",
     "flowers-frozen",

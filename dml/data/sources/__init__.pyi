@@ -12,5 +12,6 @@ from dml.data.sources.huggingface import Huggingface as Huggingface
 from dml.data.sources.imagefolder import Imagefolder as Imagefolder
 from dml.data.sources.market1501 import Market1501 as Market1501
 from dml.data.sources.mnist import Mnist as Mnist
+from dml.data.sources.numbers import Numbers as Numbers
 from dml.data.sources.omniglot import Omniglot as Omniglot
 from dml.data.sources.sop import Sop as Sop

@@ -5,8 +5,8 @@ pixel (x, y) of the canvas is the bilinear interpolation of the image at
 
     ((cos t, sin t), (-sin t, cos t)) (x - cx, y - cy) 8 / s
 
-with its centre (cx, cy), angle t and side s; where the two overlap, the brighter value counts. So pictures of one number
-differ in almost every pixel, and pixels find a new picture's number far less often than a trained network does.
+with its centre (cx, cy), angle t and side s; where the two overlap, the brighter value counts. So pictures of one
+number differ in most pixels, and pixels find a number far less often than a trained network does.
 
 The 60 numbers with (tens + 2 units) mod 5 below 3 train, the other 40 test. Each digit is in each place of six training
 and of four test numbers, so no digit is new at the test, only its neighbour is. The first half of a digit's images, in
@@ -29,10 +29,10 @@ from dml import seeding
 from dml.data.sources._defaults import SourceDefaults
 
 SIDE = 8  # pixels of a digit's image
-SIDES = (0.5, 0.62)  # of a drawn digit, as a share of the canvas's height
-ACROSS, DOWN = 0.06, 0.15  # how far a digit moves at most, as shares of the canvas's width and height
+SIDES = (0.62, 0.68)  # of a drawn digit, as a share of the canvas's height
+ACROSS, DOWN = 0.08, 0.15  # how far a digit moves at most, as shares of the canvas's width and height
 PLACES = (0.275, 0.725)  # of the centres of tens and units, as shares of the width
-TURN = 0.3  # radians, at most
+TURN = 0.12  # radians, at most
 INK = 0.5  # of full ink: a fragment's centre has at least this
 
 
@@ -136,8 +136,8 @@ def _fragments(digits: list[np.ndarray], count: int, draw: np.random.Generator) 
 def _add(canvas: np.ndarray, images: np.ndarray, centre: np.ndarray, draw: np.random.Generator) -> None:
     """Draw an image (n, 8, 8) on each canvas (n, H, W), at `centre` (2, n) as shares of H and W."""
     count, height, width = canvas.shape
-    turn = draw.uniform(-TURN, TURN, count)[:, None, None]
-    shrink = SIDE / (height * draw.uniform(*SIDES, count))[:, None, None]
+    turn = draw.uniform(-TURN, TURN, (count, 1, 1))
+    shrink = SIDE / (height * draw.uniform(*SIDES, (count, 1, 1)))
     # Rounded: the last bit of these functions depends on the processor, that of the other operations does not.
     cosine, sine = np.cos(turn).round(9), np.sin(turn).round(9)
     down = np.arange(height)[None, :, None] + 0.5 - height * centre[0][:, None, None]
