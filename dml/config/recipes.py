@@ -145,6 +145,9 @@ def _replaced(key: str, own: Mapping[str, Any]) -> bool:
         return own.get("augment", CROPS.value) != CROPS.value
     if key == "search":  # what is fixed by hand is not searched
         return any(name in own for name in ("learning_rate", "head_learning_rate"))
+    if key == "warmup_steps":  # it would leave hardly a step after it
+        steps = own.get("steps")
+        return isinstance(steps, int) and steps < 2 * WARMUP.value
     return key in ("trials", "stop") and own.get("sampler") == "fixed"
 
 

@@ -58,6 +58,7 @@ def test_values_give_way_to_settings_that_they_have_no_meaning_beside(study):
     assert study("recipe: finetune\ntraining: {augment: none}").training.augment_settings == {}
     assert study("recipe: scratch\ntraining: {learning_rate: 0.1}").training.search == {}
     assert study("recipe: scratch\nsearch: {sampler: fixed}").search.stop == "last"
+    assert study("recipe: scratch\ntraining: {steps: 5}").training.warmup_steps == 0
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def without_files(monkeypatch):
 def small(study: Study, cell: Cell) -> TrialSpec:
     """A trial of the cell with two steps, small batches, a small network from scratch, and no augmentation."""
     spec = specs.build(study, cell, "confirm", 0, {}, {"packed": "", "split": "", "labels": ""}, lambda *asked: None)
-    training = replace(spec.training, frozen=False)
+    training = replace(spec.training, frozen=False, train_from=None, views=1, augment_settings={}, warmup_steps=0)
     if training.backbone in LARGE:
         training = replace(training, backbone="small_conv", backbone_settings={"width": 4})
     steps, batch = min(training.steps, 2), BatchSpec(training.batch.sampler, 2, 4)
