@@ -37,6 +37,7 @@ def test_from_a_folder_of_images_to_a_search(project, tmp_path_factory):
     path = project.root / "pipelines/studies/mine.yaml"
     study = yaml.safe_load(path.read_text())
     study |= {"search": {"sampler": "fixed"}, "seeds": [0], "losses": ["triplet"], "positives": ["easy"]}
+    study["negatives"] = ["semihard_random"]
     study["training"]["steps"] = 5
     path.write_text(yaml.safe_dump(study))
     ran = dml("run", "mine")

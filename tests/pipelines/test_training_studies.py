@@ -24,7 +24,7 @@ from dml.types import BatchSpec, Cell, TrialSpec
 
 FOLDER = Path(__file__).parents[2] / "pipelines" / "studies"
 STUDIES = sorted({path.stem for path in FOLDER.glob("*.yaml")} - {"every-part", "foreign-parts"})  # tested elsewhere
-LARGE = ("torchvision", "timm", "inception_bn")
+LARGE = ("torchvision", "timm", "inception_bn", "mobilenet_v1")
 
 
 @cache
@@ -91,7 +91,8 @@ def small(study: Study, cell: Cell) -> TrialSpec:
     spec = specs.build(study, cell, "confirm", 0, {}, {"packed": "", "split": "", "labels": ""}, lambda *asked: None)
     training = replace(spec.training, frozen=False, train_from=None, views=1, augment_settings={}, warmup_steps=0)
     if training.backbone in LARGE:
-        training = replace(training, backbone="small_conv", backbone_settings={"width": 4})
+        size = min(training.embedding_size, 16)  # as many as features
+        training = replace(training, backbone="small_conv", backbone_settings={"width": 4}, embedding_size=size)
     steps, batch = min(training.steps, 2), BatchSpec(training.batch.sampler, 2, 4)
     training = replace(training, steps=steps, batch=batch, augment="none", device="cpu", channels_last=False)
     evaluation = replace(spec.evaluation, every=1 if spec.evaluation.every else None)
