@@ -49,7 +49,7 @@ lint: setup  ## run the linters, the type checker and the import rules
 	@lint-imports --no-logo
 
 bench: setup  ## write docs/benchmarks: measurements compared with other libraries (about an hour on an idle machine)
-	@for part in losses data evaluation sweep frozen filters; do python benchmarks/$$part.py --out docs/benchmarks/$$part.md; done
+	@for part in losses data evaluation sweep frozen partial filters; do python benchmarks/$$part.py --out docs/benchmarks/$$part.md; done
 	@python benchmarks/loop.py | tee docs/benchmarks/loop.md
 
 ui: setup  ## browse the runs in MLflow
