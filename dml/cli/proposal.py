@@ -20,7 +20,7 @@ GPU_BATCH = 128
 PER_CLASS = (2, 8)  # images of a class in a batch: the fewest and the most
 EPOCHS = {"scratch": 20, "partial": 10, "finetune": 20}
 STEPS = (200, 2000)
-PARTIAL_STEPS = 400  # at most: pretrained networks overfit soon (docs/benchmarks/training.md)
+PARTIAL_STEPS = 400  # at most: pretrained networks overfit soon (docs/LOG.md, 2026-11-23)
 GOAL = 3000.0  # seconds that a study should not exceed, if fewer steps can help
 
 

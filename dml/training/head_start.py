@@ -1,7 +1,7 @@
 """A linear head in closed form, from the features of the training images and their observed labels.
 
 As the start of training (`head_start`), and again at each evaluation of the trained backbone (`head_refit`): features
-of new classes are better than the head that was trained on them (docs/benchmarks/training.md).
+of new classes are better than the head that was trained on them (docs/LOG.md, 2026-11-23).
 """
 
 from __future__ import annotations
