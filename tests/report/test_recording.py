@@ -95,10 +95,10 @@ def test_pictures_of_a_dataset_that_does_not_allow_it_stay_out(published, monkey
     assert "not published with results" in block.text
 
 
-def test_only_three_sources_allow_their_pictures_in_a_repository():
+def test_only_four_sources_allow_their_pictures_in_a_repository():
     found = {name: discovery.find("dml.data.sources", name) for name in discovery.names("dml.data.sources")}
     allowed = {name for name, source in found.items() if getattr(source, "redistributable", False)}
-    assert allowed == {"digits", "mnist", "omniglot"}
+    assert allowed == {"digits", "mnist", "numbers", "omniglot"}
 
 
 def test_without_arrays_for_a_figure_its_section_says_so(published):
