@@ -124,7 +124,7 @@ def test_comparisons_at_one_learning_rate_are_marked():
 
 def _said_of(study: str, results: str) -> str:
     """The study's answers and own section, and what stands between a mention of it and the mention before."""
-    parts = re.split(r"\(`([\w-]+)`\)", results)  # text, name, text, name, ...
+    parts = re.split(r"\(`([\w-]+)`[:)]", results)  # text, name, text, name, ...
     mentioned = [text.rsplit("\n", 1)[-1] for text, name in itertools.pairwise(parts) if name == study]
     own = [section for section in results.split("\n### ") if f"`make repro STUDY={study}`: " in section]
     assert len(own) == 1

@@ -86,7 +86,9 @@ class ClaimSection(StudySection):
     condition: ConditionSection | None = None
     published: float | None = Field(None, description="the published effect, in points")
     note: str = ""
-    disputed: str = Field("", description="what another look found that a refutation here does not agree with")
+    disputed: str = Field("", description="what another look found that the verdict here does not agree with")
+    fixed: str = Field("", description="why the claim is about the settings that the study has, so that none is tuned")
+    stand_in: str = Field("", description="what the study has in place of the network or data of the claim")
 
     @model_validator(mode="after")
     def _check(self) -> ClaimSection:

@@ -12,6 +12,7 @@ from typing import Any
 from dml import statistics
 from dml.counting import counted
 from dml.report.analysis.crossed import Crossed, crossed
+from dml.report.analysis.flags import doubts
 from dml.report.analysis.front import Kept, kept
 from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.rule import RuleTest
@@ -123,9 +124,10 @@ def _won(results: Results, row: dict[str, Any]) -> str:
     metric, name = metric_label(results.study.search.objective), f"`{results.study.name}`"
     where = results.where(row["dataset"], results.cells[row["cell"]].noise)
     score = interval(*(percent(row[f"score {part}"]) for part in ("mean", "low", "high")))
+    said = doubts(results, row["cell"])
     return (
         f"- {name}{where}, {rate(row['rate'])} noise: {row['winner']} has the highest {metric}, {score}; "
-        f"{row['worse']:.0f} of {row['others']} others are significantly worse{after_comma(mark(results.study))}."
+        f"{row['worse']:.0f} of {row['others']} others are significantly worse{after_comma(said)}."
     )
 
 
@@ -140,7 +142,8 @@ def _robust(results: Results, dataset: str, noise: str, at: float) -> Iterator[s
     if pairs * statistics.paired_t((first - last).dropna().to_numpy()) < LEVEL:
         most, least = (_kept(results, each, key) for each in (points[0], points[-1]))
         name = f"`{results.study.name}`{results.where(dataset, noise)}"
-        yield f"- {name}, {rate(at)} noise: {most}, {least}{after_comma(mark(results.study))}."
+        said = doubts(results, *(cell for each in (points[0], points[-1]) for cell in (each.clean, each.noisy)))
+        yield f"- {name}, {rate(at)} noise: {most}, {least}{after_comma(said)}."
 
 
 def _kept(results: Results, each: Kept, key: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from dml import discovery
 from dml.counting import counted
 from dml.report import contents
+from dml.report.analysis.flags import doubts
 from dml.report.in_short import carries_over, what_to_use
 from dml.report.labels import metric_label
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
@@ -64,9 +65,13 @@ def _best(results: Results) -> list[tuple[str, str, str]]:
     table = winners(results)
     rows = [] if table is None else table.frame.to_dict("records")
     rows = [row for row in rows if (row["dataset"], results.cells[row["cell"]].noise) == results.conditions[0]]
-    metric, tuning = metric_label(results.study.search.objective), after_comma(mark(results.study))
+    metric = metric_label(results.study.search.objective)
     return [
-        (f"{rate(row['rate'])} noise{tuning}", str(row["winner"]), f"{metric} {percent(row['score mean'])}")
+        (
+            f"{rate(row['rate'])} noise{after_comma(doubts(results, row['cell']))}",
+            str(row["winner"]),
+            f"{metric} {percent(row['score mean'])}",
+        )
         for row in ([rows[0], rows[-1]] if len(rows) > 1 else rows)
     ]
 

@@ -30,8 +30,9 @@ RULE = (
     "A claim is confirmed if its effect over seeds is significantly on the claimed side, refuted if it is on "
     "the other, and undecided otherwise (t-tests at 5%, Holm's correction over a paper's claims). A claim "
     "about several datasets is refuted by one of them, and confirmed only by all, or by as many as it asks for. A "
-    "refutation that another look does not agree with is undecided. A study on other data is a stand-in: it is listed, "
-    "but decides nothing. Theory is decided by the computations of the theory page."
+    "verdict that another look does not agree with is undecided. A study on other data or with another network is a "
+    "stand-in: it is listed, but decides nothing. A comparison that is not tuned, still rising or below what needs no "
+    "training decides nothing either: not tested. Theory is decided by the computations of the theory page."
 )
 Proof = tuple[TheorySection, TheoryVerdict]
 

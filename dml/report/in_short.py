@@ -11,6 +11,7 @@ import pandas as pd
 from dml.counting import counted
 from dml.report.analysis.carried_over import CarriedOver, carried_over
 from dml.report.analysis.crossed import crossed
+from dml.report.analysis.flags import doubts
 from dml.report.analysis.held_out import HeldOut, held_out
 from dml.report.labels import metric_label, metric_of
 from dml.report.methods import Method
@@ -118,9 +119,11 @@ def _markdown(table: Table, title: str = "") -> list[str]:
 def _lead(found: Sequence[tuple[Results, HeldOut]]) -> list[str]:
     """How many rows compare methods at one rate, and how often no training is better: both come before any choice."""
     untuned = sum(bool(mark(results.study)) for results, _ in found)
+    open_ = sum(bool(doubts(results, one.chosen)) for results, one in found)
     known = [(one.untrained.score, one.score.mean) for _, one in found if one.untrained is not None]
     higher = sum(untrained > score for untrained, score in known)
     lines = [f"In {untuned} of {len(found)} rows the learning rate is not tuned."] if untuned else []
+    lines += [f"{open_} of {len(found)} rows decide nothing, for the reason beside them."] if open_ else []
     return lines + ([f"The score without training is higher in {higher} of {len(known)} rows."] if known else [])
 
 
@@ -128,7 +131,7 @@ def _row(results: Results, one: HeldOut) -> dict[str, str]:
     name = noise_name(one.noise)
     return {
         "study": one.study if len(results.study.datasets) == 1 else f"{one.study}, {one.dataset}",
-        "trained": ("head" if one.head else "network") + after_comma(mark(results.study)),
+        "trained": ("head" if one.head else "network") + after_comma(doubts(results, one.chosen)),
         "noise": f"{rate(one.rate)} {name}" if one.rate else "none",
         "use": f"{results.methods[one.chosen].label} ({one.times} of {one.score.n})",
         "score": f"{metric_label(metric_of(one.key))} {percent(one.score.mean)}",

@@ -82,8 +82,8 @@ def _papers(entries: Sequence[ClaimEntry], studies: Sequence[Results]) -> list[s
         if rest:
             lines += [f"<details><summary>{counted(len(rest), 'claim')} not decided here</summary>", ""]
             for entry in rest:
-                tested = "".join(f" {e.where}: {e.verdict}, {e.text}{_noted(e)}." for e in entry.evidence)
-                lines.append(f"- {entry.sign} {entry.verdict}: {entry.text} ({entry.place}){tested}")
+                line = f"- {entry.sign} {entry.verdict}: {entry.text} ({entry.place}) {_found(entry, _noted)}"
+                lines.append(line.rstrip().replace("\n", " "))
             lines += ["", "</details>"]
     return [*lines, ""]
 

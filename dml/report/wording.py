@@ -57,10 +57,14 @@ def measured(verdict: Verdict) -> str:
     effects = "; ".join(f"{e.label} {interval(*map(write, (e.mean, e.low, e.high)))}".strip() for e in verdict.effects)
     seeds = counted(min(e.seeds for e in verdict.effects), "seed")
     p = "" if math.isnan(verdict.p) else f", p (Holm) {_equal(p_value(verdict.p))}"
-    reason = f" ({verdict.reason})" if verdict.reason else ""
+    reasons = [verdict.reason] * bool(verdict.reason) + ["one more test would leave it undecided"] * verdict.fragile
+    reasons += [f"at fixed settings: {verdict.claim.fixed}"] * bool(verdict.claim.fixed)
+    reasons += verdict.unknown if not verdict.flags else ()
+    reason = f" ({'; '.join(reasons)})" if reasons else ""
     published = verdict.claim.published
     theirs = "" if published is None else f"; published: {write(published)}"
-    return f"{effects} {unit(verdict.claim)}{p}, {seeds}{after_comma(verdict.tuning)}{reason}{theirs}"
+    tuning = after_comma(verdict.tuning)
+    return f"{effects} {unit(verdict.claim)}{p}, {seeds}{tuning}{reason}{theirs}"
 
 
 def evidence(verdict: Verdict, where: str = "", href: str = "") -> Evidence:

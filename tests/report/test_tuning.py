@@ -83,7 +83,7 @@ def test_the_index_marks_the_card_and_explains_the_mark_once(fixed, built, tmp_p
     assert "Not tuned: each method has one setting, and all have one learning rate. " not in index
     cards = re.findall(r'<span class="where">(.*?)</span>', index)
     assert cards
-    assert all(card.endswith(", not tuned") for card in cards)
+    assert all(card.endswith(", not tuned, still rising") for card in cards)
 
 
 def test_a_table_of_what_to_use_says_how_many_rows_are_at_one_rate(synthetic, loaded):
@@ -94,7 +94,7 @@ def test_a_table_of_what_to_use_says_how_many_rows_are_at_one_rate(synthetic, lo
     )
     tuned = what_to_use([loaded(synthetic.study(training=training))])
     assert "tuned" not in tuned.caption
-    assert set(tuned.frame["trained"]) == {"network"}
+    assert set(tuned.frame["trained"]) == {"network, still rising"}  # by its curve
 
 
 def test_a_recipe_says_so_in_its_title_and_first_note(fixed, loaded):

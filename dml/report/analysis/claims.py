@@ -10,7 +10,8 @@ from dml import statistics
 from dml.config import ClaimSection
 from dml.config.pairing import pairs
 from dml.config.printed import PrintedClaim
-from dml.report.analysis.effects import effects, unmet
+from dml.report.analysis.effects import decisive, unmet
+from dml.report.analysis.flags import flags
 from dml.report.analysis.verdicts import DECIDED, Verdict, Word, combined, decided, worst
 from dml.report.labels import metric_label
 from dml.report.results import Results
@@ -28,22 +29,35 @@ def with_verdicts(studies: Sequence[Results]) -> list[Results]:
 
 def corrected(measured: Sequence[Verdict]) -> list[Verdict]:
     """Decide the claims whose effects are known, with Holm's correction over those of the same paper."""
-    p = {i: combined(v.effects) for i, v in enumerate(measured) if v.effects}
+    p = {i: combined(v.effects) for i, v in enumerate(measured) if v.effects and not v.flags}
     found = list(measured)
-    for paper in dict.fromkeys(paper_of(v.claim) for v in measured):
-        family = [i for i in p if paper_of(measured[i].claim) == paper and not math.isnan(p[i][0])]
-        confirming, refuting = (statistics.holm([p[i][question] for i in family]) for question in (0, 1))
-        for i, *both in zip(family, confirming, refuting, strict=True):
-            word, value = decided(*both)
-            found[i] = _disputed(replace(found[i], word=word, p=float(value)))
+    for family in _families(measured, [i for i in p if not math.isnan(p[i][0])]):
+        words = _decided([p[i] for i in family])
+        with_another = _decided([*(p[i] for i in family), (1.0, 1.0)])
+        for i, (word, value), (then, _) in zip(family, words, with_another, strict=False):
+            found[i] = _disputed(replace(found[i], word=word, p=value, fragile=then != word))
     return found
 
 
+def _families(measured: Sequence[Verdict], tested: Sequence[int]) -> list[list[int]]:
+    """The verdicts that share a correction: those of a paper. Its stand-ins decide nothing, so they are apart."""
+    found: dict[tuple[str, bool], list[int]] = {}
+    for i in tested:
+        found.setdefault((paper_of(measured[i].claim), measured[i].stand_in), []).append(i)
+    return list(found.values())
+
+
+def _decided(family: Sequence[tuple[float, float]]) -> list[tuple[Word, float]]:
+    confirming, refuting = (statistics.holm([both[question] for both in family]) for question in (0, 1))
+    return [decided(float(one), float(other)) for one, other in zip(confirming, refuting, strict=True)]
+
+
 def _disputed(verdict: Verdict) -> Verdict:
-    """A refutation that another look does not agree with decides nothing."""
-    if verdict.word != "refuted" or not verdict.claim.disputed:
+    """A verdict that another look does not agree with decides nothing."""
+    if verdict.word not in ("confirmed", "refuted") or not verdict.claim.disputed:
         return verdict
-    return replace(verdict, word="undecided", reason=f"refuted here, but not elsewhere: {verdict.claim.disputed}")
+    reason = f"{verdict.word} here, but not elsewhere: {verdict.claim.disputed}"
+    return replace(verdict, word="undecided", reason=reason, fragile=False)
 
 
 def paper_of(claim: ClaimSection) -> str:
@@ -55,11 +69,12 @@ def head(claim: PrintedClaim, found: Sequence[Verdict]) -> Word:
     """A paper's claim in one word: the worst news of the studies with the data that the claim is about.
 
     A claim about several datasets is refuted by one of them, and confirmed only by all, or by as many as it asks for.
+    Of a claim with several tests, one with flags keeps the others from confirming it.
     """
     own = [verdict for verdict in found if not verdict.stand_in]
     word = worst([verdict.word for verdict in own])
     covered = {source for verdict in own if verdict.word in DECIDED for source in verdict.sources}
-    if word == "confirmed" and len(covered) < claim.least_sources:
+    if word == "confirmed" and (len(covered) < claim.least_sources or any(verdict.flags for verdict in own)):
         return "undecided"
     return "needs data" if word in ("confirmed", "not tested") and set(claim.needs) - covered else word
 
@@ -72,7 +87,7 @@ def _measured(results: Results, claim: ClaimSection) -> Verdict:
     shown = [dataset for dataset in study.datasets if dataset.label in datasets]
     sources = tuple(dict.fromkeys(dataset.source for dataset in shown))
     needs = claim.printed.needs if claim.printed else ()
-    stand_in = bool(needs) and not set(needs) & set(sources)
+    stand_in = bool(claim.stand_in) or (bool(needs) and not set(needs) & set(sources))
     data = ", ".join(dataset.label for dataset in shown)
     verdict = Verdict(claim, study.name, study.title, "not tested", sources=sources, data=data, stand_in=stand_in)
     verdict = replace(verdict, objective=metric_label(study.search.objective), tuning=mark(study))
@@ -81,9 +96,16 @@ def _measured(results: Results, claim: ClaimSection) -> Verdict:
     lacking = unmet(results, claim)
     if lacking:
         return replace(verdict, reason=f"condition not met: {lacking}")
-    found = tuple(effects(results, claim)) if lacking is not None else ()
+    found, by_ami = decisive(results, claim) if lacking is not None else ((), "")
     if not found:
         return replace(verdict, reason=NO_SEED)
+    cells = {cell.name: cell for pair in compared for cell in (*pair.first, *pair.second)}
+    said = flags(results, cells.values(), fixed=bool(claim.fixed))
+    verdict = replace(verdict, flags=said.found, unknown=said.unknown, reason=by_ami)
+    if claim.fixed:
+        verdict = replace(verdict, tuning="")
+    if said.found:
+        return replace(verdict, effects=found, reason=f"not tested: {'; '.join(said.found)}")
     if any(effect.seeds < 2 for effect in found):
         return replace(verdict, word="undecided", effects=found, reason=ONE_SEED)
     return replace(verdict, effects=found)

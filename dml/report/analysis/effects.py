@@ -31,6 +31,22 @@ def effects(results: Results, claim: ClaimSection) -> list[Effect]:
     return [effect(values.to_list(), claim, each) for each, values in found]
 
 
+def decisive(results: Results, claim: ClaimSection) -> tuple[tuple[Effect, ...], str]:
+    """The effects that decide a claim, and why if they are not of its own score.
+
+    NMI has a floor that rises with the number of clusters. Where AMI, which is adjusted for chance, has an effect of
+    the other sign, AMI decides.
+    """
+    own = tuple(effects(results, claim))
+    key = claim.score.removesuffix("nmi") + "ami"
+    if not claim.score.endswith("/nmi") or key not in results.score_keys:
+        return own, ""
+    adjusted = tuple(effects(results, claim.model_copy(update={"score": key})))
+    if not adjusted or all(a.mean * b.mean >= 0 for a, b in zip(own, adjusted, strict=True)):
+        return own, ""
+    return adjusted, "decided by AMI, which contradicts NMI"
+
+
 def unmet(results: Results, claim: ClaimSection) -> str | None:
     """Which cell misses a claim's condition by most. Empty if the condition holds, None if a cell has no result."""
     condition = claim.condition

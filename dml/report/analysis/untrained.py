@@ -73,7 +73,8 @@ def gain_of_best(results: Results, dataset: str, noise: str, rate: float, key: s
     """The best method at a noise rate against the best baseline; None if either has no score."""
     own = untrained(results, dataset, noise, rate, key)
     values = {name: results.values(name, key) for name in results.rivals(dataset, noise, rate)}
-    means = {name: float(found.mean()) for name, found in values.items() if len(found)}
+    # rounded, or the order of additions would decide between equal means
+    means = {name: round(float(found.mean()), 9) for name, found in values.items() if len(found)}
     if own is None or not means:
         return None
     best = max(means, key=lambda name: means[name])

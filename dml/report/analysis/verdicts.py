@@ -12,7 +12,8 @@ An effect has one value per seed, in points. A claim says that the mean effect i
 Each is a t-test over seeds, two-sided but for the two tests of `equal`. Without a correction, a claim is confirmed if
 the 95% interval of its effect is above `least`. A claim for each value of an attribute is confirmed if all of its parts
 are (the largest p), and refuted if any is (the smallest p times their number). Holm's correction is over the claims of
-one paper that were tested, in all studies, separately for both questions.
+one paper that were tested, in all studies, separately for both questions. Stand-ins decide no claim, so they are a
+family of their own, and a comparison with flags is in none.
 """
 
 from __future__ import annotations
@@ -71,7 +72,10 @@ class Verdict:
     objective: str = ""  # the metric of the study's objective, as it is written: `MAP@R`
     sources: tuple[str, ...] = ()  # of the cells that it compares
     data: str = ""  # the datasets of these cells
-    stand_in: bool = False  # the claim is about other data
+    stand_in: bool = False  # the claim is about other data, or another network
+    flags: tuple[str, ...] = ()  # why its comparison decides nothing, see `dml.report.analysis.flags`
+    unknown: tuple[str, ...] = ()  # what is not known about it
+    fragile: bool = False  # one more test in the family would leave it undecided
     tuning: str = ""  # the mark of the study's comparisons, see `dml.report.tuning`
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from dml.report.analysis.flags import doubts
 from dml.report.analysis.paired import versus_winner
 from dml.report.analysis.untrained import untrained
 from dml.report.figures.best import best_methods, is_many, only_best
@@ -21,7 +22,7 @@ from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import ONE_SEED, P_ADJUSTED, band, condition_columns, difference_columns, score_frame
 from dml.report.sections.all_results import against_noise_or_best
-from dml.report.tuning import after_comma, mark
+from dml.report.tuning import after_comma
 
 LEVEL = 0.05
 CARDS = 6  # findings, at most
@@ -129,7 +130,7 @@ def _finding(results: Results, row: dict) -> Finding:
     key = results.objective(row["dataset"])
     where = f"{metric_label(metric_of(key))}, {rate(row['rate'])} label noise"
     where += results.where(row["dataset"], results.cells[row["cell"]].noise) + f", {SETS[key.split('/')[0]]}"
-    where += after_comma(mark(results.study))
+    where += after_comma(doubts(results, row["cell"]))
     lead = interval(*(percent(row[part], signed=True) for part in ("lead", "lead low", "lead high")))
     text = f"{lead} over {row['runner-up']}."
     if row["others"] > 1 and np.isfinite(row["worse"]):

@@ -80,13 +80,16 @@ def test_what_is_expected_in_words(direction, least, text, claim):
     assert expected(claim(direction=direction, least=least)) == text
 
 
-def test_a_refutation_that_another_look_does_not_agree_with_decides_nothing(claim, verdicts):
+def test_a_verdict_that_another_look_does_not_agree_with_decides_nothing(claim, verdicts):
     refuted, disputed = verdicts([claim(), claim(disputed="+3 with a larger network")], DOWN)
     assert (refuted.word, disputed.word) == ("refuted", "undecided")
     assert disputed.reason == "refuted here, but not elsewhere: +3 with a larger network"
     assert disputed.p == refuted.p
-    (confirmed,) = verdicts([claim(disputed="+3 with a larger network")], UP)
-    assert (confirmed.word, confirmed.reason) == ("confirmed", "")
+    (softened,) = verdicts([claim(disputed="-3 with a larger network")], UP)
+    assert (softened.word, softened.reason) == (
+        "undecided",
+        "confirmed here, but not elsewhere: -3 with a larger network",
+    )
 
 
 def test_a_claim_is_refuted_by_one_of_its_parts(verdicts, claim):
@@ -113,6 +116,11 @@ def test_holms_correction_is_over_the_claims_of_one_paper(claim):
     crowd = corrected(of(*[claim()] * 4, claim(paper="another")))
     assert [v.word for v in crowd] == ["undecided"] * 4 + ["confirmed"]
     assert crowd[0].p == pytest.approx(4 * p)
+    stand_in = Verdict(claim(), "s", "S", "not tested", (effect(weak, claim(), {}),), stand_in=True)
+    assert [v.word for v in corrected([*of(claim()), stand_in])] == ["confirmed"] * 2  # two families
+    assert corrected(of(claim()))[0].fragile == (2 * p >= 0.05)
+    flagged = Verdict(claim(), "s", "S", "not tested", (effect(weak, claim(), {}),), flags=("not tuned",))
+    assert [v.word for v in corrected([*of(claim()), flagged])] == ["confirmed", "not tested"]
     untested = Verdict(claim(), "s", "S", "not tested", reason="not run")
     assert corrected([*of(claim()), untested])[0].p == pytest.approx(p)
 
@@ -139,8 +147,8 @@ def test_the_head_of_a_claim_with_several_studies(claim):
     assert worst(["confirmed", "not tested", "undecided"]) == "undecided"
     assert worst([]) == "not tested"
 
-    def of(word, *sources, stand_in=False):
-        return Verdict(claim(), "s", "S", word, sources=sources, stand_in=stand_in)
+    def of(word, *sources, **more):
+        return Verdict(claim(), "s", "S", word, sources=sources, **more)
 
     assert head(both, []) == "needs data"
     assert head(both, [of("confirmed", "digits", stand_in=True)]) == "needs data"
@@ -148,6 +156,8 @@ def test_the_head_of_a_claim_with_several_studies(claim):
     assert head(both, [of("refuted", "cub200")]) == "refuted"
     assert head(both, [of("confirmed", "cub200"), of("confirmed", "cars196")]) == "confirmed"
     assert head(printed()["eps-table-1-test"], []) == "not tested"
+    part = of("not tested", "mnist", flags=("not tuned",))
+    assert head(printed()["eps-table-1-test"], [of("confirmed", "mnist"), part]) == "undecided"
     three = printed()["noise-figures-1d-2d-3d"]
     assert three.least_sources == 3
     assert head(three, [of("confirmed", "mnist"), of("confirmed", "omniglot")]) == "undecided"

@@ -1,0 +1,96 @@
+"""What keeps a comparison from deciding anything: cells that are not tuned, still rising, or below the baseline.
+
+- Not tuned: see `dml.report.tuning`. A claim about fixed settings needs no tuning.
+- Still rising: between the last two evaluations the mean score of a cell rises by more than `RISE` points.
+- Below the baseline: a cell finds its own training classes (R@1, at the level of its labels) worse than the best of
+  what needs no training. Where training images have no such score, the held-out images of the training classes count,
+  else the test images, and the text says which.
+
+What a study does not store is not known, and is no flag. Networks without a step of training are baselines themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dml.report.analysis.untrained import Baseline, untrained
+from dml.report.labels import SETS
+from dml.report.page.numbers import percent
+from dml.report.results import Results, parsed
+from dml.report.tuning import mark
+from dml.types import Cell
+
+RISING, BELOW = "still rising", "below the baseline"
+RISE = 1.0  # points
+SCORE = "recall@1"
+SIDES = ("train", "seen", "test")  # the images that judge what was learned, best first
+NOT_KNOWN = "whether scores still rise is not known"
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Why a comparison decides nothing, and what is not known about it."""
+
+    found: tuple[str, ...] = ()  # `not tuned`, `still rising`, `below the baseline (...)`
+    unknown: tuple[str, ...] = ()
+
+
+def flags(results: Results, cells: Iterable[Cell], fixed: bool = False) -> Flags:
+    """What keeps a comparison of these cells from deciding anything.
+
+    Parameters
+    ----------
+    fixed : the comparison is about the settings that it has, so that no tuning is asked for.
+    """
+    trained = [cell for cell in cells if results.study.training_of(cell).steps > 0]
+    tuning = "" if fixed else mark(results.study)
+    rises = [_rise(results, cell) for cell in trained]
+    rising = RISING if any(rise is not None and rise > RISE for rise in rises) else ""
+    below, known = _below(results, trained)
+    unknown = [NOT_KNOWN] * (None in rises) + ["the baseline is not known"] * (not known)
+    return Flags(tuple(filter(None, (tuning, rising, below))), tuple(unknown))
+
+
+def doubts(results: Results, *names: str) -> str:
+    """The flags of these cells without numbers: `not tuned, below the baseline`; empty if their comparison counts."""
+    found = flags(results, [results.cells[name] for name in names]).found
+    return ", ".join(text.partition(" (")[0] for text in found)
+
+
+def _rise(results: Results, cell: Cell) -> float | None:
+    """The points between the last two evaluations, the mean over seeds; None where fewer are stored."""
+    found = []
+    for text in results.confirmed_of(cell.name)["curve"]:
+        scores = [next(iter(scores.values())) for _, scores in parsed(text) or () if scores]
+        found += [100 * (scores[-1] - scores[-2])] if len(scores) > 1 else []
+    return sum(found) / len(found) if found else None
+
+
+def _below(results: Results, cells: list[Cell]) -> tuple[str, bool]:
+    """How far the worst cell is below the baseline, in words, and whether all cells have one."""
+    worst, text, known = 0.0, "", True
+    for cell in cells:
+        found = _beside_baseline(results, cell)
+        if found is None:
+            known = False
+            continue
+        key, score, baseline = found
+        if score - baseline.score < worst:
+            worst = score - baseline.score
+            side = key.partition("/")[0]
+            text = f"{BELOW} (R@1, {SETS[side]}: {percent(score)}, {baseline.label} {percent(baseline.score)})"
+    return text, known
+
+
+def _beside_baseline(results: Results, cell: Cell) -> tuple[str, float, Baseline] | None:
+    """The score key that judges what a cell has learned, its mean score and the best baseline."""
+    dataset = results.study.dataset(cell.dataset)
+    for side in SIDES:
+        for level in dict.fromkeys((dataset.train_on, *dataset.evaluate_on)):
+            key = f"{side}/{level}/{SCORE}"
+            values = results.values(cell.name, key)
+            baseline = untrained(results, cell.dataset, cell.noise, cell.rate, key)
+            if len(values) and baseline is not None:
+                return key, float(values.mean()), baseline
+    return None

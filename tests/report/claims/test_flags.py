@@ -1,0 +1,62 @@
+"""Comparisons that decide nothing, on results with a known truth."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from dml.report.analysis.effects import decisive
+from dml.report.analysis.flags import NOT_KNOWN, flags
+
+UP, EQUAL = [4.0, 5.0, 6.0, 5.5, 4.5], [1.0, -1.0, 0.5, -0.5, 0.1]
+
+
+def _curve(*scores):
+    return json.dumps([[10 * i, {"test/fine/recall@1": score}] for i, score in enumerate(scores)])
+
+
+@pytest.mark.parametrize(("gains", "word"), [(UP, "confirmed"), (EQUAL, "undecided")])
+def test_a_comparison_without_flags_is_decided_by_its_effect(verdicts, claim, gains, word):
+    (verdict,) = verdicts([claim()], gains, lambda frame: frame.assign(curve=_curve(0.4, 0.5, 0.505)))
+    assert (verdict.word, verdict.flags, NOT_KNOWN in verdict.unknown) == (word, (), False)
+
+
+def test_better_only_untuned_is_not_tested(verdicts, claim):
+    (verdict,) = verdicts([claim()], UP, fixed="")
+    assert (verdict.word, verdict.flags) == ("not tested", ("rate not tuned",))
+    assert verdict.reason == "not tested: rate not tuned"
+    assert verdict.effects[0].mean == pytest.approx(5.0)  # shown all the same
+
+
+def test_still_rising_is_not_tested(verdicts, claim):
+    (verdict,) = verdicts([claim()], UP, lambda frame: frame.assign(curve=_curve(0.3, 0.4, 0.5)))
+    assert (verdict.word, verdict.flags) == ("not tested", ("still rising",))
+
+
+def test_one_evaluation_says_nothing_about_rising(verdicts, claim):
+    (verdict,) = verdicts([claim()], UP, lambda frame: frame.assign(curve=_curve(0.5)))
+    assert (verdict.word, verdict.unknown[0]) == ("confirmed", NOT_KNOWN)
+
+
+@pytest.mark.parametrize(("pixels", "below"), [(0.4, False), (0.99, True)])
+def test_below_the_baseline(synthetic, loaded, pixels, below):
+    results = loaded(synthetic.small())
+    names = {cell.dataset for cell in results.cells.values()}
+    summary = {"untrained": {name: {"pixels": {"test/fine/recall@1": pixels}} for name in names}}
+    frame = results.trials.assign(**{"test/fine/recall@1": 0.5}, curve="[]")
+    found = flags(replace(results, trials=frame, summary=summary), results.cells.values(), fixed=True).found
+    assert found == (("below the baseline (R@1, test classes: 50.0, pixels 99.0)",) if below else ())
+
+
+@pytest.mark.parametrize(("ami", "decided"), [(-0.05, True), (0.05, False)])
+def test_ami_decides_where_it_contradicts_nmi(synthetic, loaded, claim, ami, decided):
+    study = synthetic.small()
+    evaluation = study.evaluation.model_copy(update={"metrics": ["recall@1", "nmi", "ami"]})
+    results = replace(loaded(study), study=study.model_copy(update={"evaluation": evaluation}))
+    easy = results.trials["positives"] == "easy"
+    frame = results.trials.assign(**{"test/fine/nmi": 0.5 + 0.1 * easy, "test/fine/ami": 0.3 + ami * easy})
+    effects, why = decisive(replace(results, trials=frame), claim(score="test/fine/nmi"))
+    assert bool(why) == decided
+    assert effects[0].mean == pytest.approx(-5.0 if decided else 10.0)
