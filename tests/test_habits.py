@@ -27,7 +27,8 @@ def test_the_licence_is_the_whole_of_apache_2():
 
 def test_the_citation_names_this_version_and_the_four_papers():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert cited["cff-version"] == "1.2.0" and cited["type"] == "software"
+    assert cited["cff-version"] == "1.2.0"
+    assert cited["type"] == "software"
     assert {"title", "message", "authors"} <= set(cited)
     assert cited["version"] == PROJECT["version"] == dml.__version__
     assert cited["license"] == PROJECT["license"]
@@ -41,15 +42,18 @@ def test_the_citation_names_this_version_and_the_four_papers():
 
 def test_the_changelog_ends_with_this_version():
     headings = re.findall(r"^## \[(.*?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert headings[0] == "Unreleased" and headings[1] == dml.__version__
+    assert headings[0] == "Unreleased"
+    assert headings[1] == dml.__version__
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yaml")), ids=lambda path: path.stem)
 def test_an_issue_form_has_what_a_form_needs(path):
     form = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert form["name"] and form["description"]
+    assert form["name"]
+    assert form["description"]
     kinds = [field["type"] for field in form["body"]]
-    assert kinds and set(kinds) <= {"textarea", "input", "checkboxes", "dropdown", "markdown"}
+    assert kinds
+    assert set(kinds) <= {"textarea", "input", "checkboxes", "dropdown", "markdown"}
     assert all(field["attributes"]["label"] for field in form["body"])
 
 
@@ -94,9 +98,12 @@ def test_the_tiny_sweep_is_short(tiny):
 def test_the_tiny_sweep_searches_on_classes_that_are_not_tested(tiny):
     _, labels, trains = tiny.load()
     parts = {part: [set(labels[rows]) for rows in tiny.split(labels, trains, part)] for part in ("validation", "test")}
-    assert len(parts["test"][0]) == 60 and len(parts["test"][1]) == 40
+    assert len(parts["test"][0]) == 60
+    assert len(parts["test"][1]) == 40
     for training, scored in parts.values():
-        assert training and scored and not training & scored
+        assert training
+        assert scored
+        assert not training & scored
     assert not set.union(*parts["validation"]) & parts["test"][1]
 
 
