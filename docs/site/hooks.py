@@ -41,3 +41,8 @@ def on_page_markdown(markdown, page, config, files):
 
 def _outside(source, target):
     return not (ROOT / "docs" / source).parent.joinpath(target).resolve().is_relative_to(ROOT / "docs")
+
+
+def on_post_page(output, page, config):
+    """Code that scrolls sideways can be reached by the keyboard: the block scrolls, not the theme's element in it."""
+    return re.sub(r"<pre([^>]*)>(?=(<span></span>)?<code)", r'<pre\1 tabindex="0">', output)
