@@ -107,7 +107,7 @@ def test_the_interface_is_described_by_its_docstrings(site):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("page", ["index.html", "api/losses.html", "parts.html"])
 def test_a_page_has_no_fault_of_accessibility(site, tmp_path, page, scheme):
-    """WCAG 2.1 A and AA by axe, in a new Chromium, at the widths of a desk and of a phone; no page is wider than that."""
+    """WCAG 2.1 A and AA by axe, as wide as a desk and a phone; no page is wider than that."""
     axe = importlib.util.find_spec("axe_core_python")
     if chromium.installed() is None or axe is None:
         pytest.skip("no chromium or no axe here")
