@@ -10,7 +10,7 @@ export PATH := $(VENV)/bin:$(PATH)
 # Two test files at a time, each on one thread, so that numbers do not depend on the number of cores.
 PYTEST := OMP_NUM_THREADS=1 python -m pytest -n 2 --dist loadfile
 
-.PHONY: help setup repro audit report publish test test-fast lint bench ui why stubs status clean
+.PHONY: help setup repro audit report publish test test-fast lint docs bench ui why stubs status clean
 
 help:  ## list all commands
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,6 +48,10 @@ lint: setup  ## run the linters, the type checker and the import rules
 	@mypy
 	@lint-imports --no-logo
 
+docs: setup  ## build the documentation site in site/; a broken link is an error
+	@NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet
+	@echo "Open site/index.html"
+
 bench: setup  ## write docs/benchmarks: measurements compared with other libraries (about an hour on an idle machine)
 	@for part in losses data evaluation sweep frozen partial filters; do python benchmarks/$$part.py --out docs/benchmarks/$$part.md; done
 	@python benchmarks/loop.py | tee docs/benchmarks/loop.md
@@ -65,4 +69,4 @@ status: setup  ## show the progress of sweeps
 	@dml status
 
 clean:  ## delete the outputs of the stages (finished trials in store/ and .venv stay)
-	rm -rf data results report audit
+	rm -rf data results report audit site

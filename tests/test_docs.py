@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from pydantic import BaseModel
 
-from dml import config, discovery, evaluation, protocols
+from dml import config, discovery, evaluation, losses, protocols
 from dml.report.tuning import mark
 
 ROOT = Path(__file__).parents[1]
@@ -20,19 +20,37 @@ DATASETS = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 AUDIT = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
 FINDINGS = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+PARTS = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
+PYTHON = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+OWN_PART = (ROOT / "docs" / "own-part.md").read_text(encoding="utf-8")
 
 
 def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
-def test_the_readmes_code_runs():
-    for block in blocks(README, "python"):
-        scope: dict = {}
-        exec(compile(block, "README.md", "exec"), scope)
-        assert scope["embeddings"].grad is not None
-        assert 0 <= scope["scores"]["recall@1"] <= 1
-        assert len(scope["noisy"].observed) == len(scope["labels"])
+def test_the_readme_fits_on_a_screen():
+    assert len(README.split()) <= 700
+    (code,), (study,) = blocks(README, "python"), blocks(README, "yaml")
+    assert len(code.splitlines()) <= 7
+    assert len(study.splitlines()) <= 10
+
+
+@pytest.mark.parametrize("page", [README, PYTHON], ids=["README", "docs/python.md"])
+def test_the_code_for_a_training_loop_runs(page):
+    (block,) = blocks(page, "python")
+    scope: dict = {}
+    exec(compile(block, "page", "exec"), scope)
+    assert scope["embeddings"].grad is not None
+    assert 0 <= scope["scores"]["recall@1"] <= 1
+    if page is PYTHON:
+        assert len(scope["noisy"].observed) == len(scope["labels"]) == len(scope["kept"])
+
+
+def test_the_code_of_an_own_loss_is_that_of_the_rooms_docstring():
+    (block,) = blocks(OWN_PART, "python")
+    example = losses.__doc__.split("contract tests:\n")[1].split("`_forms.py`")[0]
+    assert block.split() == example.split()
 
 
 @pytest.mark.slow
@@ -66,7 +84,9 @@ def test_the_readmes_study_is_a_study(tmp_path):
     (block,) = blocks(README, "yaml")
     path = tmp_path / "my-images.yaml"
     path.write_text(block)
-    assert len(config.load_study(path).cells()) == 8
+    study = config.load_study(path)
+    assert len(study.cells()) == 15
+    assert mark(study) == ""
 
 
 def test_the_commands_exist():
@@ -75,9 +95,9 @@ def test_the_commands_exist():
 
 
 def test_links_lead_somewhere():
-    for text, base in ((README, ROOT), *((page, ROOT / "docs") for page in (STUDIES, ARCHITECTURE, FINDINGS))):
-        for link in re.findall(r"\]\(([^)#]+)\)", text):
-            assert link.startswith("http") or (base / link).exists(), link
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")):
+        for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+            assert link.startswith("http") or (path.parent / link).exists(), (path, link)
 
 
 EFFECT = re.compile(r"(-?[\d.]+)(?:\spoints)?\s\[(-?[\d.]+),\s(-?[\d.]+)\]")
@@ -92,26 +112,23 @@ def test_the_findings_are_those_of_the_published_studies():
     results = (ROOT / "docs/results.md").read_text(encoding="utf-8").replace("\N{MINUS SIGN}", "-").replace("+", "")
     published = {path.name for path in (ROOT / "docs/results").iterdir() if path.is_dir()}
     of = {name: _said_of(name, results) for name in published}
-    (answers,) = re.findall(r"\*\*Answers so far.*?\n## ", README, flags=re.DOTALL)
     assert len(EFFECT.findall(FINDINGS)) >= 10
-    for paragraphs in (answers.split("\n- "), FINDINGS.split("\n\n")):
-        for paragraph in paragraphs:
-            studies = set(re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", paragraph))
-            assert studies <= published
-            for sentence in re.split(r"\.\s", paragraph):
-                for mean, low, high in EFFECT.findall(sentence):
-                    both = [f"{mean} [{low}, {high}]"]
-                    if TURNED.search(sentence):
-                        both.append("{} [{}, {}]".format(*(f"{-float(x):.1f}" for x in (mean, high, low))))
-                    pattern = rf"(?<![\d.-])(?:{'|'.join(map(re.escape, both))})"
-                    assert any(re.search(pattern, of[study]) for study in studies), (both, studies)
+    for paragraph in FINDINGS.split("\n\n"):
+        studies = set(re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", paragraph))
+        assert studies <= published, studies - published
+        for sentence in re.split(r"\.\s", paragraph):
+            for mean, low, high in EFFECT.findall(sentence):
+                both = [f"{mean} [{low}, {high}]"]
+                if TURNED.search(sentence):
+                    both.append("{} [{}, {}]".format(*(f"{-float(x):.1f}" for x in (mean, high, low))))
+                pattern = rf"(?<![\d.-])(?:{'|'.join(map(re.escape, both))})"
+                assert any(re.search(pattern, of[study]) for study in studies), (both, studies)
 
 
 def test_comparisons_at_one_learning_rate_are_marked():
-    """In each point of README's answers, and each section of the findings, that names an untuned study."""
-    (answers,) = re.findall(r"\*\*Answers so far.*?\n## ", README, flags=re.DOTALL)
-    points = [(point, point) for point in answers.split("\n- ")[1:]]
-    assert 5 <= len(points) <= 10
+    """In each point of README's findings, and each section of the findings, that names an untuned study."""
+    points = [(point, point) for point in _readmes_findings()]
+    assert len(points) == 3
     sections = [(section.partition("\n")[0], section) for section in FINDINGS.split("\n## ")[1:]]
     named = 0
     for where, text in points + sections:
@@ -120,6 +137,39 @@ def test_comparisons_at_one_learning_rate_are_marked():
             named += bool(said)
             assert said.removeprefix("rate ") in where, (study, where)
     assert named > 20
+
+
+def test_the_readmes_table_is_that_of_the_benchmark():
+    """Its scores of Cars and Flowers, and the gain on Cars with its interval."""
+    page = (ROOT / "docs/benchmarks/training.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in README.splitlines() if line[:1] == "|"]
+    shown = {(name.split(",")[0], labels): scores for name, labels, *scores in _filled(rows)}
+    for name, study in (("Cars", "partial-cars"), ("Flowers", "partial-flowers")):
+        section = page.split(f"## {study}\n")[1].split("\n## ")[0]
+        for labels, noise in (("correct", "0%"), ("40% wrong", "40%")):
+            (least,) = re.findall(
+                rf"^\| {noise} \| best closed form of the same length: .*? \| ([\d.]+)", section, re.M
+            )
+            (trained,) = re.findall(rf"^\| {noise} \| multi_similarity.*?\) \| ([\d.]+)", section, re.M)
+            assert shown[name, labels] == [least, trained]
+    cars = page.split("## partial-cars\n")[1].split("\n## ")[0]
+    assert [f"{mean} [{low}, {high}]" for mean, low, high in EFFECT.findall(README)] == ["2.7 [1.3, 4.1]"]
+    assert "| +2.7 [1.3, 4.1] |" in cars
+    assert (
+        f"| 0% | best closed form of any length: whitened | {re.search('full length has ([0-9.]+)', README)[1]} |"
+        in cars
+    )
+
+
+def _filled(rows: list[list[str]]) -> list[list[str]]:
+    """Rows of a table, with an empty first cell filled from the row above."""
+    names = list(itertools.accumulate((row[0] for row in rows), lambda above, name: name or above))
+    return [[name, *row[1:]] for name, row in zip(names, rows, strict=True)]
+
+
+def _readmes_findings() -> list[str]:
+    (found,) = re.findall(r"## What we found\n.*?\n## ", README, flags=re.DOTALL)
+    return [point.split("\n\n")[0] for point in found.split("\n- ")[1:]]
 
 
 def _said_of(study: str, results: str) -> str:
@@ -157,11 +207,11 @@ def test_the_picture_of_the_rooms_has_the_layers_that_the_linter_checks():
 @pytest.mark.parametrize(
     ("package", "shown"),
     [
-        ("dml.losses", README),
-        ("dml.filters", README),
-        ("dml.miners.positives", README),
-        ("dml.miners.negatives", README),
-        ("dml.noise", README),
+        ("dml.losses", PARTS),
+        ("dml.filters", PARTS),
+        ("dml.miners.positives", PARTS),
+        ("dml.miners.negatives", PARTS),
+        ("dml.noise", PARTS),
         ("dml.models", STUDIES),
         ("dml.data.batches", STUDIES),
         ("dml.data.augment", STUDIES),
@@ -171,6 +221,15 @@ def test_the_picture_of_the_rooms_has_the_layers_that_the_linter_checks():
 def test_every_part_is_named(package, shown):
     for name in discovery.names(package):
         assert f"`{name}`" in shown, f"{package}: name `{name}` in {shown.splitlines()[0]!r}"
+
+
+def test_every_part_of_the_python_interface_has_a_page():
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md"))
+    shown = set(re.findall(r"^::: (\S+)", pages, flags=re.MULTILINE))
+    for package in ("losses", "filters", "miners.positives", "miners.negatives", "noise", "evaluation.metrics"):
+        files = (ROOT / "dml" / package.replace(".", "/")).glob("[a-z]*.py")
+        parts = {f"dml.{package}.{path.stem}" for path in files} - {"dml.losses.geodesic", "dml.losses.synthesis"}
+        assert parts <= shown
 
 
 def test_every_metric_is_named():
