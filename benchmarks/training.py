@@ -1,7 +1,7 @@
 """Tabulates tuned training beside the best closed form, for `docs/benchmarks/training.md`.
 
-    dml run partial-cars partial-flowers
-    python benchmarks/training.py partial-cars partial-flowers [--out docs/benchmarks/training.md]
+    dml run partial-cars partial-cars-noisy partial-flowers partial-flowers-lite0 partial-cifar100
+    python benchmarks/training.py partial-cars ... [--out docs/benchmarks/training.md]
 
 For each study, dataset and noise: the best score without training of the same length, the best at any length, and each
 trained method, with the mean and the standard deviation over the seeds, and the gain over the former with its 95%
@@ -20,6 +20,7 @@ import pandas as pd
 from dml import losses
 from dml.config import load_study
 from dml.statistics import summary as summarised
+from dml.types import Cell, value_text
 
 KEYS = ("test/fine/recall@1", "test/fine/map@r")
 HEADER = "| noise | method | R@1 | MAP@R | steps | R@1 above the best closed form of its length |"
@@ -61,10 +62,19 @@ def table(study: str) -> str:
             gain = summarised(values[0] - 100 * short["scores"][KEYS[0]])
             ended = sorted({json.loads(curve)[-1][0] for curve in own["curve"]})
             text = f"{gain.mean:+.1f} [{gain.low:.1f}, {gain.high:.1f}]"
-            lines.append(f"| {where} | {cell.loss.text} | {shown} | {', '.join(map(str, ended))} | {text} |")
+            lines.append(f"| {where} | {_label(cell)} | {shown} | {', '.join(map(str, ended))} | {text} |")
     seeds = confirmed["seed"].nunique()
     lines += ["", f"{seeds} seeds, {found.search.trials} tuning trials a method; commit {summary['git_commit']}."]
     return "\n".join(lines)
+
+
+def _label(cell: Cell) -> str:
+    """The loss, its tuples, its filter and what else varies."""
+    further = [
+        f"{key.rpartition('.')[2]} {value_text(value)}" for key, value in cell.further.items() if value is not None
+    ]
+    tuples = f"{cell.positives} + {cell.negatives}" if cell.positives else ""
+    return ", ".join(filter(None, (cell.loss.text, tuples, *further)))
 
 
 def main() -> None:
