@@ -11,6 +11,7 @@ import pytest
 import toy
 
 from dml.config import Ladder, ladder
+from dml.snapshots import table
 from dml.sweep import keys, specs
 from dml.sweep.halving import paused_at, promotions
 from dml.sweep.plan import Plan
@@ -328,6 +329,30 @@ def test_trials_with_one_key_are_one(study, tmp_path):
     for job, outcome in machine.plan.ended():
         statuses.setdefault(job.key, set()).add(outcome.status)
     assert all(len(found) == 1 for found in statuses.values())
+
+
+@pytest.mark.parametrize("left", [(10, 30, 90), (30, 90), ()])
+def test_a_published_trial_counts_if_its_curve_has_the_rungs(study, tmp_path, left):
+    search = {"sampler": "random", "trials": 9}
+    whole = Machine(study(search), tmp_path / "whole", learning).run()
+    published = {
+        job.key: replace(outcome, curve=[point for point in outcome.curve if point[0] in left])
+        for job, outcome in whole.plan.ended()
+    }
+    machine = Machine(study({**search, "early_stopping": "halving"}), tmp_path / "clone", learning)
+    machine.store = TrialStore(tmp_path / "clone", published=published)
+    machine.open()
+    machine.run()
+    assert machine.trained == (0 if 10 in left else 9 * 10 if left else 9 * 10 + 3 * 20)
+    assert [outcome.status for _, outcome in machine.plan.ended()].count(PRUNED) == 8
+
+
+def test_a_snapshot_keeps_the_curves_that_halving_compares(study, tmp_path):
+    own = study({**HALVING, "trials": 4})
+    frame = trials_frame(own, Machine(own, tmp_path, learning).run().plan)
+    curves = [json.loads(row["curve"]) for row in table.rows(table.to_text(own, frame)) if row["phase"] == "tune"]
+    (expected,) = frame.query("phase == 'tune' and status == 'finished'")["curve"]
+    assert curves == [json.loads(expected)]
 
 
 def test_a_failure_after_a_pause_counts_from_where_it_failed(study, tmp_path):
