@@ -37,6 +37,7 @@ EXAMPLES = {
     "joint-omniglot",
     "omniglot-letters",
     "partial-cars",
+    "partial-cifar100",
     "partial-flowers",
     "quickstart",
     "robust-methods",
