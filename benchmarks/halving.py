@@ -10,7 +10,8 @@ on validation classes. Steps are counted, not seconds.
 (a) Resampling. A pool of random settings is trained to the end, and confirmed on test classes with one seed. A search
 draws settings from the pool. A full search trains all of them. Halving stops trials by the same curves with the rule of
 the sweep; a promoted trial has the curve of the uninterrupted one (`tests/sweep/test_halving_processes.py`). Each draw
-gives the same settings to both.
+gives the same settings to all. The first rung is as early as `evaluation.every` permits, so 10, 30 and 90 stand for
+values of that setting.
 
 (b) Searches as a study runs them (TPE; `stop: best`), with the sweep's plan and real trials that pause and resume.
 Their steps are those that the training loop made.
@@ -29,6 +30,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +54,7 @@ from dml.training.loop import Training  # noqa: E402
 from dml.types import TrialSpec  # noqa: E402
 
 STEPS, EVERY, METRIC = 270, 10, "fine/map@r"
-DRAWS, SIZES = 2000, (9, 27)
+DRAWS, SIZES = 2000, {9: (30, 90), 27: (10, 30, 90)}  # trials -> the first rungs that are tried
 SHARED: dict[str, Any] = {
     "noise": [{"model": "uniform", "rates": [0.2]}],
     "seeds": [0],
@@ -146,9 +148,9 @@ def pool_of(name: str, root: Path, store: TrialStore, size: int) -> Pool:
     return Pool(validation, test)
 
 
-def halved(pool: Pool, drawn: np.ndarray, search: SearchSection) -> tuple[int, int]:
+def halved(pool: Pool, drawn: np.ndarray, search: SearchSection, first: int) -> tuple[int, int]:
     """(the setting that halving chooses among those drawn, the steps that it takes)."""
-    rungs = ladder(search, len(drawn), STEPS, EVERY)
+    rungs = ladder(search, len(drawn), STEPS, first)
     names = [str(number) for number in drawn]
     values = {name: [_value(pool, int(name), search, rungs.steps[0])] for name in names}
     while (found := promotions(rungs.trials, values, names)) is not None:
@@ -170,11 +172,12 @@ def resampled(pool: Pool, stop: str) -> list[str]:
     count = len(pool.validation)
     best = max(_value(pool, number, search, STEPS) for number in range(count))
     arms: dict[str, tuple[int, Callable[[Pool, np.ndarray, SearchSection], tuple[int, int]], int]] = {}
-    for size in SIZES:
-        equal = max(1, round(ladder(search, size, STEPS, EVERY).cost / STEPS))
+    for size, firsts in SIZES.items():
         arms[f"all of {size}"] = size, full, size
-        arms[f"halving of {size}"] = size, halved, size
-        arms[f"all of {equal}, as many steps"] = size, full, equal
+        for first in firsts:
+            equal = max(1, round(ladder(search, size, STEPS, first).cost / STEPS))
+            arms[f"halving of {size} from {first} steps"] = size, partial(halved, first=first), size
+            arms[f"all of {equal}, about as many steps"] = size, full, equal
     draw, chosen = np.random.default_rng(0), {name: [] for name in arms}
     steps = dict.fromkeys(arms, 0)
     for _ in range(DRAWS):
