@@ -39,6 +39,7 @@ sys.path += [str(ROOT / "pipelines"), str(ROOT / "benchmarks")]
 
 import numpy as np  # noqa: E402
 import optuna  # noqa: E402
+import pandas as pd  # noqa: E402
 import torch  # noqa: E402
 from sweep import prepare  # noqa: E402
 
@@ -262,6 +263,13 @@ def section(name: str, work: Path, size: int, seeds: int) -> list[str]:
     pool = pool_of(name, root, TrialStore(work / "stores" / name), size)
     loss = STUDIES[name]["losses"][0]["name"]
     lines = [f"## {name}", "", f"Loss: {loss}. Pool: {len(pool.validation)} of {size} settings that did not fail.", ""]
+    scores = pd.DataFrame([{step: found[f"validation/{METRIC}"] for step, found in curve} for curve in pool.validation])
+    ranks = scores.rank().corr()[STEPS]
+    early = ", ".join(f"{ranks[step]:.2f} after {step}" for step in (10, 30, 90))
+    lines += [
+        f"Rank correlation (Spearman) of the settings' validation scores with those after {STEPS} steps: {early}.",
+        "",
+    ]
     lines += ["| stop | search | steps | of a full search | regret, mean | regret, 90% quantile | test | same choice |"]
     lines += ["|---|---|---|---|---|---|---|---|"]
     lines += [row for stop in ("last", "best") for row in resampled(pool, stop)]
