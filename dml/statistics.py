@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from dml.seeding import numpy_generator
 
@@ -181,3 +181,83 @@ def holm(p_values: Sequence[float] | Mapping[str, float]) -> np.ndarray | dict[s
     out = np.empty_like(p)
     out[order] = stepped
     return out
+
+
+def power(difference: float, spread: float, n: int, level: float = 0.05) -> float:
+    """The chance that a two-sided paired t-test finds a true mean difference, by the noncentral t (Cohen 1988, 2.3).
+
+    Parameters
+    ----------
+    difference : the true mean of the pairs' differences.
+    spread : their standard deviation, in the same unit.
+    n : pairs, such as seeds.
+    level : of the test; divided by the number of tests for Bonferroni's correction, the first step of Holm's.
+
+    Raises
+    ------
+    ValueError : a spread that is not positive, or a level outside 0..1.
+    """
+    if not spread > 0 or not 0 < level < 1:
+        raise ValueError(f"power: expected a spread above 0 and a level in 0..1, got {spread} and {level}")
+    if n < 2:
+        return 0.0
+    shares, weights = _quadrature()
+    deviations = np.sqrt(stats.chi2.ppf(shares, n - 1) / (n - 1))  # `stats.nct` is NaN far in the tails
+    bounds, shift = stats.t.ppf(1 - level / 2, n - 1) * deviations, abs(difference) / spread * n**0.5
+    return float(weights @ (special.ndtr(shift - bounds) + special.ndtr(-shift - bounds)))
+
+
+@cache
+def _quadrature() -> tuple[np.ndarray, np.ndarray]:
+    """Points and weights of an integral over 0..1 (Gauss-Legendre)."""
+    points, weights = np.polynomial.legendre.leggauss(400)
+    return (points + 1) / 2, weights / 2
+
+
+def detectable(spread: float, n: int, level: float = 0.05, chance: float = 0.8) -> float:
+    """The smallest true difference that `power` finds with this chance, in the unit of the spread; inf for one pair."""
+    if n < 2:
+        return np.inf
+    high = spread
+    while power(high, spread, n, level) < chance:
+        high *= 2
+    return float(optimize.brentq(lambda size: power(size, spread, n, level) - chance, 0.0, high))
+
+
+def pairs_needed(difference: float, spread: float, level: float = 0.05, chance: float = 0.8, most: int = 1000) -> int:
+    """The least number of pairs with which `power` finds a true difference with this chance; `most` if more."""
+    low, high = 1, 2
+    while high < most and power(difference, spread, high, level) < chance:
+        low, high = high, min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power(difference, spread, middle, level) >= chance else (middle, high)
+    return high
+
+
+def expected_best(scores: ArrayLike) -> np.ndarray:
+    """The expected best of k = 1..n scores that are drawn with replacement (Dodge et al. 2019, equation 4), (n,).
+
+    Raises
+    ------
+    ValueError : no scores, NaN, or not one-dimensional.
+    """
+    x = np.sort(np.asarray(scores, dtype=np.float64))
+    if x.ndim != 1 or not x.size or np.isnan(x).any():
+        raise ValueError(f"expected_best: expected at least one score (n,) without NaN, got {x}")
+    shares = np.arange(x.size + 1) / x.size
+    return np.array([float((x * np.diff(shares**k)).sum()) for k in range(1, x.size + 1)])
+
+
+def rank_intervals(above: ArrayLike) -> np.ndarray:
+    """For each of M methods its lowest and highest possible rank, (M, 2), 1 is best.
+
+    Where all pairs are tested with an error of 5% for any false one, all intervals hold together with 95%
+    (Al Mohamad, van Zwet, Solari and Goeman 2021, section 2).
+
+    Parameters
+    ----------
+    above : (M, M) booleans, whether the row's method is significantly above the column's.
+    """
+    found = np.asarray(above, dtype=bool)
+    return np.stack([1 + found.sum(0), len(found) - found.sum(1)], axis=1)

@@ -1,10 +1,12 @@
 """Intervals, paired comparisons, many comparisons; against scipy and by simulation."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from dml.statistics import compare, holm, one_sided_t, summary
+from dml.statistics import compare, detectable, expected_best, holm, one_sided_t, pairs_needed, power, summary
 
 
 def test_summary_against_scipy():
@@ -142,3 +144,48 @@ def test_equal_values_are_a_sign_test():
     assert one_sided_t([2.0] * 5) == 1 / 32
     assert one_sided_t([2.0] * 5, 2.0) == one_sided_t([2.0] * 5, 3.0) == 1.0
     assert one_sided_t([50.2 - 50.1, 60.2 - 60.1, 40.2 - 40.1]) == 1 / 8  # equal but for rounding
+
+
+@pytest.mark.parametrize(
+    ("difference", "n", "level"), [(1, 3, 0.05), (2, 5, 0.01), (0.6, 30, 0.05), (2, 3, 0.005), (0, 6, 0.05)]
+)
+def test_power_is_the_noncentral_t(difference, n, level):
+    bound, shift = stats.t.ppf(1 - level / 2, n - 1), 2 * difference * n**0.5
+    expected = stats.nct.sf(bound, n - 1, shift) + stats.nct.cdf(-bound, n - 1, shift)
+    assert power(difference, 0.5, n, level) == pytest.approx(expected, abs=1e-6)
+
+
+def test_power_is_the_share_of_studies_that_find_the_difference():
+    pairs = 1.2 + np.random.default_rng(0).standard_normal((4000, 6))
+    found = stats.ttest_1samp(pairs, 0, axis=1).pvalue < 0.05
+    assert power(1.2, 1.0, 6) == pytest.approx(found.mean(), abs=0.02)
+
+
+def test_what_is_detectable_is_found_in_four_of_five_studies():
+    for n, level in ((2, 0.05), (3, 0.05 / 80), (30, 0.05)):
+        assert power(detectable(1.5, n, level), 1.5, n, level) == pytest.approx(0.8, abs=1e-6)
+    assert detectable(1.5, 1) == np.inf
+    assert power(100.0, 1.0, 1) == 0.0
+
+
+@pytest.mark.parametrize("difference", [0.3, 1.0, 2.0, 50.0])
+def test_pairs_needed_is_the_least_number(difference):
+    n = pairs_needed(difference, 1.0)
+    assert power(difference, 1.0, n) >= 0.8 > power(difference, 1.0, n - 1)
+    assert pairs_needed(1e-6, 1.0) == 1000
+
+
+def test_power_errors():
+    for spread, level in ((0.0, 0.05), (-1.0, 0.05), (1.0, 0.0), (1.0, 1.0)):
+        with pytest.raises(ValueError, match="expected a spread above 0"):
+            power(1.0, spread, 3, level)
+
+
+def test_the_expected_best_is_that_of_all_draws():
+    scores = [0.3, 0.9, 0.1, 0.4]
+    for k, found in enumerate(expected_best(scores), 1):
+        assert found == pytest.approx(np.mean([max(draw) for draw in itertools.product(scores, repeat=k)]))
+    assert expected_best([0.5, 0.5]).tolist() == [0.5, 0.5]
+    for wrong in ([], [np.nan], [[1.0]]):
+        with pytest.raises(ValueError, match="expected at least one score"):
+            expected_best(wrong)

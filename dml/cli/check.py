@@ -7,6 +7,7 @@ from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from dml.cli.power import tells_apart
 from dml.cli.project import Project, find_project, studies_of, study_argument
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def print_costs(project: Project, names: list[str]) -> None:
         for name in names:
             file = project.file(name).relative_to(project.root)
             estimate = cost(project, name, SECONDS / len(names))
-            print("\n".join(estimate.lines()), flush=True)
+            lines = [*estimate.lines(), tells_apart(project, name, estimate)]
+            print("\n".join(filter(None, lines)), flush=True)
             found.append(estimate)
             free = free_bytes(project.store)
             if free < estimate.features:

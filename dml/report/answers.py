@@ -101,11 +101,11 @@ def _tested(test: RuleTest) -> str:
     text = f"{where} ({choice_text(dict(test.choice))}): gain {points(test.gain)}"
     if test.regret is not None:
         text += f", regret {points(test.regret)}"
-    return f"{text}, better than {test.better:.0%} of {test.cells} cells{after_comma(test.tuning)}."
+    return f"{text}, beats {test.better:.0%} of {test.cells} configurations{after_comma(test.tuning)}."
 
 
 def _of_study(results: Results) -> Iterator[str]:
-    """Who wins at the lowest and the highest noise rate, if anybody is beaten, and who keeps most under noise."""
+    """Who wins at the lowest and the highest noise rate, if anybody is beaten, and who retains most under noise."""
     table = winners(results)
     rows = [] if table is None else table.frame.to_dict("records")
     for dataset, noise in results.conditions:
@@ -132,7 +132,7 @@ def _won(results: Results, row: dict[str, Any]) -> str:
 
 
 def _robust(results: Results, dataset: str, noise: str, at: float) -> Iterator[str]:
-    """The method that keeps most and the one that keeps least, if they differ beyond the choice of the two of many."""
+    """The method that retains most and the one that retains least, if they differ beyond the choice of the two of many."""
     points = sorted(kept(results, dataset, noise, at), key=lambda e: -e.share.mean)
     pairs = len(points) * (len(points) - 1) // 2
     if not pairs:
@@ -150,7 +150,7 @@ def _kept(results: Results, each: Kept, key: str) -> str:
     s, method = each.share, results.methods[each.noisy].label
     before, after = (percent(results.values(name, key).mean()) for name in (each.clean, each.noisy))
     found = interval(percent(s.mean), percent(s.low), percent(s.high))
-    return f"{method} keeps {found}% of its clean score ({after} of {before})"
+    return f"{method} retains {found}% of its clean score ({after} of {before})"
 
 
 def _signed(level: str, s: Summary) -> str:

@@ -9,6 +9,7 @@ STUDY = (
     "rule_of_thumb",
     "pareto",
     "winners",
+    "precision",
     "untrained",
     "against_setting",
     "planes",
@@ -24,6 +25,7 @@ STUDY = (
     "clusters",
     "robustness",
     "negative_skew",
+    "tuning",
     "settings",
     "training_log",
     "provenance",
@@ -38,7 +40,16 @@ KEY_FIGURE = ("planes", "against_setting", "winners")
 """The first drawing of the first of these that applies is the study's key figure: `figures/<study>-key.png`."""
 
 COMPARING = (
-    *("effects_of_choices", "rule_of_thumb", "pareto", "winners", "untrained", "against_setting", "published"),
+    *(
+        "effects_of_choices",
+        "rule_of_thumb",
+        "pareto",
+        "winners",
+        "precision",
+        "untrained",
+        "against_setting",
+        "published",
+    ),
     *("claims", "choices", "queries", "all_results", "clusters", "robustness"),
 )
 """Those that compare methods: their headings say if the study's learning rate is not tuned."""

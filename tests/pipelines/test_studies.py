@@ -37,8 +37,10 @@ EXAMPLES = {
     "joint-omniglot",
     "omniglot-letters",
     "partial-cars",
+    "partial-cars-noisy",
     "partial-cifar100",
     "partial-flowers",
+    "partial-flowers-lite0",
     "quickstart",
     "robust-methods",
 }

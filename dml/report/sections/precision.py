@@ -1,0 +1,169 @@
+"""What is not told apart: the best methods as a set, their ranks, and the difference that the study would find."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from dml.report.analysis.paired import versus_winner
+from dml.report.analysis.precision import conditions, rank_intervals, scores_of, spread
+from dml.report.analysis.summaries import summary_of
+from dml.report.labels import metric_label
+from dml.report.noises import noise_label
+from dml.report.page.blocks import Block, Folded, Paragraph
+from dml.report.page.numbers import percent
+from dml.report.page.tables import Column, Table
+from dml.report.results import Results
+from dml.report.sections._rows import condition_columns, identity, identity_columns
+
+LEVEL = 0.05
+POINTS = 2.0  # a difference that is worth knowing
+NAMED = 6  # methods that are not told apart, at most
+
+
+class Precision:
+    """Sets of methods that the study does not tell apart."""
+
+    anchor, title = "precision", "What is not told apart"
+
+    def applies(self, results: Results) -> bool:
+        """Two methods with two seeds each, somewhere."""
+        return any(_comparable(scores_of(results, *one)) for one in conditions(results))
+
+    def content(self, results: Results) -> Iterator[Block | None]:
+        """What the study would find, the best methods of each condition, and the ranks of all."""
+        sentence = could_find(results)
+        if sentence:
+            yield Paragraph(sentence)
+        yield best_sets(results)
+        yield orders(results)
+        table = ranks(results)
+        if table is not None:
+            yield Folded("The ranks of all methods", (table,))
+
+
+def could_find(results: Results) -> str:
+    """The true difference that the study's tests would find, in a sentence; empty if its spread is not known."""
+    found = spread(results)
+    if found is None or not found.points > 0:
+        return ""
+    seeds, metric = len(results.study.seeds), metric_label(results.study.search.objective)
+    tests = max(len(results.rivals(*one)) for one in conditions(results)) - 1
+    text = f"With {seeds} seeds, a true difference of {_points(found.detectable(seeds, tests))} of {metric} from the "
+    text += f"winner is found with a chance of 80% (spread of a difference over seeds: {_points(found.points)}"
+    text += f"; {tests} comparisons)." if tests > 1 else ")."
+    needed = found.seeds_for(POINTS, tests)
+    return text + (f" {POINTS:g} points need {needed} seeds." if needed > seeds else "")
+
+
+def best_sets(results: Results) -> Table | None:
+    """One row per condition: the methods that do not differ significantly from the winner."""
+    compared = versus_winner(results)
+    rows: list[dict[str, Any]] = []
+    for dataset, noise, rate in conditions(results):
+        if not _comparable(scores_of(results, dataset, noise, rate)):
+            continue
+        here = (compared["dataset"] == dataset) & (compared["noise"] == noise) & (compared["rate"] == rate)
+        own = compared[here]
+        same = own[~(own["p adjusted"] < LEVEL) & (own["other"] != "")]
+        names = [results.methods[name].label for name in (own["winner"].iloc[0], *same["other"])]
+        shown = names[:NAMED] + ([f"{len(names) - NAMED} more"] if len(names) > NAMED else [])
+        rows.append(
+            {
+                "dataset": dataset,
+                "noise": noise_label(noise),
+                "rate": rate,
+                "best": " · ".join(shown),
+                "size": len(names),
+            }
+            | {"others": 1 + len(own), "behind": float(same["difference"].max()) if len(same) else math.nan}
+        )
+    if not rows:
+        return None
+    columns = (
+        *condition_columns(results),
+        Column("best", "Not told apart from the best", "text"),
+        Column("size", "Methods", "share", "how many are in the set, of all that were compared"),
+        Column("behind", "Behind by", "difference", "the largest distance from the winner in the set, in points"),
+    )
+    caption = (
+        "The winner and all methods that do not differ from it with adjusted p < 0.05 (paired t-test over seeds). They "
+        "may still differ by less than the study would find: choose the cheapest of them."
+    )
+    return Table("best-sets", "The best methods, as a set", caption, columns, pd.DataFrame(rows))
+
+
+def orders(results: Results) -> Table | None:
+    """Rank correlation of the methods' order at each noise rate with that at the lowest."""
+    rows: list[dict[str, Any]] = []
+    for dataset, noise in dict.fromkeys(one[:2] for one in conditions(results)):
+        rates = results.rates(dataset, noise)
+        key = results.objective(dataset)
+        means = {
+            rate: {results.methods[n]: results.values(n, key).mean() for n in results.cells_of(dataset, noise, rate)}
+            for rate in rates
+        }
+        for rate in rates[1:]:
+            shared = [m for m in means[rates[0]] if np.isfinite([means[rates[0]][m], means[rate].get(m, np.nan)]).all()]
+            if len(shared) < 4:
+                continue
+            tau = stats.kendalltau([means[rates[0]][m] for m in shared], [means[rate][m] for m in shared]).statistic
+            best = [max(shared, key=lambda m, own=means[own]: own[m]).label for own in (rates[0], rate)]  # type: ignore[misc]
+            row = {"dataset": dataset, "noise": noise_label(noise), "rate": rate, "tau": tau, "methods": len(shared)}
+            rows.append(row | {"first": best[0], "now": best[1]})
+    if not rows:
+        return None
+    columns = (
+        *condition_columns(results),
+        Column(
+            "tau",
+            "Kendall's tau",
+            "number",
+            "1: the order of the methods with the fewest wrong labels; -1: reversed",
+        ),
+        Column("methods", "Methods", "count"),
+        Column("first", "Best with the fewest wrong labels", "text"),
+        Column("now", "Best at this rate", "text"),
+    )
+    caption = "Does the order of the methods survive noise? Rank correlation of their mean scores."
+    return Table("orders", "Clean and noisy orders", caption, columns, pd.DataFrame(rows))
+
+
+def ranks(results: Results) -> Table | None:
+    """One row per cell: its rank, and the interval of its rank."""
+    rows = []
+    for one in conditions(results):
+        scores = scores_of(results, *one)
+        if not _comparable(scores):
+            continue
+        intervals, order = rank_intervals(scores), scores.mean().rank(ascending=False, method="min")
+        for name in scores.mean().sort_values(ascending=False).index:
+            row = identity(results, name) | summary_of(results.values(name, results.objective(one[0])), "score")
+            rows.append(row | {"rank": order[name]} | dict(intervals.loc[name]))
+    if not rows:
+        return None
+    columns = (
+        *identity_columns(results),
+        Column("score", metric_label(results.study.search.objective), "score"),
+        Column("rank", "Rank", "count"),
+        Column("lowest", "Best possible", "count", "1 + the methods that are significantly above"),
+        Column("highest", "Worst possible", "count", "all methods - those that are significantly below"),
+    )
+    caption = (
+        "Ranks at each noise rate. The intervals of all ranks of a rate hold together with 95%: all pairs are tested "
+        "over seeds, with Holm's correction."
+    )
+    return Table("ranks", "Ranks", caption, columns, pd.DataFrame(rows))
+
+
+def _comparable(scores: pd.DataFrame) -> bool:
+    return len(scores) > 1 and scores.shape[1] > 1
+
+
+def _points(value: float) -> str:
+    return f"{percent(value)} points"

@@ -1,0 +1,128 @@
+"""What tuning decides: leads that only exist without it, and the settings that a method's score depends on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dml.report.analysis.tuning_trials import expected_best, importances, trials_of, validation_scores
+from dml.report.figures.best import Points, best_lines, best_methods, said
+from dml.report.labels import metric_label, readable, score_label
+from dml.report.methods import Method
+from dml.report.noises import noise_label
+from dml.report.page.blocks import Block, Drawing
+from dml.report.page.numbers import rate as written
+from dml.report.page.tables import Column, Table
+from dml.report.results import Results
+from dml.report.sections._rows import condition_columns, series_frame
+
+LEAST = 2  # tuning trials of a cell
+NAMED = 4  # settings that a score depends on, at most
+
+
+class Tuning:
+    """The expected best after k tuning trials."""
+
+    anchor, title = "tuning", "What tuning decides"
+
+    def applies(self, results: Results) -> bool:
+        """Two cells with at least two tuning trials each."""
+        return sum(len(validation_scores(results, name)) >= LEAST for name in results.cells) > 1
+
+    def content(self, results: Results) -> Iterator[Block | None]:
+        """A figure for each dataset and noise model, who leads after how many trials, and importances."""
+        for dataset, noise in results.conditions:
+            yield _drawing(results, dataset, noise)
+        yield leaders(results)
+        yield dependence(results)
+
+
+HOW = "Trials are taken as draws with replacement from those that ran (Dodge et al. 2019)."
+
+
+def leaders(results: Results) -> Table | None:
+    """One row per condition: who leads after one trial and after all, and whether the first lead needs no tuning."""
+    rows: list[dict[str, Any]] = []
+    for dataset, noise in results.conditions:
+        for rate in results.rates(dataset, noise):
+            curves = {name: expected_best(results, name) for name in results.rivals(dataset, noise, rate)}
+            curves = {name: own for name, own in curves.items() if len(own) >= LEAST}
+            if len(curves) < 2:
+                continue
+            last = min(len(own) for own in curves.values())
+            first, final = (max(curves, key=lambda name, k=k: curves[name][k]) for k in (1, last))  # type: ignore[misc]
+            names = {"first": results.methods[first].label, "final": results.methods[final].label}
+            leads = {
+                f"lead {when}": curves[first][k] - max(own[k] for name, own in curves.items() if name != first)
+                for when, k in (("at 1", 1), ("at last", last))
+            }
+            lasts = "yes" if first == final else "no: it leads only without tuning"
+            row = {"dataset": dataset, "noise": noise_label(noise), "rate": rate} | names
+            rows.append(row | leads | {"lasts": lasts, "trials": last})
+    if not rows:
+        return None
+    columns = (
+        *condition_columns(results),
+        Column("first", "Leads after 1 trial"),
+        Column("lead at 1", "By", "difference", "before the next one, in points, after 1 trial"),
+        Column("final", "Leads after all"),
+        Column("trials", "Trials", "count", "of each method"),
+        Column("lead at last", "First's lead after all", "difference", "of the one that led after 1 trial, in points"),
+        Column("lasts", "Does the first lead last?"),
+    )
+    metric = metric_label(results.study.search.objective)
+    caption = f"By the expected best {metric} on validation classes. {HOW}"
+    return Table("leaders", "Who leads after how many trials", caption, columns, pd.DataFrame(rows))
+
+
+def dependence(results: Results) -> Table | None:
+    """One row per loss: how far its score depends on its settings, and on which."""
+    cells: dict[str, list[str]] = {}
+    for name in results.cells:
+        if len(validation_scores(results, name)) >= LEAST:
+            cells.setdefault(results.methods[name].panel, []).append(name)
+    rows = []
+    for loss, names in cells.items():
+        settings, scores = trials_of(results, names)
+        largest = list(importances(settings, scores).items())[:NAMED]
+        which = ", ".join(f"{readable(key.split('.', 1)[-1])} {written(share)}" for key, share in largest)
+        tried = [validation_scores(results, name) for name in names]
+        gain = float(np.mean([own.max() - np.median(own) for own in tried]))
+        rows.append({"loss": loss, "gain": gain, "trials": len(scores), "which": which or "too few trials to say"})
+    if not rows:
+        return None
+    columns = (
+        Column("loss", "Loss", "name"),
+        Column("gain", "Best over median", "difference", "the best tuning trial minus the median one, mean over cells"),
+        Column("which", "Depends on"),
+        Column("trials", "Trials", "count", "tuning trials of all its cells"),
+    )
+    caption = (
+        "How far the validation score depends on the settings that were searched, in points, and which of them explain "
+        "it (fANOVA, Hutter et al. 2014). Trials that a sampler chose are not spread evenly, so shares are rough."
+    )
+    return Table("dependence", "Dependence on settings", caption, columns, pd.DataFrame(rows))
+
+
+def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
+    """A panel per noise rate, a line per method."""
+    found = {name: expected_best(results, name) for name in results.cells_of(dataset, noise)}
+    found = {name: values for name, values in found.items() if len(values) >= LEAST}
+    best = best_methods(results, list(found), results.objective(dataset))
+    panels: dict[str, dict[Method, Points]] = {}
+    for name, values in sorted(found.items(), key=lambda item: results.cells[item[0]].rate):
+        points = [(float(k), float(score), math.nan, math.nan) for k, score in values.items()]
+        panels.setdefault(f"{written(results.cells[name].rate)} noise", {})[results.methods[name]] = points
+    figure = best_lines(results, panels, best, "tuning trials", score_label(results.objective(dataset, "validation")))
+    methods, metric = len({results.methods[name] for name in found}), metric_label(results.study.search.objective)
+    added = said(best, methods) if methods > len(best) else ""
+    caption = (
+        f"The expected best validation {metric} after so many tuning trials{results.where(dataset, noise)}.{added}"
+    )
+    alt = "The expected best validation score of each method, against the number of tuning trials."
+    data = series_frame(results, found, "trials", "expected best")
+    return Drawing(f"tuning-{dataset}-{noise}", figure, alt, f"{caption} {HOW}", data=data)

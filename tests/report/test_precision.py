@@ -1,0 +1,105 @@
+"""What a study tells apart: simulations with known truth."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml.report.analysis import precision
+from dml.report.loading import load
+from dml.report.sections import precision as section
+
+
+def scores(draw, means, seeds, spread=1.0):
+    """Scores (seeds, methods) of methods with these true means; what a seed does to all alike is added."""
+    own = np.asarray(means) + spread * draw.standard_normal((seeds, len(means)))
+    return pd.DataFrame(own + 5 * draw.standard_normal((seeds, 1)), columns=[f"m{i}" for i in range(len(means))])
+
+
+def test_the_spread_of_differences_leaves_out_what_a_seed_does_to_all_alike():
+    draw = np.random.default_rng(0)
+    found = [precision.spread_of(scores(draw, [0, 3, 9], 4)).points ** 2 for _ in range(2000)]
+    assert np.mean(found) == pytest.approx(2.0, rel=0.05)  # the variance of a difference of two
+
+
+def test_methods_that_no_seed_changes_do_not_narrow_the_spread():
+    own = scores(np.random.default_rng(1), [0, 3, 9], 5)
+    assert precision.spread_of(own.assign(closed=40.0)) == precision.spread_of(own)
+    assert precision.spread_of(own[["m0"]]) is None
+
+
+def test_pooled_spreads_are_weighted_by_their_degrees_of_freedom():
+    both = precision.pooled([precision.Spread(1.0, 6), None, precision.Spread(3.0, 2)])
+    assert both == precision.Spread(3.0**0.5, 8)
+    assert precision.pooled([None]) is None
+
+
+@pytest.mark.parametrize("means", [[0, 0, 0, 0], [0, 0, 2, 4]])
+def test_all_rank_intervals_hold_together_in_95_of_100_studies(means):
+    draw, held = np.random.default_rng(2), 0
+    for _ in range(400):
+        found = precision.rank_intervals(scores(draw, means, 6))
+        above = [sum(other > own for other in means) for own in means]
+        below = [sum(other < own for other in means) for own in means]
+        truly = (1 + np.array(above), len(means) - np.array(below))  # equal methods share their ranks
+        held += bool(((found["lowest"] <= truly[0]) & (found["highest"] >= truly[1])).all())
+    assert held >= 370  # 380 are expected; 370 is within two standard deviations
+
+
+def test_methods_that_differ_much_have_one_rank():
+    found = precision.rank_intervals(scores(np.random.default_rng(3), [0, 20, 40], 6))
+    assert found.to_numpy().tolist() == [[3, 3], [2, 2], [1, 1]]
+
+
+def loaded(synthetic, study, root, alter):
+    synthetic.write(study, root, alter)
+    return load(study, root / "results" / study.name)
+
+
+@pytest.fixture
+def results(synthetic, tmp_path):
+    """Easy positives are 20 points better; two negatives are equal but for noise."""
+
+    def made(gain):
+        def alter(frame):
+            draw = np.random.default_rng(0)
+            frame = frame[frame["phase"] == "confirm"].copy()
+            frame["test/fine/recall@1"] = 0.5 + 0.01 * draw.standard_normal(len(frame))
+            frame.loc[frame["positives"] == "easy", "test/fine/recall@1"] += gain
+            return frame
+
+        study = synthetic.study(seeds=list(range(8)), noise=synthetic.noise([0.0, 0.4]), losses=["triplet"])
+        return loaded(synthetic, study, tmp_path / str(gain), alter)
+
+    return made
+
+
+def test_the_best_methods_are_a_set_of_those_that_are_not_told_apart(results):
+    found = section.best_sets(results(0.2)).frame
+    assert found["size"].tolist() == [2, 2]
+    assert all(text.count("easy") == 2 and "random +" not in text for text in found["best"])
+    equal = section.best_sets(results(0.0)).frame
+    assert (equal["size"] >= 3).all()
+
+
+def test_the_page_says_which_difference_the_study_would_find(results):
+    text = section.could_find(results(0.2))
+    assert text.startswith("With 8 seeds, a true difference of 1.7 points of R@1 from the winner is found")
+    assert "spread of a difference over seeds: 1.2 points; 3 comparisons" in text  # 1.4 is true
+    assert "2 points need" not in text
+
+
+def test_a_reversed_order_has_a_negative_correlation(synthetic, tmp_path):
+    order = {("random", "random"): 1, ("random", "semihard_random"): 2}
+    order |= {("easy", "random"): 3, ("easy", "semihard_random"): 4}
+
+    def alter(frame):
+        frame = frame[frame["phase"] == "confirm"].copy()
+        place = [order[pair] for pair in zip(frame["positives"], frame["negatives"], strict=True)]
+        frame["test/fine/recall@1"] = 0.5 + 0.01 * np.array(place) * np.where(frame["rate"] > 0, -1, 1)
+        return frame
+
+    study = synthetic.study(noise=synthetic.noise([0.0, 0.4]), losses=["triplet"])
+    (row,) = section.orders(loaded(synthetic, study, tmp_path, alter)).frame.to_dict("records")
+    assert row["tau"] == pytest.approx(-1.0)
+    assert "easy" in row["first"]
+    assert "random + random" in row["now"]

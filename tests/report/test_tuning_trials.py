@@ -1,0 +1,83 @@
+"""What tuning decides: a lead that only exists without it, and the setting that a score depends on."""
+
+import json
+
+import numpy as np
+import pytest
+
+from dml.report.analysis.tuning_trials import importances
+from dml.report.loading import load
+from dml.report.sections import tuning
+
+
+@pytest.fixture
+def loaded(synthetic, tmp_path):
+    """Tuning scores by positives: those of `random` vary more, and their best is higher."""
+
+    def made(scores):
+        def alter(frame):
+            frame = frame.copy()
+            for positives, values in scores.items():
+                rows = (frame["phase"] == "tune") & (frame["positives"] == positives)
+                frame.loc[rows, "objective"] = np.resize(values, rows.sum())
+            return frame
+
+        study = synthetic.small()
+        synthetic.write(study, tmp_path, alter)
+        return load(study, tmp_path / "results" / study.name)
+
+    return made
+
+
+def test_a_lead_that_exists_only_at_one_trial_is_called_that(loaded):
+    results = loaded({"easy": [0.5, 0.5, 0.5, 0.5, 0.5], "random": [0.1, 0.1, 0.1, 0.1, 0.9]})
+    for row in tuning.leaders(results).frame.to_dict("records"):
+        assert "easy" in row["first"]
+        assert "random + random" in row["final"]
+        assert row["lasts"] == "no: it leads only without tuning"
+        assert row["lead at 1"] == pytest.approx(50 - 26)
+        assert row["lead at last"] == pytest.approx(50 - (90 - 80 * 0.8**5))
+
+
+def test_a_lead_that_lasts(loaded):
+    results = loaded({"easy": [0.6, 0.7, 0.6, 0.7, 0.6], "random": [0.1, 0.1, 0.1, 0.1, 0.5]})
+    assert {row["lasts"] for row in tuning.leaders(results).frame.to_dict("records")} == {"yes"}
+
+
+def test_the_page_has_a_figure_and_two_tables(loaded):
+    results = loaded({})
+    assert tuning.Tuning().applies(results)
+    figure, leaders, dependence = tuning.Tuning().content(results)
+    assert figure.data["trials"].max() == 5
+    assert len(leaders.frame) == 2
+    assert dependence.frame["trials"].tolist() == [20]
+
+
+def test_one_trial_per_cell_decides_nothing(synthetic, tmp_path):
+    study = synthetic.small(
+        search=synthetic.SearchSection.model_construct(
+            sampler="tpe", trials=1, objective="recall@1", level=None, pruner="none", seed=0
+        )
+    )
+    synthetic.write(study, tmp_path)
+    assert not tuning.Tuning().applies(load(study, tmp_path / "results" / study.name))
+
+
+def test_the_setting_that_explains_the_score_is_the_first():
+    draw = np.random.default_rng(0)
+    settings = [
+        {
+            "training.learning_rate": 10 ** draw.uniform(-5, -3),
+            "loss.margin": draw.uniform(0, 1),
+            "loss.kind": "ab"[i % 2],
+        }
+        for i in range(60)
+    ]
+    scores = [np.log10(own["training.learning_rate"]) + 0.1 * own["loss.margin"] for own in settings]
+    found = importances(settings, scores)
+    assert next(iter(found)) == "training.learning_rate"
+    assert found["training.learning_rate"] > 0.9
+    assert sum(found.values()) == pytest.approx(1.0)
+    assert importances(settings[:9], scores[:9]) == {}
+    assert importances([{"loss.margin": own["loss.margin"]} for own in settings], scores) == {}
+    assert json.dumps(found)

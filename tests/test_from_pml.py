@@ -1,0 +1,111 @@
+"""docs/from-pml.md: losses and miners in the trainers of pytorch-metric-learning and in OML."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.functional import triplet_margin_loss
+
+import dml
+
+PAGE = (Path(__file__).parents[1] / "docs" / "from-pml.md").read_text(encoding="utf-8")
+BEFORE, AFTER, OML = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+TRAINER, ADAPTER = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def batch():
+    draw = torch.Generator().manual_seed(0)
+    labels = torch.arange(8).repeat_interleave(4)
+    return torch.randn(32, 16, generator=draw).requires_grad_(), labels
+
+
+def test_the_six_lines_before_and_after_give_gradients(batch):
+    for code in (BEFORE, AFTER):
+        embeddings, labels = batch
+        embeddings.grad = None
+        exec(code, {"embeddings": embeddings, "labels": labels})
+        assert embeddings.grad.abs().sum() > 0, code
+
+
+def test_its_trainer_trains_with_a_loss_and_a_miner_of_ours():
+    space = {}
+    exec(TRAINER, space)
+    images = torch.stack([image for image, _ in space["data"]])
+    torch.manual_seed(0)
+    start = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 16))
+    with torch.no_grad():
+        before, after = (
+            dml.evaluation.evaluate(trunk(images), torch.tensor(space["labels"]), metrics=["map@r"])["map@r"]
+            for trunk in (start, space["trunk"])
+        )
+    assert len(space["values"]) == 20
+    assert after > before + 0.1, (before, after)
+
+
+@pytest.mark.parametrize(("positives", "negatives"), [("easy", "hard"), ("all", "semihard_random")])
+def test_a_loss_of_each_library_takes_the_tuples_of_both(batch, positives, negatives):
+    from pytorch_metric_learning import distances, losses, miners, reducers
+
+    embeddings, labels = batch
+    theirs = losses.TripletMarginLoss(0.2, distance=distances.LpDistance(), reducer=reducers.MeanReducer())
+    ours = dml.losses.Triplet(margin=0.2, reduction="mean")
+    for tuples in (
+        dml.miners.build(positives=positives, negatives=negatives)(embeddings, labels),
+        miners.BatchHardMiner()(embeddings, labels),
+    ):
+        assert len(tuples[0])
+        assert float(ours(embeddings, labels, tuples)) == pytest.approx(
+            float(theirs(embeddings, labels, tuples)), rel=1e-5
+        )
+
+
+def adapter(mine):
+    space = {"torch": torch}
+    exec(ADAPTER, space)
+    return space["FromDml"](mine)
+
+
+def test_the_adapter_gives_the_features_of_the_miners_tuples(batch):
+    """OML 4.0 calls `sample(features, labels)` with a list of labels and expects anchors, positives and negatives."""
+    embeddings, labels = batch
+    mine = dml.miners.build(positives="easy", negatives="hard")
+    found = adapter(mine).sample(embeddings, labels.tolist())
+    assert all(torch.equal(own, embeddings[rows]) for own, rows in zip(found, mine(embeddings, labels), strict=True))
+
+
+def test_oml_trains_with_a_loss_and_a_miner_of_ours(batch):
+    pytest.importorskip("oml", reason="open-metric-learning is not installed: it requires NumPy below 2")
+    embeddings, labels = batch
+    space = {"FromDml": lambda mine: adapter(mine), "dml": dml}
+    exec(OML, space)
+    a, p, n = dml.miners.build(positives="easy", negatives="hard")(embeddings, labels)
+    expected = triplet_margin_loss(embeddings[a], embeddings[p], embeddings[n], margin=0.2)
+    assert float(space["criterion"](embeddings, labels)) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_each_name_of_the_table_exists_in_its_library():
+    import pytorch_metric_learning as pml
+    from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
+
+    rows = re.findall(r"^\| (`.*?) \| (.*?) \|$", PAGE, re.MULTILINE)
+    known = {name for room in (pml.losses, pml.miners, pml.samplers, pml.testers) for name in dir(room)}
+    known |= {"testers", "samplers", "AccuracyCalculator", *AccuracyCalculator().get_curr_metrics()}
+    assert len(rows) > 10
+    for theirs, ours in rows:
+        for name in re.findall(r"`(?:\w+\.)?(\w+)[^`]*`", theirs):
+            assert name in known, name
+        for name in re.findall(r"`losses\.(\w+)`", ours):
+            assert callable(getattr(dml.losses, name)), name
+        for code in re.findall(r"`(miners\.build\([^`.]*\))`", ours):
+            assert callable(eval(f"dml.{code}", {"dml": dml})), code
+
+
+def test_a_loss_is_called_as_their_trainers_do():
+    for name in ("Contrastive", "Triplet", "Margin", "MultiSimilarity"):
+        parameters = list(inspect.signature(getattr(dml.losses, name).forward).parameters)
+        assert parameters[1:4] == ["embeddings", "labels", "tuples"], name
