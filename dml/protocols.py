@@ -482,7 +482,7 @@ class Trainer(Protocol):
         ...
 
     def result(self) -> TrialResult:
-        """The scores and diagnostics of the finished trial."""
+        """The scores and diagnostics so far: after the last evaluation, of which there is at least one."""
         ...
 
     def discard_checkpoint(self) -> None:

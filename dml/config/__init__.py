@@ -11,6 +11,7 @@ from dml.config.claims import BreakPointSection, ClaimSection, ComparisonSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.files import check_data, check_files, location
+from dml.config.halving import Ladder, ladder
 from dml.config.loading import ConfigError, content_of, load_study, place_of
 from dml.config.parts import FilterSection, LossSection, MinerSection
 from dml.config.report import BaseSection, ReportSection
@@ -32,6 +33,7 @@ __all__ = [
     "DatasetSection",
     "EvaluationSection",
     "FilterSection",
+    "Ladder",
     "LossSection",
     "MinerSection",
     "NoiseSection",
@@ -47,6 +49,7 @@ __all__ = [
     "check_data",
     "check_files",
     "content_of",
+    "ladder",
     "load_study",
     "location",
     "place_of",

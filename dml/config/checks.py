@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from dml import discovery, miners
-from dml.config import combining, vary
+from dml.config import combining, halving, vary
 from dml.config.errors import LocatedError
 from dml.config.parts import LossSection
 from dml.config.terms import extremes
@@ -41,6 +41,7 @@ def check(study: Study) -> None:
     _check_given(study)
     for training in _trainings(study, cells):
         _check_training(study, *training)
+        halving.check(study, training[0])
 
 
 def _check_finite(value: Any, *location: str | int) -> None:

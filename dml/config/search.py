@@ -22,6 +22,10 @@ class SearchSection(StudySection):
         None, description="label level of the objective; none: the first evaluated one"
     )
     pruner: Literal["none", "median", "halving"] = "none"
+    early_stopping: Literal["none", "halving"] = Field(
+        "none", description="`halving`: tuning trials that fall behind stop, in rounds; promoted ones resume"
+    )
+    reduction: int = Field(3, ge=2, description="of so many trials, `early_stopping: halving` promotes one")
     seed: Seed = 0
     stop: Literal["last", "best"] = Field(
         "last",

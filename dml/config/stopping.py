@@ -58,3 +58,13 @@ def evaluated_steps(steps: int, every: int) -> list[int]:
 def default_every(steps: int) -> int:
     """Steps between two evaluations of such a trial, if the study does not say."""
     return max(1, -(-steps // TENTHS))
+
+
+def tuning_every(search: SearchSection, every: int | None, steps: int) -> int | None:
+    """Steps between two evaluations of a tuning trial of so many steps; None: it is only evaluated at its end.
+
+    Parameters
+    ----------
+    every : what the study says.
+    """
+    return default_every(steps) if every is None and stops_at_best(search, "tune") else every

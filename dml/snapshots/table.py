@@ -117,7 +117,8 @@ def _without_repeats(texts: list[str], above: list[str]) -> list[str]:
 
 def _curve(study: Study, cell: Cell, row: Mapping[str, Any]) -> list[Any]:
     """`[[step, {objective: value}], ...]`: all of it if a search may compare it, else thinned, or nothing in tuning."""
-    compared = study.search.pruner != "none" or stops_at_best(study.search, row["phase"])
+    stopping = (study.search.pruner, study.search.early_stopping) != ("none", "none")
+    compared = stopping or stops_at_best(study.search, row["phase"])
     if row["phase"] == "tune" and not compared:
         return []
     key = _objective(study, cell, row["phase"])

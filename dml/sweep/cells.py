@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dml.sweep.halving import Halving
 from dml.sweep.proposals import Proposals
-from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome
+from dml.sweep.store import FAILED, FINISHED, PAUSED, PRUNED, Outcome
 from dml.types import Cell, TrialSpec
 
 
@@ -25,6 +26,7 @@ class Job:
     settings: Mapping[str, Any]
     spec: TrialSpec
     key: str
+    until: int | None = None  # steps after which it pauses; None: it trains to its end
 
 
 @dataclass(eq=False)
@@ -34,7 +36,8 @@ class CellState:
     index: int  # in the study
     cell: Cell
     proposals: Proposals | None  # None: nothing is searched
-    rounds: list[range]
+    rounds: list[range]  # of proposals
+    halving: Halving | None = None  # None: no trial pauses
     round: int = -1
     open: set[int] = field(default_factory=set)  # numbers of the current round's trials that have not ended
     tuned: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
@@ -44,7 +47,8 @@ class CellState:
     @property
     def rounds_left(self) -> int:
         """The number of rounds from the current one on."""
-        return len(self.rounds) - self.round
+        promotions = 0 if self.halving is None else len(self.halving.ladder.steps) - 1
+        return len(self.rounds) + promotions - self.round
 
     def best(self, value: Callable[[Job, Outcome], float | None]) -> tuple[Job, Outcome] | None:
         """The best tuning trial, the first one in a tie; None if no trial finished.
@@ -74,13 +78,13 @@ class CellState:
 
 
 def checked(outcome: Outcome, objective: str, value: float | None) -> Outcome:
-    """The outcome, or a failure if the trial finished without a finite objective.
+    """The outcome, or a failure if the trial finished or paused without a finite objective.
 
     Parameters
     ----------
     value : what the trial counts with.
     """
-    if outcome.status != FINISHED:
+    if outcome.status not in (FINISHED, PAUSED):
         return outcome
     if value is not None and math.isfinite(value):
         return outcome

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from dml.config import Study
+from dml.config import Ladder, Study, ladder
+from dml.config.stopping import tuning_every
 from dml.counting import counted
 from dml.sweep import cluster
 from dml.sweep.costs import bytes_to_pack, images_of, spec_of, trial_seconds
@@ -26,6 +27,7 @@ from dml.sweep.space import tuning_trials
 from dml.sweep.starts import Starts
 from dml.sweep.store import Outcome, TrialStore
 from dml.training.data import describe
+from dml.types import Cell, TrialSpec
 
 LONG = 3600.0  # seconds above which a study is called long
 
@@ -46,6 +48,8 @@ class Estimate:
     bytes: int  # of packed images, features and kept models that are yet to be written, as far as known
     models: int  # that are kept
     features: int = 0  # bytes of stored features and activations among them
+    steps: int = 0  # of all tuning trials
+    whole_steps: int = 0  # the same without early stopping
 
     @property
     def trials(self) -> int:
@@ -62,7 +66,11 @@ class Estimate:
         left = self.trials - self.stored
         stored = f", {self.stored} of them done already" if self.stored else ""
         cells, trials = counted(self.cells, "cell"), counted(self.trials, "trial")
-        work = f"{cells}, {trials} ({self.tuning} to tune, {self.confirming} to confirm){stored}"
+        halved = ""
+        if self.steps < self.whole_steps:
+            share = self.steps / self.whole_steps
+            halved = f", in {self.steps:,} of {self.whole_steps:,} steps ({share:.0%}) by early stopping"
+        work = f"{cells}, {trials} ({self.tuning} to tune{halved}, {self.confirming} to confirm){stored}"
         if not left:
             return [f"{self.study}: {work}; nothing to train"]
         features = f", {size_text(self.features)} of stored features or activations" if self.features else ""
@@ -127,8 +135,12 @@ def estimate(
     costs, basis = trial_seconds(study, found, manifests, store, seconds) if stored < trials else ([], "")
     slots = _slots(study)
     mean = total = None
+    ladders = [_ladder(study, cell, tune, spec) for cell, tune, spec in zip(cells, tuning, found, strict=True)]
+    whole = [tune * rungs.steps[-1] for tune, rungs in zip(tuning, ladders, strict=True)]
     if costs:
-        mean = sum(cost * (tune + seeds) for cost, tune in zip(costs, tuning, strict=True)) / trials
+        shares = [rungs.cost / steps if steps else 1.0 for rungs, steps in zip(ladders, whole, strict=True)]
+        work = zip(costs, tuning, shares, strict=True)
+        mean = sum(cost * (tune * share + seeds) for cost, tune, share in work) / trials
         total = mean * (trials - stored) / min(slots, trials - stored)
     kept = kept_models(study, manifests)
     features = sum(bytes_to_store(study, name, manifest, store / "features") for name, manifest in manifests.items())
@@ -145,7 +157,15 @@ def estimate(
         bytes=kept.bytes + sum(map(bytes_to_pack, manifests.values())) + features,
         models=kept.models,
         features=features,
+        steps=sum(rungs.cost for rungs in ladders),
+        whole_steps=sum(whole),
     )
+
+
+def _ladder(study: Study, cell: Cell, trials: int, spec: TrialSpec) -> Ladder:
+    """The rungs of a cell's tuning trials. Those that search the number of steps count with the study's."""
+    steps = spec.training.steps if trials else 0
+    return ladder(study.search, trials, steps, tuning_every(study.search, study.evaluation.every, steps) or 0)
 
 
 def is_prepared(study: Study, root: Path) -> bool:

@@ -2,7 +2,9 @@
 
 A cell is tuned round by round (`proposals`), then its best settings are confirmed once per seed. With `search.stop:
 best`, the best point of the best tuning trial's curve also says after how many steps the confirmed trials end; a cell
-without searched settings then has one tuning trial. Only validation classes decide. Outcomes in the store are reused.
+without searched settings then has one tuning trial. With `search.early_stopping`, all trials of a cell are proposed and
+trained for some steps first, then some are promoted round by round (`halving`). Only validation classes decide.
+Outcomes in the store are reused.
 The plan is rebuilt from the study, the store and Optuna's storage at each start, so it saves no state.
 """
 
@@ -11,17 +13,19 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import optuna
 
-from dml.config import Study, best_point, stops_at_best, value_of
+from dml.config import Study, best_point, ladder, stops_at_best, value_of
 from dml.config.stopping import evaluated_steps
 from dml.sweep import keys, specs
 from dml.sweep.cells import CellState, Job, checked
+from dml.sweep.halving import Halving, paused_at
 from dml.sweep.proposals import Proposals, Pruning
 from dml.sweep.space import space_of, tuning_trials
-from dml.sweep.store import FINISHED, Outcome, TrialStore
+from dml.sweep.store import FINISHED, PAUSED, Outcome, TrialStore
 from dml.types import Cell
 
 
@@ -109,7 +113,10 @@ class Plan:
         self._pruning.pop(job_id, None)
         self._unsettled.append((job, outcome, False))
         for other in self._sharing.pop(job.key, []):
-            self._unsettled.append((other, outcome, True))
+            if outcome.status != PAUSED or outcome.evaluated(other.until):
+                self._unsettled.append((other, outcome, True))
+            else:
+                self._submit(other)  # another cell's, which trains further
         self._settle_all()
 
     def ended(self) -> Iterable[tuple[Job, Outcome]]:
@@ -134,7 +141,10 @@ class Plan:
         spaces = space_of(self.study, cell)
         if not tuning_trials(self.study, cell):
             return CellState(index, cell, None, [])
-        search = self.study.search.model_dump(mode="json", exclude={"trials", "protocol", "stop"})
+        left_out = {"trials", "protocol", "stop"}
+        if self.study.search.early_stopping == "none":
+            left_out |= {"early_stopping", "reduction"}  # the name is that of a search before there was early stopping
+        search = self.study.search.model_dump(mode="json", exclude=left_out)
         spec = specs.build(
             self.study, cell, "tune", self.study.search.seed, {}, self._data(cell, "tune"), self._find_start
         )
@@ -143,7 +153,9 @@ class Plan:
         identity = keys.digest([keys.key(spec), search, self.study.search.trials, terms])
         name = f"{self.study.name}|{cell.name}|{identity[:8]}"
         proposals = Proposals(self.study.search, spaces, name, cell.name, storage)
-        return CellState(index, cell, proposals, proposals.rounds())
+        rungs = ladder(self.study.search, proposals.total, spec.training.steps, spec.evaluation.every or 0)
+        halving = Halving(rungs) if len(rungs.steps) > 1 else None
+        return CellState(index, cell, proposals, proposals.rounds(), halving)
 
     def _data(self, cell: Cell, phase: str, seed: int | None = None) -> Mapping[str, str]:
         seed = self.study.search.seed if seed is None else seed
@@ -159,8 +171,18 @@ class Plan:
         if state.proposals is not None and state.round < len(state.rounds):
             numbers = state.rounds[state.round]
             settings = {n: state.proposals.ask(n) for n in numbers}
-            self._offer(state, [self._job(index, "tune", n, self.study.search.seed, settings[n]) for n in numbers])
+            until = None if state.halving is None else state.halving.until
+            jobs = [self._job(index, "tune", n, self.study.search.seed, settings[n]) for n in numbers]
+            self._offer(state, [replace(job, until=until) for job in jobs])
             return
+        if state.halving is not None:
+            promoted = state.halving.promote()
+            if promoted:
+                self._offer(state, promoted)
+                return
+            for job, outcome, reused in state.halving.dropped():
+                state.tuned[job.number] = (job, outcome)
+                self._on_end(job, outcome, reused)
         best = self.best(index)
         if state.proposals is not None and best is None:
             state.done = True  # every trial of the search failed, so there is nothing to confirm
@@ -181,15 +203,19 @@ class Plan:
     def _offer(self, state: CellState, jobs: list[Job]) -> None:
         state.open = {job.number for job in jobs}
         for job in jobs:
-            outcome = self.store.read(job.key) or state.pruned(job)
-            if outcome is not None and self._comparable(job, outcome):
-                self._unsettled.append((job, outcome, True))
-            elif job.key in self._sharing:
-                self._sharing[job.key].append(job)
-            else:
-                self._sharing[job.key] = []
-                heapq.heappush(self._ready, (-state.rounds_left, self._sequence, job))
-                self._sequence += 1
+            self._submit(job)
+
+    def _submit(self, job: Job) -> None:
+        state = self.cells[job.index]
+        outcome = self.store.reached(job.key, job.until) or state.pruned(job)
+        if outcome is not None and self._comparable(job, outcome):
+            self._unsettled.append((job, outcome, True))
+        elif job.key in self._sharing:
+            self._sharing[job.key].append(job)
+        else:
+            self._sharing[job.key] = []
+            heapq.heappush(self._ready, (-state.rounds_left, self._sequence, job))
+            self._sequence += 1
 
     def _comparable(self, job: Job, outcome: Outcome) -> bool:
         """Whether this search can use a stored outcome of a tuning trial.
@@ -198,6 +224,10 @@ class Plan:
         """
         if job.phase != "tune" or outcome.status != FINISHED:
             return True
+        if job.until is not None and not any(
+            step == job.until and self.objective(job) in scores for step, scores in outcome.curve
+        ):
+            return False
         if stops_at_best(self.study.search, job.phase):
             found = {step for step, scores in outcome.curve if self.objective(job) in scores}
             return found.issuperset(evaluated_steps(job.spec.training.steps, job.spec.evaluation.every or 1))
@@ -208,17 +238,22 @@ class Plan:
     def _settle_all(self) -> None:
         while self._unsettled:
             job, outcome, reused = self._unsettled.pop(0)
+            if job.until is not None:
+                outcome = paused_at(outcome, job.until)
             self._settle(job, checked(outcome, self.objective(job), self.value(job, outcome)), reused)
 
     def _settle(self, job: Job, outcome: Outcome, reused: bool) -> None:
         state = self.cells[job.index]
-        (state.tuned if job.phase == "tune" else state.confirmed)[job.number] = (job, outcome)
         if job.phase == "tune" and state.proposals is not None:
             if outcome.lasting:
                 state.proposals.tell(job.number, outcome, self.value(job, outcome), job.key)
             else:
                 state.proposals.note(job.number, outcome.error)
-        self._on_end(job, outcome, reused)
+        if job.phase == "tune" and state.halving is not None:
+            state.halving.end(job, outcome, self.value(job, outcome), reused)
+        if outcome.status != PAUSED:
+            (state.tuned if job.phase == "tune" else state.confirmed)[job.number] = (job, outcome)
+            self._on_end(job, outcome, reused)
         state.open.discard(job.number)
         if not state.open:
             if job.phase == "confirm":

@@ -74,7 +74,7 @@ class SweepProgress:
 
     def evaluated(self, job: Job, step: int) -> None:
         """Note how far a running trial is."""
-        self._remaining.evaluated(job.id, step / max(1, job.spec.training.total_steps))
+        self._remaining.evaluated(job.id, step / max(1, job.until or job.spec.training.total_steps))
 
     def resumed(self) -> None:
         """Count a trial that is resumed because its worker died."""

@@ -7,6 +7,10 @@ nor on interruptions: they stay the same even if Optuna's storage is deleted. `r
 without a pruner all their trials are one round.
 
 For the same reason, Optuna's pruner compares a trial only with the trials of earlier rounds of its own cell.
+
+With `search.early_stopping: halving`, proposals end before the first promotion, and the sampler is told what each trial
+has on the first rung: values after equally many steps. What promoted trials reach later is not comparable, so it is not
+told.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from optuna.trial import Trial, TrialState
 from dml.config import SearchSection
 from dml.seeding import derive
 from dml.sweep.space import budget, grid
-from dml.sweep.store import FINISHED, PRUNED, Outcome
+from dml.sweep.store import FINISHED, PAUSED, PRUNED, Outcome
 from dml.types import Choice, LogUniform, Space
 
 STARTUP = 10  # maximum size of the first round; TPE's default
@@ -85,12 +89,12 @@ class Proposals:
             self._live[number].report(value, step)
 
     def tell(self, number: int, outcome: Outcome, value: float | None, key: str) -> None:
-        """Store a trial's outcome. A second call does nothing."""
+        """Store a trial's outcome, or what it had when it paused first. A second call does nothing."""
         if number not in self._live:
             return
         trial = self._live.pop(number)
         trial.set_user_attr("key", key)
-        if outcome.status == FINISHED:
+        if outcome.status in (FINISHED, PAUSED):
             self._study.tell(trial, value)
         elif outcome.status == PRUNED:
             trial.set_user_attr("outcome", asdict(outcome))

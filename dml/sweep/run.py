@@ -30,7 +30,7 @@ from dml.sweep.progress import SweepProgress
 from dml.sweep.references import References
 from dml.sweep.specs import Describe
 from dml.sweep.starts import Starts
-from dml.sweep.store import Outcome, TrialStore, only_sweep
+from dml.sweep.store import PRUNED, Outcome, TrialStore, only_sweep
 from dml.sweep.trial import TRAINER, find_trainer
 
 
@@ -90,6 +90,8 @@ def run_study(
                 references.add(job.key)
                 progress.ended(job, outcome, reused)
                 tracker.trial(plan, job, outcome)
+                if outcome.status == PRUNED and job.until is not None and not job.spec.training.keep_checkpoints:
+                    trials.drop_checkpoints(job.key)
                 tidying.now_and_then()
 
             plan.start(ended)

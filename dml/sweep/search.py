@@ -116,6 +116,7 @@ class CellSearcher(Searcher):
         return {
             **self._shared,
             "key": job.key,
+            "until": job.until,
             "spec": specs.dump(job.spec),
             "record": keys.canonical(keys.record(job.spec)),
         }

@@ -9,7 +9,7 @@ from typing import Any
 
 from dml import discovery, models
 from dml.config import StartSection, Study, closed_forms, stops_at_best
-from dml.config.stopping import default_every
+from dml.config.stopping import tuning_every
 from dml.types import (
     BatchSpec,
     Cell,
@@ -92,7 +92,7 @@ def _evaluation(study: Study, phase: str, steps: int) -> EvaluationSpec:
     evaluation = study.evaluation.spec(phase)
     if not stops_at_best(study.search, phase):
         return evaluation
-    return replace(evaluation, every=evaluation.every or default_every(steps), at_start=True)
+    return replace(evaluation, every=tuning_every(study.search, evaluation.every, steps), at_start=True)
 
 
 def _with_files(training: TrainingSpec) -> TrainingSpec:

@@ -2,14 +2,16 @@
 
 The key is the digest of `spec.json`. `result.json` is the outcome of a finished trial, `failed.json` that of a trial
 whose failure is its result, such as a loss that became NaN. Other failures (a full disk, an error in the code) are not
-stored, so the next run retries them. A lock prevents two workers from running the same trial.
+stored, so the next run retries them. `paused.json` is what a trial had reached when a search paused it; its checkpoint
+is beside it. A lock prevents two workers from running the same trial.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,10 @@ from typing import Any
 from dml.files import Locked, locked, read_json, write_text
 from dml.sweep.remote import Remote
 
-FINISHED, FAILED, PRUNED = "finished", "failed", "pruned"
+FINISHED, FAILED, PRUNED, PAUSED = "finished", "failed", "pruned", "paused"
 OUTCOMES = ("result.json", "failed.json")
+PAUSED_FILE = "paused.json"
+CHECKPOINTS = "checkpoint"
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,10 @@ class Outcome:
     errno: int = 0  # of an OSError
     started: str = ""  # ISO 8601, UTC
     host: str = ""
+
+    def evaluated(self, steps: int | None) -> bool:
+        """Whether the curve has a point after so many steps."""
+        return any(step == steps for step, _ in self.curve)
 
 
 class TrialStore:
@@ -64,6 +72,18 @@ class TrialStore:
         stored = next((Outcome(**content) for content in contents if content is not None), None)
         return stored or self._published.get(key[: self._digits])
 
+    def reached(self, key: str, steps: int | None) -> Outcome | None:
+        """The stored outcome of a trial that pauses after so many steps (None: it does not); None if it is not there.
+
+        A trial that reached this step and failed later counts as paused.
+        """
+        stored = self.read(key)
+        if steps is None or (stored is not None and stored.status == FINISHED):
+            return stored
+        content = read_json(self.folder(key) / PAUSED_FILE)
+        paused = None if content is None else Outcome(**content)
+        return paused if paused is not None and paused.evaluated(steps) else stored
+
     def begin(self, key: str, record: str) -> None:
         """Write a trial's `spec.json`: the JSON whose digest is its key."""
         path = self.folder(key) / "spec.json"
@@ -82,8 +102,16 @@ class TrialStore:
         """Store an outcome atomically, unless it is not lasting."""
         if not outcome.lasting or outcome.status == PRUNED:
             return
-        name = "result.json" if outcome.status == FINISHED else "failed.json"
+        name = {FINISHED: "result.json", PAUSED: PAUSED_FILE}.get(outcome.status, "failed.json")
         write_text(self.folder(key) / name, json.dumps(asdict(outcome)))
+        if outcome.status == FINISHED:
+            (self.folder(key) / PAUSED_FILE).unlink(missing_ok=True)
+
+    def drop_checkpoints(self, key: str) -> None:
+        """Delete the checkpoints of a trial that was paused and not promoted, unless a worker runs it."""
+        with suppress(Locked), locked(self.folder(key) / "lock", wait=False):
+            shutil.rmtree(self.folder(key) / CHECKPOINTS, ignore_errors=True)
+            self.delete_remote(key, CHECKPOINTS)
 
     def pull(self, key: str) -> None:
         """Copy a trial's files from the storage, if it has any."""

@@ -24,7 +24,7 @@ from ray import tune
 
 from dml.protocols import Trainer, TrainerFactory
 from dml.sweep import specs
-from dml.sweep.store import FAILED, FINISHED, Outcome, TrialStore
+from dml.sweep.store import FAILED, FINISHED, PAUSED, Outcome, TrialStore
 from dml.training.allocator import keep_freed_memory
 from dml.types import EvaluationPoint, TrialResult, TrialSpec
 
@@ -73,7 +73,10 @@ def _freeze_imports() -> None:
 
 
 class TrialWorker(tune.Trainable):
-    """Runs one trial after another. Each `train()` advances a trial to its next evaluation."""
+    """Runs one trial after another. Each `train()` advances a trial to its next evaluation.
+
+    A trial with `until` ends as `paused` at its first evaluation after that many steps. It resumes from its checkpoint.
+    """
 
     def setup(self, config: dict[str, Any]) -> None:
         keep_freed_memory()
@@ -91,9 +94,9 @@ class TrialWorker(tune.Trainable):
     def step(self) -> dict[str, Any]:
         """Advance the trial. `point` is [step, scores] or empty, `outcome` the `Outcome` or empty, both as JSON."""
         store = TrialStore(Path(self._config["store"]), self._config["storage"])
-        key = self._config["key"]
+        key, until = self._config["key"], self._config["until"]
         try:
-            point, outcome = self._advance(store, key)
+            point, outcome = self._advance(store, key, until)
         except Exception as error:
             text = traceback.format_exc()
             outcome, point = self._failed(error, text), None
@@ -121,12 +124,12 @@ class TrialWorker(tune.Trainable):
             gc.collect()
         self._held.close()
 
-    def _advance(self, store: TrialStore, key: str) -> tuple[EvaluationPoint | None, Outcome | None]:
+    def _advance(self, store: TrialStore, key: str, until: int | None) -> tuple[EvaluationPoint | None, Outcome | None]:
         if self._trainer is None:
             self._started = datetime.now(UTC).isoformat(timespec="seconds")
             self._held.enter_context(store.lock(key))
             store.pull(key)
-            outcome = store.read(key)
+            outcome = store.reached(key, until)
             if outcome is not None:
                 return None, outcome
             store.begin(key, self._config["record"])
@@ -138,17 +141,21 @@ class TrialWorker(tune.Trainable):
         trainer = self._trainer
         point = None if trainer.finished else trainer.advance()
         if not trainer.finished:
+            outcome = None
+            if until is not None and point is not None and point.step >= until:
+                outcome = self._ended(PAUSED, trainer.result())
+                store.write(key, outcome)
             store.push(key)
-            return point, None
-        outcome = self._finished(trainer.result())
+            return point, outcome
+        outcome = self._ended(FINISHED, trainer.result())
         store.write(key, outcome)
         trainer.discard_checkpoint()
         store.push(key)
         return point, outcome
 
-    def _finished(self, result: TrialResult) -> Outcome:
+    def _ended(self, status: str, result: TrialResult) -> Outcome:
         return Outcome(
-            status=FINISHED,
+            status=status,
             scores=dict(result.scores),
             curve=[[point.step, dict(point.scores)] for point in result.curve],
             diagnostics=dict(result.diagnostics),

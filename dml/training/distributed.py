@@ -66,7 +66,7 @@ class DistributedTraining:
         return point
 
     def result(self) -> TrialResult:
-        """The scores and diagnostics of the finished trial."""
+        """The scores and diagnostics after the last evaluation."""
         return self._ask("result")
 
     def discard_checkpoint(self) -> None:

@@ -159,8 +159,8 @@ class Training:
         return self._evaluator.scores(self.step)
 
     def result(self) -> TrialResult:
-        """The scores and diagnostics of the finished trial."""
-        assert self.finished, "an unfinished trial has no result"
+        """The scores and diagnostics after the last evaluation."""
+        assert self._history.curve, "a trial without an evaluation has no result"
         curve, seconds = tuple(self._history.curve), self._history.seconds
         images = self.step * self.spec.training.batch.size
         means = {**self.diagnostics.means(self.step), "images_per_second": images / seconds}
