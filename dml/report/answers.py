@@ -132,7 +132,7 @@ def _won(results: Results, row: dict[str, Any]) -> str:
 
 
 def _robust(results: Results, dataset: str, noise: str, at: float) -> Iterator[str]:
-    """The method that retains most and the one that retains least, if they differ beyond the choice of the two of many."""
+    """The methods that retain most and least, if they differ beyond the choice of the two of many."""
     points = sorted(kept(results, dataset, noise, at), key=lambda e: -e.share.mean)
     pairs = len(points) * (len(points) - 1) // 2
     if not pairs:

@@ -1,9 +1,11 @@
-"""Pages that are made of files outside docs/: README, the contributing guide, the changelog, the small sweep."""
+"""Pages made of other files: README, the contributing guide, the changelog, the small sweep, notebooks."""
 
 import re
 from pathlib import Path
 
+import nbformat
 from mkdocs.structure.files import File
+from nbconvert import MarkdownExporter
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
@@ -22,7 +24,23 @@ def on_files(files, config):
     code = (ROOT / "docs/tiny/tiny_dml.py").read_text(encoding="utf-8")
     text = f"# The sweep in 150 lines\n\n[tiny_dml.py](tiny/tiny_dml.py), to read and to run.\n\n```python\n{code}```\n"
     files.append(File.generated(config, "tiny.md", content=text))
+    for notebook in sorted((ROOT / "docs/notebooks").glob("*.ipynb")):
+        for page in _pages_of(notebook, config):
+            files.append(page)
     return files
+
+
+def _pages_of(path, config):
+    """A notebook as a page, with the pictures that it shows."""
+    book = nbformat.read(path, as_version=4)
+    text, resources = MarkdownExporter().from_notebook_node(book)
+    for cell in book.cells:
+        if "alt" in cell.metadata:  # a cell draws one picture
+            text = text.replace("![png](", f"![{cell.metadata['alt']}]({path.stem}-", 1)
+    title, _, rest = text.partition("\n")
+    yield File.generated(config, f"notebooks/{path.stem}.md", content=f"{title}\n\n[The notebook]({path.name})\n{rest}")
+    for name, picture in resources["outputs"].items():
+        yield File.generated(config, f"notebooks/{path.stem}-{name}", content=picture)
 
 
 def on_page_markdown(markdown, page, config, files):
