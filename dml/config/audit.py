@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
+from dml import losses
 from dml.config import matching
 from dml.config.errors import LocatedError
 from dml.config.terms import Name, Seed, StudySection
@@ -48,7 +49,8 @@ class AuditSection(StudySection):
         return TrainingSection(backbone=self.backbone, backbone_settings=self.backbone_settings, frozen=True)
 
     def cell(self, study: Study) -> Cell:
-        """The cell whose settings train the networks of `trained`: the dataset's first one that has its attributes.
+        """The cell whose settings train the networks of `trained`: the dataset's first one that trains and has its
+        attributes.
 
         Raises
         ------
@@ -57,7 +59,11 @@ class AuditSection(StudySection):
         dataset = self.chosen(study)
         cells = [cell for cell in study.cells() if cell.dataset == dataset]
         wanted = self.trained if isinstance(self.trained, dict) else {}
-        cell = matching.check_matching(cells, wanted)[0]
+        found = matching.check_matching(cells, wanted)
+        trained = [cell for cell in found if losses.closed_form_of(cell.loss.name) is None]
+        if not trained:
+            raise ValueError(f"{found[0].loss.name!r} is a closed form, which trains no network: choose another loss")
+        cell = trained[0]
         training = study.training_of(cell)
         if study.dataset(dataset).passes_on is not None:
             raise ValueError(

@@ -82,6 +82,15 @@ def test_networks_that_cannot_be_trained_without_an_image(tmp_path, training, ex
         load(tmp_path, STUDY + f"training: {training}\naudit: {{dataset: digits, trained: true}}\n")
 
 
+def test_closed_forms_train_no_network(tmp_path):
+    study = load(
+        tmp_path, STUDY.replace("[triplet]", "[whitening, triplet]") + "audit: {dataset: digits, trained: true}\n"
+    )
+    assert study.audit.cell(study).loss.name == "triplet"
+    with pytest.raises(ConfigError, match=r"audit.trained.*'whitening' is a closed form, which trains no network"):
+        load(tmp_path, STUDY.replace("[triplet]", "[whitening]") + "audit: {dataset: digits, trained: true}\n")
+
+
 def test_vectors_have_no_network(tmp_path):
     source = "{source: features, name: v, options: {vectors: v.npy, table: t.csv}}"
     text = f"title: t\ndatasets: [{source}]\nlosses: [triplet]\naudit: {{trained: true}}\n"

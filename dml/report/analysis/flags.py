@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dml import losses
 from dml.report.analysis.untrained import Baseline, untrained
 from dml.report.labels import SETS
 from dml.report.page.numbers import percent
@@ -43,13 +44,18 @@ def flags(results: Results, cells: Iterable[Cell], fixed: bool = False) -> Flags
     ----------
     fixed : the comparison is about the settings that it has, so that no tuning is asked for.
     """
-    trained = [cell for cell in cells if results.study.training_of(cell).steps > 0]
+    trained = [cell for cell in cells if _trains(results, cell)]
     tuning = "" if fixed else mark(results.study)
     rises = [_rise(results, cell) for cell in trained]
     rising = RISING if any(rise is not None and rise > RISE for rise in rises) else ""
     below, known = _below(results, trained)
     unknown = [NOT_KNOWN] * (None in rises) + ["the baseline is not known"] * (not known)
     return Flags(tuple(filter(None, (tuning, rising, below))), tuple(unknown))
+
+
+def _trains(results: Results, cell: Cell) -> bool:
+    """Whether a cell has steps of training: closed forms have none."""
+    return results.study.training_of(cell).steps > 0 and losses.closed_form_of(cell.loss.name) is None
 
 
 def doubts(results: Results, *names: str) -> str:

@@ -50,6 +50,15 @@ def test_below_the_baseline(synthetic, loaded, pixels, below):
     assert found == (("below the baseline (R@1, test classes: 50.0, pixels 99.0)",) if below else ())
 
 
+def test_a_closed_form_is_a_baseline_itself(synthetic, loaded):
+    results = loaded(synthetic.small())
+    cell = next(iter(results.cells.values()))
+    summary = {"untrained": {cell.dataset: {"pixels": {"test/fine/recall@1": 0.99}}}}
+    results = replace(results, trials=results.trials.assign(**{"test/fine/recall@1": 0.5}, curve="[]"), summary=summary)
+    assert flags(results, [cell], fixed=True).found
+    assert not flags(results, [replace(cell, loss=replace(cell.loss, name="whitening"))], fixed=True).found
+
+
 @pytest.mark.parametrize(("ami", "decided"), [(-0.05, True), (0.05, False)])
 def test_ami_decides_where_it_contradicts_nmi(synthetic, loaded, claim, ami, decided):
     study = synthetic.small()
