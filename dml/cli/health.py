@@ -72,9 +72,9 @@ def packages() -> Iterator[Finding]:
     from packaging.requirements import Requirement
 
     try:
-        requires = importlib.metadata.requires("dml") or []
+        requires = importlib.metadata.requires("noisy-dml") or []
     except importlib.metadata.PackageNotFoundError:
-        yield Finding("dml", False, "not installed", "make setup, or pip install -e '.[pipeline]'")
+        yield Finding("noisy-dml", False, "not installed", "make setup, or pip install -e '.[pipeline]'")
         return
     wrong, found = [], []
     for requirement in map(Requirement, requires):

@@ -144,7 +144,7 @@ class Huggingface(SourceDefaults):
         try:
             import datasets  # an optional dependency
         except ImportError as error:
-            raise DataError("source huggingface needs the library datasets: pip install 'dml[hub]'") from error
+            raise DataError("source huggingface needs the library datasets: pip install 'noisy-dml[hub]'") from error
         place = Path(self.path)
         if not place.exists() and (self.path.startswith((".", "/", "~")) or self.path.count("/") > 1):
             raise DataError(f"huggingface: path is {self.path!r}, which does not exist (from {Path.cwd()})")

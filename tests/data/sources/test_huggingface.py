@@ -235,7 +235,7 @@ def test_without_the_hub_what_was_downloaded_is_used(tmp_path, monkeypatch):
 
 def test_without_the_library(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    with pytest.raises(DataError, match=r"needs the library datasets: pip install 'dml\[hub\]'"):
+    with pytest.raises(DataError, match=r"needs the library datasets: pip install 'noisy-dml\[hub\]'"):
         Huggingface("owner/birds").download(tmp_path, quiet)
 
 
