@@ -152,13 +152,22 @@ def test_the_readmes_table_is_that_of_the_benchmark():
             )
             (trained,) = re.findall(rf"^\| {noise} \| multi_similarity[^|]*\| ([\d.]+)", section, re.M)
             assert shown[name, labels] == [least, trained]
-    cars = page.split("## partial-cars\n")[1].split("\n## ")[0]
-    assert [f"{mean} [{low}, {high}]" for mean, low, high in EFFECT.findall(README)] == ["2.7 [1.3, 4.1]"]
-    assert "| +2.7 [1.3, 4.1] |" in cars
-    assert (
-        f"| 0% | best closed form of any length: whitened | {re.search('full length has ([0-9.]+)', README)[1]} |"
-        in cars
+    others = (
+        ("Cars twice as long", "40% wrong", "partial-cars-noisy", "ema 0.98, filter prism"),
+        ("CIFAR-100N", "by people, 37% wrong", "partial-cifar100", "all + all"),
     )
+    for name, labels, study, method in others:
+        section = page.split(f"## {study}\n")[1].split("\n## ")[0]
+        (least,) = re.findall(r"\| best closed form of the same length: .*? \| ([\d.]+)", section)
+        (found,) = re.findall(rf"\| multi_similarity[^|]*{re.escape(method)} \| ([\d.]+)", section)
+        assert shown[name, labels] == [least, found]
+    cars = page.split("## partial-cars\n")[1].split("\n## ")[0]
+    effects = [f"{mean} [{low}, {high}]" for mean, low, high in EFFECT.findall(README)]
+    assert len(effects) == 3
+    assert all(f"| +{effect} |" in page for effect in effects)
+    full = re.search(r"full length\s+has ([0-9.]+)", README)
+    assert full
+    assert f"| 0% | best closed form of any length: whitened | {full[1]} |" in cars
 
 
 def _filled(rows: list[list[str]]) -> list[list[str]]:
