@@ -36,8 +36,8 @@ def expected_best(results: Results, cell: str) -> pd.Series:
 def importances(settings: Sequence[Mapping[str, Any]], scores: Sequence[float]) -> dict[str, float]:
     """How much of the scores' variance each setting explains, as shares that add up to 1, the largest first.
 
-    Hutter et al. 2014 (fANOVA), as Optuna computes it. A setting without two values is left out; nothing is said of
-    fewer than `FEW` trials, or where one setting or none varies.
+    Hutter et al. 2014 (fANOVA), as Optuna computes it. A setting without two values, or that some trial lacks, is left
+    out; nothing is said of fewer than `FEW` trials, or where one setting or none varies.
 
     Parameters
     ----------
@@ -45,7 +45,8 @@ def importances(settings: Sequence[Mapping[str, Any]], scores: Sequence[float]) 
     """
     if len(scores) < FEW or np.ptp(scores) == 0:
         return {}
-    names = [name for name in settings[0] if len({repr(own.get(name)) for own in settings}) > 1]
+    shared = set.intersection(*map(set, settings))
+    names = [name for name in settings[0] if name in shared and len({repr(own[name]) for own in settings}) > 1]
     if len(names) < 2:
         return {}
     import optuna  # a second that only tuned studies pay
@@ -56,7 +57,7 @@ def importances(settings: Sequence[Mapping[str, Any]], scores: Sequence[float]) 
         spaces = {name: _space([own[name] for own in settings]) for name in names}
         study = optuna.create_study(direction="maximize")
         for own, score in zip(settings, scores, strict=True):
-            values = {name: own[name] if _is_number(own[name]) else repr(own[name]) for name in names}
+            values = {name: own[name] if _is_numeric(spaces[name]) else repr(own[name]) for name in names}
             study.add_trial(optuna.trial.create_trial(params=values, distributions=spaces, value=float(score)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -78,17 +79,22 @@ def _space(values: list[Any]) -> BaseDistribution:
     return FloatDistribution(low, high, log=low > 0 and math.log10(high / low) > 1)
 
 
+def _is_numeric(space: BaseDistribution) -> bool:
+    return hasattr(space, "low")
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def trials_of(results: Results, cells: Sequence[str]) -> tuple[list[dict[str, Any]], list[float]]:
-    """Settings and validation scores of the tuning trials of several cells; scores are relative to the cell's mean."""
+    """What was searched, and validation scores relative to the cell's mean, of the tuning trials of several cells."""
     settings: list[dict[str, Any]] = []
     scores: list[float] = []
     for cell in cells:
         tried = results.tuned_of(cell)
         tried = tried[(tried["status"] == "finished") & tried["objective"].notna()]
-        settings += [parsed(text) or {} for text in tried["settings"]]
+        for text in tried["settings"]:
+            settings.append({key: value for key, value in (parsed(text) or {}).items() if key not in results.varied})
         scores += list(100 * (tried["objective"] - tried["objective"].mean()))
     return settings, scores

@@ -86,7 +86,7 @@ def dependence(results: Results) -> Table | None:
     cells: dict[str, list[str]] = {}
     for name in results.cells:
         if len(validation_scores(results, name)) >= LEAST:
-            cells.setdefault(results.methods[name].panel, []).append(name)
+            cells.setdefault(readable(results.cells[name].loss.name), []).append(name)
     rows = []
     for loss, names in cells.items():
         settings, scores = trials_of(results, names)
