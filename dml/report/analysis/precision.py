@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from dml import statistics
 from dml.config import Study
@@ -93,12 +94,26 @@ def rank_intervals(scores: pd.DataFrame) -> pd.DataFrame:
     """
     names, values = list(scores), scores.to_numpy()
     first, second = np.triu_indices(len(names), 1)
-    differences = [(own := values[:, i] - values[:, j])[~np.isnan(own)] for i, j in zip(first, second, strict=True)]
-    p = np.array([statistics.paired_t(own) for own in differences])
+    differences, p = np.empty(len(first)), np.empty(len(first))
+    for i in range(len(names) - 1):  # a method against all later ones
+        rows = first == i
+        found = values[:, [i]] - values[:, i + 1 :]
+        differences[rows], p[rows] = np.nanmean(found, axis=0), _paired_t(found)
     known = np.isfinite(p)
     p[known] = np.asarray(statistics.holm(p[known].tolist()))
     above = np.zeros((len(names), len(names)), dtype=bool)
-    for i, j, own, one in zip(first, second, differences, p, strict=True):
-        if one < LEVEL:
-            above[(i, j) if own.mean() > 0 else (j, i)] = True
+    for won, lost, sign in ((first, second, 1), (second, first, -1)):
+        clear = known & (p < LEVEL) & (sign * differences > 0)
+        above[won[clear], lost[clear]] = True
     return pd.DataFrame(statistics.rank_intervals(above), index=names, columns=["lowest", "highest"])
+
+
+def _paired_t(differences: np.ndarray) -> np.ndarray:
+    """`statistics.paired_t` of each column (seeds, C), NaN left out: at once where a column is complete and varies."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        n, spread = len(differences), differences.std(axis=0, ddof=1)
+        p = 2 * special.stdtr(n - 1, -np.abs(differences.mean(axis=0)) / (spread / n**0.5))
+    for column in np.flatnonzero(~(spread > 1e-9)):
+        own = differences[:, column]
+        p[column] = statistics.paired_t(own[~np.isnan(own)])
+    return p
