@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 FEW = 10  # with fewer trials importances are not computed
-MANY = 300  # trials that importances are computed from, at most: evenly spaced ones
+MANY = 100  # trials that importances are computed from, at most: evenly spaced ones
+TREES = 800  # of a forest, times trials: with many trials a tree takes long, with few the shares need many trees
 
 
 def validation_scores(results: Results, cell: str) -> np.ndarray:
@@ -65,7 +66,10 @@ def importances(settings: Sequence[Mapping[str, Any]], scores: Sequence[float]) 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = optuna.importance.get_param_importances(
-                study, evaluator=optuna.importance.FanovaImportanceEvaluator(seed=0)
+                study,
+                evaluator=optuna.importance.FanovaImportanceEvaluator(
+                    n_trees=max(16, min(64, TREES // len(scores))), seed=0
+                ),
             )
     finally:
         optuna.logging.set_verbosity(verbosity)
