@@ -72,7 +72,10 @@ def test_what_is_wrong_with_the_images_is_said(dml, project, photos, quick, tmp_
         (folder / f"kind5/{number}.png").unlink()
     done = dml("new", "odd", folder)
     assert "1 class with a single image, which has no positive: kind5" in done.out
-    assert "1 image cannot be decoded: kind0/bad.png (not an image of a known format)" in done.out
+    assert (
+        "1 image cannot be decoded: kind0/bad.png (not a JPEG, PNG, PPM, BMP, GIF, TIFF, WebP, JPEG 2000 or AVIF image)"
+        in done.out
+    )
     assert "1 exact copy of other images: kind1/0.png = kind2/copy.png" in done.out
     assert "1 image in several classes, so labels are wrong" in done.out
     assert load_study(project / "pipelines/studies/odd.yaml").datasets[0].on_corrupt == "skip"
@@ -86,9 +89,9 @@ def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, quic
         (folder / f"kind0/{number}{sign}seeds: [7].png").write_bytes(b"no image")
     done = dml("new", "odd", folder)
     assert done.code == 0, done.err
-    assert r"kind0/0\nseeds: [7].png (not an image" in done.out
+    assert r"kind0/0\nseeds: [7].png (not a JPEG" in done.out
     text = (project / "pipelines/studies/odd.yaml").read_text(encoding="utf-8")
-    assert r"# 6 images cannot be decoded: kind0/0\nseeds: [7].png (not an image" in text
+    assert r"# 6 images cannot be decoded: kind0/0\nseeds: [7].png (not a JPEG" in text
     assert yaml.safe_load(text)["seeds"] == [0, 1, 2]
     assert load_study(project / "pipelines/studies/odd.yaml").title == "odd"
 
