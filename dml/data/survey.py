@@ -37,7 +37,7 @@ class Survey:
 
     @property
     def alike(self) -> str:
-        """What to say of class names that differ only in spaces or case; "" if there are none."""
+        """What to say of class names that differ only in spaces, case or Unicode form; "" if there are none."""
         return alike_names(self.index)
 
     @property

@@ -56,6 +56,13 @@ def test_a_corrupt_file_is_an_error_or_left_out(dml, model, photos, tmp_path):
     assert "none of 1 images can be decoded" in dml(*command, "--skip-corrupt").err
 
 
+def test_a_name_that_is_not_utf8_is_named(dml, model, photos, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/good\udcff.png").write_bytes((photos / "kind0/0.png").read_bytes())
+    assert r"good\xff.png': the name is not UTF-8" in dml("embed", model, tmp_path / "in", "-o", tmp_path / "v.npy").err
+    assert not (tmp_path / "v.npy").exists()
+
+
 @pytest.mark.parametrize(
     ("images", "out", "code", "message"),
     [

@@ -118,9 +118,19 @@ def test_class_names_that_differ_only_in_spaces_or_case_are_named(dml, project, 
     for number, name in ((0, "Owl"), (1, " owl"), (2, "wren")):
         (folder / f"kind{number}").rename(folder / name)
     done = dml("new", "alike", folder)
-    line = "these class names differ only in spaces or case: ' owl', 'Owl'"
+    line = "these class names differ only in spaces, case or Unicode form: ' owl', 'Owl'"
     assert line in done.out.splitlines()
     assert f"# {line}" in (project / "pipelines/studies/alike.yaml").read_text().splitlines()
+
+
+def test_a_class_name_in_two_unicode_forms_is_named(dml, project, photos, quick, tmp_path):
+    """Letters with accents come as one character from most systems, and as two from some file systems."""
+    folder = tmp_path / "alike"
+    shutil.copytree(photos, folder)
+    for number, name in ((0, "caf\u00e9"), (1, "cafe\u0301")):
+        (folder / f"kind{number}").rename(folder / name)
+    out = dml("new", "alike", folder).out
+    assert r"differ only in spaces, case or Unicode form: 'cafe\u0301', 'caf\xe9'" in out
 
 
 def test_quotes_and_spaces_in_a_path_survive(dml, project, photos, quick, tmp_path):
