@@ -96,9 +96,10 @@ def new(
 
 def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, Any]:
     """The options of the source `imagefolder`."""
-    for path in (place.resolve(), *([root.resolve()] if root else [])):
-        if any("\ud800" <= char <= "\udfff" for char in str(path)):  # how Python shows bytes that it cannot decode
-            raise ValueError(f"{str(path)!r}: the name is not UTF-8, so no study can contain it: rename the folder")
+    from dml.data.raw import check_text
+
+    for path in (place, *([root] if root else [])):
+        check_text(path.resolve())
     if place.is_dir():
         if root is not None or columns:
             raise typer.BadParameter(f"--root and --column are about a table, and {place} is a folder")

@@ -108,7 +108,7 @@ def test_a_folders_name_with_a_line_break_survives(sign, dml, project, photos, q
 def test_a_folders_name_that_is_not_utf8_is_refused(dml, project, photos, tmp_path):
     folder = tmp_path / "a\udc80"
     shutil.copytree(photos, folder)
-    assert r"a\udc80': the name is not UTF-8" in dml("new", "broken", folder).err
+    assert r"a\x80': the name is not UTF-8" in dml("new", "broken", folder).err
     assert not (project / "pipelines/studies/broken.yaml").exists()
 
 

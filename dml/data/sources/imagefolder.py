@@ -5,8 +5,8 @@
     root/train/<class>/<image>           fine labels, or coarse and fine ones in one more level; beside it test, val,
                                          valid, validation, query, gallery (layout `splits`)
     table (CSV or Parquet)               columns `path` (inside `root`, or absolute) and `fine`; optional columns
-                                         `coarse`, `split` (train, seen, test, query, gallery, unused; or val, as a folder),
-                                         `camera` (an integer), `given` (the fine label as it came, where `fine`
+                                         `coarse`, `split` (train, seen, test, query, gallery,
+                                         unused; or val, as a folder), `camera` (an integer), `given` (the fine label as it came, where `fine`
                                          is verified); other columns are ignored
 
 Labels in a table are names, or integers of at least 0 throughout (with `007` or `1e5`, all are names). Without a
