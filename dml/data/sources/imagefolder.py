@@ -6,8 +6,8 @@
                                          valid, validation, query, gallery (layout `splits`)
     table (CSV or Parquet)               columns `path` (inside `root`, or absolute) and `fine`; optional columns
                                          `coarse`, `split` (train, seen, test, query, gallery,
-                                         unused; or val, as a folder), `camera` (an integer), `given` (the fine label as it came, where `fine`
-                                         is verified); other columns are ignored
+                                         unused; or val, as a folder), `camera` (an integer), `given` (the
+                                         fine label as it came, where `fine` is verified); others are ignored
 
 Labels in a table are names, or integers of at least 0 throughout (with `007` or `1e5`, all are names). Without a
 `split` column the classes are split in the order of their names: the last `test_share` of them test, the others train,
