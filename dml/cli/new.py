@@ -63,6 +63,7 @@ def new(
     from dml.data.survey import survey
     from dml.files import write_text
     from dml.sweep.estimate import estimate
+    from dml.training.data import check_pairs
 
     options = _options(place, root, column or [])
     source = sources.build("imagefolder", **options)
@@ -80,6 +81,8 @@ def new(
     settings = propose(found, torch.cuda.is_available())
     facts.append(settings.why)
     print("\n".join(facts), flush=True)
+    for tested in settings.sets[:1]:
+        check_pairs(found.readable, found.index["fine"].to_numpy(), tested, name)
 
     def cost(steps: int) -> Estimate:
         text = study_text(name, options, found, replace(settings, steps=steps), facts)

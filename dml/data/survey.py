@@ -30,6 +30,11 @@ class Survey:
     grey: bool  # whether all images are grey
 
     @property
+    def readable(self) -> pd.DataFrame:
+        """The rows of `split` whose images can be decoded."""
+        return self.split.drop(index=list(self.corrupt))
+
+    @property
     def mislabelled(self) -> tuple[tuple[int, ...], ...]:
         """The copies of one file that are in several classes."""
         fine = self.index["fine"].to_numpy()

@@ -140,6 +140,30 @@ def test_quotes_and_spaces_in_a_path_survive(dml, project, photos, quick, tmp_pa
     assert load_study(project / "pipelines/studies/quoted.yaml").datasets[0].options == {"root": str(folder)}
 
 
+def test_classes_of_one_image_make_no_study(dml, project, photos, quick, tmp_path):
+    """No query has a match, so that every trial would end without a score."""
+    folder = tmp_path / "singles"
+    for number in range(4):
+        (folder / f"kind{number}").mkdir(parents=True)
+        shutil.copy(photos / f"kind{number}/0.png", folder / f"kind{number}")
+    done = dml("new", "singles", folder)
+    assert done.code == 1
+    assert "4 classes with a single image" in done.out
+    assert "dataset 'singles': no query in the evaluation set 'test' has a match" in done.err
+    assert not (project / "pipelines/studies/singles.yaml").exists()
+    shutil.copy(photos / "kind3/1.png", folder / "kind3")
+    assert dml("new", "singles", folder).code == 0
+
+
+def test_validation_classes_of_one_image_tune_nothing(dml, project, photos, quick, tmp_path):
+    folder = tmp_path / "singles"
+    shutil.copytree(photos, folder)
+    for path in folder.glob("kind[012]/[1-9].png"):  # those that train
+        path.unlink()
+    assert dml("new", "singles", folder).code == 0
+    assert load_study(project / "pipelines/studies/singles.yaml").search.sampler == "fixed"
+
+
 @pytest.mark.parametrize("with_root", [True, False])
 def test_a_study_of_a_table(with_root, dml, project, photos, quick, tmp_path):
     rows = [(path, path.parent.name) for path in sorted(photos.glob("*/*.png"))]
