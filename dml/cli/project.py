@@ -83,7 +83,7 @@ class Project:
             yield
 
     def run(self, *command: str, check: bool = True) -> int:
-        """Run a Python program of the project, such as `pipelines/report.py` or `-m dvc`, and wait for it.
+        """Run a Python program of the project, such as `-m dml.pipeline report` or `-m dvc repro`, and wait for it.
 
         Ctrl-C reaches the program, which may need time to stop its workers.
 

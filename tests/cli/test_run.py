@@ -99,9 +99,16 @@ def test_an_unknown_study_starts_nothing(dml, project, programs):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["report"], ("pipelines/report.py",)),
-        (["publish", "tiny"], ("pipelines/publish.py", "tiny")),
-        (["why", "tiny"], ("pipelines/why.py", "tiny")),
+        (
+            ["report"],
+            (
+                "-m",
+                "dml.pipeline",
+                "report",
+            ),
+        ),
+        (["publish", "tiny"], ("-m", "dml.pipeline", "publish", "tiny")),
+        (["why", "tiny"], ("-m", "dml.pipeline", "why", "tiny")),
     ],
 )
 def test_scripts_of_the_pipeline(dml, project, programs, arguments, expected):
