@@ -156,15 +156,29 @@ class CellSearcher(Searcher):
 
 
 class Watch(Callback):
-    """Reports trials whose workers died to the searcher, and running workers to the stopper."""
+    """Reports trials whose workers died to the searcher, and running workers and missing nodes to the stopper.
 
-    def __init__(self, searcher: CellSearcher, stopper: PlanStopper, on_resume: Callable[[], None]):
-        self._searcher, self._on_resume = searcher, on_resume
+    Parameters
+    ----------
+    on_resume : called when a trial is resumed.
+    missing : returns what the cluster has lacked for too long, or None.
+    """
+
+    def __init__(
+        self,
+        searcher: CellSearcher,
+        stopper: PlanStopper,
+        on_resume: Callable[[], None],
+        missing: Callable[[], str | None],
+    ):
+        self._searcher, self._stopper, self._on_resume, self._missing = searcher, stopper, on_resume, missing
         self._trials: list[Any] = []
         stopper.workers = self._workers
 
     def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
         self._trials = trials
+        if (text := self._missing()) is not None:
+            self._stopper.stop(ValueError(text))
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         self._searcher.fail(trial.trial_id, f"the trial's worker died too often; the last error:\n{trial.get_error()}")
