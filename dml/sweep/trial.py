@@ -22,8 +22,10 @@ from typing import Any
 
 from ray import tune
 
+from dml.files import DISK_FULL
 from dml.protocols import Trainer, TrainerFactory
 from dml.sweep import specs
+from dml.sweep.storage_errors import StorageError
 from dml.sweep.store import FAILED, FINISHED, PAUSED, Outcome, TrialStore
 from dml.training.allocator import keep_freed_memory
 from dml.types import EvaluationPoint, TrialResult, TrialSpec
@@ -66,6 +68,11 @@ def training(spec: TrialSpec, data_root: Path, folder: Path, device: str) -> Tra
         return Training(spec, data_root, folder, device)
 
 
+def _is_machines(error: Exception) -> bool:
+    """Whether the storage or a disk failed, not the trial. Such an error ends the sweep, with its message."""
+    return isinstance(error, StorageError) or getattr(error, "errno", None) in DISK_FULL
+
+
 @cache
 def _freeze_imports() -> None:
     """Exclude imported modules from the garbage collection in `cleanup`, which would take longer than a short trial."""
@@ -103,9 +110,8 @@ class TrialWorker(tune.Trainable):
             try:
                 if "CUDA error" in text:
                     raise
-                if outcome.lasting:  # stored before the trial's lock is released
-                    store.write(key, outcome)
-                    store.push(key)
+                if outcome.lasting:
+                    outcome = self._stored(store, key, outcome)
             finally:
                 self.cleanup()
         if outcome is not None:
@@ -128,6 +134,10 @@ class TrialWorker(tune.Trainable):
         if self._trainer is None:
             self._started = datetime.now(UTC).isoformat(timespec="seconds")
             self._held.enter_context(store.lock(key))
+            outcome = store.reached(key, until)
+            if outcome is not None:  # by an earlier sweep, perhaps while the storage was away
+                store.push(key)
+                return None, outcome
             store.pull(key)
             outcome = store.reached(key, until)
             if outcome is not None:
@@ -165,10 +175,19 @@ class TrialWorker(tune.Trainable):
             host=platform.node(),
         )
 
+    def _stored(self, store: TrialStore, key: str, outcome: Outcome) -> Outcome:
+        """Store a failure that lasts, before the trial's lock is released. Returns it, or why it could not be stored."""
+        try:
+            store.write(key, outcome)
+            store.push(key)
+        except OSError as error:
+            return self._failed(error, traceback.format_exc())
+        return outcome
+
     def _failed(self, error: Exception, text: str) -> Outcome:
         return Outcome(
             FAILED,
-            error=text,
+            error=str(error) if _is_machines(error) else text,
             lasting="TrainingError: " in text,  # by name: a distributed trial reports it as text of another process
             errno=getattr(error, "errno", None) or 0,
             started=self._started,
