@@ -93,7 +93,7 @@ class ObjectStorage:
 
     def names(self, bucket: str) -> set[str]:
         """The paths of a bucket's files."""
-        found = self.files.get_file_info(fs.FileSelector(bucket, recursive=True))
+        found = self.files.get_file_info(fs.FileSelector(bucket, recursive=True, allow_not_found=True))
         return {info.path.removeprefix(f"{bucket}/") for info in found if info.type == fs.FileType.File}
 
 

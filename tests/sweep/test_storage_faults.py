@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import pytest
@@ -80,23 +81,15 @@ def test_another_machine_sees_what_is_only_there(workplace, object_storage, stor
     assert "toys" in shown
     assert "10/10 trials, finished" in shown
     before = len(workplace.log())
-    again = workplace.sweep(object_storage.environment, resources=resources)
-    assert "10 already done" in again
+    again = workplace.sweep(object_storage.environment, resources=resources, losses=["triplet"])
+    assert "5 already done" in again
     assert workplace.log()[before:] == []
-    check(workplace)
-
-
-def test_what_no_study_needs_there_is_listed_and_removed(workplace, object_storage, storage, monkeypatch):
-    for name, value in object_storage.environment.items():
-        monkeypatch.setenv(name, value)
-    root, resources = workplace.folder, {"storage": storage}
-    workplace.sweep(object_storage.environment, resources=resources)
-    workplace.sweep(object_storage.environment, resources=resources, losses=["triplet"])
+    check(workplace, losses=["triplet"])
+    root = workplace.folder  # what no study refers to any more is listed and removed there
     path = root / "pipelines/studies/toys.yaml"
     path.parent.mkdir(parents=True)
     content = study(resources=resources, losses=["triplet"]).model_dump(mode="json", exclude_unset=True)
     path.write_text(json.dumps({name: value for name, value in content.items() if name != "name"}))
-    shutil.rmtree(root / "store/trials")
     found = [entry for entry in unreferenced(root) if entry.storage]
     assert len(found) == 5
     assert all(entry.bytes > 0 and "no sweep" in entry.why for entry in found)
@@ -105,19 +98,12 @@ def test_what_no_study_needs_there_is_listed_and_removed(workplace, object_stora
     assert not [entry for entry in unreferenced(root) if entry.storage]
 
 
-@pytest.mark.parametrize("wrong", ["credentials", "bucket", "address"])
-def test_a_wrong_setting_is_said_before_anything_runs(workplace, object_storage, storage, wrong):
-    uri = "s3://nowhere/sweeps" if wrong == "bucket" else storage
-    environment = dict(object_storage.environment)
-    if wrong == "credentials":
-        environment |= access(object_storage.endpoint, secret="another")
-    if wrong == "address":
-        environment |= access("http://127.0.0.1:9")
-    process = workplace.start(environment, resources={"storage": uri})
+def test_a_wrong_setting_is_said_before_anything_runs(workplace, object_storage, storage):
+    """`test_object_storage.py` has the other messages."""
+    process = workplace.start(access(object_storage.endpoint, secret="another"), resources={"storage": storage})
     text, _ = process.communicate(timeout=100)
-    said = {"credentials": "refuses the credentials", "bucket": "does not exist there", "address": "does not answer"}
     assert process.returncode != 0
-    assert said[wrong] in text
+    assert "refuses the credentials" in text
     assert text.count("error: ") == 1
     assert "Traceback" not in text
     assert workplace.log() == []
@@ -125,13 +111,13 @@ def test_a_wrong_setting_is_said_before_anything_runs(workplace, object_storage,
 
 def test_a_slow_storage_is_said_once(workplace, object_storage, storage):
     proxy = Proxy(object_storage.port)
-    proxy.delay = 1.1
+    proxy.delay = 0.8
     workplace.orders()
     environment = access(proxy.endpoint)
     small = {"losses": ["triplet"], "seeds": [0], "search": {"sampler": "fixed"}}
     text = workplace.sweep(environment, resources={"storage": storage}, **small)
     proxy.close()
-    assert text.count("is slow: a small file took 3 s") == 1
+    assert len(re.findall(r"is slow: a small file took \d+ s", text)) == 1, text
     assert len(outcomes(object_storage, storage)) == 1
 
 
