@@ -9,6 +9,7 @@ from typing import Any
 
 import mlflow
 from mlflow.entities import Dataset, DatasetInput, InputTag, Run, RunTag
+from mlflow.exceptions import MlflowException
 
 from dml.tracking.names import parameters
 
@@ -174,7 +175,12 @@ def open_experiment(client: mlflow.MlflowClient, uri: str) -> str:
     if experiment is None:
         local = uri.startswith("sqlite")
         place = Path("mlartifacts").resolve().as_uri() if local else None
-        return client.create_experiment(EXPERIMENT, artifact_location=place)
+        try:
+            return client.create_experiment(EXPERIMENT, artifact_location=place)
+        except MlflowException:
+            experiment = client.get_experiment_by_name(EXPERIMENT)  # another sweep created it in between
+            if experiment is None:
+                raise
     if experiment.lifecycle_stage == "deleted":
         client.restore_experiment(experiment.experiment_id)
     return experiment.experiment_id
