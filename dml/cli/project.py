@@ -83,7 +83,7 @@ class Project:
             yield
 
     def run(self, *command: str, check: bool = True) -> int:
-        """Run a Python program of the project, such as `pipelines/report.py` or `-m dvc`, and wait for it.
+        """Run a Python program of the project, such as `-m dml.pipeline report` or `-m dvc repro`, and wait for it.
 
         Ctrl-C reaches the program, which may need time to stop its workers.
 
@@ -171,7 +171,7 @@ def _studies_of(project: Project, name: str) -> list[str]:
 
     paper = name.removeprefix(GROUP)
     own = [load_study(project.file(study)) for study in studies if study.startswith(f"{paper}-")]
-    return [study.name for study in own if not study.resources.gpus_per_trial]
+    return [study.name for study in own if study.resources.device == "cpu"]
 
 
 def choose(project: Project, names: list[str]) -> list[str]:

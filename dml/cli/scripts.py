@@ -1,4 +1,4 @@
-"""`dml report`, `dml publish` and `dml why`: scripts of the pipeline."""
+"""`dml report`, `dml publish` and `dml why`: programs of the pipeline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def report() -> None:
 
     [bold]Example[/bold]: dml report
     """
-    find_project().run("pipelines/report.py")
+    find_project().run("-m", "dml.pipeline", "report")
 
 
 def publish(study: StudyName) -> None:
@@ -20,7 +20,7 @@ def publish(study: StudyName) -> None:
     """
     project = find_project()
     check_name(project, study)
-    project.run("pipelines/publish.py", study)
+    project.run("-m", "dml.pipeline", "publish", study)
 
 
 def why(study: StudyName) -> None:
@@ -30,4 +30,4 @@ def why(study: StudyName) -> None:
     """
     project = find_project()
     check_name(project, study)
-    project.run("pipelines/why.py", study)
+    project.run("-m", "dml.pipeline", "why", study)

@@ -6,6 +6,7 @@ store, and unfinished ones resume from their checkpoints.
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import sys
@@ -30,10 +31,13 @@ from dml.sweep.optuna_storage import journal_of, open_storage
 from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
 from dml.sweep.references import References
+from dml.sweep.room import Room
 from dml.sweep.specs import Describe
 from dml.sweep.starts import Starts
 from dml.sweep.store import PRUNED, Outcome, TrialStore, only_sweep
-from dml.sweep.trial import TRAINER, find_trainer
+from dml.sweep.trainers import TRAINER, find_trainer
+
+MAX_STARTING = 64  # workers that start at the same time
 
 
 def run_study(
@@ -140,35 +144,40 @@ def _run_trials(
     references: References,
 ) -> None:
     """Run the plan's trials in one Ray Tune run."""
-    resources = plan.study.resources
+    resources, workers = plan.study.resources, plan.study.training.workers
     cluster.connect(resources)
     from ray import tune
 
     from dml.sweep.search import CellSearcher, PlanStopper, Watch
     from dml.sweep.trial import TrialWorker
 
-    cluster.check(resources)
-    slots = cluster.slots(resources)
-    progress.slots, progress.gpus = slots, cluster.gpus(resources)
-    device = "cuda" if resources.gpus_per_trial else "cpu"
-    shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": device, "path": list(sys.path)}
+    room = Room(resources, workers)
+    room.check()
+    progress.slots, progress.gpus = room, room.gpus
+    # How many workers Ray Tune starts at the same time. By default they start one after another.
+    os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(min(room(), MAX_STARTING))
+    shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": resources.device}
+    shared |= {"path": tuple(sys.path), "workers": workers, "worker": resources.worker(workers)}
+    # The driver of a trial that several workers share takes no processor, and Ray Train finds room for the workers.
+    own: dict[str, float]
+    own = {"memory": 1} if workers > 1 else {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial}
 
     def evaluated(job: Job, curve: list[Any], seconds: float) -> None:
         progress.evaluated(job, curve[-1][0])
         tracking.running(job, curve, seconds)
 
     stopper = PlanStopper(plan, evaluated)
-    searcher = CellSearcher(plan, shared, slots, stopper, references.add)
+    searcher = CellSearcher(plan, shared, room, stopper, references.add)
     scratch = tempfile.mkdtemp(prefix="dml-")
     try:
         with _stopping_on_ctrl_c(stopper.stop):
             tune.run(
-                tune.with_resources(TrialWorker, {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial}),
+                tune.with_resources(TrialWorker, own),
                 name="sweep",
                 search_alg=searcher,
                 num_samples=-1,
                 stop=stopper,
-                callbacks=[Watch(searcher, stopper, progress.resumed)],
+                callbacks=[Watch(searcher, stopper, progress.resumed, room.problem)],
                 reuse_actors=True,
                 max_failures=resources.max_failures,
                 storage_path=scratch,

@@ -133,7 +133,7 @@ class CellSearcher(Searcher):
             seconds = float((result or {}).get("time_total_s", 0.0))
             self._end(job, Outcome(PRUNED, curve[-1][1] if curve else {}, curve, seconds=seconds))
         elif found["errno"] in (*DISK_FULL, storage_errors.ERRNO):
-            self._stopper.stop(_machines_problem(Outcome(**found)))
+            self._stopper.stop(machines_problem(Outcome(**found)))
         else:
             self._end(job, Outcome(**found))
 
@@ -155,24 +155,39 @@ class CellSearcher(Searcher):
         """Does nothing: the plan is rebuilt from the store."""
 
 
-def _machines_problem(outcome: Outcome) -> OSError:
-    """The error of a trial's disk or storage as one of the sweep, with the node that met it."""
+def machines_problem(outcome: Outcome) -> OSError:
+    """The error of a node's disk, or of the storage, in a trial's traceback as one of the sweep that names the node."""
+    said = outcome.error.rstrip().splitlines()[-1]  # `OSError: [Errno 28] No space left on device: '/path'`
     if outcome.errno == storage_errors.ERRNO:
-        return storage_errors.StorageError(f"{outcome.error} (node {outcome.host})")
-    path = outcome.error.partition(": ")[2] or "a trial's folder"
-    return OSError(outcome.errno, os.strerror(outcome.errno), f"{path.strip(QUOTES)} on node {outcome.host}")
+        return storage_errors.StorageError(f"{said.partition(': ')[2]} (node {outcome.host})")
+    path = said.rpartition(": ")[2].strip(QUOTES) if said.endswith(tuple(QUOTES)) else "a trial's file"
+    return OSError(outcome.errno, os.strerror(outcome.errno), f"{path} (node {outcome.host})")
 
 
 class Watch(Callback):
-    """Reports trials whose workers died to the searcher, and running workers to the stopper."""
+    """Reports trials whose workers died to the searcher, and running workers and missing nodes to the stopper.
 
-    def __init__(self, searcher: CellSearcher, stopper: PlanStopper, on_resume: Callable[[], None]):
-        self._searcher, self._on_resume = searcher, on_resume
+    Parameters
+    ----------
+    on_resume : called when a trial is resumed.
+    missing : returns what the cluster has lacked for too long, or None.
+    """
+
+    def __init__(
+        self,
+        searcher: CellSearcher,
+        stopper: PlanStopper,
+        on_resume: Callable[[], None],
+        missing: Callable[[], str | None],
+    ):
+        self._searcher, self._stopper, self._on_resume, self._missing = searcher, stopper, on_resume, missing
         self._trials: list[Any] = []
         stopper.workers = self._workers
 
     def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
         self._trials = trials
+        if (text := self._missing()) is not None:
+            self._stopper.stop(ValueError(text))
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         self._searcher.fail(trial.trial_id, f"the trial's worker died too often; the last error:\n{trial.get_error()}")

@@ -52,7 +52,7 @@ def dependencies(stage: str) -> list[str]:
 def closure(stage: str) -> set[Path]:
     """The files of the modules of `dml` that a stage imports, directly or not."""
     found: set[str] = set()
-    ahead = list(imports(ROOT / f"pipelines/{stage}.py"))
+    ahead = list(imports(ROOT / f"dml/pipeline/{stage}.py"))
     while ahead:
         module = ahead.pop()
         if module in found or module == "dml" or (module + ".").startswith(CONFIG):
