@@ -205,7 +205,7 @@ def _stored(study: Study, root: Path, store: Path, results: Path, published: Map
         nonlocal ended
         ended += 1
 
-    trials = TrialStore(store, study.resources.storage, published)
+    trials = TrialStore(store, study.resources.storage, published).look()
     with copied_storage(store, study.name) as storage:
         Plan(study, trials, lambda *asked: describe(root, *asked), storage, Starts(results, store)).start(count)
     return ended
