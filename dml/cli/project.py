@@ -173,7 +173,7 @@ def _studies_of(project: Project, name: str) -> list[str]:
 
     paper = name.removeprefix(GROUP)
     own = [load_study(project.file(study)) for study in studies if study.startswith(f"{paper}-")]
-    return [study.name for study in own if not study.resources.gpus_per_trial]
+    return [study.name for study in own if study.resources.device == "cpu"]
 
 
 def choose(project: Project, names: list[str]) -> list[str]:
