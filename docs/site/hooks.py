@@ -50,6 +50,8 @@ def on_page_markdown(markdown, page, config, files):
         label, target = match.groups()
         if target == "results":
             return f"[{label}](results/README.md)"
+        if target.removeprefix("../") in PAGES and "/" not in page.file.src_path:
+            return f"[{label}]({PAGES[target.removeprefix('../')]})"
         return (
             f"`{label.strip('`')}`" if target.startswith("../") and _outside(page.file.src_path, target) else match[0]
         )
