@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AliasChoices, Field, ValidationError, model_validator
 
 from dml import discovery, models
 from dml.config.start import StartSection
@@ -88,7 +88,12 @@ class TrainingSection(StudySection):
     precision: Literal["float32", "bfloat16"] = Field("float32", description="bfloat16: by autocast")
     channels_last: bool = Field(TrainingSpec.channels_last, description="memory format of images and weights")
     compile: bool = Field(TrainingSpec.compile, description="`torch.compile`")
-    devices: int = Field(TrainingSpec.devices, ge=1, description="processes that share one batch (data-parallel)")
+    workers: int = Field(
+        TrainingSpec.workers,
+        ge=1,
+        validation_alias=AliasChoices("workers", "devices"),  # its name in earlier studies
+        description="processes, on one node or several, that share each batch (data-parallel)",
+    )
     train_from: str | None = Field(
         TrainingSpec.train_from,
         description="train this block of the backbone and those above, on stored activations of those below",
@@ -200,7 +205,7 @@ class TrainingSection(StudySection):
             "frozen": ("no frozen", "frozen: true trains only the head, on stored features"),
             "start": ("no start", "activations are computed before trials start: give weights to backbone_settings"),
             "channels_last": ("no channels_last", "stored activations have their own layout"),
-            "devices": ("devices: 1", "the blocks above are trained in one process"),
+            "workers": ("workers: 1", "the blocks above are trained in one process"),
         }
         for name, (expected, reason) in reasons.items():
             if getattr(self, name) != getattr(TrainingSpec, name):
@@ -219,14 +224,14 @@ class TrainingSection(StudySection):
             "start": "features are computed before trials start: give weights to the backbone (backbone_settings)",
             "channels_last": "stored features have no channels of pixels",
             "compile": "only the head is trained",
-            "devices": "only the head is trained",
+            "workers": "only the head is trained",
             "batch_norm": "the backbone is not trained",
             "head_first_steps": "only the head is trained",
             "head_learning_rate": "learning_rate is the head's",
         }
         for name, reason in reasons.items():
             if getattr(self, name) != getattr(TrainingSpec, name):
-                expected = {"augment": "augment: none", "devices": "devices: 1"}.get(name, f"no {name}")
+                expected = {"augment": "augment: none", "workers": "workers: 1"}.get(name, f"no {name}")
                 raise ValueError(f"{name}: with frozen: true, expected {expected}: {reason}")
 
     def spec(self, **changes: Any) -> TrainingSpec:
