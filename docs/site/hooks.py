@@ -10,6 +10,7 @@ from nbconvert import MarkdownExporter
 
 sys.path.insert(0, str(Path(__file__).parent))
 import decisions
+import gallery
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
@@ -30,6 +31,13 @@ def on_files(files, config):
     files.append(File.generated(config, "tiny.md", content=text))
     for page, content in decisions.pages(decisions.LOG.read_text(encoding="utf-8")).items():
         files.append(File.generated(config, page, content=content))
+    built = (gallery.REPORT / "index.html").is_file()
+    content = gallery.page(gallery.RESULTS.read_text(encoding="utf-8"), built)
+    files.append(File.generated(config, "gallery.md", content=content))
+    for path in sorted(gallery.REPORT.rglob("*")) if built else ():
+        if path.is_file():
+            name = f"report/{path.relative_to(gallery.REPORT).as_posix()}"
+            files.append(File.generated(config, name, abs_src_path=str(path)))
     for notebook in sorted((ROOT / "docs/notebooks").glob("*.ipynb")):
         for page in _pages_of(notebook, config):
             files.append(page)
