@@ -16,8 +16,8 @@ import json
 import os
 import sys
 import tempfile
-import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ sys.path += [str(ROOT / "benchmarks")]
 
 from dml.files import read_json, write_json  # noqa: E402
 from dml.types import EvaluationPoint, TrialResult, TrialSpec  # noqa: E402
+
+NODE = {"num_cpus": 1, "object_store_memory": 10**8}
 
 
 class Sleeping:
@@ -62,37 +64,20 @@ class Sleeping:
         return {f"{self._set}/fine/recall@{k}": 0.5 for k in range(1, 21)}
 
 
-class Losing:
-    """Kills a node of a cluster every so many seconds, and adds another one."""
-
-    def __init__(self, cluster: Any, nodes: int, seconds: float):
-        self.lost = 0
-        self._cluster, self._seconds = cluster, seconds
-        self._nodes = [cluster.add_node(num_cpus=1, object_store_memory=10**8) for _ in range(nodes)]
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Losing:
-        if self._seconds:
-            self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._end.set()
-        if self._seconds:
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._end.wait(self._seconds):
-            self._cluster.remove_node(self._nodes.pop(0), allow_graceful=False)
-            self._nodes.append(self._cluster.add_node(num_cpus=1, object_store_memory=10**8))
-            self.lost += 1
+def losing(cluster: Any, nodes: list[Any], seconds: float, sweep: Future[Any]) -> int:
+    """Kill a node of the cluster every so many seconds while the sweep runs, and add another one. Returns how many."""
+    lost = 0
+    while not wait([sweep], timeout=seconds or None).done:
+        cluster.remove_node(nodes.pop(0), allow_graceful=False)
+        nodes.append(cluster.add_node(**NODE))
+        lost += 1
+    return lost
 
 
 def run(nodes: int, trials: int, seconds: int, lost: float, folder: Path) -> str:
     """A row of the table."""
     import ray
-    import sweep
+    import sweep as benchmark
     from ray.cluster_utils import Cluster
 
     from dml.config import ResourcesSection
@@ -100,20 +85,20 @@ def run(nodes: int, trials: int, seconds: int, lost: float, folder: Path) -> str
     from dml.sweep.run import run_study
 
     folder.mkdir()
-    head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": 10**8}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
+    cluster = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 0, "include_dashboard": False})
     try:
-        with Losing(cluster, nodes, lost) as losing:
+        own = [cluster.add_node(**NODE) for _ in range(nodes)]
+        with ThreadPoolExecutor(1) as pool:  # Ray starts nodes only from the main thread
             resources = {"address": cluster.address, "max_failures": 20}
             connect(ResourcesSection(**resources))
-            study = sweep.collapse(
+            study = benchmark.collapse(
                 noise=[{"model": "uniform", "rates": [k / 10000 for k in range(trials // 10)]}],
                 losses=["triplet"],
                 positives=["random"],
                 negatives=["random"],
                 seeds=[0, 1],
                 search={"sampler": "tpe", "trials": 8},
-                training={**sweep.collapse().training.model_dump(mode="json"), "steps": seconds},
+                training={**benchmark.collapse().training.model_dump(mode="json"), "steps": seconds},
                 evaluation={"metrics": ["recall@1"], "every": 1, "sets": ["test"]},
                 resources=resources,
             )
@@ -122,7 +107,10 @@ def run(nodes: int, trials: int, seconds: int, lost: float, folder: Path) -> str
                 return {"packed": "none", "split": "none", "labels": repr(asked)}
 
             used = time.process_time()
-            run_study(study, folder, folder / "store", folder / "out", "off", "nodes.Sleeping", digests)
+            arguments = (study, folder, folder / "store", folder / "out", "off", "nodes.Sleeping", digests)
+            sweep = pool.submit(run_study, *arguments)
+            died = losing(cluster, own, lost, sweep)
+            sweep.result()
             used = time.process_time() - used
     finally:
         ray.shutdown()
@@ -135,7 +123,7 @@ def run(nodes: int, trials: int, seconds: int, lost: float, folder: Path) -> str
     summary = json.loads((folder / "out" / "summary.json").read_text())
     assert summary["finished"] == trials, summary
     return (
-        f"| {nodes} | {trials:,} of {seconds} s | {losing.lost} | {summary['resumed']} | {clock:.0f} s "
+        f"| {nodes} | {trials:,} of {seconds} s | {died} | {summary['resumed']} | {clock:.0f} s "
         f"| {1000 * used / trials:.0f} ms | {1 - busy / (clock * nodes):.1%} | {busy / (trials * seconds) - 1:.2%} |"
     )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import driver
@@ -174,23 +174,19 @@ def test_fewer_processors_than_workers_is_an_error_that_says_what_there_is(place
 
 
 def test_a_node_joins_late_and_dies_in_the_middle(place, cluster):
+    """The sweep runs in a thread, since Ray starts nodes only from the main one."""
     place.orders(seconds=0.2)
-    noted: dict[str, str] = {}
-
-    def operate():
+    resources = {"resources_per_worker": {"CPU": 2}, "wait_minutes": 3}
+    with ThreadPoolExecutor(1) as pool:
+        sweep = pool.submit(place.sweep, 3, steps=30, resources=resources)
         time.sleep(3)
         assert not place.lines(), "nothing runs before there is room"
         node = cluster.add_node(num_cpus=2)
-        wait(lambda: any(line[4] == "15" for line in place.lines()))
+        wait(lambda: sweep.done() or any(line[4] == "15" for line in place.lines()))
         cluster.remove_node(node, allow_graceful=False)
         place.orders()
-        noted["died"] = node.node_id
         cluster.add_node(num_cpus=2)
-
-    thread = threading.Thread(target=operate)
-    thread.start()
-    frame = place.sweep(3, steps=30, resources={"resources_per_worker": {"CPU": 2}})
-    thread.join()
-    assert noted["died"] in {line[3] for line in place.lines()}
+        frame = sweep.result(300)
+    assert node.node_id in {line[3] for line in place.lines()}
     assert json.loads((place.folder / "out/summary.json").read_text())["resumed"] >= 1
     place.equal(frame.iloc[0], place.alone(steps=30))
