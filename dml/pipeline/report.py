@@ -13,7 +13,7 @@ from dml.report.site import build
 from dml.snapshots import snapshots
 from dml.tracking.pages import log_page
 
-SEVERAL = True  # it takes all chosen studies
+TAKES = "studies"
 OFTEN = 10  # pages, after which progress is shown
 
 
@@ -31,7 +31,7 @@ def run(studies: list[Study]) -> None:
     for name in sorted(study.name for study in studies):
         problem = log_page(name, REPORT / "studies" / f"{name}.html")
         if problem:
-            print(f"report: the page of {name} is not in MLflow (`make report` retries): {problem}", file=sys.stderr)
+            print(f"report: the page of {name} is not in MLflow (`dml report` retries): {problem}", file=sys.stderr)
             return
 
 

@@ -12,4 +12,5 @@ def run(study: Study) -> None:
     root = data_root(study)
     if not root.is_dir():
         raise ValueError(f"{study.name}: nothing has run here yet: dml run {study.name}")
-    print("\n".join(explain(study, TrialStore(STORE), lambda *asked: describe(root, *asked), Starts(RESULTS, STORE))))
+    store = TrialStore(STORE, study.resources.storage).look()
+    print("\n".join(explain(study, store, lambda *asked: describe(root, *asked), Starts(RESULTS, STORE))))
