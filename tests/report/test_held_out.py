@@ -113,7 +113,7 @@ def test_the_table_has_a_row_for_each_rate_and_the_score_without_training(result
     higher = sum(naive(results, rate)[0].mean() < 12.5 for rate in (0.0, 0.2, 0.4))
     assert lines[0].startswith(
         "In 3 of 3 rows the learning rate is not tuned. 3 of 3 rows decide nothing, for the reason beside them. "
-        f"The score without training is higher in {higher} of 3 rows. "
+        f"The score without training is higher in {higher} of 3 rows."
     )
     assert sum(line.startswith("| `digits` |") for line in lines) == 3
 
