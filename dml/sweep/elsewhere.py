@@ -63,9 +63,9 @@ def unreferenced_there(storage: str, known: set[str]) -> Iterator[tuple[str, int
     remote = Remote(storage)
     with remote.impatient():
         trials: dict[str, dict[str, int]] = {}
-        for path, file in remote.list(TRIALS).items():
+        for path, size in remote.list(TRIALS).items():
             key, _, name = path.partition("/")
-            trials.setdefault(key, {})[name] = file.size
+            trials.setdefault(key, {})[name] = size
         lists = [name for name in remote.list(SWEEPS) if name.endswith(SUFFIX)]  # after the trials: a key comes first
         texts = [(remote.read(f"{SWEEPS}/{name}") or b"").decode() for name in lists]
     referred = known.union(*(text.split() for text in texts))
