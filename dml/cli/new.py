@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -83,6 +84,10 @@ def new(
     print("\n".join(facts), flush=True)
     for tested in settings.sets[:1]:
         check_pairs(found.readable, found.index["fine"].to_numpy(), tested, name)
+
+    if project.data(name).exists():  # tables of other images, with which the estimate would count
+        shutil.rmtree(project.data(name))
+        typer.echo(f"deleted: {project.data(name)}, which an earlier study of this name left", err=True)
 
     def cost(steps: int) -> Estimate:
         text = study_text(name, options, found, replace(settings, steps=steps), facts)

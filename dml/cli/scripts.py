@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dml.cli.project import StudyName, check_name, find_project
+from typing import Annotated
+
+from dml.cli.project import StudyName, check_name, find_project, study_argument
 
 
 def report() -> None:
@@ -13,14 +15,18 @@ def report() -> None:
     find_project().run("-m", "dml.pipeline", "report")
 
 
-def publish(study: StudyName) -> None:
-    """Publish a study's results in docs/results, for clones to show without training. Commit its changes first.
+def publish(
+    studies: Annotated[list[str], study_argument(metavar="STUDY...", help="Studies with results here.")],
+) -> None:
+    """Publish studies' results in docs/results, for clones to show without training. Commit their changes first.
 
-    [bold]Example[/bold]: dml publish eps-table1
+    [bold]Examples[/bold]: dml publish eps-table1 · dml publish cars-frozen flowers-frozen
     """
     project = find_project()
-    check_name(project, study)
-    project.run("-m", "dml.pipeline", "publish", study)
+    for study in studies:
+        check_name(project, study)
+    for study in studies:
+        project.run("-m", "dml.pipeline", "publish", study)
 
 
 def why(study: StudyName) -> None:

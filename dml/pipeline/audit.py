@@ -41,7 +41,7 @@ def audited(study: Study) -> dict[str, Any]:
     from dml.sweep.auditing.run import run_audit
     from dml.tracking.audits import log_audit
 
-    folder, again = AUDIT / study.name, f"make audit STUDY={study.name} REVIEW=review.csv"
+    folder, again = AUDIT / study.name, f"dml audit {study.name} --review review.csv"
     done = run_audit(study, data_root(study), STORE, AUDITS / study.name)
     content = outputs.summary(study.name, done)
     tables = outputs.write_tables(folder, done)

@@ -1,15 +1,20 @@
 """Stage `corrupt`: corrupt the labels of the training images. Test labels never change."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from dml import noise
-from dml.config import DatasetSection, Study
 from dml.data.packing import of_vectors
 from dml.files import replacing
 from dml.pipeline.folders import data_root
 from dml.training.data import given_of, open_packed_of, seeds_by_split, training_rows
+
+if TYPE_CHECKING:
+    from dml.config import DatasetSection, Study
 
 
 def run(study: Study) -> None:

@@ -1,12 +1,16 @@
 """Stage `download`: fetch and verify the raw files of a study's datasets."""
 
+from __future__ import annotations
+
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dml.config import Study
 from dml.data import sources
 from dml.pipeline.folders import data_root, raw_folder, write_json
+
+if TYPE_CHECKING:
+    from dml.config import Study
 
 
 def listing(raw: Path) -> dict[str, Any]:

@@ -1,10 +1,15 @@
 """Stage `features`: compute the features that frozen trials or an audit need. A study that needs none passes."""
 
-import os
+from __future__ import annotations
 
-from dml.config import Study
+import os
+from typing import TYPE_CHECKING
+
 from dml.pipeline.folders import STORE, data_root, write_json
 from dml.sweep.extracting import extract_all
+
+if TYPE_CHECKING:
+    from dml.config import Study
 
 
 def run(study: Study) -> None:

@@ -19,6 +19,7 @@ REPORT = Path("report")
 AUDIT = Path("audit")
 AUDITS = Path("pipelines/audits")
 PUBLISHED = Path("docs/results")
+VERSIONS = Path("data/.versions")
 
 
 def data_root(study: Study) -> Path:

@@ -1,12 +1,16 @@
 """Stage `pack`: decode and resize each image once, into one array that every process maps."""
 
-import os
-from typing import Any
+from __future__ import annotations
 
-from dml.config import Study
+import os
+from typing import TYPE_CHECKING, Any
+
 from dml.data import sources
 from dml.data.packing import pack, packed_id
 from dml.pipeline.folders import STORE, data_root, raw_folder, write_json
+
+if TYPE_CHECKING:
+    from dml.config import Study
 
 
 def run(study: Study) -> None:

@@ -1,9 +1,15 @@
 """Stage `split`: decide which images train, validate and test."""
 
-from dml.config import Study
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from dml.data import sources, splits
 from dml.pipeline.folders import data_root
 from dml.training.data import check_sets, open_packed_of
+
+if TYPE_CHECKING:
+    from dml.config import Study
 
 
 def run(study: Study) -> None:

@@ -18,7 +18,8 @@ from dml.pipeline.folders import PARAMS, STUDIES
 
 # `dml.config` takes seconds to import: only `_run` does.
 
-STAGES = ("resolve", "download", "pack", "split", "corrupt", "features", "audit", "sweep", "report", "why", "publish")
+STAGES = ("resolve", "download", "pack", "split", "corrupt", "features", "audit", "sweep", "report")  # after `versions`
+OTHERS = ("versions", "why", "publish")
 REPEAT = "`dvc repro` again"
 
 
@@ -27,9 +28,9 @@ def start(stage: str, root: Path, arguments: Sequence[str]) -> None:
 
     Parameters
     ----------
-    stage : a module of `dml.pipeline` with a function `run`, which takes a study; if the module sets `SEVERAL`, the
-        list of all studies that params.yaml names. A module may define `skipped`, which handles a study that does not
-        need the stage, without a heavy import, and says whether it did.
+    stage : a module of `dml.pipeline` with a function `run`. It takes a study, unless the module sets `TAKES` to
+        "studies" (all that params.yaml names, as a list) or "nothing". A module may define `skipped`, which handles a
+        study that does not need the stage, without a heavy import, and says whether it did.
     root : the project's folder. Modules in it can be imported, for parts of a user's own.
     arguments : the command line after the stage.
     """
@@ -41,15 +42,18 @@ def start(stage: str, root: Path, arguments: Sequence[str]) -> None:
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     module = importlib.import_module(f"dml.pipeline.{stage}")
-    several = getattr(module, "SEVERAL", False)
+    takes = getattr(module, "TAKES", "study")
     parser = argparse.ArgumentParser(prog=f"python -m dml.pipeline {stage}", description=module.__doc__)
-    if not several:
+    if takes == "study":
         choices = ", ".join(sorted(path.stem for path in STUDIES.glob("*.yaml")))
         parser.add_argument("study", help=f"a file in {STUDIES}, without .yaml: {choices}")
     given = parser.parse_args(arguments)
-    if not several and hasattr(module, "skipped") and module.skipped(given.study):
-        return
-    _run(module, chosen() if several else [given.study], several)
+    if takes == "nothing":
+        module.run()
+    elif takes == "studies":
+        _run(module, chosen(), several=True)
+    elif not (hasattr(module, "skipped") and module.skipped(given.study)):
+        _run(module, [given.study], several=False)
 
 
 def _run(module: Any, names: Sequence[str], several: bool) -> None:

@@ -63,6 +63,16 @@ def test_a_study_is_never_overwritten_unasked(dml, project, photos, quick):
     assert "48 images" in (project / "pipelines/studies/tiny.yaml").read_text()
 
 
+def test_tables_of_an_earlier_study_of_this_name_are_deleted(dml, project, photos, quick):
+    """They are of other images, and the estimate would count with them."""
+    (project / "data/mine").mkdir(parents=True)
+    (project / "data/mine/pack.json").write_text('{"mine": {"folder": "gone"}}')
+    done = dml("new", "mine", photos)
+    assert done.code == 0, done.err
+    assert not (project / "data/mine").exists()
+    assert f"deleted: {project}/data/mine" in done.err
+
+
 def test_what_is_wrong_with_the_images_is_said(dml, project, photos, quick, tmp_path):
     folder = tmp_path / "odd"
     shutil.copytree(photos, folder)

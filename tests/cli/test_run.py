@@ -119,8 +119,15 @@ def test_a_chosen_study_that_has_no_file_any_more(dml, project, programs):
     assert dml("run", "tiny").code == 0
 
 
-def test_an_unknown_study_starts_nothing(dml, project, programs):
-    assert dml("run", "tinny").code == 1
+def test_several_studies_are_published_in_turn(dml, project, programs):
+    (project / "pipelines/studies/other.yaml").write_text((project / "pipelines/studies/tiny.yaml").read_text())
+    assert dml("publish", "other", "tiny").code == 0
+    assert [command[-1] for command in programs] == ["other", "tiny"]
+
+
+@pytest.mark.parametrize("command", [("run", "tinny"), ("publish", "tiny", "tinny")])
+def test_an_unknown_study_starts_nothing(dml, project, programs, command):
+    assert dml(*command).code == 1
     assert programs == []
 
 
