@@ -49,7 +49,7 @@ def policy(study: Study, total: float) -> str:
 
 
 def best_model(plan: Plan, among: Iterable[int] | None = None) -> Job | None:
-    """The trial whose model is the study's best one: of the first cell by validation score with a model, also elsewhere.
+    """The trial whose model is the study's best one: of the first cell by validation score with a model.
 
     Parameters
     ----------
