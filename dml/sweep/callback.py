@@ -13,7 +13,7 @@ from typing import Any
 
 from dml.config import Study
 from dml.sweep.cells import Job
-from dml.sweep.models import best_model, model_folder
+from dml.sweep.models import MODEL, best_model, model_folder
 from dml.sweep.plan import Plan
 from dml.sweep.results import flat_settings, git_commit
 from dml.sweep.specs import Describe
@@ -125,6 +125,7 @@ class TrackingCallback:
         """Record the model that `keep_models: best` keeps, and register it if the study says so."""
         job = best_model(plan)
         if job is not None:
+            plan.store.pull_folder(job.key, MODEL)
             folder = model_folder(plan.store, job.key)
             description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
             shape, size = description["image_shape"], description["network"]["embedding_size"]
