@@ -173,6 +173,12 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "training: {devices: 7}", ["training.devices", "64", "7"]),
         (SEEDS, "training: {devices: 2}\nresources: {gpus_per_trial: 1}", ["gpus_per_trial 2", "got 1"]),
         (SEEDS, "evaluation: {clusters: [0]}", ["evaluation.clusters[0]", "greater than or equal to 1", "0"]),
+        (SEEDS, "evaluation: {memory: 2 GB}", ["evaluation", "memory: only for `search: compressed`"]),
+        (SEEDS, "evaluation: {search: compressed, memory: lots}", ["'256 MB'", "'lots'"]),
+        (SEEDS, "evaluation: {search: compressed, metrics: [map]}", ["map needs the whole ranking"]),
+        (SEEDS, "evaluation: {search: compressed, metrics: [recall@900]}", ["recall@900 needs 900 neighbours", "901"]),
+        (SEEDS, "evaluation: {search: compressed, restarts: 3}", ["restarts", "only 1", "3"]),
+        (SEEDS, "evaluation: {search: compressed, queries: 500}", ["queries", "at least 1000", "500"]),
         (SEEDS, "evaluation: {clusters: [3, 3]}", ["evaluation", "clusters: [3, 3]", "twice"]),
         (
             SEEDS,
