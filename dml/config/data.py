@@ -11,7 +11,24 @@ from pydantic import Field, model_validator
 
 from dml import discovery, noise
 from dml.config.terms import EvaluatedLevel, Level, Name, StudySection
+from dml.counting import bytes_of
 from dml.data import sources
+
+
+class ShardsSection(StudySection):
+    """Packed images in files of a bounded size, which training reads through a bounded local cache."""
+
+    size: str = Field("256 MB", description="of a shard, at most")
+    storage: str | None = Field(
+        None, description="a folder or URI that all nodes reach; none: in `store/`, without a cache"
+    )
+    cache: str = Field("2 GB", description="of each node")
+
+    @model_validator(mode="after")
+    def _check(self) -> ShardsSection:
+        if bytes_of(self.cache) < bytes_of(self.size):
+            raise ValueError(f"cache: expected at least the size of a shard ({self.size}), got {self.cache}")
+        return self
 
 
 class DatasetSection(StudySection):
@@ -27,6 +44,7 @@ class DatasetSection(StudySection):
     decode: Literal["eager", "lazy"] = Field(
         "eager", description="lazy: decode during training, for data that would fill a disk"
     )
+    shards: ShardsSection | None = None
     train_on: Level = "fine"
     evaluate_on: list[EvaluatedLevel] = Field(["fine"], min_length=1)
 
@@ -36,6 +54,8 @@ class DatasetSection(StudySection):
         discovery.check_complete(sources.find(self.source), self.options, f"source {self.source!r}: options")
         if self.passes_on is not None and {"resize", "decode", "on_corrupt"} & self.model_fields_set:
             raise ValueError(f"source {self.source!r} has no images: remove resize, decode and on_corrupt")
+        if self.shards is not None and self.decode == "lazy":
+            raise ValueError("shards: expected decode: eager, got lazy: its files are decoded one by one")
         takes_given = getattr(sources.find(self.source), "takes_given", False)
         known = (*self.levels, *(["given"] if takes_given else []))
         for level in [self.train_on, *self.evaluate_on]:

@@ -173,6 +173,12 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "training: {devices: 7}", ["training.devices", "64", "7"]),
         (SEEDS, "training: {devices: 2}\nresources: {gpus_per_trial: 1}", ["gpus_per_trial 2", "got 1"]),
         (SEEDS, "evaluation: {clusters: [0]}", ["evaluation.clusters[0]", "greater than or equal to 1", "0"]),
+        (
+            "[digits]",
+            "[{source: digits, shards: {size: 1 GB, cache: 9 MB}}]",
+            ["shards", "of a shard (1 GB), got 9 MB"],
+        ),
+        ("[digits]", "[{source: digits, decode: lazy, shards: {}}]", ["shards: expected decode: eager, got lazy"]),
         (SEEDS, "evaluation: {memory: 2 GB}", ["evaluation", "memory: only for `search: compressed`"]),
         (SEEDS, "evaluation: {search: compressed, memory: lots}", ["'256 MB'", "'lots'"]),
         (SEEDS, "evaluation: {search: compressed, metrics: [map]}", ["map needs the whole ranking"]),
