@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 POLL_SECONDS = 0.2
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 SEPARATORS = ",;\t"  # of a CSV's fields
 LFS = b"version https://git-lfs.github.com/spec/"  # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
 
@@ -35,14 +36,27 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the same folder, and move it to `path` when the block ends without an error.
 
     Readers see the old file or the new one, never a part of it, also after a crash. The folder is created if missing.
+
+    Raises
+    ------
+    OSError : the disk is full; it names `path`, which not every library's error does.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         move(temporary, path)
+    except Exception as error:
+        if is_disk_full(error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def is_disk_full(error: Exception) -> bool:
+    """Whether an error says that a disk, or a user's share of it, is full."""
+    return getattr(error, "errno", None) in DISK_FULL or os.strerror(errno.ENOSPC) in str(error)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -165,7 +179,7 @@ def explain(error: Exception, again: str = "it again") -> str:
     ----------
     again : what to run once there is space.
     """
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if isinstance(error, OSError) and error.errno in DISK_FULL:
         where = f" while writing {error.filename}" if error.filename else ""
         return f"the disk is full{where}. Free some space and run {again}: finished work is kept."
     return str(error) or type(error).__name__

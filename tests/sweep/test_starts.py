@@ -94,7 +94,7 @@ def test_a_file_of_ones_own(starts, tmp_path):
     [
         (
             {"study": "frist", "best": True},
-            "'frist' has no results: run it first: make repro STUDY=frist.*first, variants",
+            "'frist' has no results: run it first: dml run frist.*first, variants",
         ),
         ({"study": "first", "cell": {"loss": "softmax"}}, r"no cell .*'softmax'.*Choices: birds\|uniform-0\|triplet"),
         (
