@@ -65,7 +65,7 @@ def measure(folder: Path, memory: str) -> dict:
     resource.setrlimit(resource.RLIMIT_DATA, (bytes_of(memory),) * 2)
     from dml.data.batches.balanced import Balanced
     from dml.data.shards import ShardCache, ShardedImages, StoredMembers, shard_packed, write_members
-    from dml.noise.sharded import corrupt_shard, flips_of_shards
+    from dml.noise._sharded import corrupt_shard, flips_of_shards
 
     steps, out = Steps(), folder / "sharded"
     shard_packed(folder / "packed", out, size="16 MB", storage=str(folder / "storage"), cache="2 GB")

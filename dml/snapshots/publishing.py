@@ -94,9 +94,7 @@ def _check(study: Study, trials: pd.DataFrame, summary: Mapping[str, Any]) -> No
             f"dml run {study.name} again: trials whose parts did not change are not repeated"
         )
     if summary.get("study_digest", study.digest) != study.digest:
-        raise ValueError(
-            f"{study.name}: the study has changed since it ran; run it again: dml run {study.name}"
-        )
+        raise ValueError(f"{study.name}: the study has changed since it ran; run it again: dml run {study.name}")
     failed = int((trials["status"] == "failed").sum())
     if failed:
         raise ValueError(f"{study.name}: {failed} trials failed: a study is published whole")

@@ -11,7 +11,7 @@ import numpy as np
 from dml import files
 from dml.config import ResourcesSection
 from dml.data.shards import shard_packed
-from dml.noise.sharded import corrupt_shard, flips_of_shards
+from dml.noise._sharded import corrupt_shard, flips_of_shards
 from dml.sweep.tasks import in_workers
 
 

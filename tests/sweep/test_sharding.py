@@ -9,7 +9,7 @@ from dml.config import ResourcesSection
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.data.shards import plan_layout, shard_packed
-from dml.noise.sharded import flips_of_shards
+from dml.noise._sharded import flips_of_shards
 from dml.sweep.sharding import corrupt_in_workers, corrupt_one, shard_in_workers
 
 pytestmark = pytest.mark.slow

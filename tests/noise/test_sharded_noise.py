@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.noise.sharded import corrupt_shard, flips_of_shards
+from dml.noise._sharded import corrupt_shard, flips_of_shards
 from dml.noise.uniform import Uniform
 
 
