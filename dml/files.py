@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -12,10 +11,12 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 POLL_SECONDS = 0.2
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -146,24 +147,33 @@ def locked(path: Path, *, wait: bool = True, on_wait: Callable[[], None] | None 
     Locked : the lock is taken and `wait` is false.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a+", encoding="utf-8") as file:
-        waited = False
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not wait:
-                    file.seek(0)
-                    raise Locked(path, file.read()) from None
-                if not waited and on_wait is not None:
-                    on_wait()
-                waited = True
-                time.sleep(POLL_SECONDS)
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+    lock = FileLock(path, thread_local=False, fallback_to_soft=False)  # a soft lock would outlive a killed process
+    waited = False
+    while True:
+        try:
+            lock.acquire(blocking=False)
+            break
+        except Timeout:
+            if not wait:
+                raise Locked(path, _holder(path)) from None
+            if not waited and on_wait is not None:
+                on_wait()
+            waited = True
+            time.sleep(POLL_SECONDS)
+    try:
+        with suppress(OSError):  # Windows lets nobody write a locked file
+            path.write_text(str(os.getpid()), encoding="utf-8")
         yield
+    finally:
+        lock.release()
+
+
+def _holder(path: Path) -> str:
+    """The process id in a lock's file; "" where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def first_line(error: Exception) -> str:

@@ -101,7 +101,7 @@ def test_links_lead_somewhere():
 
 
 EFFECT = re.compile(r"(-?[\d.]+)(?:\spoints)?\s\[(-?[\d.]+),\s(-?[\d.]+)\]")
-TURNED = re.compile(r"\b(takes|costs?|lowers|harms|below|ahead|loses|less)\b")
+TURNED = re.compile(r"\b(takes|costs?|lowers?|harms|below|ahead|loses|less)\b")
 
 
 def test_the_findings_are_those_of_the_published_studies():

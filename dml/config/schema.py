@@ -28,7 +28,8 @@ HEAD = """# Settings of a study
 
 <!-- Written by `python -m dml.config.schema` from the models in dml/config: change them, not this page. -->
 
-Every key of a study's YAML, with its values and its default. [Studies](studies.md) explains how they work together. Unknown keys are rejected, with the file, the line and the choices.
+Every key of a study's YAML, with its values and its default. [Studies](studies.md) explains how they work together.
+Unknown keys are rejected, with the file, the line and the choices.
 
 An editor with a YAML language server completes and checks these keys as you type: write the schema with
 `dml schema > study.schema.json`, and begin a study with `# yaml-language-server: $schema=../../study.schema.json`.

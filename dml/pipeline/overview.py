@@ -12,6 +12,8 @@ from dml.report.overview import FIGURES, overview
 from dml.report.site import build
 from dml.snapshots import snapshots
 
+OVERVIEW = PUBLISHED.parent / "results.md"
+
 
 def published_studies() -> list[Study]:
     """The studies that have a snapshot."""
@@ -20,9 +22,8 @@ def published_studies() -> list[Study]:
 
 def write_overview() -> Path:
     """Write the page and return its path."""
-    path = PUBLISHED.parent / "results.md"
-    write_text(path, overview(published_studies(), PUBLISHED, STUDIES))
-    return path
+    write_text(OVERVIEW, overview(published_studies(), PUBLISHED, STUDIES))
+    return OVERVIEW
 
 
 def write_figures(studies: Sequence[Study], results: Path) -> list[Path]:

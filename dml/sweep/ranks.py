@@ -9,7 +9,6 @@ process is, and `resources.max_failures` counts both.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import os
 import shutil
@@ -17,7 +16,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import ray
@@ -27,7 +26,8 @@ from ray import train
 from ray.train.torch import TorchTrainer, get_device
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from dml.sweep.trial_run import Advanced, TrialConfig, TrialRun
+from dml.sweep.meeting import Advanced, Failure, Meeting, RankError, TrialConfig, WorkersDied
+from dml.sweep.trial_run import TrialRun
 from dml.training.collectives import rank_and_size
 from dml.training.resuming import UnusableCheckpoint
 
@@ -40,69 +40,6 @@ SETTINGS = {
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1",  # so an error on any rank ends all of them within seconds
     "TORCH_PROCESS_GROUP_SHUTDOWN_TIMEOUT_S": "3",  # of ranks that wait for one that failed
 }
-
-
-class WorkersDied(RuntimeError):
-    """Workers of a trial died, or lost each other. The trial can resume from its checkpoint."""
-
-
-class RankError(RuntimeError):
-    """A rank raised an error. `text` is its traceback, `errno` that of an OSError, else 0."""
-
-    def __init__(self, text: str, errno: int):
-        super().__init__(text)
-        self.text, self.errno = text, errno
-
-
-@dataclass(frozen=True)
-class Failure:
-    """The first error on any rank."""
-
-    rank: int
-    text: str  # the traceback
-    errno: int
-    resumes: bool  # whether the trial can resume, since the error is not the trial's own
-
-
-class Meeting:
-    """Where the driver of a trial and its ranks exchange commands and answers. Commands are numbered from 0."""
-
-    def __init__(self) -> None:
-        self._commands: list[tuple[str, TrialConfig | None]] = []
-        self._answers: dict[int, Advanced] = {}
-        self._failure: Failure | None = None
-        self._changed = asyncio.Condition()
-
-    async def post(self, command: str, config: TrialConfig | None) -> int:
-        """Give all ranks a command. Returns its number."""
-        async with self._changed:
-            self._commands.append((command, config))
-            self._changed.notify_all()
-        return len(self._commands) - 1
-
-    async def command(self, number: int) -> tuple[str, TrialConfig | None]:
-        """The command of this number; waits for it."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: len(self._commands) > number)
-        return self._commands[number]
-
-    async def answer(self, number: int, answer: Advanced) -> None:
-        """The first rank's answer to a command."""
-        async with self._changed:
-            self._answers[number] = answer
-            self._changed.notify_all()
-
-    async def fail(self, failure: Failure) -> None:
-        """Note an error. Only the first one counts: those after it may be its effects."""
-        async with self._changed:
-            self._failure = self._failure or failure
-            self._changed.notify_all()
-
-    async def outcome(self, number: int) -> Advanced | Failure:
-        """The answer to a command, or the failure; waits for either."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: number in self._answers or self._failure is not None)
-        return self._failure or self._answers.pop(number)
 
 
 class Ranks:

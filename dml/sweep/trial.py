@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 import traceback
 from dataclasses import asdict, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ray import tune
 
-from dml.sweep.ranks import RankError, Ranks, SharedRun, WorkersDied
-from dml.sweep.trial_run import TrialConfig, TrialRun, failed, now
+from dml.sweep.meeting import RankError, TrialConfig, WorkersDied
+from dml.sweep.trial_run import TrialRun, failed, now
+
+if TYPE_CHECKING:
+    from dml.sweep.ranks import Ranks, SharedRun
 
 
 class TrialWorker(tune.Trainable):
@@ -30,6 +33,8 @@ class TrialWorker(tune.Trainable):
         if config["workers"] == 1:
             self._run = TrialRun(self._config)
         else:
+            from dml.sweep.ranks import Ranks  # imports Ray Train
+
             self._ranks = self._ranks or Ranks(config["workers"], config["worker"])
             self._run = self._ranks.run(self._config)
         self._started = now()
@@ -57,7 +62,7 @@ class TrialWorker(tune.Trainable):
         if outcome is not None:
             self._run.close()
         return {
-            "point": "" if point is None else json.dumps([point.step, dict(point.scores)]),
+            "point": "" if point is None else json.dumps(point),
             "outcome": "" if outcome is None else json.dumps(asdict(outcome)),
             "done": outcome is not None,
         }

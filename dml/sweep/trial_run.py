@@ -11,42 +11,20 @@ import platform
 import sys
 import traceback
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 from dml.protocols import Trainer
 from dml.sweep import specs
-from dml.sweep.store import FAILED, FINISHED, PAUSED, Outcome, TrialStore
+from dml.sweep.meeting import Advanced, TrialConfig
+from dml.sweep.store import FAILED, FINISHED, PAUSED, Outcome
 from dml.sweep.trainers import find_trainer
 from dml.training.allocator import keep_freed_memory
 from dml.training.collectives import from_first, rank_and_size, wait_for_all
 from dml.training.resuming import UnusableCheckpoint
-from dml.types import EvaluationPoint, TrialResult
-
-Advanced = tuple[EvaluationPoint | None, Outcome | None]
-"""The evaluation that a trial reached, and its outcome if it ended."""
-
-
-@dataclass(frozen=True)
-class TrialConfig:
-    """What a worker is told of a trial."""
-
-    key: str
-    record: str  # the JSON whose digest is the key
-    spec: str  # as `specs.dump` writes it
-    until: int | None  # pause at the first evaluation after so many steps
-    data_root: str
-    store: str
-    storage: str | None
-    trainer: str  # the dotted path of a `TrainerFactory`
-    device: str
-    path: tuple[str, ...]  # where Python finds a user's own parts and trainers
-
-    def open_store(self) -> TrialStore:
-        """The store of trials."""
-        return TrialStore(Path(self.store), self.storage)
+from dml.types import TrialResult
 
 
 @cache
@@ -77,12 +55,13 @@ class TrialRun:
         if (trainer := self._trainer) is None:
             return None, None  # the first process has the outcome
         until, key = self._config.until, self._config.key
-        point = None if trainer.finished else trainer.advance()
+        reached = None if trainer.finished else trainer.advance()
+        point = None if reached is None else [reached.step, dict(reached.scores)]
         if not self._first:
             return None, None
         if not trainer.finished:
             outcome = None
-            if until is not None and point is not None and point.step >= until:
+            if until is not None and reached is not None and reached.step >= until:
                 outcome = self._ended(PAUSED, trainer.result())
                 self._store.write(key, outcome)
             self._store.push(key)

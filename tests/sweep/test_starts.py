@@ -102,7 +102,7 @@ def test_a_file_of_ones_own(starts, tmp_path):
             r"2 cells .*Choices: birds\|uniform-0\|[^,]*, birds\|uniform-0.3",
         ),
         ({"study": "variants", "best": True}, r"tuned no cell.*name one with `cell`. Choices: birds"),
-        ({"study": "failed", "cell": {"loss": "softmax"}}, "'failed' has no finished model. Run it again: make repro"),
+        ({"study": "failed", "cell": {"loss": "softmax"}}, "'failed' has no finished model. Run it again: dml run"),
         ({"path": "nowhere/model"}, "nowhere/model: expected a trial's `model` folder"),
     ],
 )

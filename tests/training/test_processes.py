@@ -14,7 +14,7 @@ from dml.types import FilterSpec
 pytestmark = pytest.mark.slow
 
 PLAIN = {"backbone": "training_parts.Backbone", "backbone_settings": {}, "steps": 20}
-EVALUATED = {"every": 10, "metrics": ("recall@1", "map@r"), "sets": ("seen",)}
+EVALUATED = {"every": 10, "metrics": ("recall@1",), "sets": ("seen",)}
 
 
 def assert_equal(found, alone, state):
@@ -67,6 +67,16 @@ def test_a_resumed_trial_of_two_processes_is_the_uninterrupted_one(own_parts, ma
     found, [resumed, _] = train(spec, data_root, tmp_path / "resumed", 2)
     assert found.curve == whole.curve
     assert_same([state, resumed])
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="NCCL needs a GPU for each process: two")
+def test_two_gpus_equal_one(own_parts, make_spec, data_root, tmp_path, finish):
+    spec = make_spec("contrastive", "all", "all", evaluation=EVALUATED, **{**PLAIN, "optimizer": "sgd"})
+    alone = finish(Training(spec, data_root, tmp_path / "one", "cuda:0"))
+    shared = replace(spec, training=replace(spec.training, workers=2))
+    found, _ = train(shared, data_root, tmp_path / "shared", 2, device="cuda")
+    assert found.diagnostics["loss"] == pytest.approx(alone.result().diagnostics["loss"], rel=1e-5)
 
 
 def test_a_batch_that_cannot_be_shared_equally_is_refused(monkeypatch):
