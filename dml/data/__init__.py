@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-PACKAGES = ("augment", "batches", "packing", "raw", "sources", "splits")
+PACKAGES = ("augment", "batches", "packing", "raw", "shards", "sources", "splits")
 
 
 class DataError(ValueError):
