@@ -1,5 +1,6 @@
 """Stage `corrupt`: corrupt the labels of the training images. Test labels never change."""
 
+import itertools
 from collections.abc import Iterator
 
 import pandas as pd
@@ -7,20 +8,22 @@ from _stage import data_root, run
 
 from dml import noise
 from dml.config import DatasetSection, Study
+from dml.data import class_splits
 from dml.data.packing import of_vectors
 from dml.files import replacing
 from dml.training.data import given_of, open_packed_of, seeds_by_split, training_rows
 
 
 def corrupt(study: Study) -> None:
-    for dataset in study.datasets:
-        path = data_root(study) / "noise" / f"{dataset.label}.parquet"
-        with replacing(path) as temporary:
-            pd.concat(tables(study, dataset), ignore_index=True).to_parquet(temporary, index=False)
+    for dataset, number in itertools.product(study.datasets, range(study.splits)):
+        name = class_splits.data_name(dataset.label, number)
+        with replacing(data_root(study) / "noise" / f"{name}.parquet") as temporary:
+            pd.concat(tables(study, dataset, name), ignore_index=True).to_parquet(temporary, index=False)
 
 
-def tables(study: Study, dataset: DatasetSection) -> Iterator[pd.DataFrame]:
-    root, name = data_root(study), dataset.label
+def tables(study: Study, dataset: DatasetSection, name: str) -> Iterator[pd.DataFrame]:
+    """The labels of one class split, of the data called `name`."""
+    root = data_root(study)
     tuning = [study.search.seed]
     if study.search.protocol == "train_val_test":  # then the confirmed models are trained on the images of tuning
         tuning += [seed for seed in study.seeds if seed not in tuning]

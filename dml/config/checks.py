@@ -41,6 +41,12 @@ def check(study: Study) -> None:
     _check_given(study)
     for training in _trainings(study, cells):
         _check_training(study, *training)
+        if study.splits > 1 and training[0].start is not None and training[0].start.study is not None:
+            raise LocatedError(
+                "the models of another study were trained on classes that further class splits test. Expected one "
+                "class split, or no `study` in training.start",
+                "class_splits",
+            )
         halving.check(study, training[0])
 
 

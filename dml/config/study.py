@@ -16,7 +16,7 @@ from dml.config import report as reporting
 from dml.config import vary as varying
 from dml.config.audit import AuditSection
 from dml.config.claims import ClaimSection
-from dml.config.data import DatasetSection, NoiseSection
+from dml.config.data import ClassSplits, DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.parts import FilterSection, LossSection, MinerSection
 from dml.config.report import ReportSection
@@ -45,6 +45,9 @@ class Study(StudySection):
     miner: MinerSection = Field(default_factory=MinerSection)
     vary: dict[str, list[Any]] = Field({}, description="settings of training, miner and loss as further axes")
     seeds: list[Seed] = Field([0], min_length=1)
+    class_splits: ClassSplits = Field(
+        1, description="how many choices of the classes that test; `{folds: 4}`: cross-validation over all classes"
+    )
     search: SearchSection = Field(default_factory=SearchSection)
     training: TrainingSection = Field(default_factory=TrainingSection)
     evaluation: EvaluationSection = Field(default_factory=EvaluationSection)
@@ -84,9 +87,29 @@ class Study(StudySection):
     def digest(self) -> str:
         """Of the settings that decide trials: another title, claim or figure does not change it."""
         names = {*("datasets", "noise", "losses", "positives", "negatives", "miner", "vary", "seeds", "search")}
-        names |= {"filters", "training", "evaluation"}
+        names |= {"filters", "training", "evaluation", "class_splits"}
         deciding = self.model_dump(mode="json", include=names, exclude_defaults=True)
         return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def splits(self) -> int:
+        """How many class splits each dataset has."""
+        return self.class_splits if isinstance(self.class_splits, int) else self.class_splits.folds
+
+    @property
+    def folds(self) -> bool:
+        """Whether the class splits are a cross-validation over all classes."""
+        return not isinstance(self.class_splits, int)
+
+    @property
+    def blocks(self) -> list[int]:
+        """What methods are compared over: seeds, or class splits if there are several."""
+        return list(range(self.splits)) if self.splits > 1 else self.seeds
+
+    @property
+    def block(self) -> str:
+        """The name of one of the `blocks`."""
+        return "class split" if self.splits > 1 else "seed"
 
     def cells(self) -> list[Cell]:
         """Every admissible combination of the study's axes, in its order, each once."""

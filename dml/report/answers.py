@@ -61,7 +61,7 @@ def _of_joint(results: Results, figures: Path) -> Iterator[str]:
     """A table of the best and the worst choices at each noise rate, interactions, and the rule."""
     for block in crossed(results):
         metric, where = metric_label(results.study.search.objective), results.where(block.dataset, block.noise)
-        size = f"{counted(block.scores[..., 0].size, 'cell')}, {counted(len(block.seeds), 'seed')}"
+        size = f"{counted(block.scores[..., 0].size, 'cell')}, {counted(len(block.seeds), results.study.block)}"
         yield (
             f"**{results.study.title}** (`{results.study.name}`{where}; {size}{after_comma(mark(results.study))}). "
             f"Points of {metric} above or below the average choice, all else pooled; significant ones only (Holm):"

@@ -32,6 +32,7 @@ PROVENANCE = (
     "data",
     "untrained",
     "untrained_by_noise",
+    "untrained_by_split",
 )
 
 
@@ -100,8 +101,10 @@ def _check(study: Study, trials: pd.DataFrame, summary: Mapping[str, Any]) -> No
     failed = int((trials["status"] == "failed").sum())
     if failed:
         raise ValueError(f"{study.name}: {failed} trials failed: a study is published whole")
-    done = trials[(trials["phase"] == "confirm") & (trials["status"] == "finished")].groupby("cell")["seed"].nunique()
-    missing = [cell.name for cell in study.cells() if done.get(cell.name, 0) < len(study.seeds)]
+    confirmed = trials[(trials["phase"] == "confirm") & (trials["status"] == "finished")]
+    split = confirmed.get("split", 0)
+    done = confirmed.assign(split=split).drop_duplicates(["cell", "split", "seed"]).groupby("cell").size()
+    missing = [cell.name for cell in study.cells() if done.get(cell.name, 0) < len(study.seeds) * study.splits]
     if missing:
         listed = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise ValueError(f"{study.name}: {len(missing)} of {len(study.cells())} cells lack seeds: {listed}")

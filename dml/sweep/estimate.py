@@ -17,6 +17,7 @@ import torch
 from dml.config import Ladder, Study, ladder
 from dml.config.stopping import tuning_every
 from dml.counting import counted
+from dml.data import class_splits
 from dml.sweep import cluster
 from dml.sweep.costs import bytes_to_pack, images_of, spec_of, trial_seconds
 from dml.sweep.extracting import bytes_to_store
@@ -127,7 +128,7 @@ def estimate(
     seconds : to spend on timing, if the store has no similar trials.
     """
     cells = study.cells()
-    tuning, seeds = [tuning_trials(study, cell) for cell in cells], len(study.seeds)
+    tuning, seeds = [tuning_trials(study, cell) * study.splits for cell in cells], len(study.seeds) * study.splits
     trials = sum(tuning) + len(cells) * seeds
     stored = _stored(study, root, store, results, published) if is_prepared(study, root) else 0
     manifests = {dataset.label: images_of(study, dataset.label, root, store) for dataset in study.datasets}
@@ -135,10 +136,11 @@ def estimate(
     costs, basis = trial_seconds(study, found, manifests, store, seconds) if stored < trials else ([], "")
     slots = _slots(study)
     mean = total = None
-    ladders = [_ladder(study, cell, tune, spec) for cell, tune, spec in zip(cells, tuning, found, strict=True)]
+    each = [tune // study.splits for tune in tuning]
+    ladders = [_ladder(study, cell, tune, spec) for cell, tune, spec in zip(cells, each, found, strict=True)]
     whole = [tune * rungs.steps[-1] for tune, rungs in zip(tuning, ladders, strict=True)]
     if costs:
-        shares = [rungs.cost / steps if steps else 1.0 for rungs, steps in zip(ladders, whole, strict=True)]
+        shares = [rungs.cost * study.splits / own if own else 1.0 for rungs, own in zip(ladders, whole, strict=True)]
         work = zip(costs, tuning, shares, strict=True)
         mean = sum(cost * (tune * share + seeds) for cost, tune, share in work) / trials
         total = mean * (trials - stored) / min(slots, trials - stored)
@@ -157,7 +159,7 @@ def estimate(
         bytes=kept.bytes + sum(map(bytes_to_pack, manifests.values())) + features,
         models=kept.models,
         features=features,
-        steps=sum(rungs.cost for rungs in ladders),
+        steps=sum(rungs.cost for rungs in ladders) * study.splits,
         whole_steps=sum(whole),
     )
 
@@ -176,8 +178,9 @@ def is_prepared(study: Study, root: Path) -> bool:
     root : of the outputs of the data stages (`data/<study>`).
     """
     asked = [
-        (cell.dataset, cell.noise, cell.rate, seed, phase)
+        (class_splits.data_name(cell.dataset, split), cell.noise, cell.rate, seed, phase)
         for cell in study.cells()
+        for split in range(study.splits)
         for phase, seeds in (("confirm", study.seeds), ("tune", [study.search.seed]))
         for seed in seeds
     ]

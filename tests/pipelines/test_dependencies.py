@@ -32,6 +32,7 @@ def test_each_dependency_exists(stage):
 FILES = (
     "dml/data/__init__.py",
     "dml/data/_members.py",
+    "dml/data/class_splits.py",
     "dml/data/splits.py",
     "dml/training/data.py",
     "dml/training/train_sample.py",

@@ -52,7 +52,7 @@ def could_find(results: Results) -> str:
     found = spread(results)
     if found is None or not found.points > 0:
         return ""
-    seeds, metric = len(results.study.seeds), metric_label(results.study.search.objective)
+    seeds, metric = len(results.study.blocks), metric_label(results.study.search.objective)
     tests = max(len(results.rivals(*one)) for one in conditions(results)) - 1
     text = f"With {seeds} seeds, a true difference of {_points(found.detectable(seeds, tests))} of {metric} from the "
     text += f"winner is found with a chance of 80% (spread of a difference over seeds: {_points(found.points)}"

@@ -78,7 +78,7 @@ def winners(results: Results) -> Table | None:
         p = others["p adjusted"]
         row |= {"p adjusted": best["p adjusted"], "worse": int((p < LEVEL).sum()) if p.notna().any() else np.nan}
         rows.append(row | {"others": len(others), "cell": best["winner"]})
-    several, rivals = len(results.study.seeds) > 1, any(row["others"] for row in rows)
+    several, rivals = len(results.study.blocks) > 1, any(row["others"] for row in rows)
     columns = [
         *condition_columns(results),
         Column("winner", "Winner" if rivals else "Method"),
@@ -119,7 +119,7 @@ def every_pair(results: Results) -> Table | None:
         *condition_columns(results),
         Column("winner", "Winner"),
         Column("other", "Compared with"),
-        *difference_columns(P_ADJUSTED, len(results.study.seeds) > 1),
+        *difference_columns(P_ADJUSTED, len(results.study.blocks) > 1),
     )
     metric = metric_label(results.study.search.objective)
     caption = f"Winner minus the other method, in points of {metric}, paired over the seeds that both finished."
@@ -172,7 +172,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
         return
     keys = [k for k in results.score_keys if not k.startswith("validation/")]
     caption = f"Mean over seeds{band(results)}{where}" + (
-        "; ticks: single seeds" if len(results.study.seeds) > 1 else ""
+        "; ticks: single seeds" if len(results.study.blocks) > 1 else ""
     )
     caption += "; open diamonds: published values." if results.study.published else "."
     only = [method.label for method in best_methods(results, cells, key)] if many else []
