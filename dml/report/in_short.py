@@ -24,8 +24,9 @@ from dml.statistics import Summary
 
 CAPTION = (
     "The best method (loss, positives + negatives) at each noise rate of the crossed studies, in percent of the "
-    "test images. Each seed is left out in turn: the others choose the method (in brackets: how often this one), "
-    "and it gives the score and the gain. Intervals are over seeds; other classes and images may rank the methods "
+    "test images. Validation classes choose the method where tuning trials scored them. In other studies each seed is "
+    "left out in turn: the others choose (in brackets: how often this one), and it gives the score and the gain. "
+    "Intervals are over seeds; other classes and images may rank the methods "
     "otherwise. Trained: a head on frozen features, or a whole network. Usual choice: triplet loss, random "
     "positives, random semi-hard negatives. Without training: the best of nearest neighbours of pixels or frozen "
     "features, and of their closed-form projections where the study has them. Spread: the best of all methods minus "

@@ -205,6 +205,14 @@ class Results:
         with np.load(path, allow_pickle=False) as file:
             return dict(file)
 
+    def classes(self, key: str) -> dict[str, np.ndarray]:
+        """Each class's scores that a trial saved: `<set>/<level>/<metric>`, `/queries` and `/class`. Often empty."""
+        path = (self.store or Path()) / "trials" / key / "classes.npz"
+        if not path.is_file():
+            return {}
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
+
     def missing(self) -> dict[str, int]:
         """For each incomplete cell, how many of its confirmations have not finished."""
         done = self.confirmed.groupby("cell").size()

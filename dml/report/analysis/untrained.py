@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from dml import statistics
+from dml.report.analysis.chosen import best_of, validations
 from dml.report.results import Results
 from dml.statistics import Summary
 
@@ -49,7 +50,7 @@ class Gain:
     noise: str
     rate: float
     untrained: Baseline
-    best: str  # the cell with the highest mean
+    best: str  # the cell that validation classes choose, or with the highest mean (`chosen`)
     gain: Summary  # its scores over seeds, minus the baseline's
     above: int  # the cells whose mean is above the baseline
     cells: int
@@ -76,14 +77,16 @@ def untrained(
 
 
 def gain_of_best(results: Results, dataset: str, noise: str, rate: float, key: str) -> Gain | None:
-    """The best method at a noise rate against the best baseline; None if either has no score."""
+    """The best method at a noise rate against the best baseline; None if either has no score.
+
+    The method is chosen as the winner is. The baseline is the best one on the test classes, which favours it.
+    """
     own = untrained(results, dataset, noise, rate, key)
     values = {name: results.values(name, key) for name in results.rivals(dataset, noise, rate)}
-    # rounded, or the order of additions would decide between equal means
-    means = {name: round(float(found.mean()), 9) for name, found in values.items() if len(found)}
+    means = {name: float(found.mean()) for name, found in values.items() if len(found)}
     if own is None or not means:
         return None
-    best = max(means, key=lambda name: means[name])
+    best = best_of(validations(results, means) or means)
     gain, above = (
         statistics.summary(above_baseline(values[best], own)),
         sum(mean > own.score for mean in means.values()),
