@@ -11,10 +11,11 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from dml import discovery
 from dml.config import audit as auditing
-from dml.config import checks, claim_checks, combining, recipes
+from dml.config import auto_seeds, checks, claim_checks, combining, recipes
 from dml.config import report as reporting
 from dml.config import vary as varying
 from dml.config.audit import AuditSection
+from dml.config.auto_seeds import AutoSection
 from dml.config.claims import ClaimSection
 from dml.config.data import ClassSplits, DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
@@ -45,6 +46,7 @@ class Study(StudySection):
     miner: MinerSection = Field(default_factory=MinerSection)
     vary: dict[str, list[Any]] = Field({}, description="settings of training, miner and loss as further axes")
     seeds: list[Seed] = Field([0], min_length=1)
+    auto_seeds: AutoSection | None = Field(None, description="of `seeds: auto`, which sets both; leave it out")
     class_splits: ClassSplits = Field(
         1, description="how many choices of the classes that test; `{folds: 4}`: cross-validation over all classes"
     )
@@ -61,7 +63,7 @@ class Study(StudySection):
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, content: Any) -> Any:
-        return recipes.fill(content) if isinstance(content, dict) else content
+        return auto_seeds.fill(recipes.fill(content)) if isinstance(content, dict) else content
 
     @field_validator("positives", "negatives")
     @classmethod
@@ -87,9 +89,14 @@ class Study(StudySection):
     def digest(self) -> str:
         """Of the settings that decide trials: another title, claim or figure does not change it."""
         names = {*("datasets", "noise", "losses", "positives", "negatives", "miner", "vary", "seeds", "search")}
-        names |= {"filters", "training", "evaluation", "class_splits"}
+        names |= {"filters", "training", "evaluation", "class_splits", "auto_seeds"}
         deciding = self.model_dump(mode="json", include=names, exclude_defaults=True)
         return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def least_seeds(self) -> int:
+        """The seeds that each cell has at least."""
+        return len(self.seeds) if self.auto_seeds is None else self.auto_seeds.least
 
     @property
     def splits(self) -> int:

@@ -54,6 +54,9 @@ class CellState:
     open: set[int] = field(default_factory=set)  # numbers of the current round's trials that have not ended
     tuned: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
     confirmed: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
+    chosen: Mapping[str, Any] = field(default_factory=dict)  # settings of the confirmations
+    seeds: int = 0  # confirmations that are decided on
+    waits: bool = False  # for the other cells, to look at comparisons together (`seeds: auto`)
     done: bool = False
 
     @property

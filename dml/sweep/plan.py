@@ -24,6 +24,7 @@ from dml.config import Study, best_point, ladder, stops_at_best, value_of
 from dml.config.stopping import evaluated_steps
 from dml.data import class_splits
 from dml.sweep import keys, specs
+from dml.sweep.adding import adding
 from dml.sweep.cells import CellState, Job, checked, split_name
 from dml.sweep.halving import Halving, paused_at
 from dml.sweep.proposals import Proposals, Pruning
@@ -61,6 +62,7 @@ class Plan:
         self.running: dict[str, Job] = {}
         self._sharing: dict[str, list[Job]] = {}  # key -> trials that wait for a running one with the same key
         self._pruning: dict[str, Pruning] = {}
+        self.look = 0  # how often comparisons were looked at, with `seeds: auto`
         self._unsettled: list[tuple[Job, Outcome, bool]] = []
         each = itertools.product(study.cells(), range(study.splits))
         self.cells = [self._cell(index, cell, split, storage) for index, (cell, split) in enumerate(each)]
@@ -84,9 +86,9 @@ class Plan:
 
     @property
     def total(self) -> int:
-        """The number of trials in the study."""
-        seeds = len(self.study.seeds)
-        return sum((state.proposals.total if state.proposals else 0) + seeds for state in self.cells)
+        """The number of trials in the study; with `seeds: auto`, of those that are decided on."""
+        seeds = self.study.least_seeds
+        return sum((state.proposals.total if state.proposals else 0) + max(seeds, state.seeds) for state in self.cells)
 
     def take(self) -> Job | None:
         """The next trial to run, longest searches first; None if no trial is ready."""
@@ -192,9 +194,32 @@ class Plan:
         best = self.best(index)
         if state.proposals is not None and best is None:
             state.done = True  # every trial of the search failed, so there is nothing to confirm
+            if any(each.waits for each in self.cells):
+                self._confirmed(next(each for each in self.cells if each.waits))
             return
-        chosen = {**best[0].settings, **self._stop(*best)} if best else {}
-        self._offer(state, [self._job(index, "confirm", n, seed, chosen) for n, seed in enumerate(self.study.seeds)])
+        state.chosen = {**best[0].settings, **self._stop(*best)} if best else {}
+        self._confirm(state, 0, self.study.least_seeds)
+
+    def _confirm(self, state: CellState, start: int, end: int) -> None:
+        """Offer the confirmations of some of the study's seeds."""
+        state.seeds = end
+        seeds = list(enumerate(self.study.seeds))[start:end]
+        self._offer(state, [self._job(state.index, "confirm", n, seed, state.chosen) for n, seed in seeds])
+
+    def _confirmed(self, state: CellState) -> None:
+        """A cell's seeds have ended. With `seeds: auto`, those of all cells end before any gets more."""
+        auto = self.study.auto_seeds
+        if auto is None:
+            state.done = True
+            return
+        state.waits = True
+        if all(each.done or each.waits for each in self.cells):
+            self.look += 1
+            more = adding(self.study, self.cells, auto.looks, self.look)
+            for each in [each for each in self.cells if not each.done]:
+                each.waits, each.done = False, each.index not in more
+            for each in [each for each in self.cells if each.index in more]:
+                self._confirm(each, each.seeds, auto.looks[self.look])
 
     def _stop(self, job: Job, outcome: Outcome) -> dict[str, int]:
         """After how many steps trials with the settings of a tuning trial end, as a setting; empty: after all."""
@@ -264,6 +289,6 @@ class Plan:
         state.open.discard(job.number)
         if not state.open:
             if job.phase == "confirm":
-                state.done = True
+                self._confirmed(state)
             else:
                 self._next_round(state)
