@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "pipelines"), str(ROOT / "benchmarks")]
+sys.path.append(str(ROOT / "benchmarks"))
 
 import numpy as np  # noqa: E402
 import optuna  # noqa: E402

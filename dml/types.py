@@ -226,7 +226,7 @@ class TrainingSpec:
     precision: str = "float32"
     channels_last: bool = False
     compile: bool = False
-    devices: int = 1
+    workers: int = 1  # processes that share each batch
     keep_checkpoints: tuple[str, ...] = ()
     device: str = "cpu"  # "cpu" or "cuda"
     start: StartSpec | None = None  # None: random weights, or the backbone's pretrained ones

@@ -47,8 +47,8 @@ def print_costs(project: Project, names: list[str]) -> None:
     """
     from dml.config import load_study, place_of
     from dml.data.raw.space import free_bytes
-    from dml.sweep.cluster import check_machine
     from dml.sweep.estimate import duration_text, size_text
+    from dml.sweep.room import check_machine
 
     found, problems = [], []
     with chdir(project.root):  # paths in studies are relative to it
@@ -68,7 +68,8 @@ def print_costs(project: Project, names: list[str]) -> None:
             published = (project.published / name).is_dir()  # then nothing may be left to train
             try:
                 if estimate.stored < estimate.trials and not published:
-                    check_machine(load_study(file).resources)
+                    study = load_study(file)
+                    check_machine(study.resources, study.training.workers)
             except ValueError as error:
                 problems.append(f"{place_of(file, 'resources')}: {error}")
     known = [estimate.seconds for estimate in found if estimate.seconds is not None]

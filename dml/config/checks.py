@@ -274,17 +274,7 @@ def _check_training(study: Study, training: TrainingSection, comparing: str) -> 
                 )
     if training.start is not None and study.name and training.start.study == study.name:
         raise LocatedError("a study cannot start from its own models", "training", "start")
-    images, devices = training.spec().batch.size, training.devices
-    if images % devices:
-        raise LocatedError(
-            f"training.devices: a batch of {images} images cannot be shared equally by {devices} devices", "training"
-        )
-    if 0 < study.resources.gpus_per_trial < devices:
-        raise LocatedError(
-            f"training.devices is {devices}, one GPU each: expected resources.gpus_per_trial {devices} (or 0, for "
-            f"processes on CPUs), got {study.resources.gpus_per_trial:g}",
-            *("resources", "gpus_per_trial"),
-        )
+    _check_workers(study, training)
     for index, dataset in enumerate(study.datasets):
         if batches.find(sampler).needs_coarse and "coarse" not in dataset.levels:
             names = discovery.names("dml.data.batches")
@@ -294,6 +284,30 @@ def _check_training(study: Study, training: TrainingSection, comparing: str) -> 
                 f"{dataset.source!r} has only {', '.join(dataset.levels)}. Choices: {', '.join(others)}",
                 *("datasets", index),
             )
+
+
+def _check_workers(study: Study, training: TrainingSection) -> None:
+    """Each worker has an equal share of the batch, and a GPU of its own or none."""
+    images, workers, resources = training.spec().batch.size, training.workers, study.resources
+    if images % workers:
+        raise LocatedError(
+            f"training.workers: a batch of {images} images cannot be shared equally by {workers} workers", "training"
+        )
+    if workers == 1 and resources.resources_per_worker is not None:
+        raise LocatedError(
+            "resources_per_worker: training.workers is 1: expected at least 2, or cpus_per_trial and gpus_per_trial",
+            *("resources", "resources_per_worker"),
+        )
+    own = resources.worker(workers).get("GPU", 0)
+    if workers > 1 and 0 < own < 1:
+        key = "gpus_per_trial" if resources.resources_per_worker is None else "resources_per_worker"
+        expected = f"{workers} (or 0" if key == "gpus_per_trial" else "{GPU: 1} (or none"
+        got = f"{resources.gpus_per_trial:g}" if key == "gpus_per_trial" else f"{{GPU: {own:g}}}"
+        raise LocatedError(
+            f"training.workers is {workers}, one GPU each: expected resources.{key} {expected}, for processes on "
+            f"CPUs), got {got}",
+            *("resources", key),
+        )
 
 
 def _message(error: ValueError) -> str:

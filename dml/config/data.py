@@ -10,25 +10,32 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from dml import discovery, noise
-from dml.config.terms import EvaluatedLevel, Level, Name, StudySection
+from dml.config.terms import EvaluatedLevel, Level, Name, NameOf, StudySection
 from dml.data import sources
+
+SourceName = Annotated[Name, NameOf("dml.data.sources")]
+NoiseName = Annotated[Name, NameOf("dml.noise")]
 
 
 class DatasetSection(StudySection):
     """Which images, how they are packed, and which labels are used to train and to evaluate."""
 
-    source: Name
-    name: str = ""
-    options: dict[str, Any] = {}
+    source: SourceName = Field(description="[datasets](datasets.md) has all of them")
+    name: str = Field("", description="its name in the study; none: the source's")
+    options: dict[str, Any] = Field({}, description="options of the source")
     resize: int | None = Field(
         None, ge=4, le=4096, description="side of the packed square, in pixels; none: the image's own size"
     )
-    on_corrupt: Literal["error", "skip"] = "error"
+    on_corrupt: Literal["error", "skip"] = Field(
+        "error", description="what happens to images that cannot be decoded; a missing file is always an error"
+    )
     decode: Literal["eager", "lazy"] = Field(
         "eager", description="lazy: decode during training, for data that would fill a disk"
     )
-    train_on: Level = "fine"
-    evaluate_on: list[EvaluatedLevel] = Field(["fine"], min_length=1)
+    train_on: Level = Field("fine", description="labels that training sees")
+    evaluate_on: list[EvaluatedLevel] = Field(
+        ["fine"], min_length=1, description="labels that scores use; `given`: as they came, where nobody verified them"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> DatasetSection:
@@ -85,10 +92,12 @@ ClassSplits = Annotated[int, Field(strict=True, ge=1, le=100)] | FoldsSection
 class NoiseSection(StudySection):
     """A noise model and its rates."""
 
-    model: Name = "uniform"
+    model: NoiseName = Field("uniform", description="[parts](parts.md) has all of them")
     name: str = Field("", pattern=r"^[\w.+-]*$", description="tells noises of the same model and rate apart")
-    rates: list[Annotated[float, Field(ge=0, lt=1)]] = Field([0.0], min_length=1)
-    settings: dict[str, Any] = {}
+    rates: list[Annotated[float, Field(ge=0, lt=1)]] = Field(
+        [0.0], min_length=1, description="shares of wrong labels among the training images"
+    )
+    settings: dict[str, Any] = Field({}, description="settings of the model")
 
     @model_validator(mode="after")
     def _check(self) -> NoiseSection:

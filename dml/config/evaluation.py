@@ -13,28 +13,44 @@ from dml.types import EvaluationSpec
 
 
 class EvaluationSection(StudySection):
-    """What is measured, on clean labels. Defaults are those of `dml.types.EvaluationSpec`."""
+    """What is measured, on clean labels."""
 
-    metrics: list[Name] = Field(list(EvaluationSpec.metrics), min_length=1)
+    metrics: list[Name] = Field(
+        list(EvaluationSpec.metrics),
+        min_length=1,
+        description="`recall@K`, `precision@K`, `map@r`, `map`, `nmi`, `nmi+`, `ami`, `f1`, `pair_auc`",
+    )
     every: int | None = Field(
         EvaluationSpec.every,
         ge=1,
-        description="steps between evaluations; none: only at the end (search.stop: `best`: a tenth of the steps)",
+        description="steps between evaluations; none: only at the end (with `search.stop: best`, a tenth of the steps)",
     )
-    sets: list[EvaluationSet] = Field(["test"], min_length=1)
-    keep_embeddings: bool = EvaluationSpec.keep_embeddings
+    sets: list[EvaluationSet] = Field(
+        ["test"],
+        min_length=1,
+        description="`test`: classes never trained on; `seen`: held-out images of training classes; `train`: training "
+        "images, by their clean labels; the report compares methods on the first",
+    )
+    keep_embeddings: bool = Field(
+        EvaluationSpec.keep_embeddings, description="save the embeddings of confirmed trials, which the report plots"
+    )
     keep_start_embeddings: bool = Field(
-        EvaluationSpec.keep_start_embeddings, description="those of the network before its first step"
+        EvaluationSpec.keep_start_embeddings, description="save those of the network before its first step too"
     )
     clusters: list[Annotated[int, Field(ge=1)]] = Field(
-        [], description="further numbers of clusters for nmi, ami and f1, beside the number of classes"
+        [],
+        description="further numbers of clusters for `nmi`, `ami` and `f1`, beside the number of classes, of confirmed "
+        "trials: `[30]` gives `nmi@30`",
     )
     restarts: int = Field(EvaluationSpec.restarts, ge=1, description="runs of k-means; the cheapest one is scored")
     keep_per_query: bool = Field(
-        EvaluationSpec.keep_per_query, description="each query's scores, which comparisons over queries need"
+        EvaluationSpec.keep_per_query,
+        description="save each query's scores of confirmed trials, to compare methods over queries",
     )
-    over_clustering: int = Field(EvaluationSpec.over_clustering, ge=1, description="clusters per class for nmi+")
-    nmi_average: Literal["arithmetic", "geometric"] = "arithmetic"
+    over_clustering: int = Field(EvaluationSpec.over_clustering, ge=1, description="clusters per class for `nmi+`")
+    nmi_average: Literal["arithmetic", "geometric"] = Field(
+        "arithmetic", description="mean of the two entropies in NMI; geometric: as in Le & Odobez"
+    )
     clustering_start: Literal["kmeans++", "random"] = Field(
         "kmeans++", description="first centres of k-means; random: as the papers' evaluations start"
     )
@@ -65,11 +81,11 @@ class EvaluationSection(StudySection):
 class PublishedSection(StudySection):
     """Which published rows are shown beside which cells."""
 
-    paper: Name
-    table: str
-    labels: str
-    method: str
-    dataset: str
-    match: dict[str, Any] = {}  # attributes of the cells: loss, positives, negatives, rate, ...
-    set: EvaluationSet = "test"
-    level: Level = "fine"
+    paper: Name = Field(description="of the row in `dml/report/published.csv`")
+    table: str = Field(description="of the row")
+    labels: str = Field(description="of the row")
+    method: str = Field(description="of the row")
+    dataset: str = Field(description="of the row")
+    match: dict[str, Any] = Field({}, description="attributes of the cells; without `rate`, at rate 0")
+    set: EvaluationSet = Field("test", description="set of the compared score")
+    level: Level = Field("fine", description="level of the compared score")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from dml import discovery, filters, losses, miners
-from dml.config.terms import Name, SpaceTerm, StudySection, extremes
+from dml.config.terms import Name, NameOf, SpaceTerm, StudySection, extremes
 from dml.types import Part
+
+LossName = Annotated[Name, NameOf("dml.losses")]
+FilterName = Annotated[Name, NameOf("dml.filters")]
 
 SAMPLE = {"num_classes": 2, "embedding_size": 2}
 """What a trial fills in; these values stand in for it when the settings are checked."""
@@ -21,11 +24,13 @@ OF_STUDY = "study"
 class LossSection(StudySection):
     """A loss, its fixed and its searched settings, and optionally its own policies."""
 
-    name: Name
-    settings: dict[str, Any] = {}
-    search: dict[str, SpaceTerm] | None = Field(None, description="none: the loss's own search space")
-    positives: list[Name] | None = None
-    negatives: list[Name] | None = None
+    name: LossName = Field(description="a loss, or a method without training; [parts](parts.md) has all of them")
+    settings: dict[str, Any] = Field({}, description="fixed settings")
+    search: dict[str, SpaceTerm] | None = Field(
+        None, description="a search space for each searched setting; none: the loss's own"
+    )
+    positives: list[Name] | None = Field(None, description="policies of this loss only; none: those of the study")
+    negatives: list[Name] | None = Field(None, description="policies of this loss only; none: those of the study")
     _uses_tuples: bool = PrivateAttr(True)
 
     @property
@@ -86,9 +91,9 @@ class FilterSection(StudySection):
     Its `rate` is the cell's noise rate (`rate: study`, the default) unless the study sets or searches it.
     """
 
-    name: Name = NO_FILTER
-    settings: dict[str, Any] = {}
-    search: dict[str, SpaceTerm] = {}
+    name: FilterName = Field(NO_FILTER, description="`none` keeps every sample")
+    settings: dict[str, Any] = Field({}, description="fixed settings")
+    search: dict[str, SpaceTerm] = Field({}, description="a search space for each searched setting")
 
     @model_validator(mode="after")
     def _check(self) -> FilterSection:
@@ -122,9 +127,11 @@ class FilterSection(StudySection):
 class MinerSection(StudySection):
     """Settings shared by all pairs of policies, or one miner of another package by its dotted path."""
 
-    name: str | None = None
-    settings: dict[str, Any] = {}
-    search: dict[str, SpaceTerm] = {}
+    name: str | None = Field(None, description="a miner of another package, by its dotted path, in place of policies")
+    settings: dict[str, Any] = Field(
+        {}, description="of policies: `margin`, `epsilon` (may be negative), `cutoff`, `max_distance`, `window`"
+    )
+    search: dict[str, SpaceTerm] = Field({}, description="a search space for each searched setting")
 
     @model_validator(mode="after")
     def _check(self) -> MinerSection:

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from dml import evaluation
 from dml.config.terms import EvaluatedLevel, Name, Seed, StudySection
 
+Amount = Annotated[float, Field(gt=0)]
+
 
 class SearchSection(StudySection):
     """How each cell's settings are found; every cell has the same number of trials."""
 
-    sampler: Literal["tpe", "random", "grid", "fixed"] = "tpe"
-    trials: int = Field(
-        8, ge=1, description="trials per cell; `fixed` runs none and confirms the defaults, or one with `stop: best`"
+    sampler: Literal["tpe", "random", "grid", "fixed"] = Field(
+        "tpe", description="fixed: no tuning, the defaults are confirmed"
     )
-    objective: Name = "recall@1"
+    trials: int = Field(
+        8, ge=1, description="tuning trials per cell; `sampler: fixed` runs none, or one with `stop: best`"
+    )
+    objective: Name = Field("recall@1", description="metric to maximise on validation classes, never on test classes")
     level: EvaluatedLevel | None = Field(
         None, description="label level of the objective; none: the first evaluated one"
     )
-    pruner: Literal["none", "median", "halving"] = "none"
+    pruner: Literal["none", "median", "halving"] = Field(
+        "none",
+        description="ends trials that fall behind others of their cell; needs `evaluation.every`, or `stop: best`",
+    )
     early_stopping: Literal["none", "halving"] = Field(
         "none", description="`halving`: tuning trials that fall behind stop, in rounds; promoted ones resume"
     )
     reduction: int = Field(3, ge=2, description="of so many trials, `early_stopping: halving` promotes one")
-    seed: Seed = 0
+    seed: Seed = Field(0, description="of the search and of its trials")
     stop: Literal["last", "best"] = Field(
         "last",
         description="when confirmed trials end: after all `training.steps`, or after as many as the best tuning trial "
@@ -51,11 +58,19 @@ class SearchSection(StudySection):
 class ResourcesSection(StudySection):
     """What one trial needs, and the cluster that runs it."""
 
-    cpus_per_trial: float = Field(1, gt=0)
-    gpus_per_trial: float = Field(0, ge=0)
+    cpus_per_trial: float = Field(1, gt=0, description="processor cores")
+    gpus_per_trial: float = Field(0, ge=0, description="below 1: a share of a GPU")
+    resources_per_worker: dict[str, Amount] | None = Field(
+        None,
+        description="with training.workers: what each takes, by Ray's names, as {CPU: 2, GPU: 1}; none: 1 CPU, and an "
+        "equal share of gpus_per_trial",
+    )
     concurrent: int | None = Field(None, ge=1, description="trials at once; none: as many as fit")
     address: str | None = Field(None, description="a Ray cluster; none: RAY_ADDRESS, or this machine")
     storage: str | None = Field(None, description="a URI that all nodes can read; none: a local folder")
+    wait_minutes: float = Field(
+        15, ge=0, description="for a node of the cluster on which trials fit; after that the sweep ends"
+    )
     max_failures: int = Field(3, ge=0, description="times a trial is resumed after its worker died")
     keep_models: Literal["best", "cells", "all"] | None = Field(
         None, description="whose weights stay on disk; none: `cells` if they take at most 2 GiB, else `best`"
@@ -63,3 +78,25 @@ class ResourcesSection(StudySection):
     register_as: Name | None = Field(
         None, description="the best model's name in MLflow's registry; none: not registered"
     )
+
+    @property
+    def device(self) -> str:
+        """Where trials run: `cpu` or `cuda`."""
+        return "cuda" if self.gpus_per_trial or (self.resources_per_worker or {}).get("GPU") else "cpu"
+
+    def worker(self, workers: int = 1) -> dict[str, float]:
+        """What each of so many workers of a trial takes, by Ray's names."""
+        if self.resources_per_worker is not None:
+            return dict(self.resources_per_worker)
+        if workers == 1:
+            return {"CPU": self.cpus_per_trial, "GPU": self.gpus_per_trial}
+        return {"CPU": 1.0, "GPU": self.gpus_per_trial / workers}
+
+    @model_validator(mode="after")
+    def _check(self) -> ResourcesSection:
+        for name in self.resources_per_worker or ():
+            if name.upper() in ("CPU", "GPU") and name != name.upper():
+                raise ValueError(f"resources_per_worker: expected Ray's name {name.upper()!r}, got {name!r}")
+        if self.resources_per_worker and self.gpus_per_trial:
+            raise ValueError("gpus_per_trial: resources_per_worker says what each worker takes: remove one")
+        return self

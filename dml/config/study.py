@@ -17,12 +17,12 @@ from dml.config import vary as varying
 from dml.config.audit import AuditSection
 from dml.config.auto_seeds import AutoSection
 from dml.config.claims import ClaimSection
-from dml.config.data import ClassSplits, DatasetSection, NoiseSection
+from dml.config.data import ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
 from dml.config.evaluation import EvaluationSection, PublishedSection
-from dml.config.parts import FilterSection, LossSection, MinerSection
+from dml.config.parts import FilterName, FilterSection, LossName, LossSection, MinerSection
 from dml.config.report import ReportSection
 from dml.config.search import ResourcesSection, SearchSection
-from dml.config.terms import Name, Seed, StudySection, as_mapping
+from dml.config.terms import Name, NameOf, Seed, StudySection, as_mapping
 from dml.config.training import TrainingSection
 from dml.types import Cell
 
@@ -30,33 +30,49 @@ from dml.types import Cell
 class Study(StudySection):
     """Everything a study says. Each admissible combination of its axes is a cell."""
 
-    title: str
-    description: str = ""
-    recipe: recipes.Recipe | None = Field(None, description="fills what the study leaves open (docs/recipes.md)")
-    datasets: list[Annotated[DatasetSection, as_mapping("source")]] = Field(min_length=1)
-    noise: list[Annotated[NoiseSection, as_mapping("model")]] = Field(
-        default_factory=lambda: [NoiseSection()], min_length=1
+    title: str = Field(description="at the top of the report's page")
+    description: str = Field("", description="below the title, also in the list of studies")
+    recipe: recipes.Recipe | None = Field(None, description="fills what the study leaves open ([recipes](recipes.md))")
+    datasets: list[Annotated[DatasetSection, as_mapping("source", SourceName | DatasetSection)]] = Field(
+        min_length=1, description="names of sources, or mappings"
     )
-    losses: list[Annotated[LossSection, as_mapping("name")]] = Field(min_length=1)
-    filters: list[Annotated[FilterSection, as_mapping("name")]] = Field(
-        default_factory=lambda: [FilterSection()], min_length=1
+    noise: list[Annotated[NoiseSection, as_mapping("model", NoiseName | NoiseSection)]] = Field(
+        default_factory=lambda: [NoiseSection()],
+        min_length=1,
+        description="names of noise models, or mappings; by default only correct labels",
     )
-    positives: list[Name] = []
-    negatives: list[Name] = []
-    miner: MinerSection = Field(default_factory=MinerSection)
+    losses: list[Annotated[LossSection, as_mapping("name", LossName | LossSection)]] = Field(
+        min_length=1, description="names of losses and of methods without training, or mappings"
+    )
+    filters: list[Annotated[FilterSection, as_mapping("name", FilterName | FilterSection)]] = Field(
+        default_factory=lambda: [FilterSection()],
+        min_length=1,
+        description="names of filters, or mappings; every loss is combined with each; by default none",
+    )
+    positives: list[Annotated[Name, NameOf("dml.miners.positives")]] = Field(
+        [], description="policies, combined with each loss that uses tuples; none: every valid tuple of the batch"
+    )
+    negatives: list[Annotated[Name, NameOf("dml.miners.negatives")]] = Field(
+        [], description="policies, combined with each of the positives"
+    )
+    miner: MinerSection = Field(default_factory=MinerSection, description="settings shared by all pairs of policies")
     vary: dict[str, list[Any]] = Field({}, description="settings of training, miner and loss as further axes")
-    seeds: list[Seed] = Field([0], min_length=1)
+    seeds: list[Seed] = Field(
+        [0],
+        min_length=1,
+        description="one confirmation per seed, which decides initial weights, batches and noise",
+    )
     auto_seeds: AutoSection | None = Field(None, description="of `seeds: auto`, which sets both; leave it out")
     class_splits: ClassSplits = Field(
         1, description="how many choices of the classes that test; `{folds: 4}`: cross-validation over all classes"
     )
-    search: SearchSection = Field(default_factory=SearchSection)
-    training: TrainingSection = Field(default_factory=TrainingSection)
-    evaluation: EvaluationSection = Field(default_factory=EvaluationSection)
-    resources: ResourcesSection = Field(default_factory=ResourcesSection)
-    published: list[PublishedSection] = []
-    claims: list[ClaimSection] = []
-    report: ReportSection = Field(default_factory=ReportSection)
+    search: SearchSection = Field(default_factory=SearchSection, description="how each cell is tuned")
+    training: TrainingSection = Field(default_factory=TrainingSection, description="how a trial trains")
+    evaluation: EvaluationSection = Field(default_factory=EvaluationSection, description="what is measured")
+    resources: ResourcesSection = Field(default_factory=ResourcesSection, description="where trials run")
+    published: list[PublishedSection] = Field([], description="published rows that are shown beside cells")
+    claims: list[ClaimSection] = Field([], description="claims, and what decides each")
+    report: ReportSection = Field(default_factory=ReportSection, description="what the study's page shows besides")
     audit: AuditSection | None = Field(None, description="audit the labels; none: only `dml audit` does")
     name: str = Field("", exclude=True)  # the file's stem
 

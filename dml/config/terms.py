@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from dml import discovery
 from dml.types import Choice, LogUniform, Space, Uniform
 
 
@@ -35,7 +36,10 @@ def _space(value: Any) -> Space:
     return LogUniform(low, high) if kind == "log_uniform" else Uniform(low, high)
 
 
-SpaceTerm = Annotated[Any, BeforeValidator(_space)]
+RANGE = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+KINDS = {"uniform": RANGE, "log_uniform": RANGE, "choice": {"type": "array", "minItems": 1}}
+SPACE = {"type": "object", "properties": KINDS, "additionalProperties": False, "minProperties": 1, "maxProperties": 1}
+SpaceTerm = Annotated[Any, BeforeValidator(_space), WithJsonSchema({**SPACE, "title": "space"})]
 """`{uniform: [0.05, 0.5]}`, `{log_uniform: [low, high]}` or `{choice: [a, b]}`."""
 
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
@@ -45,9 +49,19 @@ EvaluatedLevel = Literal["fine", "coarse", "given"]
 EvaluationSet = Literal["test", "seen", "train"]
 
 
-def as_mapping(key: str) -> BeforeValidator:
-    """A bare string means `{key: string}`."""
-    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
+class NameOf:
+    """In the JSON Schema of a name: the parts of a package, or a dotted path to a class of another one."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [{"enum": list(discovery.names(self.package))}, {"type": "string", "pattern": r"\."}]}
+
+
+def as_mapping(key: str, accepted: Any) -> BeforeValidator:
+    """A bare string means `{key: string}`; `accepted` is what the JSON Schema says of both."""
+    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value, accepted)
 
 
 def extremes(space: Space) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ ROOMS = ("training", "miner", "loss")
 SECTIONS = (*ROOMS, "training.batch")
 MAPPINGS = ("training.backbone_settings", "training.augment_settings")
 NUMBERS = tuple(f"training.{name}" for name in REAL)
-FIXED = {"training.devices", "training.compile", "training.keep_checkpoints", "training.search"}
+FIXED = {"training.workers", "training.compile", "training.keep_checkpoints", "training.search"}
 """Settings that change no result, or that are not settings of a trial."""
 
 Values = dict[str, Any]  # dotted settings, such as `training.batch.per_class`, and their values

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dml.report.labels import readable
-from dml.types import Cell, Part, value_text
+from dml.report.labels import readable, value_label
+from dml.types import Cell, Part
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) 
     if own:
         loss += "(" + ",".join(f"{key}={value}" for key, value in own.items()) + ")"
     varied = {key: value for key, value in cell.further.items() if key in labels and key != "filter"}
-    settings = ", ".join(f"{labels[key]} {value_text(value)}" for key, value in varied.items())
-    part = value_text(cell.further["filter"]) if "filter" in labels and cell.filter is not None else ""
+    settings = ", ".join(f"{labels[key]} {value_label(value)}" for key, value in varied.items())
+    part = value_label(cell.further["filter"]) if "filter" in labels and cell.filter is not None else ""
     if cell.positives is None or cell.negatives is None:
         return Method(loss, "", tuples, part, settings)
     return Method(loss, cell.positives, cell.negatives, part, settings)

@@ -95,12 +95,10 @@ def _check(study: Study, trials: pd.DataFrame, summary: Mapping[str, Any]) -> No
     if not commit or commit.endswith("-dirty"):
         raise ValueError(
             f"{study.name}: it ran with code that is not committed ({commit or 'no repository'}); commit it and run "
-            f"make repro STUDY={study.name} again: trials whose parts did not change are not repeated"
+            f"dml run {study.name} again: trials whose parts did not change are not repeated"
         )
     if summary.get("study_digest", study.digest) != study.digest:
-        raise ValueError(
-            f"{study.name}: the study has changed since it ran; run it again: make repro STUDY={study.name}"
-        )
+        raise ValueError(f"{study.name}: the study has changed since it ran; run it again: dml run {study.name}")
     failed = int((trials["status"] == "failed").sum())
     if failed:
         raise ValueError(f"{study.name}: {failed} trials failed: a study is published whole")

@@ -24,6 +24,7 @@ from dml.sweep.extracting import bytes_to_store
 from dml.sweep.model_size import kept_models
 from dml.sweep.optuna_storage import copied_storage
 from dml.sweep.plan import Plan
+from dml.sweep.room import fits
 from dml.sweep.space import tuning_trials
 from dml.sweep.starts import Starts
 from dml.sweep.store import Outcome, TrialStore
@@ -202,10 +203,8 @@ def is_prepared(study: Study, root: Path) -> bool:
 
 def _slots(study: Study) -> int:
     """How many trials run at the same time on this machine."""
-    resources = study.resources
-    fit = int(cluster.cpus() / resources.cpus_per_trial + 1e-9)
-    if resources.gpus_per_trial:
-        fit = min(fit, int(torch.cuda.device_count() / resources.gpus_per_trial + 1e-9))
+    resources, here = study.resources, {"CPU": cluster.cpus(), "GPU": torch.cuda.device_count()}
+    fit = fits(resources, study.training.workers, [here])
     return max(1, min(fit, resources.concurrent or fit))
 
 
@@ -217,7 +216,7 @@ def _stored(study: Study, root: Path, store: Path, results: Path, published: Map
         nonlocal ended
         ended += 1
 
-    trials = TrialStore(store, study.resources.storage, published)
+    trials = TrialStore(store, study.resources.storage, published).look()
     with copied_storage(store, study.name) as storage:
         Plan(study, trials, lambda *asked: describe(root, *asked), storage, Starts(results, store)).start(count)
     return ended

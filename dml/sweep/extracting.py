@@ -30,7 +30,7 @@ def stored_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
     """
     if study.dataset(dataset).passes_on is not None:
         return []
-    device = "cuda" if study.resources.gpus_per_trial else "cpu"
+    device = study.resources.device
     cells = [cell for cell in study.cells() if cell.dataset == dataset]
     specs = [training.spec(device=device) for training in map(study.training_of, cells)]
     both = [one for spec in specs if spec.stored for one in (spec, of_whole_backbone(spec))]
@@ -57,7 +57,7 @@ def bytes_to_store(study: Study, dataset: str, manifest: Mapping[str, Any], stor
 def audited_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
     """The network whose features the study's section `audit` asks for, as the settings of a frozen trial."""
     own = None if study.audit is None or study.audit.chosen(study) != dataset else study.audit.training()
-    return [] if own is None else [own.spec(device="cuda" if study.resources.gpus_per_trial else "cpu")]
+    return [] if own is None else [own.spec(device=study.resources.device)]
 
 
 def extract_all(

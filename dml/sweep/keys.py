@@ -23,7 +23,7 @@ import torch
 
 from dml import discovery, evaluation, miners, models
 from dml.protocols import ClusteringMetric, Composite
-from dml.training import closed_form, optimizers
+from dml.training import closed_form, collectives, optimizers
 from dml.training.frozen import recipe
 from dml.training.loop import Training
 from dml.types import BatchSpec, EvaluationSpec, MinerSpec, TrainingSpec, TrialSpec, noise_model
@@ -59,6 +59,8 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
         found["miners.mine"] = miners.PolicyMiner.version
     if spec.training.stored:
         found["training.frozen"] = recipe.version
+    if spec.training.workers > 1:
+        found["training.workers"] = collectives.version
     if spec.training.weight_decay:
         found["training.decay"] = optimizers.version
     if spec.training.head_start != TrainingSpec.head_start or spec.training.head_refit is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
 import threading
 import time
@@ -108,6 +109,7 @@ class SweepProgress:
             "left": self._remaining.seconds(total - ended, running, self.slots()),
             "best": dict(sorted(self._best.items(), key=lambda item: -item[1])),
             "updated": time.time(),
+            "host": platform.node(),
         }
 
     def _show(self) -> None:

@@ -18,7 +18,7 @@ from dml.sweep.cells import Job
 from dml.sweep.plan import Plan
 from dml.sweep.store import FINISHED, Outcome
 
-PACKAGES = ("torch", "torchvision", "numpy", "ray", "optuna", "mlflow")
+PACKAGES = ("noisy-dml", "torch", "torchvision", "numpy", "ray", "optuna", "mlflow")
 
 
 def trials_frame(study: Study, plan: Plan) -> pd.DataFrame:

@@ -6,6 +6,7 @@ store, and unfinished ones resume from their checkpoints.
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import sys
@@ -20,18 +21,23 @@ from typing import Any
 import pandas as pd
 
 from dml.config import Study
+from dml.counting import counted
 from dml.sweep import cluster
 from dml.sweep.callback import NoTracking, TrackingCallback, open_tracking
 from dml.sweep.cells import Job
 from dml.sweep.finishing import Tidying, print_retry, print_unusable, write_results
+from dml.sweep.mirror import mirrored
 from dml.sweep.optuna_storage import journal_of, open_storage
 from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
 from dml.sweep.references import References
+from dml.sweep.room import Room
 from dml.sweep.specs import Describe
 from dml.sweep.starts import Starts
 from dml.sweep.store import PRUNED, Outcome, TrialStore, only_sweep
-from dml.sweep.trial import TRAINER, find_trainer
+from dml.sweep.trainers import TRAINER, find_trainer
+
+MAX_STARTING = 64  # workers that start at the same time
 
 
 def run_study(
@@ -66,7 +72,7 @@ def run_study(
     Raises
     ------
     ConnectionError : the tracking server or the cluster cannot be reached; nothing was run.
-    OSError : the disk is full. Finished trials are stored.
+    OSError : a disk is full, or the storage cannot be used. Finished trials are stored.
     KeyboardInterrupt : after Ctrl-C, once all workers have stopped.
     """
     started = time.time()
@@ -74,9 +80,9 @@ def run_study(
     find_trainer(trainer)
     if describe is None:
         describe = _describe(data_root)
-    with only_sweep(store, study.name):
+    with only_sweep(store, study.name), mirrored(study.resources.storage, store, study.name):
         progress = SweepProgress(study.name, store / "sweeps" / f"{study.name}.json")
-        trials = TrialStore(store, study.resources.storage, published)
+        trials = TrialStore(store, study.resources.storage, published).look()
         tracker = open_tracking(study, store, tracking, describe)
         references = References(store, study.name)
         plan, state = None, "failed"
@@ -95,6 +101,7 @@ def run_study(
                 tidying.now_and_then()
 
             plan.start(ended)
+            _copy_missing(plan)
             if not plan.finished:
                 _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, tracker, references)
             frame, summary = write_results(plan, progress, out, data_root, time.time() - started)
@@ -116,6 +123,13 @@ def run_study(
     return frame
 
 
+def _copy_missing(plan: Plan) -> None:
+    """Copy trials that ended here to the storage if it lacks them: it was away, is another one, or lost them."""
+    count = sum(plan.store.push_missing(job.key) for job, _ in plan.ended())
+    if count:
+        print(f"{plan.study.name}: copied {counted(count, 'finished trial')} to resources.storage", flush=True)
+
+
 def _describe(data_root: Path) -> Describe:
     from dml.training.data import describe
 
@@ -130,35 +144,40 @@ def _run_trials(
     references: References,
 ) -> None:
     """Run the plan's trials in one Ray Tune run."""
-    resources = plan.study.resources
+    resources, workers = plan.study.resources, plan.study.training.workers
     cluster.connect(resources)
     from ray import tune
 
     from dml.sweep.search import CellSearcher, PlanStopper, Watch
     from dml.sweep.trial import TrialWorker
 
-    cluster.check(resources)
-    slots = cluster.slots(resources)
-    progress.slots, progress.gpus = slots, cluster.gpus(resources)
-    device = "cuda" if resources.gpus_per_trial else "cpu"
-    shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": device, "path": list(sys.path)}
+    room = Room(resources, workers)
+    room.check()
+    progress.slots, progress.gpus = room, room.gpus
+    # How many workers Ray Tune starts at the same time. By default they start one after another.
+    os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(min(room(), MAX_STARTING))
+    shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": resources.device}
+    shared |= {"path": tuple(sys.path), "workers": workers, "worker": resources.worker(workers)}
+    # The driver of a trial that several workers share takes no processor, and Ray Train finds room for the workers.
+    own: dict[str, float]
+    own = {"memory": 1} if workers > 1 else {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial}
 
     def evaluated(job: Job, curve: list[Any], seconds: float) -> None:
         progress.evaluated(job, curve[-1][0])
         tracking.running(job, curve, seconds)
 
     stopper = PlanStopper(plan, evaluated)
-    searcher = CellSearcher(plan, shared, slots, stopper, references.add)
+    searcher = CellSearcher(plan, shared, room, stopper, references.add)
     scratch = tempfile.mkdtemp(prefix="dml-")
     try:
         with _stopping_on_ctrl_c(stopper.stop):
             tune.run(
-                tune.with_resources(TrialWorker, {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial}),
+                tune.with_resources(TrialWorker, own),
                 name="sweep",
                 search_alg=searcher,
                 num_samples=-1,
                 stop=stopper,
-                callbacks=[Watch(searcher, stopper, progress.resumed)],
+                callbacks=[Watch(searcher, stopper, progress.resumed, room.problem)],
                 reuse_actors=True,
                 max_failures=resources.max_failures,
                 storage_path=scratch,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -13,12 +12,13 @@ import ray
 from ray.tune import Callback, Stopper
 from ray.tune.search import Searcher
 
-from dml.sweep import keys, specs
+from dml.files import DISK_FULL
+from dml.sweep import keys, specs, storage_errors
 from dml.sweep.cells import Job
 from dml.sweep.plan import Plan
 from dml.sweep.store import FAILED, PRUNED, Outcome
 
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+QUOTES = "'\""  # around the path in an OSError's text
 
 
 class PlanStopper(Stopper):
@@ -132,8 +132,8 @@ class CellSearcher(Searcher):
         if found is None:
             seconds = float((result or {}).get("time_total_s", 0.0))
             self._end(job, Outcome(PRUNED, curve[-1][1] if curve else {}, curve, seconds=seconds))
-        elif found["errno"] in DISK_FULL:
-            self._stopper.stop(OSError(found["errno"], os.strerror(found["errno"]), str(self._plan.store.root)))
+        elif found["errno"] in (*DISK_FULL, storage_errors.ERRNO):
+            self._stopper.stop(machines_problem(Outcome(**found)))
         else:
             self._end(job, Outcome(**found))
 
@@ -155,16 +155,39 @@ class CellSearcher(Searcher):
         """Does nothing: the plan is rebuilt from the store."""
 
 
-class Watch(Callback):
-    """Reports trials whose workers died to the searcher, and running workers to the stopper."""
+def machines_problem(outcome: Outcome) -> OSError:
+    """The error of a node's disk, or of the storage, in a trial's traceback as one of the sweep that names the node."""
+    said = outcome.error.rstrip().splitlines()[-1]  # `OSError: [Errno 28] No space left on device: '/path'`
+    if outcome.errno == storage_errors.ERRNO:
+        return storage_errors.StorageError(f"{said.partition(': ')[2]} (node {outcome.host})")
+    path = said.rpartition(": ")[2].strip(QUOTES) if said.endswith(tuple(QUOTES)) else "a trial's file"
+    return OSError(outcome.errno, os.strerror(outcome.errno), f"{path} (node {outcome.host})")
 
-    def __init__(self, searcher: CellSearcher, stopper: PlanStopper, on_resume: Callable[[], None]):
-        self._searcher, self._on_resume = searcher, on_resume
+
+class Watch(Callback):
+    """Reports trials whose workers died to the searcher, and running workers and missing nodes to the stopper.
+
+    Parameters
+    ----------
+    on_resume : called when a trial is resumed.
+    missing : returns what the cluster has lacked for too long, or None.
+    """
+
+    def __init__(
+        self,
+        searcher: CellSearcher,
+        stopper: PlanStopper,
+        on_resume: Callable[[], None],
+        missing: Callable[[], str | None],
+    ):
+        self._searcher, self._stopper, self._on_resume, self._missing = searcher, stopper, on_resume, missing
         self._trials: list[Any] = []
         stopper.workers = self._workers
 
     def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
         self._trials = trials
+        if (text := self._missing()) is not None:
+            self._stopper.stop(ValueError(text))
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         self._searcher.fail(trial.trial_id, f"the trial's worker died too often; the last error:\n{trial.get_error()}")

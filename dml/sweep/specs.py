@@ -69,7 +69,7 @@ def build(
     if training.start is not None:
         assert find_start is not None, "training.start needs the results of earlier studies"
         start = find_start(training.start, cell.dataset, seed)
-    device = "cuda" if study.resources.gpus_per_trial else "cpu"
+    device = study.resources.device
     given = training.spec(device=device, start=start, **chosen["training"])
     fitted = _with_files(closed_forms.training_of(cell.loss.name, given, images=dataset.passes_on is None))
     if fitted.stop_at is not None and fitted.stop_at >= fitted.steps:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from dml.config import ResourcesSection
 from dml.sweep import cluster
+from dml.sweep.room import Room
 
 Result = TypeVar("Result")
 
@@ -34,14 +35,15 @@ def in_workers(
     ------
     Exception : what the function raised.
     RuntimeError : a worker died, for example for want of memory, and Ray's repetitions of its call did too.
-    ConnectionError, ValueError : as `cluster.connect` and `cluster.check`.
+    ConnectionError, ValueError : as `cluster.connect` and `Room.check`.
     """
     cluster.connect(resources)
     import ray
 
-    cluster.check(resources)
+    Room(resources).check()
     died = tuple(getattr(ray.exceptions, name) for name in DIED)
-    task = ray.remote(num_cpus=resources.cpus_per_trial, num_gpus=resources.gpus_per_trial)(function)
+    own = resources.worker()
+    task = ray.remote(num_cpus=own.get("CPU", 0), num_gpus=own.get("GPU", 0))(function)
     waiting = list(reversed(inputs))
     running: list[ray.ObjectRef[Result]] = []
     try:

@@ -1,176 +1,74 @@
 """Runs trials in a Ray worker. Workers are reused: the next trial only brings new settings.
 
 An error in a trial becomes the trial's outcome, with the traceback, and does not end the worker. Only a CUDA error ends
-it, because the device is unreliable afterwards. Ray Tune then resumes the trial in a new worker, as it does when a
-worker or a node died.
+it, because the device is unreliable afterwards, and the death of workers that share a trial. Ray Tune then resumes the
+trial in a new worker, as it does when a worker or a node died.
 """
 
 from __future__ import annotations
 
-import gc
-import importlib
 import json
-import platform
-import sys
 import traceback
-from contextlib import ExitStack
-from dataclasses import asdict
-from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
 
 from ray import tune
 
-from dml.protocols import Trainer, TrainerFactory
-from dml.sweep import specs
-from dml.sweep.store import FAILED, FINISHED, PAUSED, Outcome, TrialStore
-from dml.training.allocator import keep_freed_memory
-from dml.types import EvaluationPoint, TrialResult, TrialSpec
+from dml.sweep.meeting import RankError, TrialConfig, WorkersDied
+from dml.sweep.trial_run import TrialRun, failed, now
 
-TRAINER = "dml.sweep.trial.training"
-
-
-def find_trainer(path: str) -> TrainerFactory:
-    """The trainer at a dotted path.
-
-    Raises
-    ------
-    ValueError : the path cannot be imported.
-    """
-    module, _, name = path.rpartition(".")
-    try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"trainer {path!r} cannot be imported: {error}") from error
-
-
-def training(spec: TrialSpec, data_root: Path, folder: Path, device: str) -> Trainer:
-    """The training loop of `dml.training`, in this process or distributed over `training.devices` processes.
-
-    A checkpoint that cannot be used, such as one of an earlier version of the code, is moved aside, and the trial
-    starts anew.
-    """
-    if spec.training.devices > 1:
-        from dml.training.distributed import DistributedTraining
-
-        return DistributedTraining(spec, data_root, folder, device)
-    from dml.training.loop import Training
-    from dml.training.resuming import UnusableCheckpoint
-
-    try:
-        return Training(spec, data_root, folder, device)
-    except UnusableCheckpoint as error:
-        print(f"{error}; the trial starts anew", file=sys.stderr)
-        error.path.replace(error.path.with_suffix(".unusable"))
-        return Training(spec, data_root, folder, device)
-
-
-@cache
-def _freeze_imports() -> None:
-    """Exclude imported modules from the garbage collection in `cleanup`, which would take longer than a short trial."""
-    gc.freeze()
+if TYPE_CHECKING:
+    from dml.sweep.ranks import Ranks, SharedRun
 
 
 class TrialWorker(tune.Trainable):
-    """Runs one trial after another. Each `train()` advances a trial to its next evaluation.
+    """Runs one trial after another. Each `train()` advances a trial to its next evaluation."""
 
-    A trial with `until` ends as `paused` at its first evaluation after that many steps. It resumes from its checkpoint.
-    """
+    _ranks: Ranks | None = None
 
     def setup(self, config: dict[str, Any]) -> None:
-        keep_freed_memory()
-        self._config = config
-        sys.path += [path for path in config["path"] if path not in sys.path]  # for a user's own parts and trainers
-        self._trainer: Trainer | None = None
-        self._held = ExitStack()
-        self._started = ""
+        """`config` has the fields of a `TrialConfig`, `workers`, and what each of several takes (`worker`)."""
+        self._config = TrialConfig(**{field.name: config[field.name] for field in fields(TrialConfig)})
+        self._run: TrialRun | SharedRun
+        if config["workers"] == 1:
+            self._run = TrialRun(self._config)
+        else:
+            from dml.sweep.ranks import Ranks  # imports Ray Train
+
+            self._ranks = self._ranks or Ranks(config["workers"], config["worker"])
+            self._run = self._ranks.run(self._config)
+        self._started = now()
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
-        self.cleanup()
+        self._run.close()
         self.setup(new_config)
         return True
 
     def step(self) -> dict[str, Any]:
         """Advance the trial. `point` is [step, scores] or empty, `outcome` the `Outcome` or empty, both as JSON."""
-        store = TrialStore(Path(self._config["store"]), self._config["storage"])
-        key, until = self._config["key"], self._config["until"]
         try:
-            point, outcome = self._advance(store, key, until)
+            point, outcome = self._run.advance()
+        except WorkersDied:
+            self.cleanup()
+            raise
         except Exception as error:
-            text = traceback.format_exc()
-            outcome, point = self._failed(error, text), None
+            text = error.text if isinstance(error, RankError) else traceback.format_exc()
             try:
                 if "CUDA error" in text:
                     raise
-                if outcome.lasting:  # stored before the trial's lock is released
-                    store.write(key, outcome)
-                    store.push(key)
+                point, outcome = None, failed(self._config, text, getattr(error, "errno", None) or 0, self._started)
             finally:
-                self.cleanup()
+                self.cleanup()  # what was lasting is stored before the trial is unlocked
         if outcome is not None:
-            self.cleanup()
+            self._run.close()
         return {
-            "point": "" if point is None else json.dumps([point.step, dict(point.scores)]),
+            "point": "" if point is None else json.dumps(point),
             "outcome": "" if outcome is None else json.dumps(asdict(outcome)),
             "done": outcome is not None,
         }
 
     def cleanup(self) -> None:
-        trainer, self._trainer = self._trainer, None
-        if trainer is not None:
-            trainer.close()
-            del trainer
-            gc.collect()
-        self._held.close()
-
-    def _advance(self, store: TrialStore, key: str, until: int | None) -> tuple[EvaluationPoint | None, Outcome | None]:
-        if self._trainer is None:
-            self._started = datetime.now(UTC).isoformat(timespec="seconds")
-            self._held.enter_context(store.lock(key))
-            store.pull(key)
-            outcome = store.reached(key, until)
-            if outcome is not None:
-                return None, outcome
-            store.begin(key, self._config["record"])
-            spec = specs.load(self._config["spec"])
-            data_root, device = Path(self._config["data_root"]), self._config["device"]
-            make = find_trainer(self._config["trainer"])
-            _freeze_imports()
-            self._trainer = make(spec, data_root, store.folder(key), device)
-        trainer = self._trainer
-        point = None if trainer.finished else trainer.advance()
-        if not trainer.finished:
-            outcome = None
-            if until is not None and point is not None and point.step >= until:
-                outcome = self._ended(PAUSED, trainer.result())
-                store.write(key, outcome)
-            store.push(key)
-            return point, outcome
-        outcome = self._ended(FINISHED, trainer.result())
-        store.write(key, outcome)
-        trainer.discard_checkpoint()
-        store.push(key)
-        return point, outcome
-
-    def _ended(self, status: str, result: TrialResult) -> Outcome:
-        return Outcome(
-            status=status,
-            scores=dict(result.scores),
-            curve=[[point.step, dict(point.scores)] for point in result.curve],
-            diagnostics=dict(result.diagnostics),
-            counts={name: list(values) for name, values in result.counts.items()},
-            seconds=result.seconds,
-            started=self._started,
-            host=platform.node(),
-        )
-
-    def _failed(self, error: Exception, text: str) -> Outcome:
-        return Outcome(
-            FAILED,
-            error=text,
-            lasting="TrainingError: " in text,  # by name: a distributed trial reports it as text of another process
-            errno=getattr(error, "errno", None) or 0,
-            started=self._started,
-            host=platform.node(),
-        )
+        self._run.close()
+        if self._ranks is not None:
+            self._ranks.close()
+            self._ranks = None

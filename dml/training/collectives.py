@@ -1,5 +1,8 @@
 """Communication between the processes that share a trial. In a process of its own, each function changes nothing.
 
+The processes exist already, with a `torch.distributed` process group, when a trial is built: `dml.sweep.ranks` has Ray
+Train start them, and `torchrun` with `init_process_group` does as well.
+
 Each process embeds its share of the batch and computes the loss of the whole batch. Embeddings are gathered with their
 gradients, so N processes give the loss and the gradients of one process on the whole batch. Batch norm is synchronised
 on GPUs. On CPUs, where torch has no synchronised batch norm, it sees each process's share.
@@ -7,13 +10,18 @@ on GPUs. On CPUs, where torch has no synchronised batch norm, it sees each proce
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 from dml.protocols import Loss
+
+version = 1
+"""Of the numbers that only trials of several processes have: which process draws which random numbers."""
+
+Value = TypeVar("Value")
 
 
 def rank_and_size() -> tuple[int, int]:
@@ -32,7 +40,7 @@ def share_of_batch(images: int) -> tuple[int, int]:
     """
     rank, size = rank_and_size()
     if images % size:
-        raise ValueError(f"training.devices: a batch of {images} images cannot be shared equally by {size} devices")
+        raise ValueError(f"training.workers: a batch of {images} images cannot be shared equally by {size} workers")
     return rank, size
 
 
@@ -66,6 +74,21 @@ def agreed(mask: Tensor) -> Tensor:
     shared = mask.to(torch.uint8)
     dist.broadcast(shared, 0)
     return shared.bool()
+
+
+def from_first(value: Value) -> Value:
+    """The first process's value, which can be pickled, in all of them."""
+    if rank_and_size()[1] == 1:
+        return value
+    values = [value]
+    dist.broadcast_object_list(values, 0)
+    return values[0]
+
+
+def wait_for_all() -> None:
+    """Wait until all processes are here."""
+    if rank_and_size()[1] > 1:
+        dist.barrier()
 
 
 def parallel(model: nn.Module, device: torch.device) -> nn.Module:

@@ -115,6 +115,35 @@ def check_sets(split: pd.DataFrame, sets: Sequence[str], name: str) -> None:
             )
 
 
+def check_pairs(split: pd.DataFrame, labels: np.ndarray, name: str, dataset: str) -> None:
+    """Check that some query of an evaluation set has a match; else its scores are NaN and every trial fails.
+
+    Parameters
+    ----------
+    split : of a dataset.
+    labels : int64 (n,), the class of each row of the packed array, at the level of the objective.
+    name : of the evaluation set.
+    dataset : its name.
+
+    Raises
+    ------
+    ValueError : no class has two images there, or none of a query is in the gallery.
+    """
+    column, roles = EVALUATION_ROLES[name]
+    chosen = split[split[column].isin(roles)]
+    found = labels[chosen["index"].to_numpy()]
+    if name == "test" and has_queries(split):
+        role = chosen[column].to_numpy()
+        paired = bool(np.isin(found[role == "query"], found[role == "gallery"]).any())
+    else:
+        paired = len(np.unique(found)) < len(found)
+    if not paired:
+        raise ValueError(
+            f"dataset {dataset!r}: no query in the evaluation set {name!r} has a match, so nothing can be scored: "
+            f"expected a class with two images there, got {len(found)} images of {len(np.unique(found))} classes"
+        )
+
+
 def of_fitting_classes(rows: np.ndarray, split: pd.DataFrame, fine: np.ndarray) -> np.ndarray:
     """Those of the rows (m,) whose fine class is in the half of the training classes that fits.
 

@@ -194,6 +194,7 @@ class Training:
 
         Does not wait for the device, unless a filter leaves samples out of a loss that cannot skip them.
         """
+        self._streams.begin_step(self.step)
         batch = self._batches.next()
         images = self._augment(batch.images, training=True, generator=self._streams.augment)
         if self.spec.training.channels_last:

@@ -18,7 +18,8 @@ class RandomStreams:
     Parameters
     ----------
     seed : of the trial.
-    rank : of this process among those that share the trial; each augments its images with its own stream.
+    rank : of this process among those that share the trial; each augments its images with its own stream. That of the
+        first one is saved; those of the others begin anew at each step, so that a resumed trial need not know them.
     device : of the generators.
     """
 
@@ -42,8 +43,8 @@ class RandomStreams:
             yield
             self._global = [torch.get_rng_state(), *([torch.cuda.get_rng_state(self._device)] if cuda else [])]
 
-    def separate(self, step: int) -> None:
-        """Start a new augmentation stream at `step` in every process but the first, whose stream was restored."""
+    def begin_step(self, step: int) -> None:
+        """Begin the augmentation stream of this step, in every process but the first."""
         if self._rank:
             self.augment = generator(self._seed, f"augment/{self._rank}/{step}", self._device)
 

@@ -86,7 +86,7 @@ class TrialState:
     def load(self, path: Path) -> None:
         """Resume from a checkpoint. On a CPU the next steps are those of the uninterrupted trial, bit for bit.
 
-        The checkpoint is the first process's. The others' augmentation streams start anew.
+        The checkpoint is the first process's.
 
         Raises
         ------
@@ -98,7 +98,6 @@ class TrialState:
                 part.load_state_dict(saved[name])
         except (ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
             raise UnusableCheckpoint(path, error) from error
-        self.streams.separate(self.history.step)
 
     def _parts(self) -> dict[str, Any]:
         return {name: part for name, part in vars(self).items() if part is not None}

@@ -94,7 +94,8 @@ def dml():
     """Runs a command: `code`, `out` (what it printed) and `err` (messages)."""
 
     def run(*arguments: object, answer: str | None = None) -> SimpleNamespace:
-        done = CliRunner().invoke(app, [str(one) for one in arguments], input=answer)
+        wide = {"COLUMNS": "1000"}  # else Rich breaks messages at places that depend on the temporary folder's name
+        done = CliRunner().invoke(app, [str(one) for one in arguments], input=answer, env=wide)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return SimpleNamespace(code=done.exit_code, out=done.stdout, err=done.stderr)

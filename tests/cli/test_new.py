@@ -63,6 +63,16 @@ def test_a_study_is_never_overwritten_unasked(dml, project, photos, quick):
     assert "48 images" in (project / "pipelines/studies/tiny.yaml").read_text()
 
 
+def test_tables_of_an_earlier_study_of_this_name_are_deleted(dml, project, photos, quick):
+    """They are of other images, and the estimate would count with them."""
+    (project / "data/mine").mkdir(parents=True)
+    (project / "data/mine/pack.json").write_text('{"mine": {"folder": "gone"}}')
+    done = dml("new", "mine", photos)
+    assert done.code == 0, done.err
+    assert not (project / "data/mine").exists()
+    assert f"deleted: {project}/data/mine" in done.err
+
+
 def test_what_is_wrong_with_the_images_is_said(dml, project, photos, quick, tmp_path):
     folder = tmp_path / "odd"
     shutil.copytree(photos, folder)
@@ -72,7 +82,10 @@ def test_what_is_wrong_with_the_images_is_said(dml, project, photos, quick, tmp_
         (folder / f"kind5/{number}.png").unlink()
     done = dml("new", "odd", folder)
     assert "1 class with a single image, which has no positive: kind5" in done.out
-    assert "1 image cannot be decoded: kind0/bad.png (not an image of a known format)" in done.out
+    assert (
+        "1 image cannot be decoded: kind0/bad.png (not a JPEG, PNG, PPM, BMP, GIF, TIFF, WebP, JPEG 2000 or AVIF image)"
+        in done.out
+    )
     assert "1 exact copy of other images: kind1/0.png = kind2/copy.png" in done.out
     assert "1 image in several classes, so labels are wrong" in done.out
     assert load_study(project / "pipelines/studies/odd.yaml").datasets[0].on_corrupt == "skip"
@@ -86,9 +99,9 @@ def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, quic
         (folder / f"kind0/{number}{sign}seeds: [7].png").write_bytes(b"no image")
     done = dml("new", "odd", folder)
     assert done.code == 0, done.err
-    assert r"kind0/0\nseeds: [7].png (not an image" in done.out
+    assert r"kind0/0\nseeds: [7].png (not a JPEG" in done.out
     text = (project / "pipelines/studies/odd.yaml").read_text(encoding="utf-8")
-    assert r"# 6 images cannot be decoded: kind0/0\nseeds: [7].png (not an image" in text
+    assert r"# 6 images cannot be decoded: kind0/0\nseeds: [7].png (not a JPEG" in text
     assert yaml.safe_load(text)["seeds"] == [0, 1, 2]
     assert load_study(project / "pipelines/studies/odd.yaml").title == "odd"
 
@@ -105,7 +118,7 @@ def test_a_folders_name_with_a_line_break_survives(sign, dml, project, photos, q
 def test_a_folders_name_that_is_not_utf8_is_refused(dml, project, photos, tmp_path):
     folder = tmp_path / "a\udc80"
     shutil.copytree(photos, folder)
-    assert r"a\udc80': the name is not UTF-8" in dml("new", "broken", folder).err
+    assert r"a\x80': the name is not UTF-8" in dml("new", "broken", folder).err
     assert not (project / "pipelines/studies/broken.yaml").exists()
 
 
@@ -115,9 +128,19 @@ def test_class_names_that_differ_only_in_spaces_or_case_are_named(dml, project, 
     for number, name in ((0, "Owl"), (1, " owl"), (2, "wren")):
         (folder / f"kind{number}").rename(folder / name)
     done = dml("new", "alike", folder)
-    line = "these class names differ only in spaces or case: ' owl', 'Owl'"
+    line = "these class names differ only in spaces, case or Unicode form: ' owl', 'Owl'"
     assert line in done.out.splitlines()
     assert f"# {line}" in (project / "pipelines/studies/alike.yaml").read_text().splitlines()
+
+
+def test_a_class_name_in_two_unicode_forms_is_named(dml, project, photos, quick, tmp_path):
+    """Letters with accents come as one character from most systems, and as two from some file systems."""
+    folder = tmp_path / "alike"
+    shutil.copytree(photos, folder)
+    for number, name in ((0, "caf\u00e9"), (1, "cafe\u0301")):
+        (folder / f"kind{number}").rename(folder / name)
+    out = dml("new", "alike", folder).out
+    assert r"differ only in spaces, case or Unicode form: 'cafe\u0301', 'caf\xe9'" in out
 
 
 def test_quotes_and_spaces_in_a_path_survive(dml, project, photos, quick, tmp_path):
@@ -125,6 +148,30 @@ def test_quotes_and_spaces_in_a_path_survive(dml, project, photos, quick, tmp_pa
     shutil.copytree(photos, folder)
     assert dml("new", "quoted", folder).code == 0
     assert load_study(project / "pipelines/studies/quoted.yaml").datasets[0].options == {"root": str(folder)}
+
+
+def test_classes_of_one_image_make_no_study(dml, project, photos, quick, tmp_path):
+    """No query has a match, so that every trial would end without a score."""
+    folder = tmp_path / "singles"
+    for number in range(4):
+        (folder / f"kind{number}").mkdir(parents=True)
+        shutil.copy(photos / f"kind{number}/0.png", folder / f"kind{number}")
+    done = dml("new", "singles", folder)
+    assert done.code == 1
+    assert "4 classes with a single image" in done.out
+    assert "dataset 'singles': no query in the evaluation set 'test' has a match" in done.err
+    assert not (project / "pipelines/studies/singles.yaml").exists()
+    shutil.copy(photos / "kind3/1.png", folder / "kind3")
+    assert dml("new", "singles", folder).code == 0
+
+
+def test_validation_classes_of_one_image_tune_nothing(dml, project, photos, quick, tmp_path):
+    folder = tmp_path / "singles"
+    shutil.copytree(photos, folder)
+    for path in folder.glob("kind[012]/[1-9].png"):  # those that train
+        path.unlink()
+    assert dml("new", "singles", folder).code == 0
+    assert load_study(project / "pipelines/studies/singles.yaml").search.sampler == "fixed"
 
 
 @pytest.mark.parametrize("with_root", [True, False])

@@ -42,13 +42,13 @@ def spec(study, cell=0):
         ("start: {path: weights.pt}", "start: with frozen: true, expected no start: .*backbone_settings"),
         ("channels_last: true", "channels_last: with frozen: true, expected no channels_last"),
         ("compile: true", "compile: with frozen: true, expected no compile: only the head"),
-        ("devices: 2", "devices: with frozen: true, expected devices: 1"),
+        ("workers: 2", "workers: with frozen: true, expected workers: 1"),
     ],
 )
 def test_settings_that_have_no_effect_on_stored_features_are_refused(study, setting, message):
     with pytest.raises(ConfigError, match=rf"mine\.yaml:4: training: .*{message}"):
         study(f"training: {{frozen: true, {setting}}}")
-    study(f"training: {{{setting}}}" if "devices" not in setting else "")
+    study(f"training: {{{setting}}}" if "workers" not in setting else "")
 
 
 def test_the_precision_of_features_that_are_not_stored_is_refused(study):

@@ -170,8 +170,25 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "training: {search: {steps: {choice: [9, -1]}}}", ["steps", "greater than or equal to 0", "-1"]),
         (SEEDS, "training: {steps: -1}", ["training.steps", "greater than or equal to 0", "-1"]),
         (SEEDS, "training: {search: {learning_rate: {uniform: [-1, 1]}}}", ["learning_rate", "greater than 0", "-1"]),
-        (SEEDS, "training: {devices: 7}", ["training.devices", "64", "7"]),
-        (SEEDS, "training: {devices: 2}\nresources: {gpus_per_trial: 1}", ["gpus_per_trial 2", "got 1"]),
+        (SEEDS, "training: {workers: 7}", ["training.workers", "64", "7"]),
+        (SEEDS, "training: {workers: 2}\nresources: {gpus_per_trial: 1}", ["gpus_per_trial 2", "got 1"]),
+        (
+            SEEDS,
+            "training: {workers: 2}\nresources: {resources_per_worker: {GPU: 0.5}}",
+            ["resources_per_worker", "one GPU each", "got {GPU: 0.5}"],
+        ),
+        (SEEDS, "resources: {resources_per_worker: {CPU: 2}}", ["resources_per_worker", "training.workers is 1"]),
+        (
+            SEEDS,
+            "training: {workers: 2}\nresources: {resources_per_worker: {gpu: 1}}",
+            ["resources_per_worker", "'GPU'", "'gpu'"],
+        ),
+        (
+            SEEDS,
+            "training: {workers: 2}\nresources: {gpus_per_trial: 2, resources_per_worker: {GPU: 1}}",
+            ["gpus_per_trial", "remove one"],
+        ),
+        (SEEDS, "training: {workers: 2, devices: 2}", ["training.devices: unknown key"]),
         (SEEDS, "evaluation: {clusters: [0]}", ["evaluation.clusters[0]", "greater than or equal to 1", "0"]),
         (SEEDS, "evaluation: {clusters: [3, 3]}", ["evaluation", "clusters: [3, 3]", "twice"]),
         (

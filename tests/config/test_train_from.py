@@ -51,7 +51,7 @@ def spec(study, cell=0):
             "start: with train_from, expected no start: activations are comp",
         ),
         ("train_from: layers.3, channels_last: true", "channels_last: with train_from, expected no channels_last"),
-        ("train_from: layers.3, devices: 2", "devices: with train_from, expected devices: 1"),
+        ("train_from: layers.3, workers: 2", "workers: with train_from, expected workers: 1"),
         (
             "train_from: layers.3, views: 2",
             "views: with augment: none all 2 would be the same: name another, or views: 1",

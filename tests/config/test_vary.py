@@ -106,7 +106,7 @@ def test_a_varied_setting_of_a_loss_reaches_its_trials_and_is_not_searched(study
     [
         ("vary: {training.stepz: [1, 2]}", 8, "did you mean 'training.steps'"),
         ("vary: {batch.classes: [1, 2]}", 8, "did you mean 'training.batch.classes'"),
-        ("vary: {training.devices: [1, 2]}", 8, "does not decide a result"),
+        ("vary: {training.workers: [1, 2]}", 8, "does not decide a result"),
         ("vary:\n  training.steps: [5]", 9, "at least two values"),
         ("vary:\n  training.steps: [5, 5]", 9, "at least two values"),
         ("vary:\n  training.steps: [5, 5.0]", 9, "at least two values"),

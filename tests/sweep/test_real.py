@@ -44,7 +44,7 @@ OVERRIDES = {
 }
 
 
-def prepare(root, phases=("confirm",)):
+def prepare(root, phases=("confirm",), seeds=(0, 1)):
     """The outputs of the data stages for digits."""
     source = sources.build("digits")
     manifest = pack(source, root / "raw", root / "packed", report=lambda line: None)
@@ -55,7 +55,7 @@ def prepare(root, phases=("confirm",)):
     for phase in phases:
         rows = trial_data.training_rows(root, "digits", phase)
         labels = packed.index["coarse"].to_numpy()[rows]
-        tables.append(noise.table(rows, labels, [("uniform", 0.0, {})], [0, 1], phase))
+        tables.append(noise.table(rows, labels, [("uniform", 0.0, {})], list(seeds), phase))
     (root / "noise").mkdir()
     pd.concat(tables).to_parquet(root / "noise" / "digits.parquet", index=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,8 @@ from dml.data.packing import pack
 from dml.training import data as trial_data
 from dml.training.loop import Training
 from dml.types import BatchSpec, DatasetSpec, EvaluationSpec, LossSpec, MinerSpec, NoiseSpec, TrainingSpec, TrialSpec
+
+sys.path.insert(0, str(Path(__file__).parent))  # for helpers
 
 SMALL = TrainingSpec(
     backbone_settings={"width": 4},

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from dml.training.distributed import DistributedTraining
 from dml.training.filtering import Filtering
 from dml.training.loop import Training
 from dml.types import FilterSpec
@@ -70,19 +69,3 @@ def test_agreement_counts_every_draw():
     assert filtering.agreement(flipped) == {"left_out_precision": 3 / 5, "left_out_recall": 3 / 4}
     assert filtering.agreement(np.zeros(4, dtype=bool)) == {"left_out_precision": 0.0}
     assert filtering.agreement(None) == {}
-
-
-@pytest.mark.slow
-def test_two_processes_share_a_filter(make_spec, data_root, tmp_path, finish):
-    spec = replace(make_spec(steps=4, evaluation={"every": 4}), filter=PRISM)
-    alone = finish(Training(spec, data_root, tmp_path / "alone")).result()
-    shared = DistributedTraining(
-        replace(spec, training=replace(spec.training, devices=2)), data_root, tmp_path / "shared"
-    )
-    try:
-        shared.advance()
-        found = shared.result()
-    finally:
-        shared.close()
-    assert found.diagnostics["kept_share"] == pytest.approx(alone.diagnostics["kept_share"], abs=0.1)
-    assert found.diagnostics["kept_share"] < 1

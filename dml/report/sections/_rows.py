@@ -9,12 +9,11 @@ import pandas as pd
 
 from dml.counting import counted
 from dml.report.analysis.summaries import summary_of
-from dml.report.labels import readable, score_label
+from dml.report.labels import readable, score_label, value_label
 from dml.report.methods import setting_labels
 from dml.report.noises import noise_label
 from dml.report.page.tables import Column
 from dml.report.results import Results
-from dml.types import value_text
 
 P_HOLM = Column("holm", "p (Holm)", "p", "two-sided p of the paired t-test over seeds, after Holm's correction")
 P_ADJUSTED = Column(
@@ -34,7 +33,7 @@ def identity(results: Results, name: str) -> dict[str, Any]:
         "loss": readable(method.loss),
         "positives": readable(method.positives),
         "negatives": readable(method.negatives),
-        **{key: value_text(cell.further.get(key, "")) for key in results.varied},
+        **{key: value_label(cell.further.get(key, "")) for key in results.varied},
     }
 
 

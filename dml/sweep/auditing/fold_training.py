@@ -13,6 +13,7 @@ import torch
 
 from dml import evaluation, files
 from dml.sweep import specs
+from dml.sweep.trainers import training
 from dml.training.allocator import keep_freed_memory
 from dml.training.errors import TrainingError
 from dml.training.frozen.opening import open_trial
@@ -68,8 +69,6 @@ class FoldTraining:
             torch.set_num_threads(before)
 
     def _train(self) -> Iterator[None]:
-        from dml.sweep.trial import training  # imports ray
-
         spec = specs.load(self.spec)
         trainer = training(spec, self.folder / "data", self.folder, spec.training.device)
         try:

@@ -45,7 +45,7 @@ def champion_spec(
     spec = specs.build(study, cell, "confirm", seed, searched, digests, find_start)
     if spec.training.device == "cuda" and not torch.cuda.is_available():
         raise ValueError(
-            f"study {study.name!r} trains on a GPU (resources.gpus_per_trial), and torch finds none on this machine"
+            f"study {study.name!r} trains on a GPU (section resources), and torch finds none on this machine"
         )
     return replace(
         spec,

@@ -17,6 +17,7 @@ from dml.sweep.champions import data as champion_data
 from dml.sweep.champions.card import CARD, write_card
 from dml.sweep.champions.spec import champion_spec
 from dml.sweep.starts import Starts
+from dml.sweep.trainers import training
 from dml.training.allocator import keep_freed_memory
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import extract
@@ -98,6 +99,7 @@ def train_champion(
                 f"{name}: training on {counts['images']} images of {counts['classes']} classes ({images.labels}"
                 + (f", {counts['left_out']} left out" if counts["left_out"] else "")
                 + f"), {spec.training.total_steps} steps"
+                + (", in one process" if spec.training.workers > 1 else "")
             )
             seconds = _train(spec, place / "data", folder, progress)
         card = write_card(folder / "model", spec, wanted, images, key, seconds)
@@ -106,8 +108,6 @@ def train_champion(
 
 def _train(spec: TrialSpec, data_root: Path, folder: Path, progress: Progress) -> float:
     """Train to the end. Returns the seconds of training, those before an interruption included."""
-    from dml.sweep.trial import training  # imports ray
-
     keep_freed_memory()
     trainer = training(spec, data_root, folder, spec.training.device)
     try:

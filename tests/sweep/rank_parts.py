@@ -1,0 +1,72 @@
+"""A small deterministic backbone for trials that workers share. It notes its steps, and misbehaves when it is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from dml.training.collectives import rank_and_size
+
+
+class Backbone(nn.Module):
+    """images (N, C, S, S) -> (N, 16).
+
+    `<folder>/orders.json` says {"seconds": of a training step, "raise" or "die": [rank, step of the process]}; it dies
+    once, and raises an error only after that. `<folder>/steps.log` gets a line `rank size pid node step` for each step.
+    """
+
+    steps: ClassVar[int] = 0  # of all trials in this process
+    version: ClassVar[int] = 1
+    packages: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, channels: int, image_size: int, folder: str):
+        super().__init__()
+        self.features = 16
+        self.layers = nn.Sequential(nn.Flatten(), nn.Linear(channels * image_size**2, 16), nn.Tanh())
+        self._folder = Path(folder)
+
+    @classmethod
+    def channels_for(cls, channels: int) -> int:
+        return channels
+
+    @classmethod
+    def statistics(cls, **settings: Any) -> None:
+        return None
+
+    @classmethod
+    def without_weights(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(settings)
+
+    def forward(self, images: Tensor) -> Tensor:
+        if self.training:
+            self._obey()
+        return self.layers(images.float() / 255)
+
+    def _obey(self) -> None:
+        orders = json.loads((self._folder / "orders.json").read_text())
+        rank, size = rank_and_size()
+        now = [rank, type(self).steps]
+        type(self).steps += 1
+        with open(self._folder / "steps.log", "a") as file:
+            file.write(f"{rank} {size} {os.getpid()} {_node()} {now[1]}\n")
+        time.sleep(orders.get("seconds", 0.0))
+        died = self._folder / "died"
+        if orders.get("die") == now and not died.exists():
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if orders.get("raise") == now:
+            (self._folder / "raised").write_text(str(time.time()))
+            raise KeyError("a part that is broken on one rank")
+
+
+def _node() -> str:
+    import ray
+
+    return ray.get_runtime_context().get_node_id() if ray.is_initialized() else "-"

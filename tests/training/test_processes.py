@@ -1,0 +1,85 @@
+"""A trial that several processes share gives the losses, scores and parameters of one process on the whole batch."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+import torch
+from processes import train
+
+from dml.training.collectives import share_of_batch
+from dml.training.loop import Training
+from dml.types import FilterSpec
+
+pytestmark = pytest.mark.slow
+
+PLAIN = {"backbone": "training_parts.Backbone", "backbone_settings": {}, "steps": 20}
+EVALUATED = {"every": 10, "metrics": ("recall@1",), "sets": ("seen",)}
+
+
+def assert_equal(found, alone, state):
+    """To 1e-6: the sums of gradients are in another order."""
+    for one, other in zip(found.curve, alone.result().curve, strict=True):
+        assert one.scores == pytest.approx(other.scores, rel=1e-6)
+    assert found.diagnostics["loss"] == pytest.approx(alone.result().diagnostics["loss"], rel=1e-6)
+    for name, value in alone.model.state_dict().items():
+        torch.testing.assert_close(state["model"][name], value, rtol=1e-4, atol=1e-6)
+
+
+def assert_same(states):
+    """All processes have the same network, loss and filter, bit for bit."""
+    for one, other in itertools.pairwise(states):
+        assert one.keys() == other.keys()
+        for part in one:
+            torch.testing.assert_close(one[part], other[part], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("loss", "size"), [("margin", 2), ("proxy_nca", 4), ("contrastive", 1)])
+def test_processes_equal_one_after_20_steps(own_parts, make_spec, data_root, tmp_path, finish, loss, size):
+    policies = (None,) if loss == "proxy_nca" else ("all", "hard")
+    spec = make_spec(loss, *policies, evaluation=EVALUATED, **PLAIN)
+    alone = finish(Training(spec, data_root, tmp_path / "one"))
+    shared = replace(spec, training=replace(spec.training, workers=size))
+    found, states = train(shared, data_root, tmp_path / "shared", size)
+    assert_equal(found, alone, states[0])
+    assert_same(states)
+
+
+def test_processes_agree_on_what_a_filter_remembers_and_leaves_out(own_parts, make_spec, data_root, tmp_path, finish):
+    spec = make_spec("contrastive", "all", "hard", evaluation=EVALUATED, **PLAIN)
+    prism = FilterSpec("prism", {"rate": 0.3, "memory": 100, "window": 3, "warm_up": 2})
+    spec = replace(spec, filter=prism)
+    alone = finish(Training(spec, data_root, tmp_path / "one"))
+    found, states = train(replace(spec, training=replace(spec.training, workers=2)), data_root, tmp_path / "shared", 2)
+    assert_equal(found, alone, states[0])
+    assert_same(states)
+    kept = found.diagnostics["kept_share"]
+    assert kept == pytest.approx(alone.result().diagnostics["kept_share"], abs=1e-9)
+    assert kept < 1
+
+
+def test_a_resumed_trial_of_two_processes_is_the_uninterrupted_one(own_parts, make_spec, data_root, tmp_path):
+    """With random augmentation and dropout."""
+    settings = {**PLAIN, "backbone_settings": {"dropout": 0.2}, "augment": "training_parts.Augment", "workers": 2}
+    spec = make_spec("margin", "random", "distance_weighted", evaluation=EVALUATED, **settings)
+    whole, [state, _] = train(spec, data_root, tmp_path / "whole", 2)
+    train(spec, data_root, tmp_path / "resumed", 2, to=10)
+    found, [resumed, _] = train(spec, data_root, tmp_path / "resumed", 2)
+    assert found.curve == whole.curve
+    assert_same([state, resumed])
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="NCCL needs a GPU for each process: two")
+def test_two_gpus_equal_one(own_parts, make_spec, data_root, tmp_path, finish):
+    spec = make_spec("contrastive", "all", "all", evaluation=EVALUATED, **{**PLAIN, "optimizer": "sgd"})
+    alone = finish(Training(spec, data_root, tmp_path / "one", "cuda:0"))
+    shared = replace(spec, training=replace(spec.training, workers=2))
+    found, _ = train(shared, data_root, tmp_path / "shared", 2, device="cuda")
+    assert found.diagnostics["loss"] == pytest.approx(alone.result().diagnostics["loss"], rel=1e-5)
+
+
+def test_a_batch_that_cannot_be_shared_equally_is_refused(monkeypatch):
+    monkeypatch.setattr("dml.training.collectives.rank_and_size", lambda: (0, 3))
+    with pytest.raises(ValueError, match=r"training\.workers: a batch of 16 images .* 3 workers"):
+        share_of_batch(16)
