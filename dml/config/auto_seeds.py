@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class AutoSection(StudySection):
     """The least and the most seeds of a cell."""
 
-    least: int = Field(3, ge=3)
-    most: int = Field(20, ge=4, le=200)
+    least: int = Field(3, ge=3, description="seeds of every cell")
+    most: int = Field(20, ge=4, le=200, description="seeds of a cell whose comparison stays open")
 
     @model_validator(mode="after")
     def _check(self) -> AutoSection:

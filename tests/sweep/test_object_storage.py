@@ -111,10 +111,7 @@ def test_a_stale_outcome_is_noticed(uri, proxy, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (
-            {"AWS_SECRET_ACCESS_KEY": "another"},
-            "refuses the credentials.*AWS_SECRET_ACCESS_KEY.*SIGNATURE_DOES_NOT_MATCH",
-        ),
+        ({"AWS_SECRET_ACCESS_KEY": "another"}, "refuses the credentials.*AWS_SECRET_ACCESS_KEY.*SIGNATURE_DOES_NOT_MATCH"),
         ({"AWS_ACCESS_KEY_ID": "nobody"}, "refuses the credentials.*AWS_ACCESS_KEY_ID.*INVALID_ACCESS_KEY_ID"),
         ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "does not answer.*AWS_ENDPOINT_URL.*127.0.0.1"),
     ],
