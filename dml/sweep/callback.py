@@ -94,14 +94,15 @@ class TrackingCallback:
             "phase": job.phase,
             "number": job.number,
             "seed": job.seed,
+            **({"split": job.split} if job.split else {}),
             **axes(job.cell),
             **{f"training.{key}": value for key, value in asdict(spec.training).items()},
             **flat_settings(job),
         }
-        tags = {"dml.cell": job.cell.name, "dml.phase": job.phase}
+        tags = {"dml.cell": job.cell_name, "dml.phase": job.phase}
         data = spec.dataset
         tags |= {"dml.digest.packed": data.packed, "dml.digest.split": data.split, "dml.digest.labels": data.labels}
-        return {"name": f"{job.cell.name}|{job.phase}-{job.number}", "params": params, "tags": tags}
+        return {"name": f"{job.cell_name}|{job.phase}-{job.number}", "params": params, "tags": tags}
 
     def outcome(self, plan: Plan, summary: Mapping[str, Any], files: Sequence[Path]) -> None:
         """Record the remaining cells, the study's winner, and files of its results.
@@ -146,7 +147,7 @@ class TrackingCallback:
 
 def _identity(job: Job) -> str:
     """A trial's identity in its study. Adding cells to the study does not change it."""
-    return f"{job.cell.name}|{job.phase}|{job.number}"
+    return f"{job.cell_name}|{job.phase}|{job.number}"
 
 
 def open_tracking(study: Study, store: Path, tracking: str | None, describe: Describe) -> TrackingCallback | NoTracking:
