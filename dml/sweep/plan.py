@@ -39,6 +39,7 @@ class Plan:
     describe : returns the digests of a trial's data.
     storage : Optuna's storage, shared by all cells.
     find_start : finds the weights of `training.start`; needed if the study sets it.
+    rates : estimates the rate of wrong labels for filters that assume an estimated one; needed if the study has any.
     """
 
     def __init__(
@@ -48,9 +49,10 @@ class Plan:
         describe: specs.Describe,
         storage: optuna.storages.BaseStorage,
         find_start: specs.FindStart | None = None,
+        rates: specs.EstimateRate | None = None,
     ):
         self.study, self.store = study, store
-        self._describe, self._find_start = describe, find_start
+        self._describe, self._find_start, self._rates = describe, find_start, rates
         self._on_end: Callable[[Job, Outcome, bool], None] = lambda job, outcome, reused: None
         self._digests: dict[tuple[Any, ...], Mapping[str, str]] = {}
         self._ready: list[tuple[int, int, Job]] = []
@@ -198,6 +200,8 @@ class Plan:
     def _job(self, index: int, phase: str, number: int, seed: int, settings: Mapping[str, Any]) -> Job:
         cell = self.cells[index].cell
         spec = specs.build(self.study, cell, phase, seed, settings, self._data(cell, phase, seed), self._find_start)
+        if self._rates is not None:
+            spec = specs.with_rate(spec, self._rates)
         return Job(f"{index}-{phase}-{number}", index, cell, phase, number, seed, settings, spec, keys.key(spec))
 
     def _offer(self, state: CellState, jobs: list[Job]) -> None:

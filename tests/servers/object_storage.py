@@ -153,7 +153,7 @@ class Proxy:
                 self.end_headers()
                 self.wfile.write(content)
 
-            do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass  # noqa: N815
+            do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass
 
             def log_message(self, *_: object) -> None: ...
 
