@@ -19,7 +19,7 @@ from dml.config.auto_seeds import AutoSection
 from dml.config.claims import ClaimSection
 from dml.config.data import ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
 from dml.config.evaluation import EvaluationSection, PublishedSection
-from dml.config.parts import FilterName, FilterSection, LossName, LossSection, MinerSection
+from dml.config.parts import TOLD, FilterName, FilterSection, LossName, LossSection, MinerSection
 from dml.config.report import ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.terms import Name, NameOf, Seed, StudySection, as_mapping
@@ -108,6 +108,10 @@ class Study(StudySection):
         names = {*("datasets", "noise", "losses", "positives", "negatives", "miner", "vary", "seeds", "search")}
         names |= {"filters", "training", "evaluation", "class_splits", "auto_seeds"}
         deciding = self.model_dump(mode="json", include=names, exclude_defaults=True)
+        for part, section in zip(self.filters, deciding.get("filters", []), strict=False):
+            if part.settings.get("rate") == TOLD:  # as before there was another
+                section |= {"settings": {key: value for key, value in part.settings.items() if key != "rate"}}
+                section.pop("settings") if not section["settings"] else None
         return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
 
     @property

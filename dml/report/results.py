@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dml.config import Study
+from dml.config.parts import is_told
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
 from dml.report.analysis.verdicts import Verdict
@@ -274,8 +275,8 @@ class Results:
 
 
 def _idle(cell: Cell) -> bool:
-    """Whether the cell has a filter that assumes the cell's noise rate, which is 0."""
-    return cell.filter is not None and cell.rate == 0 and "rate" not in {**cell.filter.settings, **cell.filter.search}
+    """Whether the cell has a filter that is told the cell's noise rate, which is 0."""
+    return cell.filter is not None and cell.rate == 0 and is_told(cell.filter)
 
 
 def _places(rows: pd.DataFrame) -> dict[str, slice]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dml.config import Study
+from dml.config.tuning import mark
 from dml.sweep.cells import Job
 from dml.sweep.models import MODEL, best_model, model_folder
 from dml.sweep.plan import Plan
@@ -168,6 +169,7 @@ def open_tracking(study: Study, store: Path, tracking: str | None, describe: Des
         for dataset in study.datasets
     }
     tags = {"mlflow.source.name": "dml", "mlflow.source.git.commit": git_commit(), "dml.git_commit": git_commit()}
+    tags |= {"dml.tuning": mark(study) or "tuned"}
     settings = study.model_dump(mode="json", include={"title", "search", "training", "evaluation", "seeds"})
     spool = store / "sweeps" / f"{study.name}.mlflow.jsonl"
     return TrackingCallback(

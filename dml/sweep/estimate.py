@@ -24,6 +24,7 @@ from dml.sweep.extracting import bytes_to_store
 from dml.sweep.model_size import kept_models
 from dml.sweep.optuna_storage import copied_storage
 from dml.sweep.plan import Plan
+from dml.sweep.rates import Rates
 from dml.sweep.room import fits
 from dml.sweep.space import tuning_trials
 from dml.sweep.starts import Starts
@@ -218,5 +219,6 @@ def _stored(study: Study, root: Path, store: Path, results: Path, published: Map
 
     trials = TrialStore(store, study.resources.storage, published).look()
     with copied_storage(store, study.name) as storage:
-        Plan(study, trials, lambda *asked: describe(root, *asked), storage, Starts(results, store)).start(count)
+        known = Rates(root, store).known
+        Plan(study, trials, lambda *asked: describe(root, *asked), storage, Starts(results, store), known).start(count)
     return ended

@@ -43,6 +43,7 @@ class Plan:
     describe : returns the digests of a trial's data.
     storage : Optuna's storage, shared by all cells.
     find_start : finds the weights of `training.start`; needed if the study sets it.
+    rates : estimates the rate of wrong labels for filters that assume an estimated one; needed if the study has any.
     """
 
     def __init__(
@@ -52,9 +53,10 @@ class Plan:
         describe: specs.Describe,
         storage: optuna.storages.BaseStorage,
         find_start: specs.FindStart | None = None,
+        rates: specs.EstimateRate | None = None,
     ):
         self.study, self.store = study, store
-        self._describe, self._find_start = describe, find_start
+        self._describe, self._find_start, self._rates = describe, find_start, rates
         self._on_end: Callable[[Job, Outcome, bool], None] = lambda job, outcome, reused: None
         self._digests: dict[tuple[Any, ...], Mapping[str, str]] = {}
         self._ready: list[tuple[int, int, Job]] = []
@@ -164,7 +166,8 @@ class Plan:
 
     def _spec(self, cell: Cell, split: int, phase: str, seed: int, settings: Mapping[str, Any]) -> TrialSpec:
         digests = self._data(cell, split, phase, seed)
-        return specs.build(self.study, cell, phase, seed, settings, digests, self._find_start, split)
+        spec = specs.build(self.study, cell, phase, seed, settings, digests, self._find_start, split)
+        return spec if self._rates is None else specs.with_rate(spec, self._rates)
 
     def _data(self, cell: Cell, split: int, phase: str, seed: int) -> Mapping[str, str]:
         protocol, name = specs.protocol_of(self.study, phase), class_splits.data_name(cell.dataset, split)

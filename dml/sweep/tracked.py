@@ -9,12 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from dml import statistics
+from dml.config.parts import is_told
 from dml.sweep.cells import Job
 from dml.sweep.choosing import finished, ranking, validation
 from dml.sweep.plan import Plan
 from dml.sweep.results import flat_settings
 from dml.sweep.store import FAILED, Outcome
-from dml.types import Cell, value_text
+from dml.types import Cell, Part, value_text
 
 PARTS = ("mean", "std", "low", "high")
 COLUMNS = 12  # of parameters and of metrics in the table of cells
@@ -32,8 +33,15 @@ def axes(cell: Cell) -> dict[str, Any]:
         "positives": cell.positives,
         "negatives": cell.negatives,
         "miner": cell.miner.name if cell.miner else None,
-        **({"filter": cell.filter.name} if cell.filter else {}),
+        **({"filter": cell.filter.name, "filter_rate": _rate_of(cell.filter)} if cell.filter else {}),
     }
+
+
+def _rate_of(part: Part) -> Any:
+    """Where the rate of wrong labels that a filter assumes is from."""
+    if is_told(part):
+        return "oracle"
+    return "searched" if "rate" in part.search else part.settings.get("rate", "")
 
 
 class CellRecords:
