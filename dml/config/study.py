@@ -60,8 +60,8 @@ class Study(StudySection):
     seeds: list[Seed] = Field(
         [0],
         min_length=1,
-        description="one confirmation per seed, which decides initial weights, batches and noise; or `auto`, as many as "
-        "its comparisons need",
+        description="one confirmation per seed, which decides initial weights, batches and noise; or `auto`, as many "
+        "as its comparisons need",
     )
     auto_seeds: AutoSection | None = Field(None, description="of `seeds: auto`, which sets both; leave it out")
     class_splits: ClassSplits = Field(

@@ -166,8 +166,7 @@ class Plan:
 
     def _spec(self, cell: Cell, split: int, phase: str, seed: int, settings: Mapping[str, Any]) -> TrialSpec:
         digests = self._data(cell, split, phase, seed)
-        spec = specs.build(self.study, cell, phase, seed, settings, digests, self._find_start, split)
-        return spec if self._rates is None else specs.with_rate(spec, self._rates)
+        return specs.build(self.study, cell, phase, seed, settings, digests, self._find_start, split)
 
     def _data(self, cell: Cell, split: int, phase: str, seed: int) -> Mapping[str, str]:
         protocol, name = specs.protocol_of(self.study, phase), class_splits.data_name(cell.dataset, split)
@@ -232,6 +231,8 @@ class Plan:
     def _job(self, index: int, phase: str, number: int, seed: int, settings: Mapping[str, Any]) -> Job:
         cell, split = self.cells[index].cell, self.cells[index].split
         spec = self._spec(cell, split, phase, seed, settings)
+        if self._rates is not None:
+            spec = specs.with_rate(spec, self._rates)
         name = f"{index}-{phase}-{number}"
         return Job(name, index, cell, phase, number, seed, settings, spec, keys.key(spec), split=split)
 
