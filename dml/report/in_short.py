@@ -23,8 +23,9 @@ from dml.report.tuning import after_comma, mark
 from dml.statistics import Summary
 
 CAPTION = (
-    "Each row is the best method (loss, positives + negatives) at one noise rate. It is chosen by all seeds but one "
-    "and scored on that one, each in turn; in brackets, how often it was chosen. The usual choice is triplet loss with "
+    "Each row is the best method (loss, positives + negatives) at one noise rate. Validation classes choose it where "
+    "tuning trials scored them. In other studies it is chosen by all seeds but one and scored on that one, each in "
+    "turn; in brackets, how often it was chosen. The usual choice is triplet loss with "
     "random positives and random semi-hard negatives. Without training is the best of nearest neighbours of pixels or "
     "frozen features, and of their closed-form projections. Spread is the best of all methods minus the worst. "
     "Intervals are over seeds; other classes and images may rank the methods otherwise."

@@ -30,6 +30,7 @@ from dml.sweep.mirror import mirrored
 from dml.sweep.optuna_storage import journal_of, open_storage
 from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
+from dml.sweep.rates import Rates
 from dml.sweep.references import References
 from dml.sweep.room import Room
 from dml.sweep.specs import Describe
@@ -88,7 +89,8 @@ def run_study(
         plan, state = None, "failed"
         try:
             starts = Starts(out.parent, store)
-            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), starts)
+            rates = Rates(data_root, store)
+            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), starts, rates)
             tidying = Tidying(plan, starts, studies)
             progress.watch(plan, tracker)
 
@@ -104,6 +106,7 @@ def run_study(
             _copy_missing(plan)
             if not plan.finished:
                 _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, tracker, references)
+                trials.look()  # models that other nodes trained are there
             frame, summary = write_results(plan, progress, out, data_root, time.time() - started)
             references.replace(frame["key"])
             tracker.outcome(plan, summary, [out / "trials.parquet", out / "summary.json", data_root / "study.yaml"])
