@@ -66,7 +66,7 @@ def record(plan: Plan, needed: Iterable[str] = ()) -> None:
     ----------
     needed : keys of trials that other studies start from; those of this study are kept.
     """
-    complete = [i for i, state in enumerate(plan.cells) if len(state.confirmed) == len(plan.study.seeds)]
+    complete = [i for i, state in enumerate(plan.cells) if state.confirmed and state.done]
     present = [job for index in complete for job in _with_model(plan, index)]
     sizes = [_size(plan.store, job.key) for job in present]
     chosen = policy(plan.study, len(plan.cells) * sum(sizes) / max(1, len(sizes)))

@@ -30,6 +30,7 @@ from dml.sweep.mirror import mirrored
 from dml.sweep.optuna_storage import journal_of, open_storage
 from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
+from dml.sweep.rates import Rates
 from dml.sweep.references import References
 from dml.sweep.room import Room
 from dml.sweep.specs import Describe
@@ -88,7 +89,8 @@ def run_study(
         plan, state = None, "failed"
         try:
             starts = Starts(out.parent, store)
-            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), starts)
+            rates = Rates(data_root, store)
+            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), starts, rates)
             tidying = Tidying(plan, starts, studies)
             progress.watch(plan, tracker)
 
