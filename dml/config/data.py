@@ -11,10 +11,27 @@ from pydantic import Field, model_validator
 
 from dml import discovery, noise
 from dml.config.terms import EvaluatedLevel, Level, Name, NameOf, StudySection
+from dml.counting import bytes_of
 from dml.data import sources
 
 SourceName = Annotated[Name, NameOf("dml.data.sources")]
 NoiseName = Annotated[Name, NameOf("dml.noise")]
+
+
+class ShardsSection(StudySection):
+    """Packed images in files of a bounded size, which training reads through a bounded local cache."""
+
+    size: str = Field("256 MB", description="of a shard, at most")
+    storage: str | None = Field(
+        None, description="a folder or URI that all nodes reach; none: in `store/`, without a cache"
+    )
+    cache: str = Field("2 GB", description="of a node, shared by its trials; at least a shard")
+
+    @model_validator(mode="after")
+    def _check(self) -> ShardsSection:
+        if bytes_of(self.cache) < bytes_of(self.size):
+            raise ValueError(f"cache: expected at least the size of a shard ({self.size}), got {self.cache}")
+        return self
 
 
 class DatasetSection(StudySection):
@@ -32,6 +49,9 @@ class DatasetSection(StudySection):
     decode: Literal["eager", "lazy"] = Field(
         "eager", description="lazy: decode during training, for data that would fill a disk"
     )
+    shards: ShardsSection | None = Field(
+        None, description="packed images in files of a bounded size, for data that no node can hold"
+    )
     train_on: Level = Field("fine", description="labels that training sees")
     evaluate_on: list[EvaluatedLevel] = Field(
         ["fine"], min_length=1, description="labels that scores use; `given`: as they came, where nobody verified them"
@@ -43,6 +63,8 @@ class DatasetSection(StudySection):
         discovery.check_complete(sources.find(self.source), self.options, f"source {self.source!r}: options")
         if self.passes_on is not None and {"resize", "decode", "on_corrupt"} & self.model_fields_set:
             raise ValueError(f"source {self.source!r} has no images: remove resize, decode and on_corrupt")
+        if self.shards is not None and self.decode == "lazy":
+            raise ValueError("shards: expected decode: eager, got lazy: its files are decoded one by one")
         takes_given = getattr(sources.find(self.source), "takes_given", False)
         known = (*self.levels, *(["given"] if takes_given else []))
         for level in [self.train_on, *self.evaluate_on]:
@@ -77,6 +99,16 @@ class DatasetSection(StudySection):
     def label(self) -> str:
         """The dataset's name in the study."""
         return self.name or self.source.rsplit(".", 1)[-1]
+
+
+class FoldsSection(StudySection):
+    """Class splits by cross-validation."""
+
+    folds: int = Field(ge=2, le=100, description="each class is tested in one of so many folds")
+
+
+ClassSplits = Annotated[int, Field(strict=True, ge=1, le=100)] | FoldsSection
+"""How many class splits, the source's own among them; or folds of all classes (`dml.data.class_splits`)."""
 
 
 class NoiseSection(StudySection):

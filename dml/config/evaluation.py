@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 
 from dml import evaluation
 from dml.config.terms import EvaluationSet, Level, Name, StudySection
+from dml.counting import bytes_of
+from dml.evaluation.compressed import FEWEST_CHECKED, check_depth
 from dml.protocols import ClusteringMetric, RetrievalMetric
 from dml.types import EvaluationSpec
 
@@ -54,6 +56,17 @@ class EvaluationSection(StudySection):
     clustering_start: Literal["kmeans++", "random"] = Field(
         "kmeans++", description="first centres of k-means; random: as the papers' evaluations start"
     )
+    search: Literal["exact", "compressed"] = Field(
+        "exact",
+        description="compressed: an index on disk, exact distances of its candidates, k-means by mini-batches",
+    )
+    candidates: int = Field(EvaluationSpec.candidates, ge=2, description="of a compressed search, for each query")
+    probes: int = Field(EvaluationSpec.probes, ge=1, description="lists of the index that a query searches")
+    queries: int | None = Field(EvaluationSpec.queries, ge=1, description="random queries; none: every image is one")
+    checked: int = Field(
+        EvaluationSpec.checked, ge=FEWEST_CHECKED, description="queries that are also searched exactly"
+    )
+    memory: str = Field(EvaluationSpec.memory, description="bound on the memory of a compressed search")
 
     @model_validator(mode="after")
     def _check(self) -> EvaluationSection:
@@ -66,7 +79,24 @@ class EvaluationSection(StudySection):
             raise ValueError(f"clusters: expected a score of a clustering in metrics, such as nmi, got {given}")
         if self.keep_per_query and not any(isinstance(part, RetrievalMetric) for part in parts):
             raise ValueError(f"keep_per_query: expected a score per query in metrics, got {given}")
+        self._check_search(dict(zip(self.metrics, parts, strict=True)))
         return self
+
+    def _check_search(self, parts: dict[str, Any]) -> None:
+        """Check the settings that belong to one kind of search only."""
+        bytes_of(self.memory)
+        if self.search == "exact":
+            alone = {"candidates", "probes", "queries", "checked", "memory"} & self.model_fields_set
+            if alone:
+                raise ValueError(f"{', '.join(sorted(alone))}: only for `search: compressed`, got search: exact")
+            return
+        for name, part in parts.items():
+            check_depth(name, part, 1, self.candidates)
+        for key, plain in (("keep_per_query", False), ("restarts", 1), ("clustering_start", "kmeans++")):
+            if getattr(self, key) != plain:
+                raise ValueError(f"{key}: a compressed search has only {plain}, got {getattr(self, key)}")
+        if self.queries is not None and self.queries < self.checked:
+            raise ValueError(f"queries: expected at least {self.checked} (checked), got {self.queries}")
 
     def spec(self, phase: str) -> EvaluationSpec:
         """The record that a trial takes: a tuning trial is measured on validation classes only."""

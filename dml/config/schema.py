@@ -101,8 +101,7 @@ def _table(path: str, section: Schema, whole: Schema) -> str:
     for name, field in section["properties"].items():
         values = _values(field)
         if _section(field, whole) is not None:
-            anchor = f"{path}{name}".replace(".", "")
-            values = f"[{'mapping' if '$ref' in field else values or 'mapping'}](#{anchor})"
+            values = f"[{'list' if 'items' in field else 'mapping'}](#{f'{path}{name}'.replace('.', '')})"
         default = "required" if name in section.get("required", ()) else _default(field)
         rows.append(f"| `{name}` | {values} | {default} | {field['description'].replace('|', '&#124;')} |")
     return "\n".join(rows) + "\n"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dml.data import sources
 from dml.data.packing import pack, packed_id
+from dml.data.shards import shard_packed, shards_id
 from dml.pipeline.folders import STORE, data_root, raw_folder, write_json
 
 if TYPE_CHECKING:
@@ -20,5 +21,9 @@ def run(study: Study) -> None:
         how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
         folder = STORE / "packed" / packed_id(source, **how)
         manifest = pack(source, raw_folder(dataset), folder, **how)
+        if dataset.shards is not None:
+            given = dataset.shards.model_dump()
+            out = folder.with_name(shards_id(folder.name, **given))
+            manifest, folder = shard_packed(folder, out, **given), out
         packed[dataset.label] = {**manifest, "folder": os.path.relpath(folder, data_root(study))}
     write_json(data_root(study) / "pack.json", packed)

@@ -106,6 +106,7 @@ def run_study(
             _copy_missing(plan)
             if not plan.finished:
                 _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, tracker, references)
+                trials.look()  # models that other nodes trained are there
             frame, summary = write_results(plan, progress, out, data_root, time.time() - started)
             references.replace(frame["key"])
             tracker.outcome(plan, summary, [out / "trials.parquet", out / "summary.json", data_root / "study.yaml"])

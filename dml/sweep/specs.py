@@ -11,6 +11,7 @@ from dml import discovery, models
 from dml.config import StartSection, Study, closed_forms, stops_at_best
 from dml.config.parts import ESTIMATED
 from dml.config.stopping import tuning_every
+from dml.data import class_splits
 from dml.types import (
     BatchSpec,
     Cell,
@@ -46,12 +47,14 @@ def build(
     settings: Mapping[str, Any],
     digests: Mapping[str, str],
     find_start: FindStart | None = None,
+    split: int = 0,
 ) -> TrialSpec:
     """What one trial runs: the cell, with `settings` (`loss.margin`, `training.learning_rate`, ...) filled in.
 
     Parameters
     ----------
     find_start : finds the weights of `training.start`; needed if the study sets it.
+    split : the class split.
 
     Raises
     ------
@@ -79,7 +82,10 @@ def build(
         phase=phase,
         seed=seed,
         dataset=DatasetSpec(
-            name=cell.dataset, train_on=dataset.train_on, evaluate_on=tuple(dataset.evaluate_on), **digests
+            name=class_splits.data_name(cell.dataset, split),
+            train_on=dataset.train_on,
+            evaluate_on=tuple(dataset.evaluate_on),
+            **digests,
         ),
         noise=NoiseSpec(cell.noise, cell.rate, dict(noise.settings)),
         loss=LossSpec(cell.loss.name, {**cell.loss.settings, **chosen["loss"]}),

@@ -1,4 +1,4 @@
-"""Sweeps whose results are in a real S3-compatible storage, which is killed, refuses, is slow, or is all that is left."""
+"""Sweeps with results in a real S3-compatible storage, which is killed, refuses, is slow, or is all that is left."""
 
 from __future__ import annotations
 

@@ -90,15 +90,15 @@ def difference_columns(p: Column, several: bool = True) -> tuple[Column, ...]:
 
 def interval_note(results: Results) -> str:
     """What a score column shows, for captions."""
-    if len(results.study.seeds) < 2:
+    if len(results.study.blocks) < 2:
         return "one seed, so without a standard deviation and an interval"
-    seeds = counted(len(results.study.seeds), "seed")
-    return f"mean ± standard deviation over {seeds}, and the 95% interval of the mean below"
+    blocks = counted(len(results.study.blocks), results.study.block)
+    return f"mean ± standard deviation over {blocks}, and the 95% interval of the mean below"
 
 
 def band(results: Results) -> str:
     """What a caption adds to `Mean over seeds`: the band or interval that is drawn, or why none is."""
-    if len(results.study.seeds) < 2:
+    if len(results.study.blocks) < 2:
         return "; one seed, so no intervals are drawn"
     return " and 95% confidence intervals"
 

@@ -1,0 +1,86 @@
+"""`images[rows]` from shards, as from the packed array."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from dml.data.shards.cache import ShardCache
+
+RUNS = 256  # of rows of one shard in a request; if there are more, they are sorted first
+TABLE, PLACES = "shards.parquet", "places.npy"
+
+
+class ShardedImages:
+    """The rows of a packed dataset, uint8 (N, H, W, C) or float (N, 1, 1, D), read from shards.
+
+    The table of the shards is in memory (some 100 bytes a shard), the place of each row is mapped. No row is.
+
+    Parameters
+    ----------
+    folder : with `shards.parquet`, and `places.npy` unless rows are in the order of their classes.
+    shape : (N, H, W, C).
+    kind : of the numbers.
+    storage : the folder or URI of the shards.
+    cache : None: the storage is a local folder, whose files are mapped where they are.
+    """
+
+    ndim = 4
+
+    def __init__(
+        self, folder: Path, shape: tuple[int, ...], kind: np.dtype, storage: str, cache: ShardCache | None = None
+    ) -> None:
+        table = pq.read_table(folder / TABLE)
+        self.shape, self.dtype, self.folder, self.storage, self.cache = shape, np.dtype(kind), folder, storage, cache
+        self.names, self.digests = table["name"].to_pylist(), table["digest"].to_pylist()
+        self._sizes, starts = table["bytes"].to_pylist(), table["start"].to_numpy()
+        self.starts = np.append(starts, shape[0])
+        places = folder / PLACES
+        self._places = np.load(places, mmap_mode="r") if places.is_file() else None
+        self._direct: dict[int, np.ndarray] = {}
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        """`rows`: an int -> (H, W, C); a slice, a list or an array of ints or bools -> (n, H, W, C)."""
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(len(self)))
+        rows = np.asarray(rows)
+        if rows.dtype == bool:
+            rows = np.flatnonzero(rows)
+        if rows.ndim == 0:
+            return self[rows[None]][0]
+        if len(rows) == 0:
+            return np.empty((0, *self.shape[1:]), self.dtype)
+        if rows.min() < 0:
+            rows = np.where(rows < 0, rows + len(self), rows)
+        if rows.min() < 0 or rows.max() >= len(self):
+            raise IndexError(f"rows: expected 0 to {len(self) - 1}, got {rows.min()} to {rows.max()}")
+        return self.at(rows if self._places is None else self._places[rows])
+
+    def at(self, places: np.ndarray) -> np.ndarray:
+        """The rows at places, int64 (b,): their numbers in the order of the classes."""
+        shard = self.starts.searchsorted(places, "right") - 1
+        cuts = np.flatnonzero(shard[1:] != shard[:-1]) + 1
+        if len(cuts) > RUNS and len(cuts) > 2 * len(self.names):
+            order = np.argsort(shard, kind="stable")
+            out = np.empty((len(places), *self.shape[1:]), self.dtype)
+            out[order] = self.at(places[order])
+            return out
+        out, start = np.empty((len(places), *self.shape[1:]), self.dtype), 0
+        for stop in (*cuts.tolist(), len(places)):
+            number = int(shard[start])
+            np.take(self._shard(number), places[start:stop] - self.starts[number], axis=0, out=out[start:stop])
+            start = stop
+        return out
+
+    def _shard(self, number: int) -> np.ndarray:
+        if self.cache is not None:
+            return self.cache.get(self.storage, self.names[number], self.digests[number], self._sizes[number])
+        if number not in self._direct:
+            self._direct[number] = np.load(Path(self.storage) / self.names[number], mmap_mode="r")
+        return self._direct[number]
