@@ -11,6 +11,7 @@ Only scores of the study's objective have class scores, and only winners and com
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
