@@ -68,7 +68,8 @@ def measure(folder: Path, memory: str) -> dict:
     from dml.noise._sharded import corrupt_shard, flips_of_shards
 
     steps, out = Steps(), folder / "sharded"
-    shard_packed(folder / "packed", out, size="16 MB", storage=str(folder / "storage"), cache="2 GB")
+    rows = len(np.load(folder / "packed/images.npy", mmap_mode="r"))
+    shard_packed(folder / "packed", out, size=rows * WIDTH // 39, storage=str(folder / "storage"), cache="2 GB")
     steps("shards written")
     order = StoredMembers(out / "classes")
     starts = np.append(pq.read_table(out / "shards.parquet")["start"].to_numpy(), len(order.members))
@@ -76,10 +77,10 @@ def measure(folder: Path, memory: str) -> dict:
     labels = np.lib.format.open_memmap(folder / "labels.npy", mode="w+", dtype=np.int64, shape=order.members.shape)
     observed = np.lib.format.open_memmap(folder / "observed.npy", mode="w+", dtype=np.int64, shape=labels.shape)
     for shard, flip in enumerate(flips):
-        rows = slice(int(starts[shard]), int(starts[shard + 1]))
-        labels[rows] = order.names[order.starts.searchsorted(np.arange(rows.start, rows.stop), "right") - 1]
-        found = corrupt_shard(labels[rows], order.names, int(flip), 0, shard).observed
-        observed[order.members[rows]] = found  # by row
+        part = slice(int(starts[shard]), int(starts[shard + 1]))
+        labels[part] = order.names[order.starts.searchsorted(np.arange(part.start, part.stop), "right") - 1]
+        found = corrupt_shard(labels[part], order.names, int(flip), 0, shard).observed
+        observed[order.members[part]] = found  # by row
     steps("noise, 30%")
     members = write_members(
         lambda: (observed[a : a + CHUNK] for a in range(0, len(observed), CHUNK)), folder / "members"
@@ -140,19 +141,23 @@ def measure(folder: Path, memory: str) -> dict:
 
 
 def main() -> None:
+    global WIDTH
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=float, default=10, help="millions")
+    parser.add_argument("--width", type=int, default=64, help="bytes of a row")
     parser.add_argument("--memory", default="4 GB")
     parser.add_argument("--folder", default=tempfile.gettempdir())
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    WIDTH = given.width
     if given.one:
         print(json.dumps(measure(Path(given.one), given.memory), indent=1))
         return
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         (Path(folder) / "packed").mkdir()
         make(int(given.rows * 1_000_000), Path(folder) / "packed")
-        subprocess.run([sys.executable, __file__, "--one", folder, "--memory", given.memory], check=True)
+        command = [sys.executable, __file__, "--one", folder, "--memory", given.memory, "--width", str(WIDTH)]
+        subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

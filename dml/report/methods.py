@@ -53,6 +53,11 @@ def filter_label(part: Part) -> str:
     return value_label(f"{part.text} (oracle)" if is_told(part) else filter_text(part))
 
 
+def further(cell: Cell) -> dict[str, Any]:
+    """`Cell.further`, with the filter as pages call it."""
+    return {**cell.further, **({} if cell.filter is None else {"filter": filter_label(cell.filter)})}
+
+
 def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) -> Method:
     """The method of a cell.
 

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import pandas as pd
 
 from dml.config import Study
 from dml.counting import counted
-from dml.sweep import cluster
+from dml.sweep import cluster, places
 from dml.sweep.callback import NoTracking, TrackingCallback, open_tracking
 from dml.sweep.cells import Job
 from dml.sweep.finishing import Tidying, print_retry, print_unusable, write_results
@@ -171,6 +172,9 @@ def _run_trials(
 
     stopper = PlanStopper(plan, evaluated)
     searcher = CellSearcher(plan, shared, room, stopper, references.add)
+    worker = resources.worker(workers)
+    free = partial(places.free, worker) if workers > 1 else None
+    watch = Watch(searcher, stopper, progress.resumed, room.problem, free)
     scratch = tempfile.mkdtemp(prefix="dml-")
     try:
         with _stopping_on_ctrl_c(stopper.stop):
@@ -180,7 +184,7 @@ def _run_trials(
                 search_alg=searcher,
                 num_samples=-1,
                 stop=stopper,
-                callbacks=[Watch(searcher, stopper, progress.resumed, room.problem)],
+                callbacks=[watch],
                 reuse_actors=True,
                 max_failures=resources.max_failures,
                 storage_path=scratch,
@@ -189,6 +193,7 @@ def _run_trials(
                 verbose=0,
             )
     finally:
+        watch.end()
         shutil.rmtree(scratch, ignore_errors=True)
     stopper.raise_problem()
 

@@ -74,7 +74,7 @@ class ShardCache:
                 self.misses += 1
                 self._make_room(size)
                 self._fetch(path, place, name, digest, size)
-            array = np.load(path, mmap_mode="r")
+            array = np.asarray(np.load(path, mmap_mode="r"))  # a view: indexing a memmap is slow
             os.utime(path)
         self._forget()
         self._mapped[digest] = array, time.monotonic()

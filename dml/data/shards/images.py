@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 
 from dml.data.shards.cache import ShardCache
 
-RUNS = 256  # of rows of one shard in a request; if there are more, they are sorted first
 TABLE, PLACES = "shards.parquet", "places.npy"
 
 
@@ -39,7 +38,7 @@ class ShardedImages:
         self._sizes, starts = table["bytes"].to_pylist(), table["start"].to_numpy()
         self.starts = np.append(starts, shape[0])
         places = folder / PLACES
-        self._places = np.load(places, mmap_mode="r") if places.is_file() else None
+        self._places = np.asarray(np.load(places, mmap_mode="r")) if places.is_file() else None
         self._direct: dict[int, np.ndarray] = {}
 
     def __len__(self) -> int:
@@ -65,22 +64,22 @@ class ShardedImages:
     def at(self, places: np.ndarray) -> np.ndarray:
         """The rows at places, int64 (b,): their numbers in the order of the classes."""
         shard = self.starts.searchsorted(places, "right") - 1
-        cuts = np.flatnonzero(shard[1:] != shard[:-1]) + 1
-        if len(cuts) > RUNS and len(cuts) > 2 * len(self.names):
-            order = np.argsort(shard, kind="stable")
-            out = np.empty((len(places), *self.shape[1:]), self.dtype)
-            out[order] = self.at(places[order])
-            return out
-        out, start = np.empty((len(places), *self.shape[1:]), self.dtype), 0
-        for stop in (*cuts.tolist(), len(places)):
-            number = int(shard[start])
-            np.take(self._shard(number), places[start:stop] - self.starts[number], axis=0, out=out[start:stop])
+        order = np.argsort(shard, kind="stable")
+        shard, inside = shard[order], places[order]
+        inside -= self.starts[shard]
+        cuts = [*(np.flatnonzero(shard[1:] != shard[:-1]) + 1).tolist(), len(places)]
+        found, start = np.empty((len(places), *self.shape[1:]), self.dtype), 0
+        for number, stop in zip(shard[np.array(cuts) - 1].tolist(), cuts, strict=True):
+            # places are inside the shard, and without a check NumPy writes to `out` directly
+            self._shard(number).take(inside[start:stop], 0, found[start:stop], "clip")
             start = stop
+        out = np.empty_like(found)
+        out[order] = found
         return out
 
     def _shard(self, number: int) -> np.ndarray:
         if self.cache is not None:
             return self.cache.get(self.storage, self.names[number], self.digests[number], self._sizes[number])
         if number not in self._direct:
-            self._direct[number] = np.load(Path(self.storage) / self.names[number], mmap_mode="r")
+            self._direct[number] = np.asarray(np.load(Path(self.storage) / self.names[number], mmap_mode="r"))
         return self._direct[number]

@@ -23,7 +23,7 @@ class StoredMembers:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.members = np.load(folder / "members.npy", mmap_mode="r")
+        self.members = np.asarray(np.load(folder / "members.npy", mmap_mode="r"))
         self.names, self.starts = np.load(folder / "names.npy"), np.load(folder / "starts.npy")
         self.digest = (folder / "digest").read_text(encoding="utf-8")
 

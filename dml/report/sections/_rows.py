@@ -10,7 +10,7 @@ import pandas as pd
 from dml.counting import counted
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import readable, score_label, value_label
-from dml.report.methods import setting_labels
+from dml.report.methods import further, setting_labels
 from dml.report.noises import noise_label
 from dml.report.page.tables import Column
 from dml.report.results import Results
@@ -33,7 +33,7 @@ def identity(results: Results, name: str) -> dict[str, Any]:
         "loss": readable(method.loss),
         "positives": readable(method.positives),
         "negatives": readable(method.negatives),
-        **{key: value_label(cell.further.get(key, "")) for key in results.varied},
+        **{key: value_label(further(cell).get(key, "")) for key in results.varied},
     }
 
 
