@@ -17,6 +17,15 @@ PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGEL
 FILES = ("LICENSE", "CITATION.cff")
 
 
+def on_config(config):
+    """The pages of benchmarks, under Results."""
+    (results,) = (entry["Results"] for entry in config.nav if "Results" in entry)
+    (benchmarks,) = (entry["Benchmarks"] for entry in results if "Benchmarks" in entry)
+    written = sorted((ROOT / "docs/benchmarks").glob("[a-z]*.md"))
+    benchmarks += [f"benchmarks/{path.name}" for path in written if f"benchmarks/{path.name}" not in benchmarks]
+    return config
+
+
 def on_files(files, config):
     """Add them, with links as they are from docs/."""
     for name, page in PAGES.items():
