@@ -62,8 +62,9 @@ ui: setup  ## browse the runs in MLflow
 why: setup  ## show why the trials of STUDY run again: what differs from earlier trials
 	@dml why $(or $(STUDY),$(error name a study: make why STUDY=quickstart))
 
-stubs: setup  ## write the type stubs of all parts (after adding one)
+stubs: setup  ## write the type stubs of all parts and the reference of settings (after adding one)
 	@python -m dml.discovery
+	@python -m dml.config.schema
 
 status: setup  ## show the progress of sweeps
 	@dml status

@@ -12,8 +12,9 @@ batch norm, 16 x 4 images a batch, random resized crops and flips; both score R@
 - `partial`, `finetune`: `dml`'s trials with `train_from: features.14` and with the whole network, from packed images to
   the saved model. The stored activations, which all trials of a study share, are counted apart.
 
-All run on one thread, one after another, for each seed. Seconds are of the processor, which the load of the machine
-does not stretch.
+All run on one thread, one after another, for each seed, in a process that keeps freed memory, as workers of a sweep do
+(`dml/training/allocator.py`): without it the plain script would take up to twice as long. Seconds are of the processor,
+which the load of the machine hardly stretches.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from torch.utils.data import DataLoader, Dataset
 from dml import evaluation, models, noise
 from dml.data import sources, splits
 from dml.data.packing import open_packed, pack
+from dml.training.allocator import keep_freed_memory
 from dml.training.data import describe, training_rows
 from dml.training.frozen.extraction import extract
 from dml.training.loop import Training
@@ -206,6 +208,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)
+    keep_freed_memory()
     with tempfile.TemporaryDirectory() as folder:
         table = measure(Path(folder), given.root, given.table, given.weights, given.steps, given.seeds)
     print(table)

@@ -24,9 +24,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "pipelines"), str(ROOT / "benchmarks")]
+sys.path.append(str(ROOT / "benchmarks"))
 
 from dml.config import Study, load_study  # noqa: E402
+from dml.pipeline import corrupt, download, pack, split  # noqa: E402
 from dml.types import EvaluationPoint, TrialResult, TrialSpec  # noqa: E402
 
 METRICS = [f"fine/recall@{k}" for k in range(1, 21)]
@@ -56,13 +57,8 @@ class Nothing:
 
 def prepare(study: Study) -> Path:
     """Run the data stages of a study in the working directory; returns the folder with their outputs."""
-    import corrupt
-    import download
-    import pack
-    import split
-
-    for stage in (download.download, pack.pack_all, split.split, corrupt.corrupt):
-        stage(study)
+    for stage in (download, pack, split, corrupt):
+        stage.run(study)
     return Path("data") / study.name
 
 

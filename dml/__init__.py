@@ -26,6 +26,7 @@ ROOMS = (
     "miners",
     "models",
     "noise",
+    "pipeline",
     "report",
     "snapshots",
     "sweep",

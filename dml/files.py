@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -12,12 +11,15 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 POLL_SECONDS = 0.2
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 SEPARATORS = ",;\t"  # of a CSV's fields
 LFS = b"version https://git-lfs.github.com/spec/"  # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
 
@@ -35,14 +37,27 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path in the same folder, and move it to `path` when the block ends without an error.
 
     Readers see the old file or the new one, never a part of it, also after a crash. The folder is created if missing.
+
+    Raises
+    ------
+    OSError : the disk is full; it names `path`, which not every library's error does.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         move(temporary, path)
+    except Exception as error:
+        if is_disk_full(error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def is_disk_full(error: Exception) -> bool:
+    """Whether an error says that a disk, or a user's share of it, is full."""
+    return getattr(error, "errno", None) in DISK_FULL or os.strerror(errno.ENOSPC) in str(error)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -132,24 +147,33 @@ def locked(path: Path, *, wait: bool = True, on_wait: Callable[[], None] | None 
     Locked : the lock is taken and `wait` is false.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a+", encoding="utf-8") as file:
-        waited = False
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not wait:
-                    file.seek(0)
-                    raise Locked(path, file.read()) from None
-                if not waited and on_wait is not None:
-                    on_wait()
-                waited = True
-                time.sleep(POLL_SECONDS)
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+    lock = FileLock(path, thread_local=False, fallback_to_soft=False)  # a soft lock would outlive a killed process
+    waited = False
+    while True:
+        try:
+            lock.acquire(blocking=False)
+            break
+        except Timeout:
+            if not wait:
+                raise Locked(path, _holder(path)) from None
+            if not waited and on_wait is not None:
+                on_wait()
+            waited = True
+            time.sleep(POLL_SECONDS)
+    try:
+        with suppress(OSError):  # Windows lets nobody write a locked file
+            path.write_text(str(os.getpid()), encoding="utf-8")
         yield
+    finally:
+        lock.release()
+
+
+def _holder(path: Path) -> str:
+    """The process id in a lock's file; "" where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def first_line(error: Exception) -> str:
@@ -165,7 +189,7 @@ def explain(error: Exception, again: str = "it again") -> str:
     ----------
     again : what to run once there is space.
     """
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if isinstance(error, OSError) and error.errno in DISK_FULL:
         where = f" while writing {error.filename}" if error.filename else ""
         return f"the disk is full{where}. Free some space and run {again}: finished work is kept."
     return str(error) or type(error).__name__

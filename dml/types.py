@@ -60,6 +60,11 @@ class Choice:
     options: tuple[Any, ...]
 
 
+@dataclass(frozen=True)
+class Own:
+    """The space that a part states itself, where a study asks for it (`own`)."""
+
+
 Space = Uniform | LogUniform | Choice
 
 
@@ -278,6 +283,12 @@ class EvaluationSpec:
     restarts: int = 1
     keep_per_query: bool = False
     at_start: bool = False  # also before the first step
+    search: str = "exact"
+    candidates: int = 500
+    probes: int = 64
+    queries: int | None = None
+    checked: int = 1000
+    memory: str = "4 GB"  # decides no score; not part of a trial's key
 
 
 @dataclass(frozen=True)

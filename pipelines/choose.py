@@ -8,9 +8,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from _stage import STUDIES
-
 from dml.cli.project import choose, find_project
+from dml.pipeline.folders import STUDIES
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -1,47 +1,9 @@
 """Stage `corrupt`: corrupt the labels of the training images. Test labels never change."""
 
-from collections.abc import Iterator
+import sys
+from pathlib import Path
 
-import pandas as pd
-from _stage import data_root, run
-
-from dml import noise
-from dml.config import DatasetSection, Study
-from dml.data.packing import of_vectors
-from dml.files import replacing
-from dml.training.data import given_of, open_packed_of, seeds_by_split, training_rows
-
-
-def corrupt(study: Study) -> None:
-    for dataset in study.datasets:
-        path = data_root(study) / "noise" / f"{dataset.label}.parquet"
-        with replacing(path) as temporary:
-            pd.concat(tables(study, dataset), ignore_index=True).to_parquet(temporary, index=False)
-
-
-def tables(study: Study, dataset: DatasetSection) -> Iterator[pd.DataFrame]:
-    root, name = data_root(study), dataset.label
-    tuning = [study.search.seed]
-    if study.search.protocol == "train_val_test":  # then the confirmed models are trained on the images of tuning
-        tuning += [seed for seed in study.seeds if seed not in tuning]
-    packed = open_packed_of(root, name)
-    for phase, seeds in (("tune", tuning), ("confirm", study.seeds)):
-        for group in seeds_by_split(root, name, seeds):
-            for by_given in (False, True):
-                models = [
-                    (n.label, rate, n.settings) for n in study.noise for rate in n.rates if n.by_given == by_given
-                ]
-                if not models:
-                    continue
-                rows = training_rows(root, name, phase, group[0], by_given)
-                labels = packed.index[dataset.train_on].to_numpy()[rows]
-                context = {"given": given_of(packed, dataset.train_on, rows)} if by_given else {}
-                if of_vectors(packed.manifest):
-                    context["features"] = packed.images[rows][:, 0, 0]
-                else:
-                    context["images"] = packed.images
-                yield noise.table(rows, labels, models, group, phase, **context)
-
+from dml.pipeline.start import start
 
 if __name__ == "__main__":
-    run(corrupt)
+    start("corrupt", Path(__file__).parents[1], sys.argv[1:])

@@ -1,37 +1,9 @@
 """Stage `download`: fetch and verify the raw files of a study's datasets."""
 
-import hashlib
+import sys
 from pathlib import Path
-from typing import Any
 
-from _stage import data_root, raw_folder, run, write_json
-
-from dml.config import Study
-from dml.data import sources
-
-
-def listing(raw: Path) -> dict[str, Any]:
-    """The number and size of the files below a folder, and a digest of their names and sizes."""
-    files = sorted(path for path in raw.rglob("*") if path.is_file() and path.suffix not in (".json", ".lock"))
-    lines = [f"{path.relative_to(raw).as_posix()} {path.stat().st_size}\n" for path in files]
-    digest = hashlib.sha256("".join(lines).encode()).hexdigest()
-    return {"files": len(files), "bytes": sum(path.stat().st_size for path in files), "digest": digest}
-
-
-def download(study: Study) -> None:
-    fetched = {}
-    for dataset in study.datasets:
-        raw = raw_folder(dataset)
-        source = sources.build(dataset.source, **dataset.options)
-        source.download(raw)
-        fetched[dataset.label] = {
-            "source": dataset.source,
-            "options": dataset.options,
-            "fingerprint": source.fingerprint(raw),  # of a user's own files elsewhere
-            **listing(raw),
-        }
-    write_json(data_root(study) / "download.json", fetched)
-
+from dml.pipeline.start import start
 
 if __name__ == "__main__":
-    run(download)
+    start("download", Path(__file__).parents[1], sys.argv[1:])

@@ -2,45 +2,10 @@
 
 import argparse
 import os
-import shutil
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from _stage import PUBLISHED, STORE, STUDIES
-
-from dml.config import Study, load_study
-from dml.files import write_text
-from dml.report.overview import FIGURES, overview
-from dml.report.site import build
-from dml.snapshots import snapshots
-
-
-def published_studies() -> list[Study]:
-    """The studies that have a snapshot."""
-    return [load_study(STUDIES / f"{snapshot.path.name}.yaml") for snapshot in snapshots(PUBLISHED)]
-
-
-def write_overview() -> Path:
-    """Write the page and return its path."""
-    path = PUBLISHED.parent / "results.md"
-    write_text(path, overview(published_studies(), PUBLISHED, STUDIES))
-    return path
-
-
-def write_figures(studies: Sequence[Study], results: Path) -> list[Path]:
-    """Draw the figures that the page shows of some studies, from `results` or else from their snapshots."""
-    folder = PUBLISHED.parent / FIGURES
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    with tempfile.TemporaryDirectory() as site:
-        drawn = build(studies, results, STORE, Path(site), PUBLISHED).parent / "figures"
-        for study in studies:
-            effects = sorted(drawn.glob(f"{study.name}-effects-*.png"))[:1]
-            for image, suffix in [(drawn / f"{study.name}-key.png", ""), *((image, "-effects") for image in effects)]:
-                written.append(shutil.copyfile(image, folder / f"{study.name}{suffix}.png"))
-    return written
-
+from dml.pipeline.overview import published_studies, write_figures, write_overview
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

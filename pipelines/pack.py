@@ -1,25 +1,9 @@
 """Stage `pack`: decode and resize each image once, into one array that every process maps."""
 
-import os
-from typing import Any
+import sys
+from pathlib import Path
 
-from _stage import STORE, data_root, raw_folder, run, write_json
-
-from dml.config import Study
-from dml.data import sources
-from dml.data.packing import pack, packed_id
-
-
-def pack_all(study: Study) -> None:
-    packed = {}
-    for dataset in study.datasets:
-        source = sources.build(dataset.source, **dataset.options)
-        how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
-        folder = STORE / "packed" / packed_id(source, **how)
-        manifest = pack(source, raw_folder(dataset), folder, **how)
-        packed[dataset.label] = {**manifest, "folder": os.path.relpath(folder, data_root(study))}
-    write_json(data_root(study) / "pack.json", packed)
-
+from dml.pipeline.start import start
 
 if __name__ == "__main__":
-    run(pack_all)
+    start("pack", Path(__file__).parents[1], sys.argv[1:])

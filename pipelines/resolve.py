@@ -1,19 +1,9 @@
 """Stage `resolve`: write a study with everything that it takes over from the studies that it extends."""
 
-import yaml
-from _stage import STUDIES, data_root, run
+import sys
+from pathlib import Path
 
-from dml.config import Study, check_files, content_of
-from dml.files import write_text
-
-
-def resolve(study: Study) -> None:
-    check_files(study, STUDIES / f"{study.name}.yaml")
-    content = content_of(STUDIES / f"{study.name}.yaml")
-    for name, part in (("study", content), ("datasets", content["datasets"])):
-        text = yaml.safe_dump(part, sort_keys=False, allow_unicode=True)
-        write_text(data_root(study) / f"{name}.yaml", text)
-
+from dml.pipeline.start import start
 
 if __name__ == "__main__":
-    run(resolve)
+    start("resolve", Path(__file__).parents[1], sys.argv[1:])

@@ -1,19 +1,9 @@
 """Stage `sweep`: tune every cell of a study with the same budget, then confirm its best settings on the test split."""
 
-from _stage import PUBLISHED, RESULTS, STORE, STUDIES, data_root, run
+import sys
+from pathlib import Path
 
-from dml.config import Study
-from dml.sweep.checking import check
-from dml.sweep.published import published_trials
-from dml.sweep.run import run_study
-from dml.sweep.starts import Starts
-
-
-def sweep(study: Study) -> None:
-    check(study, data_root(study), STUDIES / f"{study.name}.yaml", Starts(RESULTS, STORE))
-    published = published_trials(PUBLISHED)
-    run_study(study, data_root(study), STORE, RESULTS / study.name, published=published, studies=STUDIES)
-
+from dml.pipeline.start import start
 
 if __name__ == "__main__":
-    run(sweep)
+    start("sweep", Path(__file__).parents[1], sys.argv[1:])

@@ -1,20 +1,9 @@
 """Why does this study's sweep run trials (again)? Prints what differs from the most similar trials in the store."""
 
-from _stage import RESULTS, STORE, data_root, run
+import sys
+from pathlib import Path
 
-from dml.config import Study
-from dml.sweep.starts import Starts
-from dml.sweep.store import TrialStore
-from dml.sweep.why import explain
-from dml.training.data import describe
-
-
-def why(study: Study) -> None:
-    root = data_root(study)
-    if not root.is_dir():
-        raise ValueError(f"{study.name}: nothing has run here yet: dml run {study.name}")
-    print("\n".join(explain(study, TrialStore(STORE), lambda *asked: describe(root, *asked), Starts(RESULTS, STORE))))
-
+from dml.pipeline.start import start
 
 if __name__ == "__main__":
-    run(why)
+    start("why", Path(__file__).parents[1], sys.argv[1:])

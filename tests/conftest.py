@@ -1,4 +1,4 @@
-"""What all tests share: the golden files, which pin the numbers of every part."""
+"""What all tests share: the golden files, which pin the numbers of every part, and the servers of `tests/servers`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import torch
 
 GOLDEN = Path(__file__).parent / "golden"
 REPOSITORY = Path(__file__).parents[1]
+sys.path.insert(0, str(Path(__file__).parent / "servers"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -128,3 +130,14 @@ def _file_of(part: Any) -> str:
 def golden(request: pytest.FixtureRequest) -> Golden:
     """The comparison with the golden files; `pytest --golden-update` writes those that may be written."""
     return Golden(request.config.getoption("--golden-update"))
+
+
+@pytest.fixture(scope="module")
+def object_storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A running S3-compatible server, shared by a file's tests: each takes a bucket of its own."""
+    from object_storage import ObjectStorage
+
+    server = ObjectStorage(tmp_path_factory.mktemp("s3"))
+    server.start()
+    yield server
+    server.kill()

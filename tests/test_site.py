@@ -55,7 +55,10 @@ def site(tmp_path_factory):
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    pages = {path.relative_to(folder): Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+    found = [
+        path for path in folder.rglob("*.html") if path.relative_to(folder).parts[0] != "report"
+    ]  # has its own tests
+    pages = {path.relative_to(folder): Page(path.read_text(encoding="utf-8")) for path in found}
     return folder, pages
 
 
@@ -104,8 +107,15 @@ def test_the_interface_is_described_by_its_docstrings(site):
     assert 'id="dml.losses.triplet.Triplet"' in text
 
 
+def test_the_gallery_has_a_figure_of_each_published_study(site):
+    _, pages = site
+    shown = {Path(address).stem for address in pages[Path("gallery.html")].loaded if "figures/results" in address}
+    drawn = {path.stem for path in (ROOT / "docs/figures/results").glob("*.png")}
+    assert shown == {name for name in drawn if not name.endswith("-effects")}
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("page", ["index.html", "api/losses.html", "parts.html"])
+@pytest.mark.parametrize("page", ["index.html", "api/losses.html", "parts.html", "settings.html", "gallery.html"])
 def test_a_page_has_no_fault_of_accessibility(site, tmp_path, page, scheme):
     """WCAG 2.1 A and AA by axe, as wide as a desk and a phone; no page is wider than that."""
     axe = importlib.util.find_spec("axe_core_python")

@@ -83,8 +83,8 @@ def written(project: Project, study: str) -> list[str]:
     shown = [
         f"The suspects, and images to look at: {(done / 'index.html').resolve().as_uri()}",
         f"Labels to train with: {', '.join(place.as_posix() for place in places)}",
-        f"Compare them:         make repro STUDY={file.stem}" + (" (your own file, left as it is)" if kept else ""),
+        f"Compare them:         dml run {file.stem}" + (" (your own file, left as it is)" if kept else ""),
     ]
     if summary["review"] is None:
-        shown.append(f"After a review:       make audit STUDY={study} REVIEW=review.csv")
+        shown.append(f"After a review:       dml audit {study} --review review.csv")
     return shown

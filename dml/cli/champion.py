@@ -94,7 +94,7 @@ def _pack(project: Project, study: str, dataset: str) -> None:
 
     if dataset not in (read_json(project.data(study) / "pack.json") or {}):
         for stage in STAGES:
-            project.run(f"pipelines/{stage}.py", study)
+            project.run("-m", "dml.pipeline", stage, study)
 
 
 def _log(tracking: Any, name: str, found: Recipe, made: Champion) -> int:

@@ -27,8 +27,9 @@ def clean(
         print("nothing to remove: studies refer to everything in store, data and results")
         return
     for entry in found:
-        age, place = duration_text(entry.age_seconds), os.path.relpath(entry.path, project.root)
-        print(f"{size_text(entry.bytes):>8}  {age:>8} old  {place}  ({entry.why})")
+        age = "" if entry.age_seconds is None else f"{duration_text(entry.age_seconds)} old"
+        place = f"{entry.storage}/{entry.path}" if entry.storage else os.path.relpath(entry.path, project.root)
+        print(f"{size_text(entry.bytes):>8}  {age:>12}  {place}  ({entry.why})")
     total = size_text(sum(entry.bytes for entry in found))
     if not yes and not typer.confirm(f"Remove these {len(found)} ({total})?"):
         print("nothing was removed")

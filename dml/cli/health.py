@@ -106,20 +106,20 @@ def gpu() -> Finding:
 
 
 def dvc(project: Project) -> Finding:
-    """The DVC repository."""
-    if not (project.root / ".dvc").is_dir():
-        return Finding("DVC repository", False, f"no {project.root / '.dvc'}", "dvc init, in the project's folder")
-    inside = (
-        subprocess.run(
-            ["git", "-C", str(project.root), "rev-parse", "--is-inside-work-tree"], capture_output=True, text=True
-        )
-        if shutil.which("git")
-        else None
-    )
-    if inside is None or inside.returncode:
-        what = "no git" if inside is None else f"{project.root} is not in a git repository"
-        return Finding("DVC repository", False, what, "install git, and clone dml's repository")
-    return Finding("DVC repository", True, str(project.root / ".dvc"))
+    """The DVC repository: in git, or set up to work without."""
+    folder = project.root / ".dvc"
+    if not folder.is_dir():
+        return Finding("DVC repository", False, f"no {folder}", "dvc init, in the project's folder")
+    config = folder / "config"
+    if config.is_file() and "no_scm = true" in config.read_text(encoding="utf-8").lower():
+        return Finding("DVC repository", True, f"{folder}, without git")
+    what = "no git"
+    if shutil.which("git"):
+        inside = ["git", "-C", str(project.root), "rev-parse", "--is-inside-work-tree"]
+        if not subprocess.run(inside, capture_output=True).returncode:
+            return Finding("DVC repository", True, str(folder))
+        what = f"{project.root} is not in a git repository"
+    return Finding("DVC repository", False, what, "install git and run git init, or dvc config core.no_scm true")
 
 
 def disk(folder: Path) -> Finding:

@@ -19,10 +19,12 @@ from dml.cli.check import check
 from dml.cli.clean import clean
 from dml.cli.doctor import doctor
 from dml.cli.embed import embed
+from dml.cli.init import init
 from dml.cli.new import new
 from dml.cli.project import INTERRUPTED
 from dml.cli.recipe import recipe
 from dml.cli.run import run
+from dml.cli.schema import schema
 from dml.cli.scripts import publish, report, why
 from dml.cli.search import search
 from dml.cli.status import status
@@ -30,7 +32,7 @@ from dml.cli.ui import ui
 from dml.files import explain
 
 PANELS = {
-    "Studies": (new, check, run, status, why, report, publish),
+    "Studies": (init, new, check, run, status, why, report, publish, schema),
     "Labels": (audit,),
     "Trained models": (recipe, champion, embed, search),
     "This machine": (ui, clean, doctor),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -63,6 +64,7 @@ def new(
     from dml.data.survey import survey
     from dml.files import write_text
     from dml.sweep.estimate import estimate
+    from dml.training.data import check_pairs
 
     options = _options(place, root, column or [])
     source = sources.build("imagefolder", **options)
@@ -80,6 +82,12 @@ def new(
     settings = propose(found, torch.cuda.is_available())
     facts.append(settings.why)
     print("\n".join(facts), flush=True)
+    for tested in settings.sets[:1]:
+        check_pairs(found.readable, found.index["fine"].to_numpy(), tested, name)
+
+    if project.data(name).exists():  # tables of other images, with which the estimate would count
+        shutil.rmtree(project.data(name))
+        typer.echo(f"deleted: {project.data(name)}, which an earlier study of this name left", err=True)
 
     def cost(steps: int) -> Estimate:
         text = study_text(name, options, found, replace(settings, steps=steps), facts)
@@ -96,9 +104,10 @@ def new(
 
 def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, Any]:
     """The options of the source `imagefolder`."""
-    for path in (place.resolve(), *([root.resolve()] if root else [])):
-        if any("\ud800" <= char <= "\udfff" for char in str(path)):  # how Python shows bytes that it cannot decode
-            raise ValueError(f"{str(path)!r}: the name is not UTF-8, so no study can contain it: rename the folder")
+    from dml.data.raw import check_text
+
+    for path in (place, *([root] if root else [])):
+        check_text(path.resolve())
     if place.is_dir():
         if root is not None or columns:
             raise typer.BadParameter(f"--root and --column are about a table, and {place} is a folder")

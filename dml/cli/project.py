@@ -83,7 +83,7 @@ class Project:
             yield
 
     def run(self, *command: str, check: bool = True) -> int:
-        """Run a Python program of the project, such as `pipelines/report.py` or `-m dvc`, and wait for it.
+        """Run a Python program of the project, such as `-m dml.pipeline report` or `-m dvc repro`, and wait for it.
 
         Ctrl-C reaches the program, which may need time to stop its workers.
 
@@ -107,7 +107,7 @@ class Project:
 
 
 def find_project(start: Path | None = None) -> Project:
-    """The project that a folder is in; None: the working directory.
+    """The project that a folder is in; None: the working directory. Modules in its folder can then be imported.
 
     Raises
     ------
@@ -116,10 +116,12 @@ def find_project(start: Path | None = None) -> Project:
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if all((folder / mark).exists() for mark in MARKS):
+            if str(folder) not in sys.path:
+                sys.path.append(str(folder))  # studies name parts of the project's own
             return Project(folder)
     raise ValueError(
         f"{here} is not in a project: expected a folder with {', '.join(MARKS[:-1])} and {MARKS[-1]}, here or above. "
-        "A clone of dml's repository is a project: `git clone` it, `cd` into it, run `make setup`, and try again there"
+        "`dml init` writes one into a folder, and a clone of dml's repository is one"
     )
 
 

@@ -35,7 +35,7 @@ class Proposal:
     per_class: int
     steps: int
     sets: tuple[str, ...]  # that are evaluated
-    tune: bool  # there are enough classes to hold out half of them for validation
+    tune: bool  # half of the classes can be held out for validation
     gpu: bool
     whitening: bool  # a class has two training images
 
@@ -47,8 +47,10 @@ def propose(found: Survey, gpu: bool) -> Proposal:
     ----------
     gpu : whether this machine has one.
     """
-    images, fitting = found.per_class("train"), found.index["fine"][found.split["tune"] == "train"].nunique()
-    tune = fitting >= 2
+    fine = found.index["fine"]
+    images, fitting = found.per_class("train"), fine[found.split["tune"] == "train"].nunique()
+    held_out = found.readable["index"][found.readable["tune"] == "validation"]
+    tune = fitting >= 2 and bool(fine[held_out].duplicated().any())
     recipe, why = _recipe(found, gpu)
     batch = GPU_BATCH if gpu else BATCH
     fewest, most = PER_CLASS

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dml.cli.check import print_costs
-from dml.cli.project import INTERRUPTED, chosen_before, find_project, study_argument, valid, write_chosen
+from dml.cli.project import INTERRUPTED, Project, chosen_before, find_project, study_argument, valid, write_chosen
 
 
 def run(
@@ -22,7 +22,7 @@ def run(
     """Run studies, from data to report/index.html. Finished trials never run again, and an interrupted run resumes.
 
     Prints first what they cost. The studies are written into params.yaml, where `dvc repro` finds them. A second run in
-    the same project waits for the first.
+    the same project waits for the first. Ends with an error if no trial that trains finished.
 
     [bold]Examples[/bold]: dml run · dml run my-images · dml run paper-eps quickstart
     """
@@ -38,4 +38,30 @@ def run(
                 print("\nInterrupted. Finished work is saved: `dml run` resumes.", file=sys.stderr)
             raise
     report = project.root / "report" / "index.html"
-    print(f"\nThe report: {report.resolve().as_uri()}\nThe runs:   dml ui   (MLflow)")
+    print(f"\nThe report: {report.resolve().as_uri()}\nThe runs:   dml ui   (MLflow)", flush=True)
+    lost = [name for name in names if not _print_failures(project, name)]
+    if lost:
+        raise typer.Exit(1)
+
+
+def _print_failures(project: Project, study: str) -> bool:
+    """Print how many trials failed, and one's error. Returns False if no trial that trains finished."""
+    import pandas as pd
+
+    from dml.counting import counted
+    from dml.losses import closed_form_of
+
+    file = project.results / study / "trials.parquet"
+    if not file.is_file():
+        return True
+    trials = pd.read_parquet(file, columns=["loss", "status", "error"])
+    failed = trials[trials["status"] == "failed"]
+    if failed.empty:
+        return True
+    trained = trials[[closed_form_of(loss) is None for loss in trials["loss"]]]
+    lost = not (trained["status"] == "finished").any()
+    count = f"all of {len(trained)} trained trials" if lost else f"{len(failed)} of {counted(len(trials), 'trial')}"
+    last = failed.iloc[-1]
+    example = f"one of {last['loss']}: {last['error'].strip().rpartition(chr(10))[2]}"
+    print(f"{'error: ' if lost else ''}{study}: {count} failed, such as {example}", file=sys.stderr)
+    return not lost

@@ -1,8 +1,10 @@
-"""`dml report`, `dml publish` and `dml why`: scripts of the pipeline."""
+"""`dml report`, `dml publish` and `dml why`: programs of the pipeline."""
 
 from __future__ import annotations
 
-from dml.cli.project import StudyName, check_name, find_project
+from typing import Annotated
+
+from dml.cli.project import StudyName, check_name, find_project, study_argument
 
 
 def report() -> None:
@@ -10,17 +12,21 @@ def report() -> None:
 
     [bold]Example[/bold]: dml report
     """
-    find_project().run("pipelines/report.py")
+    find_project().run("-m", "dml.pipeline", "report")
 
 
-def publish(study: StudyName) -> None:
-    """Publish a study's results in docs/results, for clones to show without training. Commit its changes first.
+def publish(
+    studies: Annotated[list[str], study_argument(metavar="STUDY...", help="Studies with results here.")],
+) -> None:
+    """Publish studies' results in docs/results, for clones to show without training. Commit their changes first.
 
-    [bold]Example[/bold]: dml publish eps-table1
+    [bold]Examples[/bold]: dml publish eps-table1 · dml publish cars-frozen flowers-frozen
     """
     project = find_project()
-    check_name(project, study)
-    project.run("pipelines/publish.py", study)
+    for study in studies:
+        check_name(project, study)
+    for study in studies:
+        project.run("-m", "dml.pipeline", "publish", study)
 
 
 def why(study: StudyName) -> None:
@@ -30,4 +36,4 @@ def why(study: StudyName) -> None:
     """
     project = find_project()
     check_name(project, study)
-    project.run("pipelines/why.py", study)
+    project.run("-m", "dml.pipeline", "why", study)

@@ -14,15 +14,18 @@ SECONDS = 2.0  # between two looks
 def status(
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing it, until Ctrl-C.")] = False,
 ) -> None:
-    """Show the progress of sweeps, also while they run in another shell.
+    """Show the progress of sweeps, also while they run in another shell, and of those in a study's resources.storage.
 
     [bold]Examples[/bold]: dml status · dml status --watch
     """
-    store = find_project().store
+    project = find_project()
+    store = project.store
 
+    from dml.sweep.elsewhere import storages_of
     from dml.sweep.status import describe, live
 
     if watch:
         live(store, SECONDS)
     else:
-        print("\n".join(describe(store)) or f"no sweep has run in {store}")
+        storages = storages_of(project.studies)
+        print("\n".join(describe(store, storages)) or f"no sweep has run in {store}")

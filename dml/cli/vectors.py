@@ -16,7 +16,7 @@ from rich.progress import track
 
 from dml.data.packing.decoding import CorruptImage, decode
 from dml.data.packing.streaming import ordered
-from dml.data.raw import files_below
+from dml.data.raw import check_text, files_below
 from dml.data.sources.imagefolder import SUFFIXES
 from dml.files import read_json
 from dml.training.model_files import TrainedEmbedder
@@ -36,7 +36,7 @@ def image_files(places: Iterable[Path]) -> list[Path]:
 
     Raises
     ------
-    ValueError : a place does not exist, or there are no images.
+    ValueError : a place does not exist, there are no images, or the name of one is not UTF-8.
     """
     places, found = list(places), []
     for place in places:
@@ -46,7 +46,7 @@ def image_files(places: Iterable[Path]) -> list[Path]:
         found += [place] if place.is_file() else [path for path in inside if path.name.lower().endswith(SUFFIXES)]
     if not found:
         raise ValueError(f"{', '.join(map(str, places))}: no images ({', '.join(SUFFIXES)})")
-    return found
+    return [check_text(path) for path in found]
 
 
 def embed_files(model: Path, paths: Sequence[Path], skip_corrupt: bool = False) -> Embedded:

@@ -24,16 +24,16 @@ class AuditSection(StudySection):
     dataset: str = Field("", description="of the study; none: its only one")
     pixels: int | None = Field(32, ge=4, description="side to which images are reduced; none: no pixels")
     backbone: Name | None = Field(None, description="whose features are one more representation")
-    backbone_settings: dict[str, Any] = {}
+    backbone_settings: dict[str, Any] = Field({}, description="of this backbone")
     trained: bool | dict[str, Any] = Field(
         False,
         description="train the study's network for each fold on the others, as one more representation; a mapping such "
         "as {loss: triplet} chooses the cell whose settings are used; true: the first",
     )
-    folds: int = Field(5, ge=2)
-    neighbours: int = Field(30, ge=1)
+    folds: int = Field(5, ge=2, description="of the cross-validation")
+    neighbours: int = Field(30, ge=1, description="that vote on a label")
     looks: int = Field(200, ge=2, description="images that a person looks at; all, if there are fewer")
-    seed: Seed = 0
+    seed: Seed = Field(0, description="of the folds and of the sample to look at")
 
     @model_validator(mode="after")
     def _check(self) -> AuditSection:

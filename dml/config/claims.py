@@ -15,19 +15,19 @@ Match = dict[str, Any]
 
 
 class ComparisonSection(StudySection):
-    """Two sets of cells, paired by everything that neither names."""
+    """Two sets of cells, paired by everything that neither names. The effect is the first minus the second."""
 
-    first: Match = Field(min_length=1)
-    second: Match = Field(min_length=1)
+    first: Match = Field(min_length=1, description="attributes of one set")
+    second: Match = Field(min_length=1, description="attributes of the other")
 
 
 class SlopeSection(StudySection):
     """How the score of some cells, or the difference of two sets, changes with a setting or with the noise rate."""
 
-    over: Name
-    cells: Match = {}
-    first: Match = {}
-    second: Match = {}
+    over: Name = Field(description="a setting that varies, or `rate`")
+    cells: Match = Field({}, description="attributes of the cells")
+    first: Match = Field({}, description="in place of `cells`: the slope of the difference of two sets")
+    second: Match = Field({}, description="the set that is subtracted")
     scale: Literal["linear", "log"] = Field("linear", description="log: points per doubling")
     values: dict[str, float] = Field({}, description="numbers that stand for values of `over` that are names")
 
@@ -45,18 +45,18 @@ class SlopeSection(StudySection):
 class BreakPointSection(StudySection):
     """The noise rates at which two sets of cells lose a share of their topline."""
 
-    first: Match = Field(min_length=1)
-    second: Match = Field(min_length=1)
+    first: Match = Field(min_length=1, description="attributes of one set")
+    second: Match = Field(min_length=1, description="attributes of the other")
     at: float = Field(90.0, gt=0, lt=100, description="percent of the topline")
 
 
 class ConditionSection(StudySection):
     """What some cells must reach; otherwise the claim was not tested."""
 
-    cells: Match = {}
-    score: str = ""
-    at_least: float | None = None  # percent
-    at_most: float | None = None
+    cells: Match = Field({}, description="attributes of the cells")
+    score: str = Field("", description="none: that of the claim")
+    at_least: float | None = Field(None, description="percent, of the mean over seeds of each of these cells")
+    at_most: float | None = Field(None, description="percent, in place of `at_least`")
 
     @model_validator(mode="after")
     def _check(self) -> ConditionSection:
@@ -68,24 +68,29 @@ class ConditionSection(StudySection):
 class ClaimSection(StudySection):
     """One claim: by the id of a paper's, or with its own paper, place and text."""
 
-    claim: str = ""
-    paper: str = ""
-    place: str = ""
-    text: str = ""
-    compare: ComparisonSection | None = None
-    slope: SlopeSection | None = None
-    break_point: BreakPointSection | None = None
-    score: str = Field("", description="<set>/<level>/<metric> or <level>/<metric>; none: the objective")
+    claim: str = Field("", description="id of a paper's claim in `dml/config/claims.csv`")
+    paper: str = Field("", description="of a claim of your own: any name")
+    place: str = Field("", description="where the claim is made")
+    text: str = Field("", description="the claim")
+    compare: ComparisonSection | None = Field(None, description="decides by the difference of two sets of cells")
+    slope: SlopeSection | None = Field(None, description="decides by how a score changes")
+    break_point: BreakPointSection | None = Field(None, description="decides by the noise rates at which methods fail")
+    score: str = Field(
+        "",
+        description="`<set>/<level>/<metric>`, `<level>/<metric>` or a logged `diagnostics/...`; none: the objective",
+    )
     share: bool = Field(False, description="compare shares of the topline's score, in percent")
-    direction: Literal["greater", "less", "equal"] = "greater"
+    direction: Literal["greater", "less", "equal"] = Field(
+        "greater", description="of the effect; equal: smaller than the tolerance `least`"
+    )
     least: float = Field(
         0.0, description="least effect in points, below 0 what may be lost; with `equal`, the tolerance"
     )
     each: list[Name] = Field([], description="attributes for each value of which, in `first`, the claim must hold")
-    where: Match = {}
-    condition: ConditionSection | None = None
+    where: Match = Field({}, description="attributes of all cells")
+    condition: ConditionSection | None = Field(None, description="what must hold, or the claim was not tested")
     published: float | None = Field(None, description="the published effect, in points")
-    note: str = ""
+    note: str = Field("", description="a remark for the reader")
     disputed: str = Field("", description="what another look found that the verdict here does not agree with")
     fixed: str = Field("", description="why the claim is about the settings that the study has, so that none is tuned")
     stand_in: str = Field("", description="what the study has in place of the network or data of the claim")

@@ -10,25 +10,52 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from dml import discovery, noise
-from dml.config.terms import EvaluatedLevel, Level, Name, StudySection
+from dml.config.terms import EvaluatedLevel, Level, Name, NameOf, StudySection
+from dml.counting import bytes_of
 from dml.data import sources
+
+SourceName = Annotated[Name, NameOf("dml.data.sources")]
+NoiseName = Annotated[Name, NameOf("dml.noise")]
+
+
+class ShardsSection(StudySection):
+    """Packed images in files of a bounded size, which training reads through a bounded local cache."""
+
+    size: str = Field("256 MB", description="of a shard, at most")
+    storage: str | None = Field(
+        None, description="a folder or URI that all nodes reach; none: in `store/`, without a cache"
+    )
+    cache: str = Field("2 GB", description="of a node, shared by its trials; at least a shard")
+
+    @model_validator(mode="after")
+    def _check(self) -> ShardsSection:
+        if bytes_of(self.cache) < bytes_of(self.size):
+            raise ValueError(f"cache: expected at least the size of a shard ({self.size}), got {self.cache}")
+        return self
 
 
 class DatasetSection(StudySection):
     """Which images, how they are packed, and which labels are used to train and to evaluate."""
 
-    source: Name
-    name: str = ""
-    options: dict[str, Any] = {}
+    source: SourceName = Field(description="[datasets](datasets.md) has all of them")
+    name: str = Field("", description="its name in the study; none: the source's")
+    options: dict[str, Any] = Field({}, description="options of the source")
     resize: int | None = Field(
         None, ge=4, le=4096, description="side of the packed square, in pixels; none: the image's own size"
     )
-    on_corrupt: Literal["error", "skip"] = "error"
+    on_corrupt: Literal["error", "skip"] = Field(
+        "error", description="what happens to images that cannot be decoded; a missing file is always an error"
+    )
     decode: Literal["eager", "lazy"] = Field(
         "eager", description="lazy: decode during training, for data that would fill a disk"
     )
-    train_on: Level = "fine"
-    evaluate_on: list[EvaluatedLevel] = Field(["fine"], min_length=1)
+    shards: ShardsSection | None = Field(
+        None, description="packed images in files of a bounded size, for data that no node can hold"
+    )
+    train_on: Level = Field("fine", description="labels that training sees")
+    evaluate_on: list[EvaluatedLevel] = Field(
+        ["fine"], min_length=1, description="labels that scores use; `given`: as they came, where nobody verified them"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> DatasetSection:
@@ -36,6 +63,8 @@ class DatasetSection(StudySection):
         discovery.check_complete(sources.find(self.source), self.options, f"source {self.source!r}: options")
         if self.passes_on is not None and {"resize", "decode", "on_corrupt"} & self.model_fields_set:
             raise ValueError(f"source {self.source!r} has no images: remove resize, decode and on_corrupt")
+        if self.shards is not None and self.decode == "lazy":
+            raise ValueError("shards: expected decode: eager, got lazy: its files are decoded one by one")
         takes_given = getattr(sources.find(self.source), "takes_given", False)
         known = (*self.levels, *(["given"] if takes_given else []))
         for level in [self.train_on, *self.evaluate_on]:
@@ -72,13 +101,25 @@ class DatasetSection(StudySection):
         return self.name or self.source.rsplit(".", 1)[-1]
 
 
+class FoldsSection(StudySection):
+    """Class splits by cross-validation."""
+
+    folds: int = Field(ge=2, le=100, description="each class is tested in one of so many folds")
+
+
+ClassSplits = Annotated[int, Field(strict=True, ge=1, le=100)] | FoldsSection
+"""How many class splits, the source's own among them; or folds of all classes (`dml.data.class_splits`)."""
+
+
 class NoiseSection(StudySection):
     """A noise model and its rates."""
 
-    model: Name = "uniform"
+    model: NoiseName = Field("uniform", description="[parts](parts.md) has all of them")
     name: str = Field("", pattern=r"^[\w.+-]*$", description="tells noises of the same model and rate apart")
-    rates: list[Annotated[float, Field(ge=0, lt=1)]] = Field([0.0], min_length=1)
-    settings: dict[str, Any] = {}
+    rates: list[Annotated[float, Field(ge=0, lt=1)]] = Field(
+        [0.0], min_length=1, description="shares of wrong labels among the training images"
+    )
+    settings: dict[str, Any] = Field({}, description="settings of the model")
 
     @model_validator(mode="after")
     def _check(self) -> NoiseSection:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from dml.config.study import Study
 
 Names = Annotated[
-    list[Name], Field(min_length=1), BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
+    list[Name],
+    Field(min_length=1),
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value, Name | list[Name]),
 ]
 EmbeddingFigure = Literal["retrieval", "similarities", "tsne", "spectrum"]
 KEPT = {"similarities": ("keep_embeddings", "keep_start_embeddings")}
@@ -25,8 +27,8 @@ KEPT = {"similarities": ("keep_embeddings", "keep_start_embeddings")}
 class BaseSection(StudySection):
     """With which choice of positives or negatives the others are compared: a name, or a list of them."""
 
-    positives: Names | None = None
-    negatives: Names | None = None
+    positives: Names | None = Field(None, description="a name or a list; none: the first of the study")
+    negatives: Names | None = Field(None, description="a name or a list; none: the first of the study")
 
 
 class RuleSection(StudySection):
@@ -38,13 +40,20 @@ class RuleSection(StudySection):
 class ReportSection(StudySection):
     """What a study's page shows."""
 
-    figures: list[EmbeddingFigure] = []
-    cells: dict[str, Any] = Field({}, description="attributes of the cells that the figures of embeddings show")
+    figures: list[EmbeddingFigure] = Field(
+        [], description="further figures, of kept embeddings; [figures](studies.md#the-studys-page-report) says which"
+    )
+    cells: dict[str, Any] = Field(
+        {},
+        description="attributes of the cells that the figures of embeddings show; none: the first six of each dataset",
+    )
     queries: int = Field(6, ge=1, le=40, description="of `retrieval`")
     neighbors: int = Field(5, ge=1, le=20, description="of each query in `retrieval`")
     seed: Seed = Field(0, description="of random queries, of samples of images and pairs, and of t-SNE")
-    rule: RuleSection | None = None
-    base: BaseSection = Field(default_factory=BaseSection, description="none: the first choice of the study")
+    rule: RuleSection | None = Field(None, description="on which other studies the rule of thumb of this one is tested")
+    base: BaseSection = Field(
+        default_factory=BaseSection, description="with which choices of positives and negatives the others are compared"
+    )
 
 
 def check(study: Study) -> None:

@@ -15,24 +15,30 @@ Amount = Annotated[float, Field(gt=0)]
 class SearchSection(StudySection):
     """How each cell's settings are found; every cell has the same number of trials."""
 
-    sampler: Literal["tpe", "random", "grid", "fixed"] = "tpe"
-    trials: int = Field(
-        8, ge=1, description="trials per cell; `fixed` runs none and confirms the defaults, or one with `stop: best`"
+    sampler: Literal["tpe", "random", "grid", "fixed"] = Field(
+        "tpe", description="fixed: no tuning, the defaults are confirmed"
     )
-    objective: Name = "recall@1"
+    trials: int = Field(
+        8, ge=1, description="tuning trials per cell; `sampler: fixed` runs none, or one with `stop: best`"
+    )
+    objective: Name = Field("recall@1", description="metric to maximise on validation classes, never on test classes")
     level: EvaluatedLevel | None = Field(
         None, description="label level of the objective; none: the first evaluated one"
     )
-    pruner: Literal["none", "median", "halving"] = "none"
+    pruner: Literal["none", "median", "halving"] = Field(
+        "none",
+        description="ends trials that fall behind others of their cell; needs `evaluation.every`, or `stop: best`",
+    )
     early_stopping: Literal["none", "halving"] = Field(
         "none", description="`halving`: tuning trials that fall behind stop, in rounds; promoted ones resume"
     )
     reduction: int = Field(3, ge=2, description="of so many trials, `early_stopping: halving` promotes one")
-    seed: Seed = 0
+    seed: Seed = Field(0, description="of the search and of its trials")
     stop: Literal["last", "best"] = Field(
         "last",
         description="when confirmed trials end: after all `training.steps`, or after as many as the best tuning trial "
-        "had when it was best on validation classes; tuning trials train all steps",
+        "had when it was best on validation classes; tuning trials train all steps; a study that is tuned has `best` "
+        "unless it says otherwise",
     )
     protocol: Literal["refit", "train_val_test"] = Field(
         "refit",
@@ -53,8 +59,8 @@ class SearchSection(StudySection):
 class ResourcesSection(StudySection):
     """What one trial needs, and the cluster that runs it."""
 
-    cpus_per_trial: float = Field(1, gt=0)
-    gpus_per_trial: float = Field(0, ge=0)
+    cpus_per_trial: float = Field(1, gt=0, description="processor cores")
+    gpus_per_trial: float = Field(0, ge=0, description="below 1: a share of a GPU")
     resources_per_worker: dict[str, Amount] | None = Field(
         None,
         description="with training.workers: what each takes, by Ray's names, as {CPU: 2, GPU: 1}; none: 1 CPU, and an "

@@ -11,17 +11,18 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from dml import discovery
 from dml.config import audit as auditing
-from dml.config import checks, claim_checks, combining, recipes
+from dml.config import auto_seeds, checks, claim_checks, combining, recipes
 from dml.config import report as reporting
 from dml.config import vary as varying
 from dml.config.audit import AuditSection
+from dml.config.auto_seeds import AutoSection
 from dml.config.claims import ClaimSection
-from dml.config.data import DatasetSection, NoiseSection
+from dml.config.data import ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
 from dml.config.evaluation import EvaluationSection, PublishedSection
-from dml.config.parts import FilterSection, LossSection, MinerSection
+from dml.config.parts import TOLD, FilterName, FilterSection, LossName, LossSection, MinerSection
 from dml.config.report import ReportSection
 from dml.config.search import ResourcesSection, SearchSection
-from dml.config.terms import Name, Seed, StudySection, as_mapping
+from dml.config.terms import Name, NameOf, Seed, StudySection, as_mapping
 from dml.config.training import TrainingSection
 from dml.types import Cell
 
@@ -29,36 +30,57 @@ from dml.types import Cell
 class Study(StudySection):
     """Everything a study says. Each admissible combination of its axes is a cell."""
 
-    title: str
-    description: str = ""
-    recipe: recipes.Recipe | None = Field(None, description="fills what the study leaves open (docs/recipes.md)")
-    datasets: list[Annotated[DatasetSection, as_mapping("source")]] = Field(min_length=1)
-    noise: list[Annotated[NoiseSection, as_mapping("model")]] = Field(
-        default_factory=lambda: [NoiseSection()], min_length=1
+    title: str = Field(description="at the top of the report's page")
+    description: str = Field("", description="below the title, also in the list of studies")
+    recipe: recipes.Recipe | None = Field(None, description="fills what the study leaves open ([recipes](recipes.md))")
+    datasets: list[Annotated[DatasetSection, as_mapping("source", SourceName | DatasetSection)]] = Field(
+        min_length=1, description="names of sources, or mappings"
     )
-    losses: list[Annotated[LossSection, as_mapping("name")]] = Field(min_length=1)
-    filters: list[Annotated[FilterSection, as_mapping("name")]] = Field(
-        default_factory=lambda: [FilterSection()], min_length=1
+    noise: list[Annotated[NoiseSection, as_mapping("model", NoiseName | NoiseSection)]] = Field(
+        default_factory=lambda: [NoiseSection()],
+        min_length=1,
+        description="names of noise models, or mappings; by default only correct labels",
     )
-    positives: list[Name] = []
-    negatives: list[Name] = []
-    miner: MinerSection = Field(default_factory=MinerSection)
+    losses: list[Annotated[LossSection, as_mapping("name", LossName | LossSection)]] = Field(
+        min_length=1, description="names of losses and of methods without training, or mappings"
+    )
+    filters: list[Annotated[FilterSection, as_mapping("name", FilterName | FilterSection)]] = Field(
+        default_factory=lambda: [FilterSection()],
+        min_length=1,
+        description="names of filters, or mappings; every loss is combined with each; by default none",
+    )
+    positives: list[Annotated[Name, NameOf("dml.miners.positives")]] = Field(
+        [], description="policies, combined with each loss that uses tuples; none: every valid tuple of the batch"
+    )
+    negatives: list[Annotated[Name, NameOf("dml.miners.negatives")]] = Field(
+        [], description="policies, combined with each of the positives"
+    )
+    miner: MinerSection = Field(default_factory=MinerSection, description="settings shared by all pairs of policies")
     vary: dict[str, list[Any]] = Field({}, description="settings of training, miner and loss as further axes")
-    seeds: list[Seed] = Field([0], min_length=1)
-    search: SearchSection = Field(default_factory=SearchSection)
-    training: TrainingSection = Field(default_factory=TrainingSection)
-    evaluation: EvaluationSection = Field(default_factory=EvaluationSection)
-    resources: ResourcesSection = Field(default_factory=ResourcesSection)
-    published: list[PublishedSection] = []
-    claims: list[ClaimSection] = []
-    report: ReportSection = Field(default_factory=ReportSection)
+    seeds: list[Seed] = Field(
+        [0],
+        min_length=1,
+        description="one confirmation per seed, which decides initial weights, batches and noise; or `auto`, as many "
+        "as its comparisons need",
+    )
+    auto_seeds: AutoSection | None = Field(None, description="of `seeds: auto`, which sets both; leave it out")
+    class_splits: ClassSplits = Field(
+        1, description="how many choices of the classes that test; `{folds: 4}`: cross-validation over all classes"
+    )
+    search: SearchSection = Field(default_factory=SearchSection, description="how each cell is tuned")
+    training: TrainingSection = Field(default_factory=TrainingSection, description="how a trial trains")
+    evaluation: EvaluationSection = Field(default_factory=EvaluationSection, description="what is measured")
+    resources: ResourcesSection = Field(default_factory=ResourcesSection, description="where trials run")
+    published: list[PublishedSection] = Field([], description="published rows that are shown beside cells")
+    claims: list[ClaimSection] = Field([], description="claims, and what decides each")
+    report: ReportSection = Field(default_factory=ReportSection, description="what the study's page shows besides")
     audit: AuditSection | None = Field(None, description="audit the labels; none: only `dml audit` does")
     name: str = Field("", exclude=True)  # the file's stem
 
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, content: Any) -> Any:
-        return recipes.fill(content) if isinstance(content, dict) else content
+        return auto_seeds.fill(recipes.fill(content)) if isinstance(content, dict) else content
 
     @field_validator("positives", "negatives")
     @classmethod
@@ -84,9 +106,38 @@ class Study(StudySection):
     def digest(self) -> str:
         """Of the settings that decide trials: another title, claim or figure does not change it."""
         names = {*("datasets", "noise", "losses", "positives", "negatives", "miner", "vary", "seeds", "search")}
-        names |= {"filters", "training", "evaluation"}
+        names |= {"filters", "training", "evaluation", "class_splits", "auto_seeds"}
         deciding = self.model_dump(mode="json", include=names, exclude_defaults=True)
+        for part, section in zip(self.filters, deciding.get("filters", []), strict=False):
+            if part.settings.get("rate") == TOLD:  # as before there was another
+                section |= {"settings": {key: value for key, value in part.settings.items() if key != "rate"}}
+                section.pop("settings") if not section["settings"] else None
         return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def least_seeds(self) -> int:
+        """The seeds that each cell has at least."""
+        return len(self.seeds) if self.auto_seeds is None else self.auto_seeds.least
+
+    @property
+    def splits(self) -> int:
+        """How many class splits each dataset has."""
+        return self.class_splits if isinstance(self.class_splits, int) else self.class_splits.folds
+
+    @property
+    def folds(self) -> bool:
+        """Whether the class splits are a cross-validation over all classes."""
+        return not isinstance(self.class_splits, int)
+
+    @property
+    def blocks(self) -> list[int]:
+        """What methods are compared over: seeds, or class splits if there are several."""
+        return list(range(self.splits)) if self.splits > 1 else self.seeds
+
+    @property
+    def block(self) -> str:
+        """The name of one of the `blocks`."""
+        return "class split" if self.splits > 1 else "seed"
 
     def cells(self) -> list[Cell]:
         """Every admissible combination of the study's axes, in its order, each once."""

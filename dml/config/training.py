@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, Field, ValidationError, model_validator
 
 from dml import discovery, models
 from dml.config.start import StartSection
-from dml.config.terms import Name, SpaceTerm, StudySection, extremes
+from dml.config.terms import Name, NameOf, SpaceTerm, StudySection, extremes
 from dml.data import augment, batches
-from dml.types import BatchSpec, Choice, TrainingSpec
+from dml.types import BatchSpec, Choice, Own, TrainingSpec
 
 WHOLE = ("steps", "embedding_size", "warmup_steps", "head_first_steps", "step_every")
 RATES = ("learning_rate", "head_learning_rate", "loss_learning_rate")
@@ -19,6 +19,7 @@ REAL = (*RATES, "weight_decay", "step_factor", "clip_norm", "clip_value", "ema",
 NAMED = ("optimizer", "schedule", "batch_norm", "pooling", "head", "head_norm", "head_start")
 
 NONE = Choice(())
+OWN_RATE = "loss_learning_rate"
 SEARCHABLE = (*REAL, *WHOLE, *NAMED, "head_refit", "normalize")
 OTHERWISE = ("batch", "search", "start")  # `spec` does not copy them: the sweep finds the weights of `start`
 
@@ -26,27 +27,31 @@ OTHERWISE = ("batch", "search", "start")  # `spec` does not copy them: the sweep
 class BatchSection(StudySection):
     """P classes x M samples a batch, by the observed labels."""
 
-    sampler: Name = BatchSpec.sampler
-    classes: int = Field(BatchSpec.classes, ge=1)
-    per_class: int = Field(BatchSpec.per_class, ge=1)
+    sampler: Annotated[Name, NameOf("dml.data.batches")] = Field(
+        BatchSpec.sampler, description="how classes and samples are drawn"
+    )
+    classes: int = Field(BatchSpec.classes, ge=1, description="P; losses on single samples may take 1")
+    per_class: int = Field(BatchSpec.per_class, ge=1, description="M; losses on single samples may take 1")
 
 
 class TrainingSection(StudySection):
     """The network and how it is trained."""
 
-    backbone: Name = TrainingSpec.backbone
-    backbone_settings: dict[str, Any] = {}
-    embedding_size: int = Field(TrainingSpec.embedding_size, ge=1)
+    backbone: Annotated[Name, NameOf("dml.models")] = Field(
+        TrainingSpec.backbone, description="[backbones](networks.md#backbones) says what each is"
+    )
+    backbone_settings: dict[str, Any] = Field({}, description="settings of the backbone")
+    embedding_size: int = Field(TrainingSpec.embedding_size, ge=1, description="dimensions of an embedding")
     normalize: bool = Field(TrainingSpec.normalize, description="L2-normalise embeddings in loss, miner and evaluation")
     steps: int = Field(TrainingSpec.steps, ge=0, description="0: the untrained network is evaluated")
-    batch: BatchSection = Field(default_factory=BatchSection)
-    optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = "adam"
-    learning_rate: float = Field(TrainingSpec.learning_rate, gt=0)
+    batch: BatchSection = Field(default_factory=BatchSection, description="how many classes and samples")
+    optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = Field("adam", description="sgd: with momentum 0.9")
+    learning_rate: float = Field(TrainingSpec.learning_rate, gt=0, description="of the backbone")
     head_learning_rate: float | None = Field(
         TrainingSpec.head_learning_rate, gt=0, description="of the embedding head; none: learning_rate"
     )
     weight_decay: float = Field(
-        TrainingSpec.weight_decay, ge=0, description="of weights; norms, biases and the loss's parameters have none"
+        TrainingSpec.weight_decay, ge=0, description="of weights; norms, biases, proxies and beta have none"
     )
     loss_learning_rate: float | None = Field(
         TrainingSpec.loss_learning_rate, gt=0, description="of proxies and beta; none: 10 x learning_rate"
@@ -73,11 +78,17 @@ class TrainingSection(StudySection):
     pooling: Literal["average", "max", "both", "gem"] | None = Field(
         None, description="of the backbone's last maps; both: average + max; none: the backbone's own"
     )
-    augment: Name = TrainingSpec.augment
-    augment_settings: dict[str, Any] = {}
-    precision: Literal["float32", "bfloat16"] = "float32"
-    channels_last: bool = TrainingSpec.channels_last
-    compile: bool = TrainingSpec.compile
+    augment: Annotated[Name, NameOf("dml.data.augment")] = Field(
+        TrainingSpec.augment, description="random augmentation of training images"
+    )
+    augment_settings: dict[str, Any] = Field(
+        {},
+        description="`normalization` of pixels is the pretrained backbone's, else ImageNet's, unless it is set here; "
+        "`none` leaves them from 0 to 1",
+    )
+    precision: Literal["float32", "bfloat16"] = Field("float32", description="bfloat16: by autocast")
+    channels_last: bool = Field(TrainingSpec.channels_last, description="memory format of images and weights")
+    compile: bool = Field(TrainingSpec.compile, description="`torch.compile`")
     workers: int = Field(
         TrainingSpec.workers,
         ge=1,
@@ -95,9 +106,15 @@ class TrainingSection(StudySection):
         "without augmentation",
     )
     keep_checkpoints: list[Literal["last", "best"]] = Field(
-        [], description="of trials that ended; best: only of tuning trials"
+        [],
+        description="that stay after a trial; best: with the highest first metric on validation classes, so of tuning "
+        "trials only",
     )
-    search: dict[str, SpaceTerm] = {}
+    search: dict[str, SpaceTerm] = Field(
+        {},
+        description="a search space for each searched setting: rates, decay, steps, warm-up, schedule, clipping, "
+        "average, optimiser, batch norm, pooling, `embedding_size`, settings of the head",
+    )
     start: StartSection | None = Field(None, description="initial weights; none: the backbone's own")
     head: Literal["none", "linear", "mlp"] = Field(
         "linear",
@@ -132,6 +149,10 @@ class TrainingSection(StudySection):
         for key, space in self.search.items():
             if key not in SEARCHABLE:
                 raise ValueError(f"search: {key!r} cannot be searched. Choices: {', '.join(SEARCHABLE)}")
+            if isinstance(space, Own):
+                if key != OWN_RATE:
+                    raise ValueError(f"search: {key}: only {OWN_RATE} can be 'own', the range that each loss states")
+                continue
             if key in WHOLE and not isinstance(space, Choice):
                 raise ValueError(f"search: {key} is a whole number: expected {{choice: [...]}}")
             if key == "pooling" and (self.frozen or self.train_from):

@@ -30,6 +30,11 @@ class Survey:
     grey: bool  # whether all images are grey
 
     @property
+    def readable(self) -> pd.DataFrame:
+        """The rows of `split` whose images can be decoded."""
+        return self.split.drop(index=list(self.corrupt))
+
+    @property
     def mislabelled(self) -> tuple[tuple[int, ...], ...]:
         """The copies of one file that are in several classes."""
         fine = self.index["fine"].to_numpy()
@@ -37,7 +42,7 @@ class Survey:
 
     @property
     def alike(self) -> str:
-        """What to say of class names that differ only in spaces or case; "" if there are none."""
+        """What to say of class names that differ only in spaces, case or Unicode form; "" if there are none."""
         return alike_names(self.index)
 
     @property

@@ -8,7 +8,7 @@ Neighbours are computed once for all metrics and label levels, block by block; k
 from __future__ import annotations
 
 from dml.evaluation import metrics
-from dml.evaluation._evaluate import evaluate
+from dml.evaluation._evaluate import evaluate, metric_of
 from dml.evaluation._scores import Scores, per_class
 from dml.evaluation._vectors import Vectors
 from dml.evaluation.embed import embed, embed_images
@@ -22,6 +22,7 @@ __all__ = [
     "embed_images",
     "evaluate",
     "metric_names",
+    "metric_of",
     "metric_part",
     "metrics",
     "per_class",

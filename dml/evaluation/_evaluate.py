@@ -80,7 +80,7 @@ def evaluate(
         them).
     """
     _check_options(metrics, clusters, clustering_start, restarts, keep, approximate, backend)
-    parts = {name: _metric(name, {"average": nmi_average, "over_clustering": over_clustering}) for name in metrics}
+    parts = {name: metric_of(name, {"average": nmi_average, "over_clustering": over_clustering}) for name in metrics}
     retrieved = {name: part for name, part in parts.items() if isinstance(part, RetrievalMetric)}
     clustered = {name: part for name, part in parts.items() if isinstance(part, ClusteringMetric)}
     paired = {name: part for name, part in parts.items() if isinstance(part, PairMetric)}
@@ -152,7 +152,7 @@ def _check_options(
         raise ValueError("approximate: backend 'torch' has no inverted file. Choices: auto, faiss")
 
 
-def _metric(name: str, options: Mapping[str, Any]) -> Any:
+def metric_of(name: str, options: Mapping[str, Any]) -> Any:
     """The part of a metric, constructed with those of the options that it takes."""
     check_metric(name)
     stem, settings = metric_part(name)

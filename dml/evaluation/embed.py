@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,8 @@ from torch import Tensor, nn
 from dml.protocols import Augmentation
 
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
+BATCH = 512  # images embedded at once
+CACHED = 2**21  # values of a batch of images on a CPU: larger batches are slower, since activations leave the cache
 
 
 @torch.no_grad()
@@ -71,7 +74,7 @@ def embed_images(
     augment: Augmentation,
     device: torch.device | str = "cpu",
     precision: str = "float32",
-    batch: int = 512,
+    batch: int | None = None,
 ) -> Tensor:
     """Embed images of an array in evaluation mode, without random augmentation.
 
@@ -82,7 +85,7 @@ def embed_images(
     rows : int64 (m,), the images to embed, in this order; None: all N.
     augment : prepares each batch, uint8 (b, C, H, W), with `training=False`.
     precision : see `embed`.
-    batch : images embedded at once.
+    batch : images embedded at once; None: 512, or fewer large images on a CPU.
 
     Returns
     -------
@@ -93,6 +96,9 @@ def embed_images(
     ValueError : an unknown precision; no rows; a model whose result is not (b, D).
     """
     chosen = np.arange(len(images)) if rows is None else np.asarray(rows)
+    if batch is None:
+        values = math.prod(images[chosen[:1]].shape[1:])
+        batch = BATCH if torch.device(device).type != "cpu" else min(BATCH, max(1, CACHED // values))
     parts = (chosen[start : start + batch] for start in range(0, len(chosen), batch))
     batches = (torch.from_numpy(np.ascontiguousarray(images[part])).permute(0, 3, 1, 2) for part in parts)
 

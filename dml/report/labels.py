@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from dml.types import value_text
+
 SETS = {
     "test": "test classes",
     "seen": "training classes, held-out images",
@@ -40,6 +44,11 @@ def group_label(key: str) -> str:
 def readable(name: str) -> str:
     """A part's name without underscores: `semihard_random` -> `semihard random`."""
     return name.replace("_", " ").replace("all-pairs", "all pairs")
+
+
+def value_label(value: Any) -> str:
+    """A setting's value, as in a cell's name; `none` for a setting that is not set."""
+    return "none" if value is None else value_text(value)
 
 
 def _group(key: str) -> str:

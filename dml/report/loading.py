@@ -41,7 +41,7 @@ def load(
     if snapshot is not None and snapshot.exists:
         commit = str(snapshot.summary().get("git_commit", ""))[:12]
         if not path.is_file():
-            origin = f"Published results, of commit {commit}. To run the study here: make repro STUDY={study.name}"
+            origin = f"Published results, of commit {commit}. To run the study here: dml run {study.name}"
             if snapshot.summary().get("study_digest", study.digest) != study.digest:
                 origin += ". The study has changed since"
             trials, figures = _complete(snapshot.trials(study)), FigureData(snapshot.figures())
@@ -49,7 +49,7 @@ def load(
         origin = f"Run here; it takes the place of the results of {commit}."
         return replace(load(study, folder, store, data=data), origin=origin)
     if not path.is_file():
-        waiting = f"Not run here yet: make repro STUDY={study.name}"
+        waiting = f"Not run here yet: dml run {study.name}"
         return Results(study, _complete(pd.DataFrame()), {}, "", store, waiting, data=data)
     summary, problem = _summary(folder / "summary.json")
     trials = pd.DataFrame()
@@ -58,7 +58,7 @@ def load(
     except (OSError, ValueError) as error:
         problem = f"trials.parquet cannot be read: {str(error).splitlines()[0]}"
     if not problem and trials.empty:
-        problem = f"No trial has finished yet: make repro STUDY={study.name}"
+        problem = f"No trial has finished yet: dml run {study.name}"
     lacking = [column for column in COLUMNS if column not in trials]
     if lacking and not trials.empty:
         problem = f"trials.parquet lacks the columns {', '.join(lacking)}."
@@ -68,7 +68,7 @@ def load(
 def _complete(trials: pd.DataFrame) -> pd.DataFrame:
     """The trials with all columns that the report reads, and numbers as numbers."""
     lacking = {column: None for column in COLUMNS if column not in trials}
-    trials = trials.assign(**lacking)
+    trials = trials.assign(**lacking, **({} if "split" in trials else {"split": 0}))
     return trials.assign(**{column: pd.to_numeric(trials[column], errors="coerce") for column in NUMBERS})
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dml import losses, models
 from dml.config import ConfigError, Study, check_files, location, place_of
+from dml.data import class_splits, splits
 from dml.sweep import specs
 from dml.sweep.extracting import stored_trainings
 from dml.sweep.space import space_of, tuning_trials
@@ -15,6 +16,7 @@ from dml.training import closed_form
 from dml.training.build import build_model, build_sampler
 from dml.training.data import (
     EVALUATION_ROLES,
+    check_pairs,
     check_sets,
     of_fitting_classes,
     open_data,
@@ -39,7 +41,8 @@ def check(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
 
     Raises
     ------
-    ValueError : a dataset has no images in a set that `evaluation.sets` names.
+    ValueError : a dataset has no images in a set that `evaluation.sets` names, or no two of one class in the set of the
+        objective.
     FileNotFoundError : stored features or activations of trials are missing; the message names the stage to run.
     ConfigError : there are fewer classes than a batch has; a network does not fit the weights that it starts from or
         loads from a file; or a head cannot be fitted in closed form; with file, line and choices.
@@ -55,36 +58,43 @@ def check(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
 
 
 def _check_sets(study: Study, root: Path) -> None:
-    """That each evaluation set has images."""
-    for dataset in study.datasets:
-        found = [split_of(root, dataset.label, seeds[0]) for seeds in seeds_by_split(root, dataset.label, study.seeds)]
+    """That each evaluation set has images, and that of the objective two of one class."""
+    for dataset, number in itertools.product(study.datasets, range(study.splits)):
+        own = class_splits.data_name(dataset.label, number)
+        found = [split_of(root, own, seeds[0]) for seeds in seeds_by_split(root, own, study.seeds)]
+        index = open_packed_of(root, dataset.label).index
         for split, name in itertools.product(found, study.evaluation.sets):
             check_sets(split, [name], dataset.label)
             column, roles = EVALUATION_ROLES[name]
             chosen = split[column].isin(roles)
             if study.search.protocol == "train_val_test" and name != "test":
-                fine = open_packed_of(root, dataset.label).index["fine"].to_numpy()
+                fine = index["fine"].to_numpy()
                 if not len(of_fitting_classes(split.loc[chosen, "index"].to_numpy(), split, fine)):
                     raise ValueError(
                         f"dataset {dataset.label!r}: evaluation.sets names {name!r}, but with search.protocol "
                         "'train_val_test' only half of the training classes are fitted, and it has no image of them"
                     )
+        tuned = any(cell.dataset == dataset.label and tuning_trials(study, cell) for cell in study.cells())
+        for split, part in itertools.product(found, ["", "validation"] if tuned else [""]):
+            scored, level, _ = study.objective(dataset.label, part).split("/", 2)
+            labels = splits.given_labels(index, "fine") if level == "given" else index[level].to_numpy()
+            check_pairs(split, labels, scored, dataset.label)
 
 
 def _check_batches(study: Study, root: Path, file: Path) -> None:
     """That the training labels have as many classes as a batch."""
     seen = set()
-    for cell in study.cells():
+    for cell, split in itertools.product(study.cells(), range(study.splits)):
         phases = [("confirm", study.seeds[0])]
         if tuning_trials(study, cell):
             phases.append(("tune", study.search.seed))
         for phase, seed in phases:
             training = study.training_of(cell)
-            case = (cell.dataset, cell.noise, cell.rate, repr(training.batch), phase)
+            case = (cell.dataset, split, cell.noise, cell.rate, repr(training.batch), phase)
             if case in seen:
                 continue
             seen.add(case)
-            spec = specs.build(study, cell, phase, seed, {}, DIGESTS, lambda *asked: StartSpec("", ""))
+            spec = specs.build(study, cell, phase, seed, {}, DIGESTS, lambda *asked: StartSpec("", ""), split)
             try:
                 build_sampler(spec, open_data(spec, root))
             except ValueError as error:

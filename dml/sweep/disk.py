@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -23,11 +24,13 @@ from dml.data.packing import packed_id
 from dml.files import read_json
 from dml.snapshots import snapshots
 from dml.sweep.auditing.trained import USED
+from dml.sweep.elsewhere import storages_of, unreferenced_there
 from dml.sweep.models import dropped, is_locked, model_folder
 from dml.sweep.needed import needed_keys, studies_that_start
 from dml.sweep.references import known_keys
+from dml.sweep.remote import Remote
 from dml.sweep.starts import Starts
-from dml.sweep.store import OUTCOMES, TrialStore
+from dml.sweep.store import OUTCOMES, TRIALS, TrialStore
 
 REMOVING = ".removing"  # in the store: what a removal moves away before it deletes it
 
@@ -38,8 +41,9 @@ class Unreferenced:
 
     path: Path
     bytes: int
-    age_seconds: float  # since its newest file was written
+    age_seconds: float | None  # since its newest file was written; None: by another machine's clock
     why: str
+    storage: str = ""  # the URI, if it is there and not on this disk; `path` is then below that
 
 
 def unreferenced(project: Path) -> list[Unreferenced]:
@@ -61,6 +65,7 @@ def unreferenced(project: Path) -> list[Unreferenced]:
     whole = {path for path, _ in found}
     found = [(path, why) for path, why in found if whole.isdisjoint(path.parents)]
     entries = [entry for path, why in found if (entry := _entry(path, why)) is not None]
+    entries += _stored(project)
     return sorted(entries, key=lambda entry: (-entry.bytes, str(entry.path)))
 
 
@@ -75,6 +80,10 @@ def remove(entries: Iterable[Unreferenced]) -> int:
     """
     freed = 0
     for entry in entries:
+        if entry.storage:
+            Remote(entry.storage).delete(entry.path.as_posix())
+            freed += entry.bytes
+            continue
         if _is_running(entry.path) or not entry.path.exists():
             continue
         store = next(folder for folder in entry.path.parents if folder.name == "store")
@@ -95,6 +104,26 @@ def studies_of(project: Path) -> set[str]:
     """The names of the studies in `pipelines/studies` and `results`."""
     files = {path.stem for path in (project / "pipelines/studies").glob("*.yaml")}
     return files | {path.parent.name for path in (project / "results").glob("*/trials.parquet")}
+
+
+def _stored(project: Path) -> Iterator[Unreferenced]:
+    """Trials in the studies' storages. A storage that cannot be read is named, and lists nothing."""
+    for storage in storages_of(project / "pipelines/studies"):
+        try:
+            found = list(unreferenced_there(storage, _own_keys(project)))
+        except (OSError, ValueError) as error:
+            print(error, file=sys.stderr)
+            continue
+        for key, size in found:
+            yield Unreferenced(Path(TRIALS, key), size, None, "no sweep that used this storage refers to it", storage)
+
+
+def _own_keys(project: Path) -> set[str]:
+    """All keys that this project's sweeps and results name."""
+    keys = set().union(*known_keys(project / "store").values())
+    for path in (project / "results").glob("*/trials.parquet"):
+        keys |= set(pd.read_parquet(path, columns=["key"])["key"])
+    return keys
 
 
 def _trials(project: Path) -> Iterator[tuple[Path, str]]:
@@ -185,7 +214,7 @@ def _audits(project: Path) -> Iterator[tuple[Path, str]]:
         names = read_json(used) or []
         for folder in sorted(set(used.parent.iterdir()) - {used, *(used.parent / name for name in names)}):
             entry = _entry(folder, "trained for an audit of labels or settings that have changed since")
-            if entry is not None and entry.age_seconds > time.time() - used.stat().st_mtime:  # not begun since
+            if entry is not None and (entry.age_seconds or 0) > time.time() - used.stat().st_mtime:  # not begun since
                 yield folder, entry.why
 
 

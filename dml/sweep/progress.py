@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
 import threading
 import time
@@ -70,7 +71,7 @@ class SweepProgress:
         if job.phase == "tune" and outcome.status == FINISHED:
             value = self._plan.value(job, outcome) if self._plan else None
             if value is not None:
-                self._best[job.cell.name] = max(value, self._best.get(job.cell.name, value))
+                self._best[job.cell_name] = max(value, self._best.get(job.cell_name, value))
 
     def evaluated(self, job: Job, step: int) -> None:
         """Note how far a running trial is."""
@@ -108,6 +109,7 @@ class SweepProgress:
             "left": self._remaining.seconds(total - ended, running, self.slots()),
             "best": dict(sorted(self._best.items(), key=lambda item: -item[1])),
             "updated": time.time(),
+            "host": platform.node(),
         }
 
     def _show(self) -> None:

@@ -18,7 +18,7 @@ from dml.sweep.cells import Job
 from dml.sweep.plan import Plan
 from dml.sweep.store import FINISHED, Outcome
 
-PACKAGES = ("torch", "torchvision", "numpy", "ray", "optuna", "mlflow")
+PACKAGES = ("noisy-dml", "torch", "torchvision", "numpy", "ray", "optuna", "mlflow")
 
 
 def trials_frame(study: Study, plan: Plan) -> pd.DataFrame:
@@ -37,6 +37,7 @@ def _row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]
         "phase": job.phase,
         "number": job.number,
         "seed": job.seed,
+        **({"split": job.split} if study.splits > 1 else {}),
         "status": outcome.status,
         "error": outcome.error,
         **job.cell.columns,

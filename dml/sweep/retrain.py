@@ -33,7 +33,7 @@ def set_aside(study: str, results: Path, store: Path) -> int:
     """
     path = results / study / "trials.parquet"
     if not path.is_file():
-        raise ValueError(f"study {study!r} has no results: run it first: make repro STUDY={study}")
+        raise ValueError(f"study {study!r} has no results: run it first: dml run {study}")
     trials, place, count = pd.read_parquet(path), TrialStore(store), 0
     with only_sweep(store, study):
         for key in trials[(trials["phase"] == "confirm") & (trials["status"] == FINISHED)]["key"]:

@@ -22,13 +22,16 @@ from typing import Any
 import pandas as pd
 
 from dml.config import Study
+from dml.counting import counted
 from dml.sweep import cluster, places
 from dml.sweep.callback import NoTracking, TrackingCallback, open_tracking
 from dml.sweep.cells import Job
 from dml.sweep.finishing import Tidying, print_retry, print_unusable, write_results
+from dml.sweep.mirror import mirrored
 from dml.sweep.optuna_storage import journal_of, open_storage
 from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
+from dml.sweep.rates import Rates
 from dml.sweep.references import References
 from dml.sweep.room import Room
 from dml.sweep.specs import Describe
@@ -71,7 +74,7 @@ def run_study(
     Raises
     ------
     ConnectionError : the tracking server or the cluster cannot be reached; nothing was run.
-    OSError : the disk is full. Finished trials are stored.
+    OSError : a disk is full, or the storage cannot be used. Finished trials are stored.
     KeyboardInterrupt : after Ctrl-C, once all workers have stopped.
     """
     started = time.time()
@@ -79,15 +82,16 @@ def run_study(
     find_trainer(trainer)
     if describe is None:
         describe = _describe(data_root)
-    with only_sweep(store, study.name):
+    with only_sweep(store, study.name), mirrored(study.resources.storage, store, study.name):
         progress = SweepProgress(study.name, store / "sweeps" / f"{study.name}.json")
-        trials = TrialStore(store, study.resources.storage, published)
+        trials = TrialStore(store, study.resources.storage, published).look()
         tracker = open_tracking(study, store, tracking, describe)
         references = References(store, study.name)
         plan, state = None, "failed"
         try:
             starts = Starts(out.parent, store)
-            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), starts)
+            rates = Rates(data_root, store)
+            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), starts, rates)
             tidying = Tidying(plan, starts, studies)
             progress.watch(plan, tracker)
 
@@ -100,8 +104,10 @@ def run_study(
                 tidying.now_and_then()
 
             plan.start(ended)
+            _copy_missing(plan)
             if not plan.finished:
                 _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, tracker, references)
+                trials.look()  # models that other nodes trained are there
             frame, summary = write_results(plan, progress, out, data_root, time.time() - started)
             references.replace(frame["key"])
             tracker.outcome(plan, summary, [out / "trials.parquet", out / "summary.json", data_root / "study.yaml"])
@@ -119,6 +125,13 @@ def run_study(
         print_retry(study.name, plan)
         tidying.end()
     return frame
+
+
+def _copy_missing(plan: Plan) -> None:
+    """Copy trials that ended here to the storage if it lacks them: it was away, is another one, or lost them."""
+    count = sum(plan.store.push_missing(job.key) for job, _ in plan.ended())
+    if count:
+        print(f"{plan.study.name}: copied {counted(count, 'finished trial')} to resources.storage", flush=True)
 
 
 def _describe(data_root: Path) -> Describe:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import time
@@ -14,14 +13,15 @@ import ray
 from ray.tune import Callback, Stopper
 from ray.tune.search import Searcher
 
-from dml.sweep import keys, specs
+from dml.files import DISK_FULL
+from dml.sweep import keys, specs, storage_errors
 from dml.sweep.cells import Job
 from dml.sweep.plan import Plan
 from dml.sweep.store import FAILED, PRUNED, Outcome
 
+QUOTES = "'\""  # around the path in an OSError's text
 FREE_SECONDS = 2.0  # between two attempts to free the places of a dead driver's workers
 DEAD_SECONDS = 60.0  # in which Ray Train's controller may still ask for places after its driver died
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 Free = Callable[[Collection[str]], None]
 """Frees the places of the workers of drivers that died, by the ids of the drivers' actors."""
@@ -138,8 +138,8 @@ class CellSearcher(Searcher):
         if found is None:
             seconds = float((result or {}).get("time_total_s", 0.0))
             self._end(job, Outcome(PRUNED, curve[-1][1] if curve else {}, curve, seconds=seconds))
-        elif found["errno"] in DISK_FULL:
-            self._stopper.stop(OSError(found["errno"], os.strerror(found["errno"]), str(self._plan.store.root)))
+        elif found["errno"] in (*DISK_FULL, storage_errors.ERRNO):
+            self._stopper.stop(machines_problem(Outcome(**found)))
         else:
             self._end(job, Outcome(**found))
 
@@ -159,6 +159,15 @@ class CellSearcher(Searcher):
 
     def restore(self, checkpoint_path: str) -> None:
         """Does nothing: the plan is rebuilt from the store."""
+
+
+def machines_problem(outcome: Outcome) -> OSError:
+    """The error of a node's disk, or of the storage, in a trial's traceback as one of the sweep that names the node."""
+    said = outcome.error.rstrip().splitlines()[-1]  # `OSError: [Errno 28] No space left on device: '/path'`
+    if outcome.errno == storage_errors.ERRNO:
+        return storage_errors.StorageError(f"{said.partition(': ')[2]} (node {outcome.host})")
+    path = said.rpartition(": ")[2].strip(QUOTES) if said.endswith(tuple(QUOTES)) else "a trial's file"
+    return OSError(outcome.errno, os.strerror(outcome.errno), f"{path} (node {outcome.host})")
 
 
 class Watch(Callback):

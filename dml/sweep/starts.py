@@ -77,7 +77,7 @@ class Starts:
         if not path.is_file():
             known = sorted(found.parent.name for found in self._results.glob("*/trials.parquet"))
             raise ValueError(
-                f"study {study!r} has no results: run it first: make repro STUDY={study}. "
+                f"study {study!r} has no results: run it first: dml run {study}. "
                 f"Studies with results: {', '.join(known) or 'none'}"
             )
         return _read(path, path.stat().st_mtime_ns)
@@ -89,7 +89,7 @@ def _read(path: Path, modified: int) -> pd.DataFrame:
 
 
 def _advice(section: StartSection) -> str:
-    return f"Run it again: make repro STUDY={section.study}"
+    return f"Run it again: dml run {section.study}"
 
 
 def _best(trials: pd.DataFrame, section: StartSection, dataset: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,30 @@ from rich.console import Console, Group
 from rich.live import Live
 
 from dml.files import read_json
+from dml.sweep.elsewhere import sweeps_there
 from dml.sweep.progress_text import line, table
 
 STALE_SECONDS = 60
 
 
-def describe(store: Path) -> list[str]:
-    """One line per study that was swept into this store, the latest last."""
-    return [line(now) for now in _found(store)]
+def describe(store: Path, storages: Iterable[str] = ()) -> list[str]:
+    """One line per study that was swept into this store, the latest last, after those that only a storage knows.
+
+    Parameters
+    ----------
+    storages : URIs of `resources.storage`, whose sweeps may be other machines'.
+    """
+    here = list(_found(store))
+    known = {(now["study"], now.get("host", platform.node())) for now in here}
+    lines = []
+    for storage in storages:
+        try:
+            there = [now for now in sweeps_there(storage) if (now["study"], now["host"]) not in known]
+        except (OSError, ValueError) as error:
+            lines.append(str(error))
+            continue
+        lines += [f"{line(now)} (on {now['host']}, in {storage})" for now in there]
+    return [*lines, *map(line, here)]
 
 
 def live(store: Path, seconds: float) -> None:
@@ -47,7 +64,10 @@ def _shown(store: Path) -> Group:
 def _found(store: Path) -> Iterator[dict[str, Any]]:
     """The latest state of each study, the latest last."""
     found = [now for path in Path(store).glob("sweeps/*.json") if isinstance(now := read_json(path), dict)]
-    for now in sorted(found, key=lambda now: now["updated"]):
+    here = platform.node()
+    own = {id(now): now.get("host", here) == here for now in found}
+    # Other nodes' clocks may be apart, so their times are neither compared with this one's nor with each other's.
+    for now in sorted(found, key=lambda now: (own[id(now)], now.get("host", here), now["updated"])):
         age = time.time() - now["updated"]
-        stale = now["state"] == "running" and age > STALE_SECONDS
+        stale = own[id(now)] and now["state"] == "running" and age > STALE_SECONDS
         yield {**now, "state": f"no update for {age:.0f} s"} if stale else now

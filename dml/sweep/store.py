@@ -4,6 +4,9 @@ The key is the digest of `spec.json`. `result.json` is the outcome of a finished
 whose failure is its result, such as a loss that became NaN. Other failures (a full disk, an error in the code) are not
 stored, so the next run retries them. `paused.json` is what a trial had reached when a search paused it; its checkpoint
 is beside it. A lock prevents two workers from running the same trial.
+
+With a storage, a worker copies a trial's files there after each evaluation, and a trial counts as finished once the
+storage has its outcome. What a node finished while the storage was away is copied by the next sweep on that node.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,6 +27,8 @@ FINISHED, FAILED, PRUNED, PAUSED = "finished", "failed", "pruned", "paused"
 OUTCOMES = ("result.json", "failed.json")
 PAUSED_FILE = "paused.json"
 CHECKPOINTS = "checkpoint"
+TRIALS = "trials"
+READERS = 16  # threads that read records of the storage
 
 
 @dataclass(frozen=True)
@@ -58,17 +64,39 @@ class TrialStore:
 
     def __init__(self, root: Path, storage: str | None = None, published: Mapping[str, Outcome] | None = None):
         self.root = Path(root).resolve()
-        self._remote = Remote(storage) if storage else None
+        self.remote = Remote(storage) if storage else None
+        self._there: dict[str, dict[str, int]] = {}  # key -> its files in the storage, as listed
         self._published = dict(published or {})
         self._digits = len(next(iter(self._published), ""))
 
+    def look(self) -> TrialStore:
+        """List the storage: from now on, what exists only there counts as stored. Returns this store.
+
+        Raises
+        ------
+        StorageError : the storage cannot be read.
+        """
+        self._there = {}
+        if self.remote is not None:
+            with self.remote.impatient():
+                files = self.remote.list(TRIALS)
+            for path, size in files.items():
+                key, _, name = path.partition("/")
+                self._there.setdefault(key, {})[name] = size
+        return self
+
     def folder(self, key: str) -> Path:
         """A trial's folder."""
-        return self.root / "trials" / key
+        return self.root / TRIALS / key
+
+    def files_there(self, key: str, folder: str = "") -> dict[str, int]:
+        """The names and bytes of a trial's files, or of those in one of its folders, in the listed storage."""
+        start = f"{folder}/" if folder else ""
+        return {name: size for name, size in self._there.get(key, {}).items() if name.startswith(start)}
 
     def read(self, key: str) -> Outcome | None:
         """The stored outcome of a trial; None if it did not end, or the file is a copy that was interrupted."""
-        contents = (read_json(self.folder(key) / name) for name in OUTCOMES)
+        contents = (self._content(key, name) for name in OUTCOMES)
         stored = next((Outcome(**content) for content in contents if content is not None), None)
         return stored or self._published.get(key[: self._digits])
 
@@ -80,7 +108,7 @@ class TrialStore:
         stored = self.read(key)
         if steps is None or (stored is not None and stored.status == FINISHED):
             return stored
-        content = read_json(self.folder(key) / PAUSED_FILE)
+        content = self._content(key, PAUSED_FILE)
         paused = None if content is None else Outcome(**content)
         return paused if paused is not None and paused.evaluated(steps) else stored
 
@@ -91,12 +119,20 @@ class TrialStore:
             write_text(path, record)
 
     def records(self) -> Iterator[tuple[str, dict[str, Any], bool]]:
-        """(key, content of `spec.json`, whether the trial ended) of every trial in the local store."""
-        for path in sorted((self.root / "trials").glob("*/spec.json")):
-            ended = any((path.parent / name).is_file() for name in OUTCOMES)
+        """(key, content of `spec.json`, whether the trial ended) of every trial, here or in the listed storage."""
+        here = set()
+        for path in sorted((self.root / TRIALS).glob("*/spec.json")):
+            key = path.parent.name
+            ended = self._ended_there(key) or any((path.parent / name).is_file() for name in OUTCOMES)
             content = read_json(path)
             if content is not None:
-                yield path.parent.name, content, ended
+                here.add(key)
+                yield key, content, ended
+        only_there = sorted(self._there.keys() - here)
+        with ThreadPoolExecutor(READERS) as threads:
+            for key, content in zip(only_there, threads.map(self._spec_there, only_there), strict=True):
+                if content is not None:
+                    yield key, content, self._ended_there(key)
 
     def write(self, key: str, outcome: Outcome) -> None:
         """Store an outcome atomically, unless it is not lasting."""
@@ -115,18 +151,54 @@ class TrialStore:
 
     def pull(self, key: str) -> None:
         """Copy a trial's files from the storage, if it has any."""
-        if self._remote is not None:
-            self._remote.pull(f"trials/{key}", self.folder(key))
+        if self.remote is not None:
+            self.remote.pull(f"{TRIALS}/{key}", self.folder(key))
 
     def push(self, key: str) -> None:
-        """Copy a trial's files to the storage."""
-        if self._remote is not None:
-            self._remote.push(self.folder(key), f"trials/{key}")
+        """Copy a trial's files to the storage, and check that it keeps them."""
+        if self.remote is not None:
+            self.remote.push(self.folder(key), f"{TRIALS}/{key}")
+
+    def push_missing(self, key: str) -> bool:
+        """Copy a trial that ended here, and whose outcome the listed storage lacks, unless a worker runs it.
+
+        Returns
+        -------
+        Whether it was copied.
+        """
+        ended = any((self.folder(key) / name).is_file() for name in OUTCOMES)
+        if self.remote is None or self._ended_there(key) or not ended:
+            return False
+        with suppress(Locked), locked(self.folder(key) / "lock", wait=False):
+            self.push(key)
+            return True
+        return False
+
+    def pull_folder(self, key: str, name: str) -> None:
+        """Copy one folder of a trial from the listed storage, if it exists only there."""
+        if self.remote is not None and not (self.folder(key) / name).is_dir() and self.files_there(key, name):
+            half = self.folder(key) / f".{name}.half"
+            shutil.rmtree(half, ignore_errors=True)
+            self.remote.pull(f"{TRIALS}/{key}/{name}", half)
+            half.rename(self.folder(key) / name)
 
     def delete_remote(self, key: str, name: str) -> None:
         """Delete a folder of a trial in the storage, if there is one."""
-        if self._remote is not None:
-            self._remote.delete(f"trials/{key}/{name}")
+        if self.remote is not None:
+            self.remote.delete(f"{TRIALS}/{key}/{name}")
+
+    def _content(self, key: str, name: str) -> Any:
+        """A JSON file of a trial, here or in the listed storage; None if it is missing or damaged."""
+        content = read_json(self.folder(key) / name)
+        if content is None and self.remote is not None and name in self._there.get(key, ()):
+            content = self.remote.read_json(f"{TRIALS}/{key}/{name}")
+        return content
+
+    def _spec_there(self, key: str) -> Any:
+        return self.remote.read_json(f"{TRIALS}/{key}/spec.json") if self.remote is not None else None
+
+    def _ended_there(self, key: str) -> bool:
+        return any(name in self._there.get(key, ()) for name in OUTCOMES)
 
     @contextmanager
     def lock(self, key: str) -> Iterator[None]:

@@ -9,7 +9,9 @@ import gc
 import os
 import platform
 import sys
+import traceback
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -85,8 +87,12 @@ class TrialRun:
         outcome = None
         if self._first:
             self._held.enter_context(store.lock(config.key))
-            store.pull(config.key)
             outcome = store.reached(config.key, config.until)
+            if outcome is not None:  # of an earlier sweep, perhaps while the storage was away
+                store.push(config.key)
+            else:
+                store.pull(config.key)
+                outcome = store.reached(config.key, config.until)
             if outcome is None:
                 store.begin(config.key, config.record)
         if from_first(outcome is not None):
@@ -131,9 +137,12 @@ def failed(config: TrialConfig, text: str, errno: int, started: str) -> Outcome:
     outcome = Outcome(FAILED, error=text, lasting=lasting, errno=errno, started=started, host=platform.node())
     if lasting:
         store = config.open_store()
-        store.begin(config.key, config.record)
-        store.write(config.key, outcome)
-        store.push(config.key)
+        try:
+            store.begin(config.key, config.record)
+            store.write(config.key, outcome)
+            store.push(config.key)
+        except OSError as error:  # of the disk or the storage
+            return replace(outcome, error=traceback.format_exc(), lasting=False, errno=error.errno or 0)
     return outcome
 
 

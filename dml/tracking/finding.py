@@ -31,7 +31,7 @@ def find_study(study: str, uri: str | None = None) -> FoundStudy:
     """
     uri = uri or default_uri()
     if is_missing(uri):
-        raise ValueError(f"{uri}: no study was tracked here yet: run one first, such as make repro STUDY={study}")
+        raise ValueError(f"{uri}: no study was tracked here yet: run one first, such as dml run {study}")
     found = find_studies(uri)
     if study not in found:
         raise ValueError(f"study {study!r} has no run in MLflow at {uri}{suggestion(study, found)}")

@@ -47,7 +47,9 @@ class RecordWriter:
         run = self._runs.of_trial(record)
         if run.complete:
             return
-        start, end = int(1000 * record["start"]), int(1000 * record["end"])
+        # A running trial's start is by the driver's clock, an ended one's by its node's, and these may be apart.
+        start = run.start
+        end = start + int(1000 * (record["end"] - record["start"]))
         last = max((step for step, _ in record["curve"]), default=0)
         metrics = self._new_points(run, record["curve"], lambda step: start + (end - start) * step // max(1, last))
         metrics += [Metric(metric_name(name), value, end, last) for name, value in record["metrics"].items()]

@@ -9,6 +9,7 @@ from typing import Any
 
 import mlflow
 from mlflow.entities import Dataset, DatasetInput, InputTag, Run, RunTag
+from mlflow.exceptions import MlflowException
 
 from dml.tracking.names import parameters
 
@@ -27,6 +28,7 @@ class TrialRun:
     steps: set[int] | None = None  # the curve's steps that MLflow has; None: ask MLflow
     cell: str = ""
     parent: str = ""  # run id
+    start: int = 0  # milliseconds since the epoch, by the clock of the machine that said so first
 
 
 @dataclass
@@ -95,7 +97,7 @@ class StudyRuns:
             parent = self.of_cell(cell, start).id if cell else self.parent
             own = {"dml.trial": record["trial"], "dml.key": record["key"], **record["tags"]}
             run = self._create("trial", parent, record["name"], start, own)
-            self._trials[identity] = TrialRun(run, steps=set(), cell=cell, parent=parent)
+            self._trials[identity] = TrialRun(run, steps=set(), cell=cell, parent=parent, start=start)
         return self._trials[identity]
 
     def of_cell(self, cell: str, start: int) -> CellRun:
@@ -165,7 +167,9 @@ class StudyRuns:
             self._cells[cell] = CellRun(run.info.run_id, content, tags.get("dml.params", ""))
         elif tags["dml.kind"] == "trial":  # an audit is no part of a sweep
             identity = tags.get("dml.trial", ""), tags.get("dml.key", "")
-            self._trials[identity] = TrialRun(run.info.run_id, ended, cell=cell, parent=tags.get(PARENT, ""))
+            self._trials[identity] = TrialRun(
+                run.info.run_id, ended, cell=cell, parent=tags.get(PARENT, ""), start=run.info.start_time
+            )
 
 
 def open_experiment(client: mlflow.MlflowClient, uri: str) -> str:
@@ -174,7 +178,12 @@ def open_experiment(client: mlflow.MlflowClient, uri: str) -> str:
     if experiment is None:
         local = uri.startswith("sqlite")
         place = Path("mlartifacts").resolve().as_uri() if local else None
-        return client.create_experiment(EXPERIMENT, artifact_location=place)
+        try:
+            return client.create_experiment(EXPERIMENT, artifact_location=place)
+        except MlflowException:
+            experiment = client.get_experiment_by_name(EXPERIMENT)  # another sweep created it in between
+            if experiment is None:
+                raise
     if experiment.lifecycle_stage == "deleted":
         client.restore_experiment(experiment.experiment_id)
     return experiment.experiment_id

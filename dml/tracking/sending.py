@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import random
+import re
 import threading
 import time
 import warnings
@@ -18,7 +20,22 @@ logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = (0.5, 10.0)  # the first and the longest wait for an unreachable server
 POLL_SECONDS = 0.2
+CONFLICTS = 5  # times that a request is repeated because of another sweep's at the same moment
+CONFLICT = re.compile(r"UniqueViolation|UNIQUE constraint|IntegrityError|Duplicate entry|InterfaceError")
 REJECTED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS")
+
+
+def open_runs(runs: StudyRuns) -> None:
+    """Open a study's runs; again if another sweep that begins at the same moment is in the way."""
+    for attempt in range(CONFLICTS):
+        try:
+            with quiet():
+                return runs.open()
+        except Exception as error:
+            if not is_conflict(error) or attempt == CONFLICTS - 1:
+                raise
+            time.sleep(RETRY_SECONDS[0] * (1 + random.random()))
+    return None
 
 
 class SendingThread:
@@ -54,7 +71,7 @@ class SendingThread:
         return not self._thread.is_alive()
 
     def _send_all(self) -> None:
-        wait = RETRY_SECONDS[0]
+        wait, conflicts = RETRY_SECONDS[0], 0
         while True:
             record = self._spool.peek(timeout=POLL_SECONDS)
             if record is None:
@@ -67,6 +84,11 @@ class SendingThread:
                         self._runs.open()
                     self._writer.write(record)
             except Exception as error:
+                if is_conflict(error) and conflicts < CONFLICTS:
+                    conflicts += 1
+                    time.sleep(wait)
+                    self.down = True  # so that the runs are listed again: the other request may have made this one's
+                    continue
                 if was_rejected(error):
                     logger.error("MLflow rejects a record, which is skipped: %s", error)
                 elif isinstance(error, OSError) and record["kind"] == "model" and not Path(record["folder"]).is_dir():
@@ -80,13 +102,21 @@ class SendingThread:
                     time.sleep(wait)
                     wait = min(2 * wait, RETRY_SECONDS[1])
                     continue
-            self.down, wait = False, RETRY_SECONDS[0]
+            self.down, wait, conflicts = False, RETRY_SECONDS[0], 0
             self._spool.sent()
 
 
 def was_rejected(error: Exception) -> bool:
     """Whether MLflow answered that a request is invalid, so that sending it again cannot succeed."""
     return getattr(error, "error_code", "") in REJECTED
+
+
+def is_conflict(error: Exception) -> bool:
+    """Whether the server's database refused a request that met another one, so that repeating it succeeds.
+
+    MLflow checks and then inserts, for example a dataset that two studies share; it answers `BAD_REQUEST`.
+    """
+    return was_rejected(error) and CONFLICT.search(str(error)) is not None
 
 
 @contextlib.contextmanager

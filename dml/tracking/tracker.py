@@ -57,13 +57,13 @@ class Tracker:
             os.environ.setdefault(name, value)
         # MLflow takes seconds to import, and reads the variables above.
         from dml.tracking.runs import StudyRuns
-        from dml.tracking.sending import SendingThread, quiet, was_rejected
+        from dml.tracking.sending import SendingThread, open_runs, quiet, was_rejected
 
         self.uri = uri or default_uri()
         try:
             with quiet():
                 self._runs = StudyRuns(self.uri, study, dict(settings or {}), dict(tags or {}), dict(datasets or {}))
-                self._runs.open()
+                open_runs(self._runs)
         except Exception as error:
             if was_rejected(error):
                 raise

@@ -16,8 +16,8 @@ from dml.files import replacing
 
 def save(path: Path, state: Mapping[str, Any]) -> None:
     """Save a nested state of tensors and plain values atomically."""
-    with replacing(path) as temporary:
-        torch.save(dict(state), temporary)
+    with replacing(path) as temporary, open(temporary, "wb") as file:  # torch's own writer hides that a disk is full
+        torch.save(dict(state), file)
 
 
 def load(path: Path) -> dict[str, Any]:

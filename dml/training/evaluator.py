@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,16 @@ import torch
 from torch import Tensor
 
 from dml import evaluation
+from dml.evaluation import metric_of, metrics
+from dml.evaluation.compressed import FEWEST, check_depth, evaluate_compressed
 from dml.files import replacing
 from dml.models import EmbeddingNetwork
-from dml.protocols import Augmentation
+from dml.protocols import Augmentation, RetrievalMetric
 from dml.training.data import TrialData, has_queries
 from dml.training.errors import not_finite
 from dml.types import TrialSpec
+
+EMBEDDED = 1 << 16  # images embedded at once for a compressed search
 
 
 class Evaluator:
@@ -27,15 +32,26 @@ class Evaluator:
     spec : the trial.
     data : its images and clean labels.
     model : on `device`; uint8 images reach it through `augment`, in evaluation mode.
+    folder : where a compressed search puts its files while it runs; None: the system's folder for temporary files.
     """
 
     def __init__(
-        self, spec: TrialSpec, data: TrialData, model: EmbeddingNetwork, augment: Augmentation, device: torch.device
+        self,
+        spec: TrialSpec,
+        data: TrialData,
+        model: EmbeddingNetwork,
+        augment: Augmentation,
+        device: torch.device,
+        folder: Path | None = None,
     ):
-        self._spec, self._data = spec, data
+        self._spec, self._data, self._folder = spec, data, folder
         self._model, self._augment, self._device = model, augment, device
         self.sets = ("validation",) if spec.phase == "tune" else spec.evaluation.sets
-        self._queries: dict[str, np.ndarray] = {}  # of the latest evaluation
+        self._queries: dict[str, pd.DataFrame] = {}  # by set, of the latest evaluation: `Scores.per_query`
+        self._keeps = spec.phase == "confirm" and any(
+            isinstance(metrics.build(name), RetrievalMetric) for name in spec.evaluation.metrics
+        )
+        self._check_compressed()
 
     @property
     def first_score(self) -> str:
@@ -54,6 +70,9 @@ class Evaluator:
         self._queries = {}
         for name in self.sets:
             rows = self._data.evaluation_rows(name)
+            if self._is_compressed(rows):
+                scores |= self._compressed(name, rows, step)
+                continue
             embeddings = self.embed(rows)
             if not torch.isfinite(embeddings).all():
                 raise not_finite("the embeddings", f"by step {step}", self._spec)
@@ -67,12 +86,70 @@ class Evaluator:
                 clustering_start=wanted.clustering_start,
                 clusters=[None, *wanted.clusters],
                 restarts=wanted.restarts,
-                keep="return" if wanted.keep_per_query else None,
+                keep="return" if self._keeps else None,
                 **self._roles(rows),
             )
             scores |= {f"{name}/{key}": float(value) for key, value in found.items()}
             if found.per_query is not None:
-                self._queries |= _by_key(name, found.per_query, rows)
+                self._queries[name] = found.per_query.assign(index=rows[found.per_query["index"]])
+        return scores
+
+    def _is_compressed(self, rows: np.ndarray) -> bool:
+        """Whether a set is searched by a compressed index. A small one is searched exactly."""
+        return self._spec.evaluation.search == "compressed" and len(rows) >= FEWEST
+
+    def _check_compressed(self) -> None:
+        """Reject sets that a compressed search cannot evaluate, before the network is trained."""
+        wanted = self._spec.evaluation
+        for name in self.sets if wanted.search == "compressed" else ():
+            rows = self._data.evaluation_rows(name)
+            if not self._is_compressed(rows):
+                continue
+            if self._roles(rows):
+                raise ValueError("evaluation.search: compressed: the images have cameras or queries: use search: exact")
+            for level in self._spec.dataset.evaluate_on:
+                most = int(np.unique(self._data.labels(level, rows), return_counts=True)[1].max()) - 1
+                for metric in wanted.metrics:
+                    check_depth(metric, metric_of(metric, {}), most, wanted.candidates)
+
+    def _compressed(self, name: str, rows: np.ndarray, step: int) -> dict[str, float]:
+        """The scores of one set from embeddings in a file, and the intervals of the exact ones.
+
+        `accuracy/<set>.<level>.<metric>.low` and `.high` are the ends of an interval.
+        """
+        wanted = self._spec.evaluation
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f"evaluation-{name}-", dir=self._folder) as folder:
+            path = Path(folder) / "embeddings.npy"
+            shape = (len(rows), self._spec.training.embedding_size)
+            file = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+            for start in range(0, len(rows), EMBEDDED):
+                part = self.embed(rows[start : start + EMBEDDED]).cpu().numpy()
+                if not np.isfinite(part).all():
+                    raise not_finite("the embeddings", f"by step {step}", self._spec)
+                file[start : start + EMBEDDED] = part
+            file.flush()
+            del file
+            found = evaluate_compressed(
+                path,
+                {level: self._data.labels(level, rows) for level in self._spec.dataset.evaluate_on},
+                list(wanted.metrics),
+                folder=folder,
+                memory=wanted.memory,
+                normalize=self._spec.training.normalize,
+                candidates=wanted.candidates,
+                probes=wanted.probes,
+                queries=None if wanted.queries is None else min(wanted.queries, len(rows)),
+                checked=min(wanted.checked, len(rows)),
+                nmi_average=wanted.nmi_average,
+                over_clustering=wanted.over_clustering,
+                clusters=[None, *wanted.clusters],
+            )
+        scores = {f"{name}/{key}": float(value) for key, value in found.items()}
+        for key, (_, low, high) in found.accuracy.items():
+            own = f"accuracy/{name}/{key}".replace("/", ".").replace(".", "/", 1)
+            scores |= {f"{own}.low": low, f"{own}.high": high}
         return scores
 
     def embed(self, rows: np.ndarray) -> Tensor:
@@ -107,7 +184,19 @@ class Evaluator:
         `<set>/index` int64 (q,), the queries' rows in the packed array.
         """
         with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez_compressed(file, **self._queries)  # type: ignore[arg-type]
+            arrays = {key: a for name, table in self._queries.items() for key, a in _by_key(name, table).items()}
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+    def save_classes(self, path: Path) -> None:
+        """Save each class's scores of the latest evaluation as `.npz`; nothing without a score per query.
+
+        Arrays `<set>/<level>/<metric>` float32 (C,), the mean over the class's queries that have a relevant image,
+        `<set>/<level>/queries` int64 (C,), how many these are, and `<set>/<level>/class` int64 (C,).
+        """
+        if self._queries:
+            arrays = {key: a for name, table in self._queries.items() for key, a in _by_class(name, table).items()}
+            with replacing(path) as temporary, open(temporary, "wb") as file:
+                np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
     def _roles(self, rows: np.ndarray) -> dict[str, Any]:
         """Query and gallery masks (m,) and cameras (m,), if the split has queries.
@@ -124,11 +213,23 @@ class Evaluator:
         return {"queries": roles == "query", "gallery": roles == "gallery", **cameras}
 
 
-def _by_key(name: str, table: pd.DataFrame, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """The table `Scores.per_query` of one set as arrays by score key, with the queries' rows in the packed array."""
+def _by_class(name: str, table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """The table of one set as arrays of each class's means, by score key."""
+    found = {}
+    for level, part in evaluation.per_class(table).groupby("level"):
+        own = part[part["queries"] > part["excluded"]]
+        found[f"{name}/{level}/class"] = own["label"].to_numpy(dtype=np.int64)
+        found[f"{name}/{level}/queries"] = (own["queries"] - own["excluded"]).to_numpy(dtype=np.int64)
+        for metric in own.columns.drop(["level", "label", "queries", "excluded"]):
+            found[f"{name}/{level}/{metric}"] = own[metric].to_numpy(dtype=np.float32)
+    return found
+
+
+def _by_key(name: str, table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """The table of one set as arrays by score key, with the queries' rows in the packed array."""
     found = {}
     for level, part in table.groupby("level"):
-        found[f"{name}/index"] = rows[part["index"].to_numpy()].astype(np.int64)
+        found[f"{name}/index"] = part["index"].to_numpy().astype(np.int64)
         for metric in part.columns.drop(["level", "index", "label"]):
             found[f"{name}/{level}/{metric}"] = part[metric].to_numpy(dtype=np.float32)
     return found

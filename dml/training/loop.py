@@ -102,7 +102,7 @@ class Training:
         sampler = build_sampler(spec, data)
         views = generator(spec.seed, "views") if training.views > 1 else None
         self._batches = BatchLoader(data.packed.images, data.rows, data.observed, sampler, self._device, share, views)
-        self._evaluator = Evaluator(spec, data, self.trained, self._augment, self._device)
+        self._evaluator = Evaluator(spec, data, self.trained, self._augment, self._device, self._folder)
         self.diagnostics = Diagnostics(self._device, count_distances=self._mine is not None and loss_normalizes(spec))
         self._history = History()
         state = TrialState(
@@ -245,6 +245,7 @@ class Training:
                 self._evaluator.save_embeddings(self._folder / "embeddings.npz")
             if self.spec.evaluation.keep_per_query:
                 self._evaluator.save_queries(self._folder / "queries.npz")
+            self._evaluator.save_classes(self._folder / "classes.npz")
         keep, best = self.spec.training.keep_checkpoints, self._evaluator.first_score
         if "best" in keep and self._history.latest_is_best(best):
             self._checkpoints.save("best")

@@ -62,13 +62,13 @@ class TrainedEmbedder:
         self.normalize = description["normalize"]
         self.shape = tuple(description["image_shape"])
 
-    def __call__(self, images: np.ndarray, batch: int = 512) -> np.ndarray:
+    def __call__(self, images: np.ndarray, batch: int | None = None) -> np.ndarray:
         """Embed images.
 
         Parameters
         ----------
         images : uint8 (N, H, W, C), or (N, H, W) for a network of grey images; vectors are float (N, D).
-        batch : images embedded at once.
+        batch : images embedded at once; None: as many as are fast.
 
         Returns
         -------
@@ -90,7 +90,7 @@ class TrainedEmbedder:
             )
         return self._embed(images, batch)
 
-    def _embed(self, images: np.ndarray, batch: int) -> np.ndarray:
+    def _embed(self, images: np.ndarray, batch: int | None) -> np.ndarray:
         if not len(images):
             return np.empty((0, self.network.embedding_size), np.float32)
         embedded = embed_images(self.network, images, augment=self.augment, batch=batch)

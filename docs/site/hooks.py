@@ -1,11 +1,16 @@
-"""Pages made of other files: README, the contributing guide, the changelog, the small sweep, notebooks."""
+"""Pages made of other files: README, the contributing guide, the changelog, the small sweep, notebooks, the log."""
 
 import re
+import sys
 from pathlib import Path
 
 import nbformat
 from mkdocs.structure.files import File
 from nbconvert import MarkdownExporter
+
+sys.path.insert(0, str(Path(__file__).parent))
+import decisions
+import gallery
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
@@ -24,6 +29,15 @@ def on_files(files, config):
     code = (ROOT / "docs/tiny/tiny_dml.py").read_text(encoding="utf-8")
     text = f"# The sweep in 150 lines\n\n[tiny_dml.py](tiny/tiny_dml.py), to read and to run.\n\n```python\n{code}```\n"
     files.append(File.generated(config, "tiny.md", content=text))
+    for page, content in decisions.pages(decisions.LOG.read_text(encoding="utf-8")).items():
+        files.append(File.generated(config, page, content=content))
+    built = (gallery.REPORT / "index.html").is_file()
+    content = gallery.page(gallery.RESULTS.read_text(encoding="utf-8"), built)
+    files.append(File.generated(config, "gallery.md", content=content))
+    for path in sorted(gallery.REPORT.rglob("*")) if built else ():
+        if path.is_file():
+            name = f"report/{path.relative_to(gallery.REPORT).as_posix()}"
+            files.append(File.generated(config, name, abs_src_path=str(path)))
     for notebook in sorted((ROOT / "docs/notebooks").glob("*.ipynb")):
         for page in _pages_of(notebook, config):
             files.append(page)
@@ -50,6 +64,8 @@ def on_page_markdown(markdown, page, config, files):
         label, target = match.groups()
         if target == "results":
             return f"[{label}](results/README.md)"
+        if target.removeprefix("../") in PAGES and "/" not in page.file.src_path:
+            return f"[{label}]({PAGES[target.removeprefix('../')]})"
         return (
             f"`{label.strip('`')}`" if target.startswith("../") and _outside(page.file.src_path, target) else match[0]
         )

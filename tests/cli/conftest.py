@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from dml import models
 from dml.cli.main import app
+from dml.sweep import costs
+from dml.sweep.timing import Timing
 from dml.training.model_files import save_model
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +46,18 @@ def project(tmp_path, monkeypatch):
     for variable in ("RAY_ADDRESS", "MLFLOW_TRACKING_URI", "DML_MIRROR", "DML_PUBLISHED"):
         monkeypatch.delenv(variable, raising=False)
     return root
+
+
+@pytest.fixture
+def timed():
+    """A test with this fixture times steps as a user's command does, which takes a few seconds."""
+
+
+@pytest.fixture(autouse=True)
+def _quick(request, monkeypatch):
+    """The cost of a study, without timing any step."""
+    if "timed" not in request.fixturenames:
+        monkeypatch.setattr(costs, "time_steps", lambda *_: Timing(step_seconds=0.01, image_seconds=0.001))
 
 
 @pytest.fixture
@@ -94,7 +108,8 @@ def dml():
     """Runs a command: `code`, `out` (what it printed) and `err` (messages)."""
 
     def run(*arguments: object, answer: str | None = None) -> SimpleNamespace:
-        done = CliRunner().invoke(app, [str(one) for one in arguments], input=answer)
+        wide = {"COLUMNS": "1000"}  # else Rich breaks messages at places that depend on the temporary folder's name
+        done = CliRunner().invoke(app, [str(one) for one in arguments], input=answer, env=wide)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return SimpleNamespace(code=done.exit_code, out=done.stdout, err=done.stderr)

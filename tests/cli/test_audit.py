@@ -53,7 +53,7 @@ def test_an_audit_runs_the_stage_and_writes_a_study_of_its_labels(dml, project, 
     assert (project / "pipelines/labels/tiny/left-out.csv").is_file()
     study = load_study(project / "pipelines/studies/tiny-audited.yaml")
     assert {cell.noise for cell in study.cells()} == {"uniform", "label_file:left-out"}
-    assert "make repro STUDY=tiny-audited" in done.out
+    assert "dml run tiny-audited" in done.out
 
 
 def test_a_study_that_was_not_chosen_is_added_to_the_list(dml, project, stage):

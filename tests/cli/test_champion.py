@@ -186,7 +186,7 @@ def test_a_terminal_shows_a_bar_and_a_file_lines(monkeypatch, capsys):
 
 def test_a_dataset_that_is_not_here_is_packed_first(dml, swept, programs, untracked):
     done = dml("champion", NAME, "--rate", 0)
-    assert programs == [(f"pipelines/{stage}.py", NAME) for stage in ("resolve", "download", "pack")]
+    assert programs == [("-m", "dml.pipeline", stage, NAME) for stage in ("resolve", "download", "pack")]
     assert done.code == 1
     assert "pack.json: missing" in done.err
 

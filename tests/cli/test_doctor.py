@@ -95,7 +95,7 @@ def test_outside_a_project(dml, tmp_path, monkeypatch):
     done = dml("doctor")
     assert done.code == 1
     assert lines(done)["project"].startswith("missing")
-    assert "git clone" in done.out
+    assert "`dml init` writes one" in done.out
 
 
 def test_a_project_without_dvc_or_git(dml, project):
@@ -104,6 +104,8 @@ def test_a_project_without_dvc_or_git(dml, project):
     assert "dvc init" in done.out
     (project / ".dvc").mkdir()
     assert "is not in a git repository" in lines(dml("doctor"))["DVC"]
+    (project / ".dvc/config").write_text("[core]\n    no_scm = true\n")
+    assert lines(dml("doctor"))["DVC"].endswith(".dvc, without git")
 
 
 def test_a_full_disk(dml, repository, monkeypatch):

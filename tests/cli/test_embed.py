@@ -46,7 +46,7 @@ def test_a_corrupt_file_is_an_error_or_left_out(dml, model, photos, tmp_path):
     command = ("embed", model, tmp_path / "in", "-o", tmp_path / "v.npy")
     done = dml(*command)
     assert done.code == 1
-    assert "bad.png: not an image of a known format (--skip-corrupt leaves such files out)" in done.err
+    assert "AVIF image (--skip-corrupt leaves such files out)" in done.err
     assert not (tmp_path / "v.npy").exists()
     done = dml(*command, "--skip-corrupt")
     assert done.code == 0
@@ -54,6 +54,13 @@ def test_a_corrupt_file_is_an_error_or_left_out(dml, model, photos, tmp_path):
     assert pd.read_csv(tmp_path / "v.csv")["path"].tolist() == [str(tmp_path / "in/good.png")]
     (tmp_path / "in/good.png").unlink()
     assert "none of 1 images can be decoded" in dml(*command, "--skip-corrupt").err
+
+
+def test_a_name_that_is_not_utf8_is_named(dml, model, photos, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/good\udcff.png").write_bytes((photos / "kind0/0.png").read_bytes())
+    assert r"good\xff.png': the name is not UTF-8" in dml("embed", model, tmp_path / "in", "-o", tmp_path / "v.npy").err
+    assert not (tmp_path / "v.npy").exists()
 
 
 @pytest.mark.parametrize(

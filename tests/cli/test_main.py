@@ -53,7 +53,7 @@ def test_outside_a_project_one_message_says_what_was_expected(dml, tmp_path, mon
     done = dml(*arguments)
     assert done.code == 1
     assert done.err.startswith(f"error: {tmp_path} is not in a project: expected a folder with dvc.yaml")
-    assert "git clone" in done.err
+    assert "`dml init` writes one into a folder" in done.err
     assert done.err.count("\n") == 1
 
 

@@ -16,14 +16,6 @@ from dml.data.survey import survey
 OPTIONS = {"root": "x"}
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """The cost of a study, without timing any step."""
-    from dml.sweep import costs, timing
-
-    monkeypatch.setattr(costs, "time_steps", lambda *_: timing.Timing(step_seconds=0.01, image_seconds=0.001))
-
-
 @pytest.mark.parametrize("force", [[], ["--force"]])
 def test_the_name_of_a_group_is_refused(dml, project, photos, force):
     done = dml("new", "paper-eps", photos, *force)
@@ -32,7 +24,7 @@ def test_the_name_of_a_group_is_refused(dml, project, photos, force):
     assert not (project / "pipelines/studies/paper-eps.yaml").exists()
 
 
-def test_a_study_is_written_and_described(dml, project, photos, quick):
+def test_a_study_is_written_and_described(dml, project, photos):
     done = dml("new", "mine", photos)
     assert done.code == 0, done.err
     path = project / "pipelines/studies/mine.yaml"
@@ -52,7 +44,7 @@ def test_a_study_is_written_and_described(dml, project, photos, quick):
     assert "download" not in done.err
 
 
-def test_a_study_is_never_overwritten_unasked(dml, project, photos, quick):
+def test_a_study_is_never_overwritten_unasked(dml, project, photos):
     before = (project / "pipelines/studies/tiny.yaml").read_text()
     done = dml("new", "tiny", photos)
     assert done.code == 1
@@ -63,7 +55,17 @@ def test_a_study_is_never_overwritten_unasked(dml, project, photos, quick):
     assert "48 images" in (project / "pipelines/studies/tiny.yaml").read_text()
 
 
-def test_what_is_wrong_with_the_images_is_said(dml, project, photos, quick, tmp_path):
+def test_tables_of_an_earlier_study_of_this_name_are_deleted(dml, project, photos):
+    """They are of other images, and the estimate would count with them."""
+    (project / "data/mine").mkdir(parents=True)
+    (project / "data/mine/pack.json").write_text('{"mine": {"folder": "gone"}}')
+    done = dml("new", "mine", photos)
+    assert done.code == 0, done.err
+    assert not (project / "data/mine").exists()
+    assert f"deleted: {project}/data/mine" in done.err
+
+
+def test_what_is_wrong_with_the_images_is_said(dml, project, photos, tmp_path):
     folder = tmp_path / "odd"
     shutil.copytree(photos, folder)
     (folder / "kind0/bad.png").write_bytes(b"no image")
@@ -72,13 +74,16 @@ def test_what_is_wrong_with_the_images_is_said(dml, project, photos, quick, tmp_
         (folder / f"kind5/{number}.png").unlink()
     done = dml("new", "odd", folder)
     assert "1 class with a single image, which has no positive: kind5" in done.out
-    assert "1 image cannot be decoded: kind0/bad.png (not an image of a known format)" in done.out
+    assert (
+        "1 image cannot be decoded: kind0/bad.png (not a JPEG, PNG, PPM, BMP, GIF, TIFF, WebP, JPEG 2000 or AVIF image)"
+        in done.out
+    )
     assert "1 exact copy of other images: kind1/0.png = kind2/copy.png" in done.out
     assert "1 image in several classes, so labels are wrong" in done.out
     assert load_study(project / "pipelines/studies/odd.yaml").datasets[0].on_corrupt == "skip"
 
 
-def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, quick, tmp_path):
+def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, tmp_path):
     """Facts are comments in the study: what follows a line break in a name, of any kind that YAML knows, is too."""
     folder = tmp_path / "odd"
     shutil.copytree(photos, folder)
@@ -86,15 +91,15 @@ def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, quic
         (folder / f"kind0/{number}{sign}seeds: [7].png").write_bytes(b"no image")
     done = dml("new", "odd", folder)
     assert done.code == 0, done.err
-    assert r"kind0/0\nseeds: [7].png (not an image" in done.out
+    assert r"kind0/0\nseeds: [7].png (not a JPEG" in done.out
     text = (project / "pipelines/studies/odd.yaml").read_text(encoding="utf-8")
-    assert r"# 6 images cannot be decoded: kind0/0\nseeds: [7].png (not an image" in text
+    assert r"# 6 images cannot be decoded: kind0/0\nseeds: [7].png (not a JPEG" in text
     assert yaml.safe_load(text)["seeds"] == [0, 1, 2]
     assert load_study(project / "pipelines/studies/odd.yaml").title == "odd"
 
 
 @pytest.mark.parametrize("sign", ["\n", "\x85", "\u2028", "\x07"])
-def test_a_folders_name_with_a_line_break_survives(sign, dml, project, photos, quick, tmp_path):
+def test_a_folders_name_with_a_line_break_survives(sign, dml, project, photos, tmp_path):
     folder = tmp_path / f"a{sign}seeds: [7]"
     shutil.copytree(photos, folder)
     assert dml("new", "broken", folder).code == 0
@@ -105,30 +110,64 @@ def test_a_folders_name_with_a_line_break_survives(sign, dml, project, photos, q
 def test_a_folders_name_that_is_not_utf8_is_refused(dml, project, photos, tmp_path):
     folder = tmp_path / "a\udc80"
     shutil.copytree(photos, folder)
-    assert r"a\udc80': the name is not UTF-8" in dml("new", "broken", folder).err
+    assert r"a\x80': the name is not UTF-8" in dml("new", "broken", folder).err
     assert not (project / "pipelines/studies/broken.yaml").exists()
 
 
-def test_class_names_that_differ_only_in_spaces_or_case_are_named(dml, project, photos, quick, tmp_path):
+def test_class_names_that_differ_only_in_spaces_or_case_are_named(dml, project, photos, tmp_path):
     folder = tmp_path / "alike"
     shutil.copytree(photos, folder)
     for number, name in ((0, "Owl"), (1, " owl"), (2, "wren")):
         (folder / f"kind{number}").rename(folder / name)
     done = dml("new", "alike", folder)
-    line = "these class names differ only in spaces or case: ' owl', 'Owl'"
+    line = "these class names differ only in spaces, case or Unicode form: ' owl', 'Owl'"
     assert line in done.out.splitlines()
     assert f"# {line}" in (project / "pipelines/studies/alike.yaml").read_text().splitlines()
 
 
-def test_quotes_and_spaces_in_a_path_survive(dml, project, photos, quick, tmp_path):
+def test_a_class_name_in_two_unicode_forms_is_named(dml, project, photos, tmp_path):
+    """Letters with accents come as one character from most systems, and as two from some file systems."""
+    folder = tmp_path / "alike"
+    shutil.copytree(photos, folder)
+    for number, name in ((0, "caf\u00e9"), (1, "cafe\u0301")):
+        (folder / f"kind{number}").rename(folder / name)
+    out = dml("new", "alike", folder).out
+    assert r"differ only in spaces, case or Unicode form: 'cafe\u0301', 'caf\xe9'" in out
+
+
+def test_quotes_and_spaces_in_a_path_survive(dml, project, photos, tmp_path):
     folder = tmp_path / 'a "b": {c} # d é'
     shutil.copytree(photos, folder)
     assert dml("new", "quoted", folder).code == 0
     assert load_study(project / "pipelines/studies/quoted.yaml").datasets[0].options == {"root": str(folder)}
 
 
+def test_classes_of_one_image_make_no_study(dml, project, photos, tmp_path):
+    """No query has a match, so that every trial would end without a score."""
+    folder = tmp_path / "singles"
+    for number in range(4):
+        (folder / f"kind{number}").mkdir(parents=True)
+        shutil.copy(photos / f"kind{number}/0.png", folder / f"kind{number}")
+    done = dml("new", "singles", folder)
+    assert done.code == 1
+    assert "4 classes with a single image" in done.out
+    assert "dataset 'singles': no query in the evaluation set 'test' has a match" in done.err
+    assert not (project / "pipelines/studies/singles.yaml").exists()
+    shutil.copy(photos / "kind3/1.png", folder / "kind3")
+    assert dml("new", "singles", folder).code == 0
+
+
+def test_validation_classes_of_one_image_tune_nothing(dml, project, photos, tmp_path):
+    folder = tmp_path / "singles"
+    shutil.copytree(photos, folder)
+    for path in folder.glob("kind[012]/[1-9].png"):  # those that train
+        path.unlink()
+    assert dml("new", "singles", folder).code == 0
+    assert load_study(project / "pipelines/studies/singles.yaml").search.sampler == "fixed"
+
+
 @pytest.mark.parametrize("with_root", [True, False])
-def test_a_study_of_a_table(with_root, dml, project, photos, quick, tmp_path):
+def test_a_study_of_a_table(with_root, dml, project, photos, tmp_path):
     rows = [(path, path.parent.name) for path in sorted(photos.glob("*/*.png"))]
     root = photos if with_root else tmp_path
     paths = [path.relative_to(photos) if with_root else path for path, _ in rows]

@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 
+import pandas as pd
 import pytest
 import typer
 import yaml
@@ -19,6 +20,33 @@ def test_run_shows_the_cost_and_runs_the_chosen_studies(dml, project, programs):
     assert done.out.startswith("other: 2 cells, 4 trials (0 to tune, 4 to confirm)")
     assert programs == [("-m", "dvc", "repro")]
     assert f"file://{project}/report/index.html" in done.out
+
+
+@pytest.mark.parametrize(
+    ("ended", "code", "said"),
+    [
+        ({"triplet": ["finished", "finished"]}, 0, ""),
+        ({"triplet": ["finished", "failed"]}, 0, "tiny: 1 of 2 trials failed, such as one of triplet: ValueError: no"),
+        (
+            {"triplet": ["failed", "failed"]},
+            1,
+            "error: tiny: all of 2 trained trials failed, such as one of triplet: ",
+        ),
+        ({"triplet": ["failed"], "whitening": ["finished"]}, 1, "error: tiny: all of 1 trained trials failed, such as"),
+        ({"whitening": ["finished"]}, 0, ""),
+    ],
+)
+def test_failed_trials_are_said_and_nothing_else_is_no_success(dml, project, programs, ended, code, said):
+    rows = [(loss, status) for loss, found in ended.items() for status in found]
+    table = pd.DataFrame(rows, columns=["loss", "status"])
+    table["error"] = ["Traceback ...\nValueError: no\n" if status == "failed" else "" for status in table["status"]]
+    (project / "results/tiny").mkdir(parents=True)
+    table.to_parquet(project / "results/tiny/trials.parquet")
+    done = dml("run", "tiny")
+    assert done.code == code
+    assert said in done.err
+    assert bool(done.err) == bool(said)
+    assert "index.html" in done.out
 
 
 def test_run_without_a_name_runs_what_was_chosen_before(dml, project, programs):
@@ -91,17 +119,31 @@ def test_a_chosen_study_that_has_no_file_any_more(dml, project, programs):
     assert dml("run", "tiny").code == 0
 
 
-def test_an_unknown_study_starts_nothing(dml, project, programs):
-    assert dml("run", "tinny").code == 1
+def test_several_studies_are_published_in_turn(dml, project, programs):
+    (project / "pipelines/studies/other.yaml").write_text((project / "pipelines/studies/tiny.yaml").read_text())
+    assert dml("publish", "other", "tiny").code == 0
+    assert [command[-1] for command in programs] == ["other", "tiny"]
+
+
+@pytest.mark.parametrize("command", [("run", "tinny"), ("publish", "tiny", "tinny")])
+def test_an_unknown_study_starts_nothing(dml, project, programs, command):
+    assert dml(*command).code == 1
     assert programs == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["report"], ("pipelines/report.py",)),
-        (["publish", "tiny"], ("pipelines/publish.py", "tiny")),
-        (["why", "tiny"], ("pipelines/why.py", "tiny")),
+        (
+            ["report"],
+            (
+                "-m",
+                "dml.pipeline",
+                "report",
+            ),
+        ),
+        (["publish", "tiny"], ("-m", "dml.pipeline", "publish", "tiny")),
+        (["why", "tiny"], ("-m", "dml.pipeline", "why", "tiny")),
     ],
 )
 def test_scripts_of_the_pipeline(dml, project, programs, arguments, expected):

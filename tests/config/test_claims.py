@@ -218,7 +218,7 @@ def test_a_base_is_a_name_or_several(tmp_path):
 
 
 def test_the_example_of_the_documentation_is_valid(tmp_path):
-    text = (Path(__file__).parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
     (block,) = (b for b in re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL) if b.startswith("claims:"))
     base = """\
 title: A study

@@ -149,7 +149,7 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "evaluation: {metrics: [recal@1]}", ["'recal@1'", "recall@K"]),
         (SEEDS, "search: {objective: nmi@2}", ["'nmi@2'", "Choices"]),
         (SEEDS, "search: {objective: f1}", ["search.objective", "'f1'", "evaluation.metrics", "recall@1, map@r, nmi"]),
-        (SEEDS, "search: {pruner: median}", ["search.pruner", "'median'", "evaluation.every"]),
+        (SEEDS, "search: {pruner: median, stop: last}", ["search.pruner", "'median'", "evaluation.every"]),
         (SEEDS, "miner: {settings: {margn: 1}}", ["miner", "'margn'", "did you mean 'margin'"]),
         (SEEDS, "miner: {search: {margn: {choice: [1]}}}", ["miner", "'margn'"]),
         (
@@ -190,6 +190,18 @@ SEEDS = "seeds: [0, 1]"
         ),
         (SEEDS, "training: {workers: 2, devices: 2}", ["training.devices: unknown key"]),
         (SEEDS, "evaluation: {clusters: [0]}", ["evaluation.clusters[0]", "greater than or equal to 1", "0"]),
+        (
+            "[digits]",
+            "[{source: digits, shards: {size: 1 GB, cache: 9 MB}}]",
+            ["shards", "of a shard (1 GB), got 9 MB"],
+        ),
+        ("[digits]", "[{source: digits, decode: lazy, shards: {}}]", ["shards: expected decode: eager, got lazy"]),
+        (SEEDS, "evaluation: {memory: 2 GB}", ["evaluation", "memory: only for `search: compressed`"]),
+        (SEEDS, "evaluation: {search: compressed, memory: lots}", ["'256 MB'", "'lots'"]),
+        (SEEDS, "evaluation: {search: compressed, metrics: [map]}", ["map needs the whole ranking"]),
+        (SEEDS, "evaluation: {search: compressed, metrics: [recall@900]}", ["recall@900 needs 900 neighbours", "901"]),
+        (SEEDS, "evaluation: {search: compressed, restarts: 3}", ["restarts", "only 1", "3"]),
+        (SEEDS, "evaluation: {search: compressed, queries: 500}", ["queries", "at least 1000", "500"]),
         (SEEDS, "evaluation: {clusters: [3, 3]}", ["evaluation", "clusters: [3, 3]", "twice"]),
         (
             SEEDS,

@@ -16,7 +16,6 @@ from dml.config import load_study
 from dml.sweep.auditing import outputs, reviews
 from dml.training import data as trial_data
 
-PIPELINES = Path(__file__).parents[2] / "pipelines"
 KINDS = ("ant", "bee", "cat", "dog", "elk")
 EACH = 20
 STUDY = """\
@@ -47,14 +46,13 @@ def photograph(root: Path, kinds=KINDS, each: int = EACH) -> None:
 def work(tmp_path, monkeypatch):
     """A folder with photographs and a study of them, and a function that runs the stages up to the audit."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(PIPELINES))
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
 
-    def run(text=STUDY + "audit: {looks: 60}\n", names="download pack_all features audit"):
+    def run(text=STUDY + "audit: {looks: 60}\n", names="download pack features audit"):
         Path("pets.yaml").write_text(text)
         study = load_study("pets.yaml")
         for name in names.split():
-            getattr(importlib.import_module({"pack_all": "pack"}.get(name, name)), name)(study)
+            importlib.import_module(f"dml.pipeline.{name}").run(study)
         return study
 
     return run
@@ -139,8 +137,8 @@ def check_the_study_after_the_audit(study, done, paths, work):
     after = load_study("after.yaml")
     noises = [cell.noise for cell in after.cells()]
     assert noises == ["uniform", "label_file:left-out", "label_file:reviewed", "label_file:suggested"]
-    for name, stage in {"download": "download", "pack": "pack_all", "split": "split", "corrupt": "corrupt"}.items():
-        getattr(importlib.import_module(name), stage)(after)
+    for name in ("download", "pack", "split", "corrupt"):
+        importlib.import_module(f"dml.pipeline.{name}").run(after)
     table = pd.read_parquet("data/after/noise/pets.parquet").query("phase == 'confirm'")
     observed = {name: part.set_index("index")["observed"] for name, part in table.groupby("noise")}
     names = {kind: number for number, kind in enumerate(KINDS)}
@@ -158,16 +156,16 @@ def check_the_study_after_the_audit(study, done, paths, work):
 
 
 def test_a_study_without_the_section_passes_unless_somebody_asks(work, untracked):
-    passes = importlib.import_module("audit").passes
-    assert not passes("pets"), "an unknown study, whose message the stage prints"
+    skipped = importlib.import_module("dml.pipeline.audit").skipped
+    assert not skipped("pets"), "an unknown study, whose message the stage prints"
     resolved = Path("data/pets/study.yaml")
     resolved.parent.mkdir(parents=True)
     resolved.write_text(STUDY + "audit: {}\n")
-    assert not passes("pets")
+    assert not skipped("pets")
     resolved.write_text(STUDY)
-    assert passes("pets")
+    assert skipped("pets")
     reviews.ask(Path("pipelines/audits/pets"), 8)
-    assert not passes("pets")
+    assert not skipped("pets")
     photograph(Path("photos"), each=4)
     work(STUDY)
     assert json.loads(Path("data/pets/audit.json").read_text())["looks"] == 8

@@ -11,7 +11,6 @@ from PIL import Image
 from dml.config import load_study
 from dml.training import data as trial_data
 
-PIPELINES = Path(__file__).parents[2] / "pipelines"
 STUDY = """\
 title: Given
 datasets:
@@ -31,7 +30,6 @@ NOISES = (
 def stages(tmp_path, monkeypatch):
     """A function that writes a table of 56 images and a study, runs the data stages, and returns the study."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(PIPELINES))
     (tmp_path / "photos").mkdir()
 
     def run(table, noise=NOISES, level="fine"):
@@ -40,13 +38,8 @@ def stages(tmp_path, monkeypatch):
         table.to_csv("table.csv", index=False)
         Path("pets.yaml").write_text(STUDY.replace("NOISE", noise).replace("LEVEL", level))
         study = load_study("pets.yaml")
-        for name, function in {
-            "download": "download",
-            "pack": "pack_all",
-            "split": "split",
-            "corrupt": "corrupt",
-        }.items():
-            getattr(importlib.import_module(name), function)(study)
+        for name in ("download", "pack", "split", "corrupt"):
+            importlib.import_module(f"dml.pipeline.{name}").run(study)
         return study
 
     return run

@@ -23,7 +23,7 @@ def test_pretrained_against_from_scratch(project, refused, tiny):
     project.stages("download pack split corrupt", "second")
     message = refused(project.stage("sweep", "second"))
     assert "second.yaml:17: vary.training.start[1]: study 'first' has no results: run it first" in message
-    assert "make repro STUDY=first" in message
+    assert "dml run first" in message
 
     project.stages("download pack split corrupt sweep", "first")
     for wrong, expected in (

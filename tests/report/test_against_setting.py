@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from dml.config import load_study
 from dml.report.figures import against_setting as drawn
+from dml.report.figures.methods import short_label
 from dml.report.loading import load
 from dml.report.methods import setting_labels
 from dml.report.results import Results
@@ -127,3 +128,28 @@ def test_labels_are_turned_where_they_would_overlap(values, turned):
     axes = Figure(figsize=(4, 3)).subplots()
     drawn._ticks(axes, points, positions, logarithmic)
     assert any(label.get_rotation() for label in axes.get_xticklabels()) == turned
+
+
+def test_a_value_that_is_not_set_is_none(tmp_path, synthetic):
+    path = tmp_path / "ema.yaml"
+    path.write_text(STUDY.partition("vary:")[0] + "vary: {training.ema: [null, 0.9]}\nsearch: {sampler: fixed}\n")
+    study = load_study(path)
+    synthetic.write(study, tmp_path)
+    results = load(study, tmp_path / "results" / study.name)
+    figure = drawn.against_setting(results, "digits", "uniform", 0.0, "training.ema", "test/fine/recall@1")
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["none", "0.9"]
+    assert "ema none" in next(iter(results.methods.values())).label
+
+
+def test_closed_forms_have_no_tuples_in_a_legend(tmp_path, synthetic):
+    path = tmp_path / "closed.yaml"
+    path.write_text(STUDY.partition("vary:")[0].replace("histogram]", "whitening]") + "search: {sampler: fixed}\n")
+    study = load_study(path)
+    synthetic.write(study, tmp_path)
+    results = load(study, tmp_path / "results" / study.name)
+    labels = {short_label(results, method) for method in results.methods.values()}
+    assert labels == {
+        "triplet, random positives, random negatives",
+        "triplet, easy positives, random negatives",
+        "whitening",
+    }

@@ -102,7 +102,7 @@ def test_the_key_figure_and_the_points_have_fixed_paths(site):
 
 def test_a_study_that_has_not_run_says_so(site):
     page = (site.report / "studies" / "empty.html").read_text(encoding="utf-8")
-    assert "Not run here yet: make repro STUDY=empty" in page
+    assert "Not run here yet: dml run empty" in page
     assert 'class="notice bad"' not in page
     assert "What the choice of tuples changes" not in page  # no heading without content
     cards = re.findall(r'<article class="card" id="([\w-]+)"', (site.report / "index.html").read_text(encoding="utf-8"))
@@ -153,7 +153,7 @@ def test_only_tuning_has_run(synthetic, built):
 @pytest.mark.parametrize(
     ("alter", "expected"),
     [
-        (lambda frame: frame.iloc[:0], "No trial has finished yet: make repro STUDY=small"),
+        (lambda frame: frame.iloc[:0], "No trial has finished yet: dml run small"),
         (lambda frame: frame.drop(columns=["curve", "error"]), "trials.parquet lacks the columns error, curve"),
     ],
 )

@@ -128,7 +128,7 @@ def test_the_report_reads_it_where_the_study_has_not_run(tmp_path, study, folder
         key = "test/fine/recall@1"
         np.testing.assert_allclose(elsewhere.values(cell.name, key), here.values(cell.name, key), rtol=1e-6)
     neither = load(study, tmp_path / "none", None, Snapshot(tmp_path / "out/other"))
-    assert neither.origin == "Not run here yet: make repro STUDY=toys"
+    assert neither.origin == "Not run here yet: dml run toys"
 
 
 def test_its_trials_count_as_stored(tmp_path, study, folder):

@@ -42,7 +42,14 @@ class Workplace:
     def __init__(self, folder: Path):
         self.folder = folder
         self._processes: list[subprocess.Popen[str]] = []
+        self._beside: list[Workplace] = []
         self.orders()
+
+    def beside(self, name: str) -> Workplace:
+        """Another machine: a folder of its own."""
+        (self.folder / name).mkdir()
+        self._beside.append(Workplace(self.folder / name))
+        return self._beside[-1]
 
     def orders(self, **orders: Any) -> None:
         """What the toys do from now on."""
@@ -92,6 +99,8 @@ class Workplace:
 
     def end(self) -> None:
         """End what is still running, with all its children."""
+        for place in self._beside:
+            place.end()
         for process in self._processes:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)

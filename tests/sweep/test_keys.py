@@ -152,6 +152,16 @@ def test_a_part_elsewhere_counts_by_its_own_version_too(toy_study, monkeypatch):
     assert keys.key(spec(study)) != before
 
 
+def test_the_memory_of_a_compressed_search_is_not_in_the_key_and_its_version_is(toy_study):
+    def key(**settings):
+        return keys.key(spec(toy_study(evaluation={"metrics": ["recall@1"], **settings})))
+
+    assert key(search="compressed") == key(search="compressed", memory="9 GB")
+    assert len({key(), key(search="compressed"), key(search="compressed", probes=3)}) == 3
+    study = toy_study(evaluation={"metrics": ["recall@1"], "search": "compressed"})
+    assert keys.versions(spec(study))["evaluation.compressed"] == 1
+
+
 def test_settings_without_a_default_and_defaults_that_differ_count(toy_study):
     """Policies elsewhere may have settings without defaults, or with other defaults than `dml`'s policies."""
     base = spec(toy_study())

@@ -94,7 +94,7 @@ def test_a_file_of_ones_own(starts, tmp_path):
     [
         (
             {"study": "frist", "best": True},
-            "'frist' has no results: run it first: make repro STUDY=frist.*first, variants",
+            "'frist' has no results: run it first: dml run frist.*first, variants",
         ),
         ({"study": "first", "cell": {"loss": "softmax"}}, r"no cell .*'softmax'.*Choices: birds\|uniform-0\|triplet"),
         (
@@ -102,7 +102,7 @@ def test_a_file_of_ones_own(starts, tmp_path):
             r"2 cells .*Choices: birds\|uniform-0\|[^,]*, birds\|uniform-0.3",
         ),
         ({"study": "variants", "best": True}, r"tuned no cell.*name one with `cell`. Choices: birds"),
-        ({"study": "failed", "cell": {"loss": "softmax"}}, "'failed' has no finished model. Run it again: make repro"),
+        ({"study": "failed", "cell": {"loss": "softmax"}}, "'failed' has no finished model. Run it again: dml run"),
         ({"path": "nowhere/model"}, "nowhere/model: expected a trial's `model` folder"),
     ],
 )

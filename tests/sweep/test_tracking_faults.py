@@ -2,52 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
-import subprocess
-import sys
-import time
-
 import pytest
 from checking import check
+from tracking_server import Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-
-
-class Server:
-    """A real MLflow server, which can be killed and started again on the same port."""
-
-    def __init__(self, folder):
-        self._folder = folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
-        self.uri = f"http://127.0.0.1:{self._port}"
-        self._process = None
-
-    def start(self):
-        command = ["mlflow", "server", "--port", str(self._port), "--workers", "1"]
-        store = f"sqlite:///{self._folder / 'server.db'}"
-        folder = str(self._folder / "server-artifacts")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", *command, "--backend-store-uri", store, "--default-artifact-root", folder],
-            cwd=self._folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        until = time.monotonic() + 90
-        while time.monotonic() < until:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self._port)) == 0:
-                    return
-            time.sleep(0.2)
-        raise AssertionError("the MLflow server does not start")
-
-    def kill(self):
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
 
 
 @pytest.fixture

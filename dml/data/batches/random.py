@@ -30,7 +30,7 @@ class Random:
         self._size = classes * per_class
         self._positions = np.flatnonzero(labels >= 0)
         self._shuffles = Shuffles(seed)
-        self._counter = Counter(labels, "random", self._size, seed)
+        self._counter = Counter(labels.tobytes(), "random", self._size, seed)
         self._epoch = -1
         self._order = self._positions
 

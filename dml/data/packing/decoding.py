@@ -1,8 +1,9 @@
 """Decode one image: encoded bytes, a file or an array -> 8-bit pixels, grey or RGB.
 
-1-bit pixels become 0 and 255. 16-bit grey is scaled by 255/65535. Palettes and other colour spaces become RGB.
-Transparency is flattened on white, except for a transparent colour of 16 bits per channel. Only the first frame of an
-animation is kept. EXIF orientation is ignored, as in torchvision's loader, except for TIFF, where Pillow applies it.
+1-bit pixels become 0 and 255. 16-bit grey is scaled by 255/65535. Pixels of 32 bits, or with a sign, are refused,
+whatever their values. Palettes and other colour spaces become RGB. Transparency is flattened on white, except for a
+transparent colour of 16 bits per channel. Only the first frame of an animation is kept. EXIF orientation is applied, as
+viewers do.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 from PIL.PngImagePlugin import PngImageFile
 
 MAX_PIXELS = 89_478_485  # Image.MAX_IMAGE_PIXELS, above which Pillow only warns
@@ -27,9 +28,24 @@ FORMATS = ("JPEG", "PNG", "PPM", "BMP", "DIB", "GIF", "TIFF", "WEBP", "JPEG2000"
 """Formats that are read, whatever a file's name ends with. Pillow knows more, such as EPS, for which it runs
 Ghostscript, an interpreter of programs."""
 
+SIXTEEN_BIT = ("PNG", "PPM")  # their mode `I` has no more than 16 bits
+
 PLUGINS = ("Tiff", "WebP", "Jpeg2K", "Avif")  # Pillow's modules of those that it does not import itself
 
 MISSING = "the file is missing"
+UNKNOWN = "not a JPEG, PNG, PPM, BMP, GIF, TIFF, WebP, JPEG 2000 or AVIF image"
+RANGE = "pixels, which have no fixed range: save it with 8 or 16 bits"
+EXIF = {"exif", "Raw profile type exif"}  # Pillow's keys
+TRANSPOSED = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}  # EXIF orientation -> what undoes it
+TURNED = (5, 6, 7, 8)  # orientations that exchange height and width
 
 ImageLike = Path | bytes | np.ndarray
 
@@ -49,7 +65,10 @@ def header(image: ImageLike) -> tuple[int, int, bool]:
         _check_array(image)
         return image.shape[0], image.shape[1], image.ndim == 2 or image.shape[2] == 1
     with _open(image) as opened:
-        return opened.height, opened.width, opened.mode in GREY_MODES
+        height, width = opened.height, opened.width
+        if _orientation(opened) in TURNED:
+            height, width = width, height
+        return height, width, opened.mode in GREY_MODES
 
 
 def decode(image: ImageLike, channels: int) -> Image.Image:
@@ -65,7 +84,9 @@ def decode(image: ImageLike, channels: int) -> Image.Image:
         return opened.convert("L" if channels == 1 else "RGB")
     with _open(image) as opened:
         try:
-            return _eight_bit(opened).convert("L" if channels == 1 else "RGB")
+            orientation = _orientation(opened)
+            found = _eight_bit(opened).convert("L" if channels == 1 else "RGB")
+            return found.transpose(TRANSPOSED[orientation]) if orientation in TRANSPOSED else found
         except (CorruptImage, MemoryError):
             raise
         except Exception as error:  # Pillow's plug-ins raise OSError, SyntaxError, struct.error, EOFError, ...
@@ -93,7 +114,7 @@ def _open(image: Path | bytes) -> Image.Image:
     except FileNotFoundError:
         raise CorruptImage(MISSING) from None
     except UnidentifiedImageError:
-        raise CorruptImage("not an image of a known format") from None
+        raise CorruptImage(UNKNOWN) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise CorruptImage(f"more than {MAX_PIXELS} pixels") from None
     except (CorruptImage, MemoryError):
@@ -127,18 +148,27 @@ def _eight_bit(image: Image.Image) -> Image.Image:
         image = image.convert("L") if mode == "1" else image
         image.load()
         return image if clear is None else _on_white(np.array(image), np.asarray(image), clear)
-    if mode.startswith("I"):
+    if mode.startswith("I;16") or (mode == "I" and image.format in SIXTEEN_BIT):
         values = np.asarray(image).astype(np.int64)
-        if values.min() < 0 or values.max() > 65535:
-            raise CorruptImage("32-bit pixels, which have no fixed range")
         return _on_white(((values * 255 + 32767) // 65535).astype(np.uint8), values, clear)
-    if mode == "F":
-        raise CorruptImage("float pixels, which have no fixed range")
+    if mode in ("I", "F"):
+        raise CorruptImage(f"{'32-bit or signed' if mode == 'I' else 'float'} {RANGE}")
     if mode in ("RGBA", "RGBa", "LA", "La", "PA") or "transparency" in image.info:
         solid = image.convert("RGBA")
         solid = Image.alpha_composite(Image.new("RGBA", solid.size, "white"), solid)
         return solid.convert("L" if mode in ("LA", "La") else "RGB")
     return image.convert("RGB")
+
+
+def _orientation(image: Image.Image) -> int:
+    """EXIF orientation from 1 (as stored) to 8, before decoding. 1 if Pillow applies it, and if the EXIF is broken."""
+    if image.format == "TIFF" or (image.format == "PNG" and not EXIF & set(image.info)):
+        return 1  # `getexif` would decode a PNG, to look behind its pixels
+    try:
+        found = image.getexif().get(ExifTags.Base.Orientation, 1)
+    except Exception:  # SyntaxError, struct.error, OSError, ...
+        return 1
+    return found if isinstance(found, int) else 1
 
 
 def _clear(image: Image.Image) -> int | tuple[int, ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,17 +82,27 @@ def list_images(source: Source, raw: Path, workers: int, report: Callable[[str],
 
 
 def alike_names(index: pd.DataFrame) -> str:
-    """What to tell the user of classes whose names differ only in spaces or case; "" if there are none."""
+    """What to say of classes whose names differ only in spaces, case or Unicode form; "" if there are none."""
     groups = []
     for level in ("fine_name", "coarse_name"):
         found: dict[str, list[str]] = {}
         for name in sorted(set(index[level]) - {""}):
-            found.setdefault("".join(name.split()).casefold(), []).append(name)
-        groups += [", ".join(map(repr, names)) for names in found.values() if len(names) > 1]
+            found.setdefault(_folded(name), []).append(name)
+        groups += [_listed(names) for names in found.values() if len(names) > 1]
     if not groups:
         return ""
     more = f"; and {len(groups) - SHOWN} more" if len(groups) > SHOWN else ""
-    return f"these class names differ only in spaces or case: {'; '.join(groups[:SHOWN])}{more}"
+    return f"these class names differ only in spaces, case or Unicode form: {'; '.join(groups[:SHOWN])}{more}"
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", "".join(name.split()).casefold())
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in quotes, with escapes if they would look the same."""
+    same = len({unicodedata.normalize("NFC", name) for name in names}) < len(names)
+    return ", ".join(map(ascii if same else repr, names))
 
 
 def some(examples: Sequence[str]) -> str:

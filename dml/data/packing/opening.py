@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,10 @@ import pandas as pd
 from dml import files
 from dml.data import DataError
 from dml.data.packing.lazy import LazyImages
+from dml.data.shards.cache import ShardCache
+from dml.data.shards.images import ShardedImages
 
+CACHE = "DML_SHARD_CACHE"  # the environment's variable for another folder of the cache
 VECTORS = "vectors"  # in place of the way of decoding, in the manifest of vectors
 VECTOR_TYPES = (np.float16, np.float32)
 AGAIN = "delete the folder and pack again"
@@ -53,6 +57,8 @@ def open_packed(folder: Path | str) -> Packed:
     index = _read(folder / "index.parquet", pd.read_parquet)
     if len(index) != shape[0]:
         raise DataError(f"{folder}: the manifest says {shape[0]} images, index.parquet {len(index)}; {AGAIN}")
+    if "shards" in manifest:
+        return Packed(folder, _sharded(folder, shape, manifest), index, manifest)
     if lazy:
         return Packed(folder, LazyImages([str(Path(root) / p) for p in index["path"]], shape, side), index, manifest)
     images = _read(folder / "images.npy", lambda path: np.lib.format.open_memmap(path, mode="r"))
@@ -62,6 +68,17 @@ def open_packed(folder: Path | str) -> Packed:
     if (folder / "images.npy").stat().st_size != images.offset + images.nbytes:
         raise DataError(f"{folder}/images.npy is longer than its header says; {AGAIN}")
     return Packed(folder, images, index, manifest)
+
+
+def _sharded(folder: Path, shape: tuple[int, ...], manifest: dict[str, Any]) -> ShardedImages:
+    """The images of a folder that `shard_packed` wrote. The cache is beside the folder of packed data."""
+    asked = manifest["shards"]
+    if not (folder / "shards.parquet").is_file():
+        raise DataError(f"{folder}/shards.parquet is missing; {AGAIN}")
+    if asked["storage"] is None:
+        return ShardedImages(folder, shape, np.dtype(asked["kind"]), str(folder.resolve() / "shards"))
+    cache = ShardCache(Path(os.environ.get(CACHE) or folder.resolve().parent.parent / "cache"), asked["cache"])
+    return ShardedImages(folder, shape, np.dtype(asked["kind"]), asked["storage"], cache)
 
 
 def _read(path: Path, reader: Callable[[Path], Any]) -> Any:

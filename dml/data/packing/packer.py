@@ -26,7 +26,7 @@ from dml.data.packing.writing import write
 from dml.data.raw.walking import content_of
 from dml.protocols import Source, VectorSource
 
-version = 1
+version = 2
 """Raised when packing gives other bytes: existing datasets are then packed again. A golden test pins the bytes."""
 
 CHOICES = {"on_corrupt": ("error", "skip"), "decode": ("eager", "lazy")}

@@ -6,6 +6,16 @@ from dml.data.raw.archives import extract
 from dml.data.raw.checksums import checksum
 from dml.data.raw.download import Archive, fetch
 from dml.data.raw.space import check_space
-from dml.data.raw.walking import content_of, files_below, state_of
+from dml.data.raw.walking import check_text, content_of, files_below, state_of
 
-__all__ = ["Archive", "check_space", "checksum", "content_of", "extract", "fetch", "files_below", "state_of"]
+__all__ = [
+    "Archive",
+    "check_space",
+    "check_text",
+    "checksum",
+    "content_of",
+    "extract",
+    "fetch",
+    "files_below",
+    "state_of",
+]

@@ -36,6 +36,18 @@ def files_below(folder: Path, parents: tuple[tuple[int, int], ...] = ()) -> Iter
             yield folder / name
 
 
+def check_text(path: Path) -> Path:
+    """The path, if tables and pages can contain it.
+
+    Raises
+    ------
+    DataError : a name in it is not UTF-8.
+    """
+    if any("\ud800" <= char <= "\udfff" for char in str(path)):  # how Python shows bytes that it cannot decode
+        raise DataError(f"{os.fsencode(path)!r}: the name is not UTF-8: rename it")
+    return path
+
+
 def state_of(path: Path) -> str:
     """A line that changes if a file of the user's is rewritten."""
     state = path.stat() if path.is_file() else None

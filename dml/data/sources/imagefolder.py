@@ -4,10 +4,10 @@
     root/<coarse>/<fine>/<image>         coarse and fine labels (layout `groups`)
     root/train/<class>/<image>           fine labels, or coarse and fine ones in one more level; beside it test, val,
                                          valid, validation, query, gallery (layout `splits`)
-    table (CSV or Parquet)               columns `path` (relative to `root`) and `fine`; optional columns `coarse`,
-                                         `split` (train, seen, test, query, gallery, unused; or val, as a folder),
-                                         `camera` (an integer), `given` (the fine label as it came, where `fine`
-                                         is verified); other columns are ignored
+    table (CSV or Parquet)               columns `path` (inside `root`, or absolute) and `fine`; optional columns
+                                         `coarse`, `split` (train, seen, test, query, gallery,
+                                         unused; or val, as a folder), `camera` (an integer), `given` (the
+                                         fine label as it came, where `fine` is verified); others are ignored
 
 Labels in a table are names, or integers of at least 0 throughout (with `007` or `1e5`, all are names). Without a
 `split` column the classes are split in the order of their names: the last `test_share` of them test, the others train,
@@ -18,6 +18,7 @@ as in CUB-200 and Cars196. `disjoint="coarse"` splits whole coarse classes. In t
 from __future__ import annotations
 
 import hashlib
+import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.data.raw import files_below, state_of
+from dml.data.raw import check_text, files_below, state_of
 from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._layout import LAYOUTS, below, check_paths, half_split, has_splits, subfolders
 from dml.data.sources._splits import roles_of_users, said_of_splits
@@ -127,7 +128,7 @@ class Imagefolder(SourceDefaults):
         self._check_place()
         root = Path(self.root)
         if self.table is not None:
-            for record in read_table(Path(self.table), columns=self._columns):
+            for record in self._rows():
                 yield record | {"image": root / record["path"]}
             return
         paths = [path.relative_to(root) for path in self._files()]
@@ -154,5 +155,17 @@ class Imagefolder(SourceDefaults):
 
     def _files(self) -> list[Path]:
         if self.table is not None:
-            return [Path(self.root) / record["path"] for record in read_table(Path(self.table), columns=self._columns)]
-        return sorted(path for path in files_below(Path(self.root)) if path.name.lower().endswith(SUFFIXES))
+            return [Path(self.root) / record["path"] for record in self._rows()]
+        found = sorted(path for path in files_below(Path(self.root)) if path.name.lower().endswith(SUFFIXES))
+        return [check_text(path) for path in found]
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        """The table's records, whose paths are inside the root or absolute."""
+        assert self.table is not None
+        for record in read_table(Path(self.table), columns=self._columns):
+            if posixpath.normpath(record["path"]).split("/")[0] == "..":
+                raise DataError(
+                    f"imagefolder: {self.table}: path is {record['path']!r}, which leaves root ({self.root}): expected "
+                    "a path inside root, or an absolute one; or name a folder above as root"
+                )
+            yield record

@@ -23,7 +23,7 @@ COMMANDS = (
     (
         "Save your answers as review.csv. This command then estimates the noise rate, with an interval, and writes a "
         "label file:",
-        "make audit STUDY=<study> REVIEW=review.csv",
+        "dml audit <study> --review review.csv",
     ),
 )
 STYLES = ("report/page/templates/style.css", "report/audit/templates/audit.css")

@@ -18,10 +18,9 @@ from dml.report.analysis.summaries import summary_of
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import short_label
-from dml.report.labels import score_label
+from dml.report.labels import score_label, value_label
 from dml.report.methods import Method, setting_labels
 from dml.report.results import Results
-from dml.types import value_text
 
 Line = dict[int | None, str]  # position on the axis, None for a method without the setting -> name of the cell
 LETTERS = 36  # of a label, beside a panel
@@ -89,7 +88,7 @@ def _lines(
         if (place is None and own & set(varied)) or not len(results.values(name, key)):
             continue
         others = {k: v for k, v in results.cells[name].further.items() if k in labels and k not in own}
-        title = ", ".join(f"{labels[k]} {value_text(v)}" for k, v in others.items())
+        title = ", ".join(f"{labels[k]} {value_label(v)}" for k, v in others.items())
         missing = [label for k, label in labels.items() if k not in own and k not in others]
         title = ", ".join(filter(None, (title, *(f"no {label}" for label in missing))))
         found.setdefault(title, {}).setdefault(results.methods[name].bare, {})[place] = name
@@ -143,7 +142,7 @@ def _positions(points: list[dict[str, Any]]) -> tuple[list[float], bool]:
 def _ticks(axes: Axes, points: list[dict[str, Any]], positions: list[float], logarithmic: bool) -> None:
     if logarithmic:
         axes.set_xscale("log")
-    texts = [value_text(next(iter(point.values()))) for point in points]
+    texts = [value_label(next(iter(point.values()))) for point in points]
     axes.xaxis.set_major_locator(FixedLocator(positions))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -160,8 +159,8 @@ def _axis_label(points: list[dict[str, Any]]) -> str:
     """`per class (with classes 80, 40, 20)`."""
     labels = setting_labels(points[0])
     first, *others = points[0]
-    others = [k for k in others if len({value_text(p.get(k, "")) for p in points}) > 1]
-    texts = [f"{labels[k]} {', '.join(value_text(p.get(k, '')) for p in points)}" for k in others]
+    others = [k for k in others if len({value_label(p.get(k, "")) for p in points}) > 1]
+    texts = [f"{labels[k]} {', '.join(value_label(p.get(k, '')) for p in points)}" for k in others]
     return labels[first] + (f"   (with {'; '.join(texts)})" if texts else "")
 
 

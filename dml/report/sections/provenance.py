@@ -9,10 +9,10 @@ import pandas as pd
 
 from dml.config import StartSection
 from dml.counting import counted
+from dml.report.labels import value_label
 from dml.report.page.blocks import Block, Command, Download, Facts
 from dml.report.page.numbers import duration
 from dml.report.results import Results
-from dml.types import value_text
 
 FITTED_HALF = "train, validate, test: the confirmed models are trained on the fitting half of the training classes only"
 
@@ -63,7 +63,7 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         ("Seeds", ", ".join(map(str, study.seeds))),
         *([("Stops", STOPPED)] if study.search.stop == "best" else []),
         *([("Protocol", FITTED_HALF)] if study.search.protocol == "train_val_test" else []),
-        *((f"Varied: {axis}", ", ".join(map(value_text, values))) for axis, values in study.vary.items()),
+        *((f"Varied: {axis}", ", ".join(map(value_label, values))) for axis, values in study.vary.items()),
     ]
 
 

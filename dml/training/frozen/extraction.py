@@ -27,6 +27,7 @@ from dml import evaluation, files, models
 from dml.data import augment as augmentations
 from dml.data.packing import Packed, ProgressLine, check_space, open_packed
 from dml.protocols import Augmentation
+from dml.training.allocator import keep_freed_memory
 from dml.training.descriptions import describe_augment, describe_backbone
 from dml.training.frozen.opening import ARRAY, BACKBONE, MANIFEST, is_complete, open_features
 from dml.training.frozen.recipe import (
@@ -66,6 +67,7 @@ class Extraction:
         ValueError : a feature is infinite or NaN, as features above 65504 are in float16.
         OSError : the disk is full; marked shards are kept.
         """
+        keep_freed_memory()
         packed = open_packed(self.images)
         rows = np.arange(shard * self.shard, min((shard + 1) * self.shard, len(packed.images)))
         threads = torch.get_num_threads()

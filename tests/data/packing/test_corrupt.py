@@ -7,6 +7,7 @@ from small_archives import quiet
 
 from dml.data import DataError
 from dml.data.packing import open_packed, pack
+from dml.data.packing.decoding import UNKNOWN
 
 
 def test_corrupt_images_are_fatal_by_default_and_all_listed(tmp_path):
@@ -39,10 +40,10 @@ def test_the_first_skipped_images_are_named_with_the_reason(tmp_path):
     images, lines = [png(image) for image in arrays(6)], []
     images[1], images[3] = b"", b"x"
     pack(Made(images), tmp_path, tmp_path / "two", on_corrupt="skip", report=lines.append)
-    assert lines[-1].endswith("4 images packed, 2 skipped: 001 (an empty file), 003 (not an image of a known format)")
+    assert lines[-1].endswith(f"4 images packed, 2 skipped: 001 (an empty file), 003 ({UNKNOWN})")
     images[4] = images[5] = b""
     pack(Made(images), tmp_path, tmp_path / "four", on_corrupt="skip", report=lines.append)
-    assert lines[-1].endswith("003 (not an image of a known format), 004 (an empty file) and 1 more")
+    assert lines[-1].endswith(f"003 ({UNKNOWN}), 004 (an empty file) and 1 more")
 
 
 def test_missing_files_are_an_error_unless_a_part_of_the_dataset_is_accepted(tmp_path):

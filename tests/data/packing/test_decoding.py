@@ -42,10 +42,28 @@ def test_sixteen_bit_is_scaled_not_clipped(form):
     np.testing.assert_array_equal(colour(content)[:, :, 1], grey(content))
 
 
-def test_pixels_without_a_fixed_range():
-    for array in (RAMP.astype(np.float32), RAMP.astype(np.int32) * 1000):
-        with pytest.raises(CorruptImage, match="no fixed range"):
-            decode(encoded(Image.fromarray(array), "TIFF"), 1)
+@pytest.mark.parametrize("array", [RAMP.astype(np.float32), RAMP.astype(np.int32), RAMP.astype(np.int32) * 1000])
+def test_pixels_without_a_fixed_range(array):
+    """The kind of pixel decides, not the values: those of one image say nothing of the range of the next."""
+    with pytest.raises(CorruptImage, match="no fixed range: save it with 8 or 16 bits"):
+        decode(encoded(Image.fromarray(array), "TIFF"), 1)
+
+
+def test_signed_pixels_have_no_fixed_range():
+    with pytest.raises(CorruptImage, match="no fixed range"):
+        decode(tiff_of_signed_pixels(), 1)
+
+
+def test_sixteen_bit_ppm():
+    content = b"P5 2 1 65535 " + struct.pack(">2H", 257, 65535)
+    assert grey(content).tolist() == [[1, 255]]
+
+
+def tiff_of_signed_pixels():
+    """A grey TIFF of 1 x 1 pixel of 16 bits with a sign (SampleFormat 2)."""
+    tags = ((256, 1), (257, 1), (258, 16), (259, 1), (262, 1), (273, 8), (277, 1), (278, 1), (279, 2), (339, 2))
+    entries = b"".join(struct.pack("<2H2I", tag, 3, 1, value) for tag, value in tags)
+    return b"II*\0" + struct.pack("<I", 10) + struct.pack("<h", 7) + struct.pack("<H", len(tags)) + entries + bytes(4)
 
 
 @pytest.mark.parametrize("form", ["JPEG", "TIFF"])
@@ -130,12 +148,60 @@ def test_one_transparent_colour_of_pngs_of_few_and_many_bits(bits, kind, row, cl
     assert colour(png(chunks))[0].tolist() == expected
 
 
-@pytest.mark.parametrize(("form", "size"), [("JPEG", (4, 8)), ("PNG", (4, 8)), ("TIFF", (8, 4))])
-def test_exif_orientation_is_ignored_except_for_tiff(form, size):
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "TIFF", "WEBP"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_exif_orientation(form, orientation):
+    """A camera held upright writes pixels that lie on their side, and says so; viewers turn them."""
+    pixels = np.zeros((8, 16, 3), np.uint8)
+    pixels[:4, :8] = 255  # the upper left corner
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    content = encoded(Image.fromarray(pixels), form, exif=exif, **LOSSLESS.get(form, {}))
+    rows, columns = np.nonzero(colour(content)[:, :, 0] > 128)
+    height, width = (8, 16) if orientation < 5 else (16, 8)
+    assert header(content)[:2] == colour(content).shape[:2] == (height, width)
+    corner = ("lower" if rows.min() else "upper", "right" if columns.min() else "left")
+    assert corner == CORNERS[orientation - 1]
+
+
+# Where the first row and column are, by the orientations 1 to 8 (EXIF 2.32, tag 274): row 0 top, column 0 left, ...
+CORNERS = (
+    ("upper", "left"),
+    ("upper", "right"),
+    ("lower", "right"),
+    ("lower", "left"),
+    ("upper", "left"),
+    ("upper", "right"),
+    ("lower", "right"),
+    ("lower", "left"),
+)
+
+
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
+@pytest.mark.parametrize("exif", [b"Exif\0\0broken", b"Exif\0\0II*\0\xff\xff\xff\xff", b""])
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
+def test_broken_exif_turns_nothing(form, exif):
+    content = encoded(Image.new("RGB", (8, 4)), form, exif=exif)
+    assert header(content)[:2] == colour(content).shape[:2] == (4, 8)
+
+
+def test_the_header_of_a_png_is_read_without_its_pixels():
+    """EXIF behind the pixels of a PNG is ignored: to look for it would decode every image twice."""
     exif = Image.Exif()
     exif[0x0112] = 6
-    content = encoded(Image.new("RGB", (8, 4)), form, exif=exif)
-    assert header(content)[:2] == colour(content).shape[:2] == size
+    content = encoded(Image.new("RGB", (8, 4)), "PNG", exif=exif)
+    parts = dict(chunks_of(content))
+    order = (b"IHDR", b"IDAT", b"eXIf", b"IEND")
+    assert header(png([(kind, parts[kind]) for kind in order]))[:2] == (4, 8)
+    assert colour(png([(kind, parts[kind]) for kind in order])).shape[:2] == (4, 8)
+
+
+def chunks_of(content):
+    place = 8
+    while place < len(content):
+        (size,) = struct.unpack(">I", content[place : place + 4])
+        yield content[place + 4 : place + 8], content[place + 8 : place + 8 + size]
+        place += 12 + size
 
 
 def test_an_empty_file(tmp_path):
@@ -149,7 +215,7 @@ def test_reasons_are_the_same_everywhere(tmp_path):
     """No paths and no memory addresses: a manifest that lists reasons has the same bytes on every machine."""
     (tmp_path / "a.jpg").write_bytes(b"not an image")
     for image in (b"not an image", tmp_path / "a.jpg"):
-        with pytest.raises(CorruptImage, match=r"^not an image of a known format$"):
+        with pytest.raises(CorruptImage, match=r"^not a JPEG, PNG, .* or AVIF image$"):
             header(image)
     with pytest.raises(CorruptImage, match=r"^the file is missing$"):
         header(tmp_path / "none.jpg")
@@ -163,7 +229,7 @@ def test_formats_that_no_study_needs_are_not_read(form, tmp_path, monkeypatch):
     (tmp_path / "photo.jpg").write_bytes(content)
     for image in (content, tmp_path / "photo.jpg"):
         for read in (header, lambda image: decode(image, 3)):
-            with pytest.raises(CorruptImage, match=r"^not an image of a known format$"):
+            with pytest.raises(CorruptImage, match=r"^not a JPEG, PNG, .* or AVIF image$"):
                 read(image)
 
 

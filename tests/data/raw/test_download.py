@@ -1,7 +1,6 @@
 """A source's archives from public URLs, mirrors, and files put in place by hand."""
 
 import hashlib
-import importlib
 import io
 import json
 import threading
@@ -18,6 +17,7 @@ from dml.data import DataError
 from dml.data.packing import check_content, content, content_digest
 from dml.data.raw import Archive, checksum, download, fetch
 from dml.data.sources._defaults import SourceDefaults
+from dml.pipeline.folders import raw_folder
 
 
 def picture(value):
@@ -272,10 +272,8 @@ def test_two_downloads_at_once_fetch_once(server, tmp_path):
     assert lines[-1] == "toys: downloaded and verified already"
 
 
-def test_the_documentation_names_the_folder_of_archives_put_in_place(monkeypatch):
+def test_the_documentation_names_the_folder_of_archives_put_in_place():
     root = Path(__file__).parents[3]
-    monkeypatch.syspath_prepend(str(root / "pipelines"))
-    raw_folder = importlib.import_module("_stage").raw_folder
     said = (root / "docs" / "datasets.md").read_text(encoding="utf-8")
     assert f"`{raw_folder(DatasetSection(source='cub200'))}/`" in said
     separate = DatasetSection(source="cars196", options={"layout": "separate"})

@@ -104,7 +104,7 @@ def test_class_names_that_differ_only_in_spaces_or_case_are_reported(source, tmp
     lines = []
     table = pd.DataFrame({"fine": [*FINE[:-1], "Jay"]})
     pack(source(table=table), tmp_path / "raw", tmp_path / "packed", report=lines.append)
-    assert "features: these class names differ only in spaces or case: 'Jay', 'jay'" in lines
+    assert "features: these class names differ only in spaces, case or Unicode form: 'Jay', 'jay'" in lines
 
 
 def test_rewritten_files_are_packed_again(source, tmp_path):

@@ -52,6 +52,16 @@ def test_other_depths(paths, written, tmp_path):
         packed_of(Imagefolder(written(*paths) if paths else str(tmp_path / "root")), tmp_path)
 
 
+@pytest.mark.parametrize("path", ["kind\udcff/1.png", "kind/1\udcff.png", "a\udcff/b/1.png"])
+def test_a_name_that_is_not_utf8_is_named(path, written, tmp_path):
+    """As on disks of older cameras. No table, page or study can contain such a name."""
+    source = Imagefolder(written("x/1.png", "y/2.png", path))
+    with pytest.raises(DataError, match=r"\\xff.* is not UTF-8: rename it"):
+        source.fingerprint(tmp_path)
+    with pytest.raises(DataError, match="not UTF-8: rename it"):
+        packed_of(source, tmp_path)
+
+
 def test_classes_are_split_in_the_order_of_their_names(written, tmp_path):
     root = written(*(f"{coarse}/{fine}/{n}.png" for coarse in "abc" for fine in "xy" for n in range(2)))
     index = packed_of(Imagefolder(root), tmp_path).index

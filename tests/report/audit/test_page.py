@@ -63,7 +63,7 @@ def test_the_numbers_at_the_top(write, bars):
     assert f"about {100 * bars.found.rate.guess:.0f}% wrong" in said
     assert bars.found.rate.assumption in said
     assert "no review yet" in said
-    assert "make audit STUDY=<study> REVIEW=review.csv" in said
+    assert "dml audit <study> --review review.csv" in said
 
 
 def test_commands_are_the_callers(write):

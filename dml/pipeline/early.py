@@ -1,4 +1,7 @@
-"""Import this first: the processes that draw pages import what they need while this one does, two seconds earlier."""
+"""Import this before other rooms.
+
+The processes that draw pages then import what they need while this one does, two seconds earlier.
+"""
 
 import multiprocessing
 import sys

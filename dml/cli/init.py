@@ -1,0 +1,88 @@
+"""`dml init`: a project in a folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dml.cli.project import MARKS, Project
+
+TEMPLATE = Path(__file__).parent / "templates" / "project"
+HIDDEN = {"gitignore": ".gitignore", "dvcignore": ".dvcignore"}  # their names in a project
+WRITTEN = """\
+  dvc.yaml            the stages, from data to report
+  params.yaml         which studies run
+  pipelines/studies   one study: quickstart
+  pipelines           audits, labels and weights: files of your own that studies name
+  docs/results        results that you publish
+  .gitignore .dvcignore .dvc\
+"""
+NO_GIT_YET = "No git repository here. Later: git init && dvc config core.no_scm false"
+DVC = "[core]\n    analytics = false\n    check_update = false\n"
+NO_GIT = "    no_scm = true\n"
+DVC_IGNORED = "/config.local\n/tmp\n/cache\n"
+
+
+def init(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="Created if it is missing.", file_okay=False, show_default=False)
+    ] = Path(),
+) -> None:
+    """Write a project into a folder: the pipeline and a first study, quickstart. No clone of dml is needed.
+
+    The other commands then work in it. A file that exists is never overwritten; a .gitignore gets the lines it lacks.
+
+    [bold]Example[/bold]: dml init my-project && cd my-project && dml run quickstart
+    """
+    root = folder.resolve()
+    _refuse_projects(root)
+    texts = {HIDDEN.get(name, name): text for name, text in _template().items()}
+    texts[".gitignore"] = _gitignore(root / ".gitignore", texts[".gitignore"])
+    git = any((above / ".git").exists() for above in (root, *root.parents))
+    if not (root / ".dvc").exists():
+        texts |= {".dvc/config": DVC + ("" if git else NO_GIT), ".dvc/.gitignore": DVC_IGNORED}
+    if (root / ".dvcignore").exists():
+        del texts[".dvcignore"]
+    existing = sorted(name for name in texts if (root / name).exists() and name != ".gitignore")
+    if existing:
+        raise ValueError(
+            f"nothing was written, since a project would overwrite files in {root}: {', '.join(existing)}. Move them "
+            "away, or choose another folder: dml init FOLDER"
+        )
+
+    from dml.files import write_text
+
+    for name, text in texts.items():
+        write_text(root / name, text)
+    print(f"A project in {root}:\n{WRITTEN}")
+    if not git:
+        print(NO_GIT_YET)
+    enter = [] if root == Path.cwd() else [f"cd {os.path.relpath(root)}"]
+    commands = [*enter, "dml run quickstart", "dml new my-images FOLDER"]
+    print("\n".join(["", "next:", *(f"  {command}" for command in commands)]))
+
+
+def _refuse_projects(root: Path) -> None:
+    """Raise a ValueError if a folder is a project or in one."""
+    for above in (root, *root.parents):
+        if all((above / mark).exists() for mark in MARKS):
+            where = "is a project already" if above == root else f"is in the project {above}"
+            raise ValueError(f"{root} {where}: its studies are in {Project(above).studies}; dml --help lists commands")
+
+
+def _template() -> dict[str, str]:
+    """The text of each file of a new project."""
+    files = sorted(path for path in TEMPLATE.rglob("*") if path.is_file())
+    return {path.relative_to(TEMPLATE).as_posix(): path.read_text(encoding="utf-8") for path in files}
+
+
+def _gitignore(path: Path, text: str) -> str:
+    """A project's .gitignore: one that exists stays as it is, with the lines that it lacks added."""
+    if not path.is_file():
+        return text
+    own = path.read_text(encoding="utf-8")
+    lacking = [line for line in text.splitlines() if line not in own.splitlines()]
+    return own if not lacking else "\n".join([own.rstrip("\n"), *lacking, ""])

@@ -1,0 +1,140 @@
+"""The JSON Schema of a study, for editors, and the reference of settings in docs/settings.md that is made from it.
+
+`python -m dml.config.schema` writes the reference. `dml schema` prints the schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dml.config.loading import EXTENDS
+from dml.config.study import Study
+
+PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+MANY = 12  # names of parts, of which a table lists none: docs/parts.md does
+BOUNDS = {"minimum": "from {}", "exclusiveMinimum": "above {}", "maximum": "to {}", "exclusiveMaximum": "below {}"}
+TYPES = {
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "string": "text",
+    "array": "list",
+    "object": "mapping",
+}
+HEAD = """# Settings of a study
+
+<!-- Written by `python -m dml.config.schema` from the models in dml/config: change them, not this page. -->
+
+Every key of a study's YAML, with its values and its default. [Studies](studies.md) explains how they work together.
+Unknown keys are rejected, with the file, the line and the choices.
+
+An editor with a YAML language server completes and checks these keys as you type: write the schema with
+`dml schema > study.schema.json`, and begin a study with `# yaml-language-server: $schema=../../study.schema.json`.
+
+A search space is `{uniform: [low, high]}`, `{log_uniform: [low, high]}`, `{choice: [a, b]}`, or `own`, the
+range that a part states itself. *Attributes of cells* are described in [studies](studies.md#attributes-of-cells).
+"""
+
+Schema = dict[str, Any]
+
+
+def schema() -> Schema:
+    """What an editor needs to complete and check a study. `load_study` checks more: how settings go together.
+
+    Null restores a default where a study extends another, so every setting may be null.
+    """
+    found = _schema()
+    for section in (found, *found["$defs"].values()):
+        section["properties"] = {
+            name: {"anyOf": [field, {"type": "null"}], "description": field["description"]}
+            for name, field in section["properties"].items()
+        }
+    return found
+
+
+def _schema() -> Schema:
+    found = Study.model_json_schema()
+    del found["properties"]["name"]  # the file's
+    needed = found.pop("required")
+    found["anyOf"] = [{"required": [EXTENDS]}, {"required": needed}]
+    description = "another study in the folder: its settings, except for those given here"
+    extends = {"type": "string", "description": description}
+    found["properties"] = {EXTENDS: extends, **found["properties"]}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def reference() -> str:
+    """The page of all settings: one table for each section of a study, in Markdown."""
+    whole = _schema()
+    needed = whole["anyOf"][1]["required"]
+    top = _table("", {**whole, "required": needed}, whole)
+    sections = [
+        f"## `{path}`\n\n{' '.join(section['description'].split())}\n\n{_table(path, section, whole)}"
+        for path, section in _sections("", whole, whole)
+    ]
+    return "\n".join([HEAD, top, *sections])
+
+
+def _sections(path: str, parent: Schema, whole: Schema) -> Iterator[tuple[str, Schema]]:
+    """Each section below another by its dotted path."""
+    for name, field in parent["properties"].items():
+        found = _section(field, whole)
+        if found is not None:
+            below = f"{path}.{name}".lstrip(".")
+            yield below, found
+            yield from _sections(below, found, whole)
+
+
+def _section(field: Schema, whole: Schema) -> Schema | None:
+    """The section that a setting is, or contains, if it is one."""
+    if "$ref" in field:
+        return whole["$defs"][field["$ref"].rsplit("/", 1)[1]]
+    inner = [field["items"]] if "items" in field else field.get("anyOf", [])
+    return next((found for part in inner if (found := _section(part, whole)) is not None), None)
+
+
+def _table(path: str, section: Schema, whole: Schema) -> str:
+    rows = ["| setting | values | default | |", "|---|---|---|---|"]
+    for name, field in section["properties"].items():
+        values = _values(field)
+        if _section(field, whole) is not None:
+            values = f"[{'list' if 'items' in field else 'mapping'}](#{f'{path}{name}'.replace('.', '')})"
+        default = "required" if name in section.get("required", ()) else _default(field)
+        rows.append(f"| `{name}` | {values} | {default} | {field['description'].replace('|', '&#124;')} |")
+    return "\n".join(rows) + "\n"
+
+
+def _values(field: Schema) -> str:
+    """The values that a setting takes, in words."""
+    if "anyOf" in field:
+        kinds = [_values(part) for part in field["anyOf"] if part.get("type") != "null" and "pattern" not in part]
+        return ", or ".join(dict.fromkeys(kind for kind in kinds if kind))
+    if "enum" in field or "const" in field:
+        names = field.get("enum") or [field["const"]]
+        return " ".join(f"`{name}`" for name in names) if len(names) <= MANY else "name"
+    if "$ref" in field:
+        return "mapping"
+    if field.get("type") == "array":
+        inner = _values(field.get("items", {}))
+        return f"list of {inner}" if inner.startswith("`") else "list"
+    bounds = [text.format(field[key]) for key, text in BOUNDS.items() if key in field]
+    return " ".join([TYPES.get(field.get("type", ""), ""), *bounds]).strip()
+
+
+def _default(field: Schema) -> str:
+    default = field.get("default")
+    if default in (None, "", [], {}):
+        return "" if "$ref" in field or "default" not in field else "none"
+    return f"`{json.dumps(default, ensure_ascii=False).replace(chr(34), '')}`"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(reference(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Stage `audit`: find labels that are probably wrong. A study passes if it has no section `audit` and nobody asked."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from dml.files import locked
+from dml.pipeline.folders import AUDIT, AUDITS, STORE, data_root, write_json
+
+if TYPE_CHECKING:
+    from dml.config import Study
+
+# Most studies pass, and need not wait seconds for imports: functions import what they need.
+
+
+def skipped(study: str) -> bool:
+    """Write the output of a study that neither with what it extends nor by a person's request has an audit, if so."""
+    data = Path("data", study)
+    if not (data / "study.yaml").is_file() or (AUDITS / study / "request.json").is_file():
+        return False
+    if yaml.safe_load((data / "study.yaml").read_text(encoding="utf-8")).get("audit") is not None:
+        return False
+    write_json(data / "audit.json", {})
+    return True
+
+
+def run(study: Study) -> None:
+    lock = STORE / "audits" / f"{study.name}.lock"
+    with locked(lock, on_wait=lambda: print(f"audit {study.name}: waiting for another process")):
+        write_json(data_root(study) / "audit.json", audited(study))
+
+
+def audited(study: Study) -> dict[str, Any]:
+    """Audit a study and write `audit/<study>`; its summary."""
+    from dml.report.audit import write_page
+    from dml.sweep.auditing import label_files, outputs
+    from dml.sweep.auditing.run import run_audit
+    from dml.tracking.audits import log_audit
+
+    folder, again = AUDIT / study.name, f"dml audit {study.name} --review review.csv"
+    done = run_audit(study, data_root(study), STORE, AUDITS / study.name)
+    content = outputs.summary(study.name, done)
+    tables = outputs.write_tables(folder, done)
+    trains = label_files.trains(study, done.images)
+    label_files.write_label_files(folder / "labels", label_files.label_tables(done, trains))
+    write_page(
+        folder / "index.html",
+        done.found,
+        done.plan,
+        title=study.title,
+        vectors=done.vectors,
+        folds=done.folds,
+        images=None if study.dataset(done.images.dataset).passes_on else done.images.images,
+        paths=done.images.paths,
+        review=None if done.review is None else done.review.answers,
+        note=done.note,
+        commands=[
+            ("Save your answers. This command says how many labels are wrong, and writes labels to train with:", again)
+        ],
+    )
+    write_json(folder / "summary.json", content)
+    settings = {"dataset": done.images.dataset, "representation": done.found.representation, **done.found.settings}
+    artifacts = [folder / "index.html", folder / "summary.json", *tables]
+    problem = log_audit(study.name, done.found.digest, settings, outputs.metrics(content), artifacts)
+    print(f"{folder / 'index.html'}: {content['suspects']} suspects among {content['images']} labels")
+    if done.note:
+        print(f"audit: {done.note}", file=sys.stderr)
+    if problem:
+        print(f"audit: it is not in MLflow: {problem}", file=sys.stderr)
+    return content

@@ -1,0 +1,51 @@
+"""Stage `corrupt`: corrupt the labels of the training images. Test labels never change."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from dml import noise
+from dml.data import class_splits
+from dml.data.packing import of_vectors
+from dml.files import replacing
+from dml.pipeline.folders import data_root
+from dml.training.data import given_of, open_packed_of, seeds_by_split, training_rows
+
+if TYPE_CHECKING:
+    from dml.config import DatasetSection, Study
+
+
+def run(study: Study) -> None:
+    for dataset, number in itertools.product(study.datasets, range(study.splits)):
+        name = class_splits.data_name(dataset.label, number)
+        with replacing(data_root(study) / "noise" / f"{name}.parquet") as temporary:
+            pd.concat(tables(study, dataset, name), ignore_index=True).to_parquet(temporary, index=False)
+
+
+def tables(study: Study, dataset: DatasetSection, name: str) -> Iterator[pd.DataFrame]:
+    """The labels of one class split, of the data called `name`."""
+    root = data_root(study)
+    tuning = [study.search.seed]
+    if study.search.protocol == "train_val_test":  # then the confirmed models are trained on the images of tuning
+        tuning += [seed for seed in study.seeds if seed not in tuning]
+    packed = open_packed_of(root, name)
+    for phase, seeds in (("tune", tuning), ("confirm", study.seeds)):
+        for group in seeds_by_split(root, name, seeds):
+            for by_given in (False, True):
+                models = [
+                    (n.label, rate, n.settings) for n in study.noise for rate in n.rates if n.by_given == by_given
+                ]
+                if not models:
+                    continue
+                rows = training_rows(root, name, phase, group[0], by_given)
+                labels = packed.index[dataset.train_on].to_numpy()[rows]
+                context = {"given": given_of(packed, dataset.train_on, rows)} if by_given else {}
+                if of_vectors(packed.manifest):
+                    context["features"] = packed.images[rows][:, 0, 0]
+                else:
+                    context["images"] = packed.images
+                yield noise.table(rows, labels, models, group, phase, **context)

@@ -1,0 +1,40 @@
+"""docs/results.md and its figures, from the published snapshots."""
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from dml.config import Study, load_study
+from dml.files import write_text
+from dml.pipeline.folders import PUBLISHED, STORE, STUDIES
+from dml.report.overview import FIGURES, overview
+from dml.report.site import build
+from dml.snapshots import snapshots
+
+OVERVIEW = PUBLISHED.parent / "results.md"
+
+
+def published_studies() -> list[Study]:
+    """The studies that have a snapshot."""
+    return [load_study(STUDIES / f"{snapshot.path.name}.yaml") for snapshot in snapshots(PUBLISHED)]
+
+
+def write_overview() -> Path:
+    """Write the page and return its path."""
+    write_text(OVERVIEW, overview(published_studies(), PUBLISHED, STUDIES))
+    return OVERVIEW
+
+
+def write_figures(studies: Sequence[Study], results: Path) -> list[Path]:
+    """Draw the figures that the page shows of some studies, from `results` or else from their snapshots."""
+    folder = PUBLISHED.parent / FIGURES
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    with tempfile.TemporaryDirectory() as site:
+        drawn = build(studies, results, STORE, Path(site), PUBLISHED).parent / "figures"
+        for study in studies:
+            effects = sorted(drawn.glob(f"{study.name}-effects-*.png"))[:1]
+            for image, suffix in [(drawn / f"{study.name}-key.png", ""), *((image, "-effects") for image in effects)]:
+                written.append(shutil.copyfile(image, folder / f"{study.name}{suffix}.png"))
+    return written

@@ -1,0 +1,29 @@
+"""Stage `pack`: decode and resize each image once, into one array that every process maps."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from dml.data import sources
+from dml.data.packing import pack, packed_id
+from dml.data.shards import shard_packed, shards_id
+from dml.pipeline.folders import STORE, data_root, raw_folder, write_json
+
+if TYPE_CHECKING:
+    from dml.config import Study
+
+
+def run(study: Study) -> None:
+    packed = {}
+    for dataset in study.datasets:
+        source = sources.build(dataset.source, **dataset.options)
+        how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
+        folder = STORE / "packed" / packed_id(source, **how)
+        manifest = pack(source, raw_folder(dataset), folder, **how)
+        if dataset.shards is not None:
+            given = dataset.shards.model_dump()
+            out = folder.with_name(shards_id(folder.name, **given))
+            manifest, folder = shard_packed(folder, out, **given), out
+        packed[dataset.label] = {**manifest, "folder": os.path.relpath(folder, data_root(study))}
+    write_json(data_root(study) / "pack.json", packed)

@@ -1,0 +1,39 @@
+"""Publish a finished study: its snapshot, key figure and docs/results.md; prints what changed since the last time."""
+
+import subprocess
+
+from dml.config import Study
+from dml.pipeline.folders import PUBLISHED, RESULTS, STORE, data_root
+from dml.pipeline.overview import OVERVIEW, write_figures, write_overview
+from dml.report.recording import figure_arrays
+from dml.snapshots import check_ran, publish
+
+CODE = ("dml", "pipelines", ":(glob)*.py")  # what decides the results; a project's own parts are modules in its folder
+
+
+def run(study: Study) -> None:
+    check_ran(study, RESULTS / study.name)
+    if changed := uncommitted():
+        raise ValueError(f"commit these files first: a snapshot names the code that it comes from\n{changed}")
+    arrays = figure_arrays(study, RESULTS / study.name, STORE, data_root(study))
+    found = publish(study, RESULTS / study.name, PUBLISHED, arrays)
+    written = [PUBLISHED / study.name]
+    if OVERVIEW.is_file():  # only in a clone, whose page is about the papers too
+        written += [*write_figures([study], RESULTS), write_overview()]
+    print("\n".join([f"{', '.join(map(str, written))}: written", *found]))
+
+
+def uncommitted() -> str:
+    """The files of code and studies that differ from the last commit, a line each.
+
+    Raises
+    ------
+    ValueError : the project is not in a git repository.
+    """
+    done = subprocess.run(["git", "status", "--porcelain", "--", *CODE], capture_output=True, text=True)
+    if done.returncode:
+        raise ValueError(
+            "a snapshot names the commit that it comes from, and this project is not in a git repository: git init, "
+            f"then commit ({done.stderr.strip()})"
+        )
+    return done.stdout.strip()

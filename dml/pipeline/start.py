@@ -1,0 +1,80 @@
+"""Start a stage: the command line, the folder, and one clear message for each error that a user can fix."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dml.files import explain
+from dml.pipeline.folders import PARAMS, STUDIES
+
+# `dml.config` takes seconds to import: only `_run` does.
+
+STAGES = ("resolve", "download", "pack", "split", "corrupt", "features", "audit", "sweep", "report")  # after `versions`
+OTHERS = ("versions", "why", "publish")
+REPEAT = "`dvc repro` again"
+
+
+def start(stage: str, root: Path, arguments: Sequence[str]) -> None:
+    """Run a stage in a project. Errors that a user can fix end the process with a message.
+
+    Parameters
+    ----------
+    stage : a module of `dml.pipeline` with a function `run`. It takes a study, unless the module sets `TAKES` to
+        "studies" (all that params.yaml names, as a list) or "nothing". A module may define `skipped`, which handles a
+        study that does not need the stage, without a heavy import, and says whether it did.
+    root : the project's folder. Modules in it can be imported, for parts of a user's own.
+    arguments : the command line after the stage.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt during imports has no traceback
+    os.chdir(root)
+    if not STUDIES.is_dir():
+        sys.exit(f"error: {Path.cwd()} is not a project: expected a folder with {STUDIES}")
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    module = importlib.import_module(f"dml.pipeline.{stage}")
+    takes = getattr(module, "TAKES", "study")
+    parser = argparse.ArgumentParser(prog=f"python -m dml.pipeline {stage}", description=module.__doc__)
+    if takes == "study":
+        choices = ", ".join(sorted(path.stem for path in STUDIES.glob("*.yaml")))
+        parser.add_argument("study", help=f"a file in {STUDIES}, without .yaml: {choices}")
+    given = parser.parse_args(arguments)
+    if takes == "nothing":
+        module.run()
+    elif takes == "studies":
+        _run(module, chosen(), several=True)
+    elif not (hasattr(module, "skipped") and module.skipped(given.study)):
+        _run(module, [given.study], several=False)
+
+
+def _run(module: Any, names: Sequence[str], several: bool) -> None:
+    from dml.config import load_study
+
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        studies = [load_study(STUDIES / f"{name}.yaml") for name in names]
+        module.run(studies if several else studies[0])
+    except KeyboardInterrupt:
+        sys.exit("\nInterrupted. Finished work is saved: `dml run` and `dvc repro` resume.")
+    except (ValueError, RuntimeError, OSError) as error:
+        sys.exit(f"error: {explain(error, REPEAT)}")
+
+
+def chosen() -> list[str]:
+    """The studies that params.yaml lists, without those that have no file, which are named on stderr."""
+    names = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["studies"]
+    found = [name for name in names if (STUDIES / f"{name}.yaml").is_file()]
+    for name in names:
+        if name not in found:
+            print(f"{PARAMS} names {name!r}, which has no file: left out; remove it there", file=sys.stderr)
+    return found

@@ -1,0 +1,14 @@
+"""Stage `sweep`: tune every cell of a study with the same budget, then confirm its best settings on the test split."""
+
+from dml.config import Study
+from dml.pipeline.folders import PUBLISHED, RESULTS, STORE, STUDIES, data_root
+from dml.sweep.checking import check
+from dml.sweep.published import published_trials
+from dml.sweep.run import run_study
+from dml.sweep.starts import Starts
+
+
+def run(study: Study) -> None:
+    check(study, data_root(study), STUDIES / f"{study.name}.yaml", Starts(RESULTS, STORE))
+    published = published_trials(PUBLISHED)
+    run_study(study, data_root(study), STORE, RESULTS / study.name, published=published, studies=STUDIES)

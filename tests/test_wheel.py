@@ -1,0 +1,123 @@
+"""The wheel, installed into an empty folder: a project outside a clone, and the library without its extras."""
+
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+ROOT = Path(__file__).parents[1]
+TINY = """\
+title: A study of seconds
+datasets:
+  - {source: digits, train_on: coarse}
+losses: [triplet, own_part.Flat]
+positives: [easy]
+negatives: [random]
+seeds: [0]
+search: {sampler: fixed}
+training: {backbone: mlp, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
+"""
+OWN_PART = """\
+import torch
+
+
+class Flat(torch.nn.Module):
+    def forward(self, embeddings, labels, indices_tuple=None):
+        return embeddings.pow(2).mean()
+"""
+LIBRARY = """\
+import sys
+
+for name in ("dvc", "faiss", "jinja2", "matplotlib", "mlflow", "optuna", "ray", "timm", "typer"):
+    sys.modules[name] = None  # as if it were not installed
+import torch
+
+import dml
+
+vectors, labels = torch.randn(32, 16, requires_grad=True), torch.arange(8).repeat_interleave(4)
+mine = dml.miners.build(positives="easy", negatives="semihard_random", margin=0.2)
+dml.losses.build("triplet").forward(vectors, labels, mine(vectors, labels)).backward()
+print(dml.__file__, *dml.evaluation.evaluate(vectors.detach(), labels, metrics=["recall@1", "nmi"]))
+noisy = dml.noise.build("uniform", rate=0.25).corrupt(labels.numpy(), seed=0)
+print(len(dml.audit.audit(vectors.detach().numpy(), noisy.observed).score))
+from dml.__main__ import main
+
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A folder with the installed wheel, and a function that runs Python with it, outside the clone."""
+    if int(importlib.metadata.version("setuptools").partition(".")[0]) < 77:
+        pytest.skip("needs setuptools 77 or newer to build a wheel without a network")
+    folder = tmp_path_factory.mktemp("wheel")
+    source, site = folder / "source", folder / "site"
+    shutil.copytree(ROOT / "dml", source / "dml", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    clean = {key: value for key, value in os.environ.items() if key not in ("DML_MIRROR", "MLFLOW_TRACKING_URI")}
+    clean |= {"PYTHONPATH": str(site), "OMP_NUM_THREADS": "1"}
+
+    def python(*arguments, cwd=folder, code=0):
+        done = subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            cwd=cwd,
+            env=clean,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=900,
+        )
+        assert done.returncode == code, done.stdout
+        return done.stdout
+
+    pip = ("-m", "pip", "--disable-pip-version-check", "-q")
+    python(*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder / "dist", source)
+    (wheel,) = (folder / "dist").glob("noisy_dml-*.whl")
+    python(*pip, "install", "--no-deps", "--target", site, wheel)
+    return site, wheel, python
+
+
+def test_the_wheel_has_each_file_of_the_package(installed):
+    _, wheel, _ = installed
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    tracked = subprocess.run(["git", "ls-files", "dml"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    assert len(tracked) > 500 or not (ROOT / ".git").exists()
+    assert not [name for name in tracked if (ROOT / name).is_file() and name not in packed]
+
+
+def test_without_extras_the_library_works_and_the_command_says_what_to_install(installed, tmp_path):
+    site, _, python = installed
+    (tmp_path / "library.py").write_text(LIBRARY)
+    said = python("library.py", cwd=tmp_path, code=1).splitlines()
+    assert said[0].split() == [str(site / "dml/__init__.py"), "recall@1", "nmi"]
+    assert said[1] == "32"
+    assert said[2].startswith("error: the command line needs the package typer, which is not installed here.")
+
+
+def test_a_project_outside_a_clone_from_init_to_the_report(installed, tmp_path):
+    site, _, python = installed
+    project = tmp_path / "project"
+    assert python("-c", "import dml; print(dml.__file__)", cwd=tmp_path).strip() == str(site / "dml/__init__.py")
+    assert "dml run quickstart" in python("-m", "dml", "init", "project", cwd=tmp_path)
+    assert "quickstart: 21 cells" in python("-m", "dml", "check", "quickstart", cwd=project)
+    (project / "pipelines/studies/tiny.yaml").write_text(TINY)
+    (project / "own_part.py").write_text(OWN_PART)  # the studies' own part, in the project's folder
+
+    below = project / "pipelines/studies"
+    ran = python("-m", "dml", "run", "tiny", cwd=below)
+    assert "tiny: 2 cells, 2 trials" in ran
+    assert (project / "report/studies/tiny.html").is_file()
+    assert "2 of them done already" in python("-m", "dml", "check", "tiny", cwd=below)
+    assert "tiny: 2/2 cells, 2/2 trials, finished" in python("-m", "dml", "status", cwd=below)
+    assert "report: 1 study page" in python("-m", "dml", "report", cwd=below)
+    assert "nothing runs again" in python("-m", "dml", "why", "tiny", cwd=below)
+    again = python("-m", "dvc", "repro", cwd=project)
+    assert again.count("Running stage") == again.count("Running stage 'versions'") == 1
