@@ -16,6 +16,9 @@ values of that setting.
 (b) Searches as a study runs them (TPE; `stop: best`), with the sweep's plan and real trials that pause and resume.
 Their steps are those that the training loop made.
 
+(c) Other ladders (`--ladders`): those of at most 30% of the steps among a grid of rungs and of how many are promoted,
+beside as many steps spent on whole trials. All resample the pool, with `stop: last`.
+
 `regret`: the best validation score of the pool less that of the chosen setting, both after all steps (`last`) or at the
 best step (`best`), in points of MAP@R. `test`: MAP@R on test classes of the chosen setting, trained on all training
 classes, and ended where its search says.
@@ -257,7 +260,52 @@ def _interval(values: np.ndarray) -> str:
     return f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
 
 
-def section(name: str, work: Path, size: int, seeds: int) -> list[str]:
+LADDERS = [
+    ((first, second), (keep, last))
+    for first in (20, 30, 40, 50, 60, 70)
+    for second in (90, 130, 180, 270)
+    for keep in (2, 3, 4, 6, 9, 13)
+    for last in (1, 2, 3)
+    if keep >= last and (second < 270 or keep == last)
+]
+"""(after how many steps the first and the second rung are, how many of 27 trials reach the second rung and the end)."""
+AFFORDED = 0.30
+
+
+def other_ladders(pool: Pool) -> list[str]:
+    """The rows of (c): the ladders with the least mean regret, beside whole trials for as many steps."""
+    search = SearchSection(stop="last", objective="map@r")
+    scores = np.array(
+        [
+            [_value(pool, n, search, step) for step in range(EVERY, STEPS + 1, EVERY)]
+            for n in range(len(pool.validation))
+        ]
+    )
+    best, size, draw = scores[:, -1].max(), max(SIZES), np.random.default_rng(0)
+    drawn = [draw.permutation(len(scores))[:size] for _ in range(DRAWS)]
+    rows = []
+    for (first, second), (keep, last) in LADDERS:
+        cost = (size * first + keep * (second - first) + last * (STEPS - second)) / (size * STEPS)
+        if cost > AFFORDED:
+            continue
+        regrets = []
+        for own in drawn:
+            kept = own[np.argsort(-scores[own, first // EVERY - 1], kind="stable")[:keep]]
+            kept = kept[np.argsort(-scores[kept, second // EVERY - 1], kind="stable")[:last]]
+            regrets.append(best - scores[kept, -1].max())
+        rows.append((100 * np.mean(regrets), first, second, keep, last, cost))
+    whole = {n: 100 * np.mean([best - scores[own[:n], -1].max() for own in drawn]) for n in (8, size)}
+    lines = [f"Regret of all of {size}: {whole[size]:.2f}; of 8 whole trials (30% of the steps): {whole[8]:.2f}.", ""]
+    lines += [
+        "| first rung | second rung | reach it | reach the end | steps | regret, mean |",
+        "|---|---|---|---|---|---|",
+    ]
+    for regret, first, second, keep, last, cost in sorted(rows)[:6]:
+        lines.append(f"| {first} | {second} | {keep} | {last} | {cost:.0%} | {regret:.2f} |")
+    return [*lines, ""]
+
+
+def section(name: str, work: Path, size: int, seeds: int, ladders: bool) -> list[str]:
     """The tables of one study."""
     root = prepare(study_of(name))
     pool = pool_of(name, root, TrialStore(work / "stores" / name), size)
@@ -273,6 +321,9 @@ def section(name: str, work: Path, size: int, seeds: int) -> list[str]:
     lines += ["| stop | search | steps | of a full search | regret, mean | regret, 90% quantile | test | same choice |"]
     lines += ["|---|---|---|---|---|---|---|---|"]
     lines += [row for stop in ("last", "best") for row in resampled(pool, stop)]
+    if ladders:
+        lines += ["", f"Ladders of at most {AFFORDED:.0%} of the steps of all {max(SIZES)} trials, the best six:", ""]
+        lines += other_ladders(pool)
     if seeds:
         lines += ["", f"{seeds} searches by TPE, `search.seed` 1 to {seeds}; differences are paired by seed [95%].", ""]
         lines += ["| search | steps | of all of 9 | validation | test | validation, beside all of 9 | test, beside |"]
@@ -285,6 +336,7 @@ def main() -> None:
     parser.add_argument("--studies", nargs="+", choices=list(STUDIES), default=list(STUDIES))
     parser.add_argument("--pool", type=int, default=40, help="settings of each study that are trained to their end")
     parser.add_argument("--seeds", type=int, default=3, help="searches by TPE for each arm")
+    parser.add_argument("--ladders", action="store_true", help="also (c), other ladders")
     parser.add_argument("--work", type=Path, default=Path("/tmp/dml-halving"), help="keeps what was trained")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
@@ -297,7 +349,7 @@ def main() -> None:
     options = f"--studies {' '.join(given.studies)} --pool {given.pool} --seeds {given.seeds}"
     lines += [f"`{options}`, {DRAWS:,} draws, {datetime.date.today()}, commit {commit}.", ""]
     for name in given.studies:
-        lines += section(name, given.work, given.pool, given.seeds)
+        lines += section(name, given.work, given.pool, given.seeds, given.ladders)
     text = "\n".join(lines)
     print(text)
     if out is not None:

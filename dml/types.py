@@ -60,6 +60,11 @@ class Choice:
     options: tuple[Any, ...]
 
 
+@dataclass(frozen=True)
+class Own:
+    """The space that a part states itself, where a study asks for it (`own`)."""
+
+
 Space = Uniform | LogUniform | Choice
 
 

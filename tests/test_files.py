@@ -1,6 +1,9 @@
 """Atomic files: complete or absent, and locks."""
 
+import errno
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +37,19 @@ def test_a_failure_keeps_the_old_file_and_leaves_no_other(tmp_path):
         fail()
     assert (tmp_path / "a.txt").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path):
+    """Python's own error has no name, and libraries that write have errors of their own."""
+    path = tmp_path / "a.json"
+    path.with_name(f".a.json.{os.getpid()}").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=rf"No space left on device: '{path}'"):
+        files.write_text(path, "text" * 10**5)
+    with pytest.raises(OSError, match=rf"No space left on device: '{path}'") as caught, files.replacing(path):
+        raise RuntimeError("I/O error: No space left on device (os error 28)")
+    assert caught.value.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_finished_file_replaces_another(tmp_path):

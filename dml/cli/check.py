@@ -46,6 +46,7 @@ def print_costs(project: Project, names: list[str]) -> None:
     ValueError : a study cannot run, as `dml.sweep.checking` finds; or not on this machine, said after its cost.
     """
     from dml.config import load_study, place_of
+    from dml.config.tuning import budget_text
     from dml.data.raw.space import free_bytes
     from dml.sweep.estimate import duration_text, size_text
     from dml.sweep.room import check_machine
@@ -55,7 +56,8 @@ def print_costs(project: Project, names: list[str]) -> None:
         for name in names:
             file = project.file(name).relative_to(project.root)
             estimate = cost(project, name, SECONDS / len(names))
-            lines = [*estimate.lines(), tells_apart(project, name, estimate)]
+            tuning = f"  tuning: {budget_text(load_study(file))}"
+            lines = [*estimate.lines(), tuning, tells_apart(project, name, estimate)]
             print("\n".join(filter(None, lines)), flush=True)
             found.append(estimate)
             free = free_bytes(project.store)

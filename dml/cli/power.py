@@ -28,7 +28,9 @@ def tells_apart(project: Project, name: str, estimate: Estimate) -> str:
     from dml.sweep.estimate import duration_text
 
     study = load_study(project.file(name))
-    tests, seeds = most_comparisons(study), len(study.seeds)
+    tests, seeds = most_comparisons(study), len(study.blocks)
+    if study.splits > 1:
+        return "  power: not known: published spreads are over seeds, and this study compares class splits"
     if not tests:
         return ""
     found, source = _spread(project, study)

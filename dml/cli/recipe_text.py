@@ -9,7 +9,7 @@ from typing import Any
 from dml.counting import counted
 from dml.report.labels import metric_label, metric_of
 from dml.report.page.numbers import NOTHING, interval, p_value, percent
-from dml.report.recipe import BEST, WORSE, Recipe, Rival, title
+from dml.report.recipe import BEST, BETTER, WORSE, Recipe, Rival, title
 
 MOST = 8  # methods that are significantly worse, at most
 
@@ -63,6 +63,10 @@ def _verdict(found: Recipe) -> list[str]:
     if found.winner.seeds < 2:
         return [f"Best of {counted(others + 1, 'method')} with one seed."]
     seeds = f"{counted(found.winner.seeds, 'seed')}, paired t-test, adjusted for the choice of the best of {others + 1}"
+    better = [rival.method for rival in found.methods if rival.verdict == BETTER]
+    if better:
+        rest = f"{counted(len(better), 'method')} ({', '.join(better)}) significantly better on the test classes"
+        return [f"Validation classes chose the first method; {rest} ({seeds})."]
     equal = found.as_good
     if not equal:
         return [f"All {counted(others, 'other method')} are significantly worse ({seeds})."]

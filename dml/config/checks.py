@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from dml.config.study import Study
 
 
+def _check_auto(study: Study) -> None:
+    if study.auto_seeds is not None and study.splits > 1:
+        raise LocatedError("auto decides over seeds, but class splits are compared over splits: list them", "seeds")
+
+
 def check(study: Study) -> None:
     """Reject settings that cannot work together.
 
@@ -31,6 +36,7 @@ def check(study: Study) -> None:
     """
     _check_finite(study.model_dump())
     _check_policies(study)
+    _check_auto(study)
     _check_varied(study)
     cells = list(combining.combinations(study))
     _check_repetitions(study, cells)
@@ -41,6 +47,12 @@ def check(study: Study) -> None:
     _check_given(study)
     for training in _trainings(study, cells):
         _check_training(study, *training)
+        if study.splits > 1 and training[0].start is not None and training[0].start.study is not None:
+            raise LocatedError(
+                "the models of another study were trained on classes that further class splits test. Expected one "
+                "class split, or no `study` in training.start",
+                "class_splits",
+            )
         halving.check(study, training[0])
 
 

@@ -101,6 +101,16 @@ class DatasetSection(StudySection):
         return self.name or self.source.rsplit(".", 1)[-1]
 
 
+class FoldsSection(StudySection):
+    """Class splits by cross-validation."""
+
+    folds: int = Field(ge=2, le=100, description="each class is tested in one of so many folds")
+
+
+ClassSplits = Annotated[int, Field(strict=True, ge=1, le=100)] | FoldsSection
+"""How many class splits, the source's own among them; or folds of all classes (`dml.data.class_splits`)."""
+
+
 class NoiseSection(StudySection):
     """A noise model and its rates."""
 

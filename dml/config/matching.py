@@ -1,7 +1,8 @@
 """Which cells a mapping of attributes names, as in `published.match` and in `claims`.
 
 Attributes are `ATTRIBUTES`, `loss.<setting>` and the dotted settings of `vary`; if any cell has a filter, also `filter`
-(`none`, or as in a cell's name: `prism`, `prism(rate=0.2)`) and `filter.<setting>`. A list of values means any of them.
+(`none`, `prism`, `prism(rate=0.2)`, or `prism(rate=true)` if it is told the rate) and `filter.<setting>`. A list of
+values means any of them.
 Null means that a cell has no such attribute, or that the study leaves the part its default.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dml.config.parts import NO_FILTER
+from dml.config.parts import filter_text
 from dml.discovery import suggestion
 from dml.types import Cell
 
@@ -27,7 +28,7 @@ def attribute(cell: Cell, key: str) -> Any:
     if head == "loss":
         return cell.loss.settings.get(setting)
     if key == "filter":
-        return NO_FILTER if cell.filter is None else cell.filter.text
+        return filter_text(cell.filter)
     if head == "filter":
         return None if cell.filter is None else cell.filter.settings.get(setting)
     if key == "miner":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from dml import discovery, filters, losses, miners
-from dml.config.terms import Name, NameOf, SpaceTerm, StudySection, extremes
-from dml.types import Part
+from dml.config.terms import Name, NameOf, SpaceTerm, StudySection, extremes, resolved
+from dml.types import Own, Part, Space
 
 LossName = Annotated[Name, NameOf("dml.losses")]
 FilterName = Annotated[Name, NameOf("dml.filters")]
@@ -17,8 +18,12 @@ SAMPLE = {"num_classes": 2, "embedding_size": 2}
 """What a trial fills in; these values stand in for it when the settings are checked."""
 
 NO_FILTER = "none"
-OF_STUDY = "study"
-"""As the `rate` of a filter: the noise rate of the cell."""
+ESTIMATED = "estimated"
+"""As the `rate` of a filter: estimated from the observed training labels of each trial."""
+TOLD = "true"
+"""As the `rate` of a filter: the true noise rate of the cell, which nobody knows who trains: an oracle."""
+TELLING = (TOLD, "study")
+"""Its spellings, beside YAML's truth value; it was called `study` before there were estimates."""
 
 
 class LossSection(StudySection):
@@ -63,7 +68,7 @@ class LossSection(StudySection):
         ------
         ValueError : the loss rejects a value.
         """
-        searched = {key: extremes(space) for key, space in (self.search or {}).items()}
+        searched = {key: extremes(space) for key, space in self._resolved().items()}
         first = {key: values[0] for key, values in searched.items()}
         trials = [{key: value} for key, values in searched.items() for value in values]
         uses_tuples = True
@@ -78,22 +83,40 @@ class LossSection(StudySection):
 
     def part(self) -> Part:
         """The loss with the space that a search explores: its own search space where the study gives none."""
-        space = self.search
-        if space is None:
-            foreign = discovery.is_foreign(self.name)
-            space = {} if foreign else discovery.find("dml.losses", self.name).search_space  # type: ignore[attr-defined]
+        space = self._stated() if self.search is None else self._resolved()
         return Part(self.name, dict(self.settings), {k: v for k, v in space.items() if k not in self.settings})
+
+    def _resolved(self) -> dict[str, Space]:
+        """What the study itself says is searched."""
+        return resolved(self.search or {}, self._stated(), f"loss {self.name!r}")
+
+    def _stated(self) -> dict[str, Space]:
+        return dict(getattr(discovery.find("dml.losses", self.name), "search_space", {}))
 
 
 class FilterSection(StudySection):
     """A filter, its fixed and its searched settings.
 
-    Its `rate` is the cell's noise rate (`rate: study`, the default) unless the study sets or searches it.
+    Its `rate` is estimated from the observed labels of each trial (`rate: estimated`, the default), the cell's true
+    noise rate (`rate: true`, an oracle), a number, or searched.
     """
 
     name: FilterName = Field(NO_FILTER, description="`none` keeps every sample")
     settings: dict[str, Any] = Field({}, description="fixed settings")
     search: dict[str, SpaceTerm] = Field({}, description="a search space for each searched setting")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, content: Any) -> Any:
+        if not isinstance(content, Mapping) or not isinstance(content.get("name", NO_FILTER), str):
+            return content
+        settings, search = content.get("settings") or {}, content.get("search") or {}
+        if not isinstance(settings, Mapping) or not isinstance(search, Mapping) or "rate" in search:
+            return content
+        part = discovery.find("dml.filters", content.get("name", NO_FILTER))
+        rate = settings.get("rate", ESTIMATED)
+        told = {"rate": TOLD if rate is True or rate in TELLING else rate}
+        return {**content, "settings": {**settings, **discovery.accepted(part, told)}}
 
     @model_validator(mode="after")
     def _check(self) -> FilterSection:
@@ -106,10 +129,11 @@ class FilterSection(StudySection):
         both = set(self.settings) & set(self.search)
         if both:
             raise ValueError(f"{label}: {', '.join(sorted(both))} is fixed in settings and searched: remove one")
-        searched = {key: extremes(space) for key, space in self.search.items()}
+        searched = {key: extremes(space) for key, space in self._resolved().items()}
         first = {key: values[0] for key, values in searched.items()}
         for trial in [{}, *({key: value} for key, values in searched.items() for value in values)]:
-            settings = {**discovery.accepted(part, {"rate": 0.0}), **first, **self._fixed(), **trial}
+            fixed = {key: value for key, value in self._fixed().items() if value != ESTIMATED}
+            settings = {**discovery.accepted(part, {"rate": 0.0}), **first, **fixed, **trial}
             try:
                 filters.build_for(self.name, settings, **SAMPLE)
             except (TypeError, ValueError) as error:
@@ -118,10 +142,32 @@ class FilterSection(StudySection):
 
     def part(self) -> Part | None:
         """The filter with the space that a search explores; None if every sample takes part."""
-        return None if self.name == NO_FILTER else Part(self.name, self._fixed(), dict(self.search))
+        return None if self.name == NO_FILTER else Part(self.name, self._fixed(), self._resolved())
+
+    def _resolved(self) -> dict[str, Space]:
+        stated = getattr(discovery.find("dml.filters", self.name), "search_space", {})
+        return resolved(self.search, stated, f"filter {self.name!r}")
 
     def _fixed(self) -> dict[str, Any]:
-        return {key: value for key, value in self.settings.items() if (key, value) != ("rate", OF_STUDY)}
+        """The settings, without a rate that is the cell's: the names of such cells are older than other rates."""
+        return {key: value for key, value in self.settings.items() if (key, value) != ("rate", TOLD)}
+
+
+def is_told(part: Part) -> bool:
+    """Whether a filter is told the true noise rate of its cell."""
+    takes = discovery.accepted(discovery.find("dml.filters", part.name), {"rate": 0.0})
+    return bool(takes) and "rate" not in {**part.settings, **part.search}
+
+
+def filter_text(part: Part | None) -> str:
+    """What claims call a filter: `none`, `prism`, `prism(rate=0.2)`, or `prism(rate=true)` for one that is told it.
+
+    Cells have other names, from before rates were estimated: `prism` for one that is told its rate.
+    """
+    if part is None:
+        return NO_FILTER
+    settings = {key: value for key, value in part.settings.items() if (key, value) != ("rate", ESTIMATED)}
+    return Part(part.name, {**settings, **({"rate": TOLD} if is_told(part) else {})}).text
 
 
 class MinerSection(StudySection):
@@ -136,6 +182,9 @@ class MinerSection(StudySection):
     @model_validator(mode="after")
     def _check(self) -> MinerSection:
         given = {**self.settings, **self.search}
+        own = [key for key, space in self.search.items() if isinstance(space, Own)]
+        if own:
+            raise ValueError(f"search: {own[0]}: two policies share it, so it has no own range: expected its values")
         if self.name is not None:
             discovery.check_settings(discovery.find("dml.miners", self.name), given, f"miner {self.name!r}")
             return self

@@ -1,4 +1,7 @@
-"""Recipes: what a study leaves open, filled in for one way of training. Each value states its source.
+"""What a study leaves open: its search, and with a recipe all of one way of training. Each value states its source.
+
+Without a recipe, a study is tuned (`SEARCHED`): rate, decay, the rate of a loss's own parameters, and when to stop.
+`search: {sampler: fixed}` tunes nothing. Recipes:
 
     scratch   a network with random weights
     head      only the embedding head, on stored features of a pretrained backbone
@@ -32,11 +35,28 @@ WHITENING = Value("whitening", MEASURED)
 CROPS = Value("random_resized_crop", "Revisiting DML (Roth et al. 2020); powerful-benchmarker")
 AREA = Value({"scale": [0.5, 1.0]}, MEASURED)
 FROZEN_NORM = Value("frozen", "Revisiting DML; Proxy-Anchor, code/net/resnet.py")
+STOP = Value("best", "Musgrave et al. 2020, section 3.2: on validation classes")
 TUNING = {
     "search.sampler": Value("tpe", "Akiba et al. 2019 (Optuna)"),
     "search.trials": Value(6, MEASURED),
-    "search.stop": Value("best", "Musgrave et al. 2020, section 3.2: on validation classes"),
+    "search.stop": STOP,
 }
+DECAYS = {"log_uniform": [1e-6, 1e-2]}
+RATES = ("learning_rate", "head_learning_rate")
+
+
+def searched(*rates: list[float], source: str = MEASURED) -> Value:
+    """A search of the rate (and the head's, if it has its own), the decay, and the rate of a loss's own parameters."""
+    ranges = {name: {"log_uniform": own} for name, own in zip(RATES, rates, strict=False)}
+    source += "; decay around Revisiting DML's 4e-4 and Proxy-Anchor's 1e-4; own: each loss's file"
+    return Value({**ranges, "weight_decay": DECAYS, "loss_learning_rate": "own"}, source)
+
+
+SEARCHED = {
+    "training.search": searched([1e-4, 1e-2], source="a decade around the default rate on both sides"),
+    "search.stop": STOP,
+}
+"""What is searched without a recipe."""
 
 RECIPES: dict[str, dict[str, Value]] = {
     "scratch": {
@@ -45,7 +65,7 @@ RECIPES: dict[str, dict[str, Value]] = {
         "training.weight_decay": DECAY,
         "training.schedule": COSINE,
         "training.warmup_steps": WARMUP,
-        "training.search": Value({"learning_rate": {"log_uniform": [3e-4, 1e-2]}}, MEASURED),
+        "training.search": searched([3e-4, 1e-2]),
         **TUNING,
     },
     "head": {
@@ -55,7 +75,7 @@ RECIPES: dict[str, dict[str, Value]] = {
         "training.weight_decay": DECAY,
         "training.schedule": COSINE,
         "training.warmup_steps": WARMUP,
-        "training.search": Value({"learning_rate": {"log_uniform": [1e-6, 1e-3]}}, MEASURED),
+        "training.search": searched([1e-6, 1e-3]),
         **TUNING,
     },
     "partial": {
@@ -70,10 +90,7 @@ RECIPES: dict[str, dict[str, Value]] = {
         "training.batch_norm": FROZEN_NORM,
         "training.augment": CROPS,
         "training.augment_settings": AREA,
-        "training.search": Value(
-            {"learning_rate": {"log_uniform": [3e-5, 5e-4]}, "head_learning_rate": {"log_uniform": [3e-6, 1e-4]}},
-            MEASURED,
-        ),
+        "training.search": searched([3e-5, 5e-4], [3e-6, 1e-4]),
         **TUNING,
     },
     "finetune": {
@@ -89,7 +106,7 @@ RECIPES: dict[str, dict[str, Value]] = {
         "training.batch_norm": FROZEN_NORM,
         "training.augment": CROPS,
         "training.augment_settings": AREA,
-        "training.search": Value({"learning_rate": {"log_uniform": [3e-6, 3e-4]}}, MEASURED),
+        "training.search": searched([3e-6, 3e-4]),
         **TUNING,
     },
 }
@@ -110,29 +127,42 @@ MEANING = {
 
 
 def fill(study: Mapping[str, Any]) -> dict[str, Any]:
-    """A study's content with the values of its recipe where it says nothing.
+    """A study's content with the values of its recipe where it says nothing; without one, with a search.
 
     Raises
     ------
     ValueError : an unknown recipe, or a setting that contradicts it.
     """
     name = study.get("recipe")
-    if name is None:
-        return dict(study)
-    if name not in RECIPES:
+    if name is not None and name not in RECIPES:
         raise ValueError(f"recipe: expected one of {', '.join(RECIPES)}, got {name!r}")
+    if name is None and not _trains(study):
+        return dict(study)
     filled = {key: dict(value) if isinstance(value, Mapping) else value for key, value in study.items()}
     training = filled.setdefault("training", {})
-    if isinstance(training, dict):
+    if isinstance(training, dict) and name is not None:
         _check(name, training)
         if FIXED[name]["frozen"]:
             training["frozen"] = True
-    for setting, (value, _) in RECIPES[name].items():
+    for setting, (value, _) in (SEARCHED if name is None else RECIPES[name]).items():
         section, _, key = setting.partition(".")
         own, given = filled.setdefault(section, {}), study.get(section) or {}
-        if isinstance(own, dict) and not _replaced(key, given):
-            own.setdefault(key, value)
+        if isinstance(own, dict) and isinstance(given, Mapping) and not _replaced(key, given):
+            own.setdefault(key, _open(value, given) if setting == "training.search" else value)
     return filled
+
+
+def _trains(study: Mapping[str, Any]) -> bool:
+    """Whether a study without a recipe has something to search."""
+    search, training = study.get("search") or {}, study.get("training") or {}
+    fixed = isinstance(search, Mapping) and search.get("sampler") == "fixed"
+    return not fixed and not (isinstance(training, Mapping) and training.get("steps") == 0)
+
+
+def _open(search: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What is searched beside a study's own settings: what is set by hand is not, and one rate set by hand sets all."""
+    set_by_hand = set(own) | (set(RATES) if set(RATES) & set(own) else set())
+    return {key: space for key, space in search.items() if key not in set_by_hand}
 
 
 def _replaced(key: str, own: Mapping[str, Any]) -> bool:
@@ -143,8 +173,6 @@ def _replaced(key: str, own: Mapping[str, Any]) -> bool:
         return own.get("head") == "none"
     if key == "augment_settings":
         return own.get("augment", CROPS.value) != CROPS.value
-    if key == "search":  # what is fixed by hand is not searched
-        return any(name in own for name in ("learning_rate", "head_learning_rate"))
     if key == "warmup_steps":  # it would leave hardly a step after it
         steps = own.get("steps")
         return isinstance(steps, int) and steps < 2 * WARMUP.value

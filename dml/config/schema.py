@@ -34,8 +34,8 @@ Unknown keys are rejected, with the file, the line and the choices.
 An editor with a YAML language server completes and checks these keys as you type: write the schema with
 `dml schema > study.schema.json`, and begin a study with `# yaml-language-server: $schema=../../study.schema.json`.
 
-A search space is `{uniform: [low, high]}`, `{log_uniform: [low, high]}` or `{choice: [a, b]}`. *Attributes of cells*
-are described in [studies](studies.md#attributes-of-cells).
+A search space is `{uniform: [low, high]}`, `{log_uniform: [low, high]}`, `{choice: [a, b]}`, or `own`, the
+range that a part states itself. *Attributes of cells* are described in [studies](studies.md#attributes-of-cells).
 """
 
 Schema = dict[str, Any]
@@ -101,8 +101,7 @@ def _table(path: str, section: Schema, whole: Schema) -> str:
     for name, field in section["properties"].items():
         values = _values(field)
         if _section(field, whole) is not None:
-            anchor = f"{path}{name}".replace(".", "")
-            values = f"[{'mapping' if '$ref' in field else values or 'mapping'}](#{anchor})"
+            values = f"[{'list' if 'items' in field else 'mapping'}](#{f'{path}{name}'.replace('.', '')})"
         default = "required" if name in section.get("required", ()) else _default(field)
         rows.append(f"| `{name}` | {values} | {default} | {field['description'].replace('|', '&#124;')} |")
     return "\n".join(rows) + "\n"

@@ -37,7 +37,8 @@ class SearchSection(StudySection):
     stop: Literal["last", "best"] = Field(
         "last",
         description="when confirmed trials end: after all `training.steps`, or after as many as the best tuning trial "
-        "had when it was best on validation classes; tuning trials train all steps",
+        "had when it was best on validation classes; tuning trials train all steps; a study that is tuned has `best` "
+        "unless it says otherwise",
     )
     protocol: Literal["refit", "train_val_test"] = Field(
         "refit",

@@ -11,14 +11,15 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from dml import discovery
 from dml.config import audit as auditing
-from dml.config import checks, claim_checks, combining, recipes
+from dml.config import auto_seeds, checks, claim_checks, combining, recipes
 from dml.config import report as reporting
 from dml.config import vary as varying
 from dml.config.audit import AuditSection
+from dml.config.auto_seeds import AutoSection
 from dml.config.claims import ClaimSection
-from dml.config.data import DatasetSection, NoiseName, NoiseSection, SourceName
+from dml.config.data import ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
 from dml.config.evaluation import EvaluationSection, PublishedSection
-from dml.config.parts import FilterName, FilterSection, LossName, LossSection, MinerSection
+from dml.config.parts import TOLD, FilterName, FilterSection, LossName, LossSection, MinerSection
 from dml.config.report import ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.terms import Name, NameOf, Seed, StudySection, as_mapping
@@ -59,7 +60,12 @@ class Study(StudySection):
     seeds: list[Seed] = Field(
         [0],
         min_length=1,
-        description="one confirmation per seed, which decides initial weights, batches and noise",
+        description="one confirmation per seed, which decides initial weights, batches and noise; or `auto`, as many "
+        "as its comparisons need",
+    )
+    auto_seeds: AutoSection | None = Field(None, description="of `seeds: auto`, which sets both; leave it out")
+    class_splits: ClassSplits = Field(
+        1, description="how many choices of the classes that test; `{folds: 4}`: cross-validation over all classes"
     )
     search: SearchSection = Field(default_factory=SearchSection, description="how each cell is tuned")
     training: TrainingSection = Field(default_factory=TrainingSection, description="how a trial trains")
@@ -74,7 +80,7 @@ class Study(StudySection):
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, content: Any) -> Any:
-        return recipes.fill(content) if isinstance(content, dict) else content
+        return auto_seeds.fill(recipes.fill(content)) if isinstance(content, dict) else content
 
     @field_validator("positives", "negatives")
     @classmethod
@@ -100,9 +106,38 @@ class Study(StudySection):
     def digest(self) -> str:
         """Of the settings that decide trials: another title, claim or figure does not change it."""
         names = {*("datasets", "noise", "losses", "positives", "negatives", "miner", "vary", "seeds", "search")}
-        names |= {"filters", "training", "evaluation"}
+        names |= {"filters", "training", "evaluation", "class_splits", "auto_seeds"}
         deciding = self.model_dump(mode="json", include=names, exclude_defaults=True)
+        for part, section in zip(self.filters, deciding.get("filters", []), strict=False):
+            if part.settings.get("rate") == TOLD:  # as before there was another
+                section |= {"settings": {key: value for key, value in part.settings.items() if key != "rate"}}
+                section.pop("settings") if not section["settings"] else None
         return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def least_seeds(self) -> int:
+        """The seeds that each cell has at least."""
+        return len(self.seeds) if self.auto_seeds is None else self.auto_seeds.least
+
+    @property
+    def splits(self) -> int:
+        """How many class splits each dataset has."""
+        return self.class_splits if isinstance(self.class_splits, int) else self.class_splits.folds
+
+    @property
+    def folds(self) -> bool:
+        """Whether the class splits are a cross-validation over all classes."""
+        return not isinstance(self.class_splits, int)
+
+    @property
+    def blocks(self) -> list[int]:
+        """What methods are compared over: seeds, or class splits if there are several."""
+        return list(range(self.splits)) if self.splits > 1 else self.seeds
+
+    @property
+    def block(self) -> str:
+        """The name of one of the `blocks`."""
+        return "class split" if self.splits > 1 else "seed"
 
     def cells(self) -> list[Cell]:
         """Every admissible combination of the study's axes, in its order, each once."""

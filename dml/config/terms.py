@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from dml import discovery
-from dml.types import Choice, LogUniform, Space, Uniform
+from dml.types import Choice, LogUniform, Own, Space, Uniform
 
 
 class StudySection(BaseModel):
@@ -16,12 +17,16 @@ class StudySection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
 
 
-def _space(value: Any) -> Space:
+def _space(value: Any) -> Space | Own:
     kinds = ("uniform", "log_uniform", "choice")
-    if isinstance(value, Uniform | LogUniform | Choice):
+    if isinstance(value, Uniform | LogUniform | Choice | Own):
         return value
+    if value == "own":
+        return Own()
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in kinds:
-        raise ValueError(f"expected one of {', '.join(kinds)} with its values, as in {{uniform: [0.05, 0.5]}}")
+        raise ValueError(
+            f"expected one of {', '.join(kinds)} with its values, as in {{uniform: [0.05, 0.5]}}, or own (the part's)"
+        )
     (kind, given), *_ = value.items()
     if not isinstance(given, list) or not given:
         raise ValueError(f"{kind}: expected a list, got {given!r}")
@@ -39,8 +44,9 @@ def _space(value: Any) -> Space:
 RANGE = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
 KINDS = {"uniform": RANGE, "log_uniform": RANGE, "choice": {"type": "array", "minItems": 1}}
 SPACE = {"type": "object", "properties": KINDS, "additionalProperties": False, "minProperties": 1, "maxProperties": 1}
-SpaceTerm = Annotated[Any, BeforeValidator(_space), WithJsonSchema({**SPACE, "title": "space"})]
-"""`{uniform: [0.05, 0.5]}`, `{log_uniform: [low, high]}` or `{choice: [a, b]}`."""
+EITHER = {"anyOf": [SPACE, {"const": "own"}], "title": "space"}
+SpaceTerm = Annotated[Any, BeforeValidator(_space), WithJsonSchema(EITHER)]
+"""`{uniform: [0.05, 0.5]}`, `{log_uniform: [low, high]}`, `{choice: [a, b]}`, or `own`: what the part itself states."""
 
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 Name = Annotated[str, Field(min_length=1)]
@@ -62,6 +68,20 @@ class NameOf:
 def as_mapping(key: str, accepted: Any) -> BeforeValidator:
     """A bare string means `{key: string}`; `accepted` is what the JSON Schema says of both."""
     return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value, accepted)
+
+
+def resolved(search: Mapping[str, Any], stated: Mapping[str, Space], label: str) -> dict[str, Space]:
+    """A search with the spaces that a part states where it says `own`.
+
+    Raises
+    ------
+    ValueError : the part states none for a setting.
+    """
+    for key, space in search.items():
+        if isinstance(space, Own) and key not in stated:
+            known = ", ".join(stated) or "none"
+            raise ValueError(f"{label}: search: {key}: it states no range of its own for it. Those it states: {known}")
+    return {key: stated[key] if isinstance(space, Own) else space for key, space in search.items()}
 
 
 def extremes(space: Space) -> tuple[Any, ...]:

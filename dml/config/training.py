@@ -11,7 +11,7 @@ from dml import discovery, models
 from dml.config.start import StartSection
 from dml.config.terms import Name, NameOf, SpaceTerm, StudySection, extremes
 from dml.data import augment, batches
-from dml.types import BatchSpec, Choice, TrainingSpec
+from dml.types import BatchSpec, Choice, Own, TrainingSpec
 
 WHOLE = ("steps", "embedding_size", "warmup_steps", "head_first_steps", "step_every")
 RATES = ("learning_rate", "head_learning_rate", "loss_learning_rate")
@@ -19,6 +19,7 @@ REAL = (*RATES, "weight_decay", "step_factor", "clip_norm", "clip_value", "ema",
 NAMED = ("optimizer", "schedule", "batch_norm", "pooling", "head", "head_norm", "head_start")
 
 NONE = Choice(())
+OWN_RATE = "loss_learning_rate"
 SEARCHABLE = (*REAL, *WHOLE, *NAMED, "head_refit", "normalize")
 OTHERWISE = ("batch", "search", "start")  # `spec` does not copy them: the sweep finds the weights of `start`
 
@@ -148,6 +149,10 @@ class TrainingSection(StudySection):
         for key, space in self.search.items():
             if key not in SEARCHABLE:
                 raise ValueError(f"search: {key!r} cannot be searched. Choices: {', '.join(SEARCHABLE)}")
+            if isinstance(space, Own):
+                if key != OWN_RATE:
+                    raise ValueError(f"search: {key}: only {OWN_RATE} can be 'own', the range that each loss states")
+                continue
             if key in WHOLE and not isinstance(space, Choice):
                 raise ValueError(f"search: {key} is a whole number: expected {{choice: [...]}}")
             if key == "pooling" and (self.frozen or self.train_from):

@@ -6,6 +6,7 @@
 | `sources/<name>.py` | one dataset's raw files -> records (an image and its labels), and each image's role |
 | `packing` | records -> one uint8 array, decoded once, that every process maps |
 | `splits` | roles -> which images train, validate and test |
+| `class_splits` | the same for several choices of the classes that test |
 | `batches/<name>.py` | observed labels -> positions of each batch |
 | `augment/<name>.py` | uint8 batches -> normalised float32 batches |
 """

@@ -37,20 +37,21 @@ MEANING = {"seen": "held-out images of classes that train", "test": "classes tha
 GIVEN_COLUMNS = ("final_given", "tune_given")
 
 
-def make(index: pd.DataFrame, source: Source) -> pd.DataFrame:
+def make(index: pd.DataFrame, source: Source, roles: np.ndarray | None = None) -> pd.DataFrame:
     """The split of a packed dataset.
 
     Parameters
     ----------
     index : the packed index. The columns `index`, `fine` and `coarse` are read here, others by the source.
     source : its `roles` and `disjoint` decide.
+    roles : (n,), in place of the source's.
 
     Raises
     ------
     ValueError : unknown roles, roles whose classes are not disjoint, or fewer than 2 training classes.
     """
     fine, coarse = index["fine"].to_numpy(np.int64), index["coarse"].to_numpy(np.int64)
-    final = np.asarray(source.roles(index), dtype=object)
+    final = np.asarray(source.roles(index) if roles is None else roles, dtype=object)
     if source.disjoint not in ("fine", "coarse"):
         raise ValueError(f"source {source.name!r}: disjoint is {source.disjoint!r}. Choices: fine, coarse")
     classes = fine if source.disjoint == "fine" else coarse

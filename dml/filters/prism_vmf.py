@@ -11,6 +11,8 @@ Liu et al., "Noise-resistant deep metric learning with probabilistic instance fi
 concentration: Banerjee et al., "Clustering on the unit hypersphere using von Mises-Fisher distributions", JMLR 2005,
 section 4.4. Deviation: r counts as at most `LONGEST`, since a class with one sample in the memory has r = 1 and an
 infinite concentration.
+
+Search space: the rate as for `prism`, and on to 0.8, as it is made for noise above one half. It has no default.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ further: `_costs.py` and `_pairs.py` turn the cost of a pair into value and grad
 from __future__ import annotations
 
 from dml import discovery
-from dml.losses._build import build, build_for, closed_form_of
+from dml.losses._build import build, build_for, closed_form_of, own_rate_of
 
-__all__ = ["build", "build_for", "closed_form_of"]
+__all__ = ["build", "build_for", "closed_form_of", "own_rate_of"]
 
 __getattr__, __dir__ = discovery.lazy(__name__)

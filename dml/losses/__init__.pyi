@@ -2,6 +2,7 @@
 from dml.losses._build import build as build
 from dml.losses._build import build_for as build_for
 from dml.losses._build import closed_form_of as closed_form_of
+from dml.losses._build import own_rate_of as own_rate_of
 from dml.losses.binomial_deviance import BinomialDeviance as BinomialDeviance
 from dml.losses.components import Components as Components
 from dml.losses.contrastive import Contrastive as Contrastive

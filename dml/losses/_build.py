@@ -7,7 +7,8 @@ from typing import Any
 
 from dml import discovery
 from dml.losses._foreign import ForeignLoss
-from dml.protocols import Loss
+from dml.protocols import Composite, Loss
+from dml.types import Space
 
 
 def build(name: str, /, **settings: Any) -> Loss:
@@ -40,6 +41,23 @@ def closed_form_of(name: str) -> str | None:
     ValueError : an unknown loss.
     """
     return getattr(discovery.find("dml.losses", name), "closed_form", None)
+
+
+def own_rate_of(name: str, settings: Mapping[str, Any]) -> Space | None:
+    """The range of the learning rate of a loss's own parameters (proxies, beta); None: it has none, or states none.
+
+    Raises
+    ------
+    ValueError : an unknown loss.
+    """
+    part = discovery.find("dml.losses", name)
+    if issubclass(part, Composite):
+        found = [own_rate_of(inner, own) for _, inner, own in part.components(settings).values()]
+        return next((space for space in found if space is not None), None)
+    space = getattr(part, "own_rate", None)
+    if space is None or not any(True for _ in build_for(name, settings, num_classes=2, embedding_size=2).parameters()):
+        return None  # such as a fixed beta
+    return space
 
 
 def build_for(

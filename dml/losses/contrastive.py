@@ -4,6 +4,9 @@
     squared:  positive d^2,      negative [margin - d^2]_+          (Levi et al., Preventing class-collapsing, sec. 3)
 
 The default of pytorch-metric-learning is another loss: d and [margin - d]_+, each averaged over its non-zero pairs.
+
+Search space: users of powerful-benchmarker (Musgrave et al. 2020) search margins in [0, 1]; here up to the distance
+sqrt(2) of orthogonal embeddings, and not near 0, where all pairs cost nothing.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ Under max, k and l are of the pair's class; under min, of other classes, and (k,
 Vasudeva et al., "LoOp: looking for optimal hard negative embeddings for deep metric learning", ICCV 2021,
 section 3.3.2. `synthesis.py` defines the pairs and d_ijkl. Deviation: the sum is divided by the number of positive
 pairs; the paper calls its |P| "the set of classes in the batch". With two samples a class it equals `lifted_hinge`.
+
+Search space: margins of the triplet loss and beyond, as the hardest negative is nearer. No published search.
 """
 
 from __future__ import annotations

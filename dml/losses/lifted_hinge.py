@@ -7,6 +7,8 @@ Vasudeva et al., "LoOp: looking for optimal hard negative embeddings for deep me
 section 3.3.3. `synthesis.py` defines the pairs and d_ijkl. Deviation: the sum is divided by the number of positive
 pairs; the paper calls its |P| "the set of classes in the batch". Song et al.'s loss with its smooth maximum is
 `lifted_structure`.
+
+Search space: margins of the triplet loss and beyond, as the hardest negative is nearer. No published search.
 """
 
 from __future__ import annotations

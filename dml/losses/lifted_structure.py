@@ -5,6 +5,8 @@
 
 The first sum runs over the negatives of i, the second over those of j. A positive pair costs 0 if neither of its ends
 has a negative.
+
+Search space: from a fifth to twice Song et al.'s margin of 1; distances of unit vectors are at most 2.
 """
 
 from __future__ import annotations

@@ -5,6 +5,10 @@
 beta is learned, one for each class (the anchor's) or one for all, or fixed (Le and Odobez: 1.4). It is always in the
 state_dict. A learned beta needs a far larger learning rate than the network, so a trial puts `parameters()` in a group
 of their own. The paper's regulariser nu * beta is left out (nu = 0 in its experiments).
+
+Search space: the margin around Wu et al.'s 0.2; beta from below their 1.2 to the 1.4 of Le and Odobez; beta's rate
+around the 5e-4 of Revisiting DML (Roth et al. 2020, parameters.py), a factor of 200 up, since trials here have few
+steps.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from dml.losses._geometry import Geometry
 from dml.losses._pairs import each_pair, mean_over_pairs
 from dml.losses._settings import REDUCTIONS, check_classes, checked_labels
 from dml.settings import check_choice
-from dml.types import Space, Uniform
+from dml.types import LogUniform, Space, Uniform
 
 
 class Margin(nn.Module):
@@ -42,6 +46,7 @@ class Margin(nn.Module):
     left_out: ClassVar[str] = "skipped"
     mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"margin": Uniform(0.05, 0.4), "beta": Uniform(0.8, 1.4)}
+    own_rate: ClassVar[Space] = LogUniform(1e-4, 1e-1)
 
     def __init__(
         self,

@@ -9,6 +9,10 @@ With `synthesis`, the negatives of anchor i are the positive pairs (k, l) of oth
 1 - d_ijkl^2 / 2 to i's own pair (i, j) (LoOp, section 3.3.4; `synthesis.py` defines pairs and d_ijkl). A pair counts
 for i if it is at least as similar as the least similar negative that i keeps. The paper's rule, s > min s_ip - epsilon,
 is the same up to the gap between that bound and the first negative above it. Without a negative to keep, i gets none.
+
+Search space: a part of powerful-benchmarker's example, alpha and beta log-uniform in [0.01, 100] and base in [0, 1]
+(Musgrave et al. 2020), around the paper's 2, 50 and 1, LoOp's base 0.5, and the 0.2 that suits heads which start from
+whitening.
 """
 
 from __future__ import annotations

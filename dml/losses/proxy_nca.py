@@ -5,6 +5,11 @@
 D is squared, x and the proxies p are on the unit sphere and s is `scale`, so D = 2 s^2 (1 - cos). The denominator does
 not contain the positive proxy (pytorch-metric-learning's does). The loss is computed as D_y + log sum exp(-D_c), since
 exp(-D_y) may underflow: a mislabelled sample would then get loss 0 and no gradient, and look robust.
+
+Search space: the scale around 3, which is ProxyNCA++'s temperature of 1/9 (Teh et al. 2020). The proxies' rate is
+that of a loss's parameters in powerful-benchmarker, log-uniform up to 1, less what is too slow for few steps
+(Musgrave et al. 2020, config_optimizers/with_metric_loss_optimizer_bayes_opt.yaml); Proxy-Anchor (Kim et al. 2020)
+has 100 times the network's rate.
 """
 
 from __future__ import annotations
@@ -38,6 +43,7 @@ class ProxyNca(nn.Module):
     takes_padding: ClassVar[bool] = True
     mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"scale": LogUniform(1, 8)}
+    own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
 
     def __init__(self, num_classes: int, embedding_size: int, scale: float = 3.0, normalize: bool = True):
         super().__init__()

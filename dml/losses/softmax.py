@@ -2,6 +2,9 @@
 
 normalized:      logits = cos(x, w_c) / temperature     (Zhai and Wu 2019, Classification is a strong baseline)
 not normalized:  logits = (x . w_c + b_c) / temperature
+
+Search space: the temperature around Zhai and Wu's 0.05, down to where gradients are those of the largest logit alone.
+The rate of the class weights is that of a loss's parameters in powerful-benchmarker, as for `proxy_nca`.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ class Softmax(nn.Module):
     takes_padding: ClassVar[bool] = True
     mining: ClassVar[dict[str, Any]] = {}
     search_space: ClassVar[dict[str, Space]] = {"temperature": LogUniform(0.02, 0.5)}
+    own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
 
     def __init__(
         self,

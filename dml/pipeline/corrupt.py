@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from dml import noise
+from dml.data import class_splits
 from dml.data.packing import of_vectors
 from dml.files import replacing
 from dml.pipeline.folders import data_root
@@ -18,14 +20,15 @@ if TYPE_CHECKING:
 
 
 def run(study: Study) -> None:
-    for dataset in study.datasets:
-        path = data_root(study) / "noise" / f"{dataset.label}.parquet"
-        with replacing(path) as temporary:
-            pd.concat(tables(study, dataset), ignore_index=True).to_parquet(temporary, index=False)
+    for dataset, number in itertools.product(study.datasets, range(study.splits)):
+        name = class_splits.data_name(dataset.label, number)
+        with replacing(data_root(study) / "noise" / f"{name}.parquet") as temporary:
+            pd.concat(tables(study, dataset, name), ignore_index=True).to_parquet(temporary, index=False)
 
 
-def tables(study: Study, dataset: DatasetSection) -> Iterator[pd.DataFrame]:
-    root, name = data_root(study), dataset.label
+def tables(study: Study, dataset: DatasetSection, name: str) -> Iterator[pd.DataFrame]:
+    """The labels of one class split, of the data called `name`."""
+    root = data_root(study)
     tuning = [study.search.seed]
     if study.search.protocol == "train_val_test":  # then the confirmed models are trained on the images of tuning
         tuning += [seed for seed in study.seeds if seed not in tuning]

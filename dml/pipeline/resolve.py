@@ -10,6 +10,9 @@ from dml.pipeline.folders import STUDIES, data_root
 def run(study: Study) -> None:
     check_files(study, STUDIES / f"{study.name}.yaml")
     content = content_of(STUDIES / f"{study.name}.yaml")
-    for name, part in (("study", content), ("datasets", content["datasets"])):
+    datasets = content["datasets"]
+    if "class_splits" in content:  # the stage `split` depends on datasets.yaml only
+        datasets = {"datasets": datasets, "class_splits": content["class_splits"]}
+    for name, part in (("study", content), ("datasets", datasets)):
         text = yaml.safe_dump(part, sort_keys=False, allow_unicode=True)
         write_text(data_root(study) / f"{name}.yaml", text)

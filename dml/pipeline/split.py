@@ -4,32 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dml.data import sources, splits
+import pandas as pd
+
+from dml.data import class_splits, sources, splits
 from dml.pipeline.folders import data_root
+from dml.protocols import Source
 from dml.training.data import check_sets, open_packed_of
 
 if TYPE_CHECKING:
-    from dml.config import Study
+    from dml.config import DatasetSection, Study
 
 
 def run(study: Study) -> None:
+    folder = data_root(study) / "split"
     for dataset in study.datasets:
         source = sources.build(dataset.source, **dataset.options)
         packed = open_packed_of(data_root(study), dataset.label)
-        found = splits.by_seed(packed.index, source)
-        for table in found.values():
-            used = packed.index[(table["final"] != "unused").to_numpy()]
-            for level in (dataset.train_on, *dataset.evaluate_on):
-                lacking = not {"given_fine", "verified"} & set(used) if level == "given" else (used[level] < 0).any()
-                if lacking:
-                    raise ValueError(
-                        f"dataset {dataset.label!r}: the study names {level!r} labels, which its images lack"
-                    )
-            if "verified" in used and dataset.evaluate_on != ["given"]:
-                raise ValueError(
-                    f"dataset {dataset.label!r}: its labels are only as given, none is verified: expected "
-                    "`evaluate_on: [given]`, so that scores are marked as measured against given labels"
-                )
-            check_sets(table, study.evaluation.sets, dataset.label)
-        print(f"{dataset.label}: {splits.summary(table, packed.index[source.disjoint].to_numpy())}")
-        splits.save_all(found, data_root(study) / "split", dataset.label)
+        for number, found in enumerate(_splits(study, packed.index, source)):
+            for table in found.values():
+                _check(study, dataset, packed.index, table)
+            name = class_splits.data_name(dataset.label, number)
+            print(f"{name}: {splits.summary(table, packed.index[source.disjoint].to_numpy())}")
+            splits.save_all(found, folder, name)
+
+
+def _splits(study: Study, index: pd.DataFrame, source: Source) -> list[dict[int | None, pd.DataFrame]]:
+    """For each class split, that of each seed (`splits.by_seed`)."""
+    count = study.splits
+    if count == 1:
+        return [splits.by_seed(index, source)]
+    return [{None: table} for table in class_splits.make(index, source, count, study.folds)]
+
+
+def _check(study: Study, dataset: DatasetSection, index: pd.DataFrame, table: pd.DataFrame) -> None:
+    """That the images have the labels and the sets that the study names."""
+    used = index[(table["final"] != "unused").to_numpy()]
+    for level in (dataset.train_on, *dataset.evaluate_on):
+        lacking = not {"given_fine", "verified"} & set(used) if level == "given" else (used[level] < 0).any()
+        if lacking:
+            raise ValueError(f"dataset {dataset.label!r}: the study names {level!r} labels, which its images lack")
+    if "verified" in used and dataset.evaluate_on != ["given"]:
+        raise ValueError(
+            f"dataset {dataset.label!r}: its labels are only as given, none is verified: expected "
+            "`evaluate_on: [given]`, so that scores are marked as measured against given labels"
+        )
+    check_sets(table, study.evaluation.sets, dataset.label)

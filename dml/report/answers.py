@@ -11,6 +11,7 @@ from typing import Any
 
 from dml import statistics
 from dml.counting import counted
+from dml.report.analysis.chosen import ON_VALIDATION, explained
 from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.flags import doubts
 from dml.report.analysis.front import Kept, kept
@@ -61,7 +62,7 @@ def _of_joint(results: Results, figures: Path) -> Iterator[str]:
     """A table of the best and the worst choices at each noise rate, interactions, and the rule."""
     for block in crossed(results):
         metric, where = metric_label(results.study.search.objective), results.where(block.dataset, block.noise)
-        size = f"{counted(block.scores[..., 0].size, 'cell')}, {counted(len(block.seeds), 'seed')}"
+        size = f"{counted(block.scores[..., 0].size, 'cell')}, {counted(len(block.seeds), results.study.block)}"
         yield (
             f"**{results.study.title}** (`{results.study.name}`{where}; {size}{after_comma(mark(results.study))}). "
             f"Points of {metric} above or below the average choice, all else pooled; significant ones only (Holm):"
@@ -125,8 +126,10 @@ def _won(results: Results, row: dict[str, Any]) -> str:
     where = results.where(row["dataset"], results.cells[row["cell"]].noise)
     score = interval(*(percent(row[f"score {part}"]) for part in ("mean", "low", "high")))
     said = doubts(results, row["cell"])
+    chosen = explained(results, results.cells) == ON_VALIDATION
+    has = f", chosen on validation classes, has {metric} {score}" if chosen else f" has the highest {metric}, {score}"
     return (
-        f"- {name}{where}, {rate(row['rate'])} noise: {row['winner']} has the highest {metric}, {score}; "
+        f"- {name}{where}, {rate(row['rate'])} noise: {row['winner']}{has}; "
         f"{row['worse']:.0f} of {row['others']} others are significantly worse{after_comma(said)}."
     )
 

@@ -23,8 +23,9 @@ from dml.report.tuning import after_comma, mark
 from dml.statistics import Summary
 
 CAPTION = (
-    "Each row is the best method (loss, positives + negatives) at one noise rate. It is chosen by all seeds but one "
-    "and scored on that one, each in turn; in brackets, how often it was chosen. The usual choice is triplet loss with "
+    "Each row is the best method (loss, positives + negatives) at one noise rate. Validation classes choose it where "
+    "tuning trials scored them. In other studies it is chosen by all seeds but one and scored on that one, each in "
+    "turn; in brackets, how often it was chosen. The usual choice is triplet loss with "
     "random positives and random semi-hard negatives. Without training is the best of nearest neighbours of pixels or "
     "frozen features, and of their closed-form projections. Spread is the best of all methods minus the worst. "
     "Intervals are over seeds; other classes and images may rank the methods otherwise."
@@ -101,16 +102,20 @@ def carries_over(studies: Sequence[Results]) -> Table | None:
 def in_short(studies: Sequence[Results]) -> list[str]:
     """The tables of `what_to_use` and `carries_over` as lines of Markdown; none if there are none."""
     use, carries = what_to_use(studies), carries_over(studies)
-    return [*(_markdown(use) if use else []), *(_markdown(carries, f"**{CARRIES}** ") if carries else [])]
+    lines = _markdown(use, CAPTION.partition(".")[0]) if use else []
+    return [*lines, *(_markdown(carries, CARRIES_CAPTION.partition(":")[0], f"**{CARRIES}** ") if carries else [])]
 
 
-def _markdown(table: Table, title: str = "") -> list[str]:
+def _markdown(table: Table, explains: str, title: str = "") -> list[str]:
+    """What the table says, the table, and folded how to read it: the caption from the words `explains` on."""
+    lead, words, rest = table.caption.partition(explains)
     labels = [column.label.lower() for column in table.columns]
     rows = [
         f"| `{row['study']}` | {' | '.join(row[column.key] for column in table.columns[1:])} |"
         for row in table.frame.to_dict("records")
     ]
-    return [title + table.caption, "", f"| {' | '.join(labels)} |", "|---" * len(labels) + "|", *rows, ""]
+    head = [(title + lead).strip(), "", f"| {' | '.join(labels)} |", "|---" * len(labels) + "|"]
+    return [*head, *rows, "", "<details><summary>How to read it</summary>", "", words + rest, "", "</details>", ""]
 
 
 def _lead(found: Sequence[tuple[Results, HeldOut]]) -> list[str]:

@@ -68,7 +68,7 @@ def load(
 def _complete(trials: pd.DataFrame) -> pd.DataFrame:
     """The trials with all columns that the report reads, and numbers as numbers."""
     lacking = {column: None for column in COLUMNS if column not in trials}
-    trials = trials.assign(**lacking)
+    trials = trials.assign(**lacking, **({} if "split" in trials else {"split": 0}))
     return trials.assign(**{column: pd.to_numeric(trials[column], errors="coerce") for column in NUMBERS})
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dml.config.parts import filter_text, is_told
 from dml.report.labels import readable, value_label
 from dml.types import Cell, Part
 
@@ -17,7 +18,7 @@ class Method:
     loss: str
     positives: str  # "" if the loss or a foreign miner chooses
     negatives: str
-    filter: str = ""  # as in a cell's name: `prism(rate=0.2)`; "" without one
+    filter: str = ""  # as `filter_label` says; "" without one
     settings: str = ""  # those that vary: `per class 2, steps 100`
 
     @property
@@ -47,6 +48,16 @@ class Method:
         return replace(self, filter="", settings="")
 
 
+def filter_label(part: Part) -> str:
+    """What pages call a filter: `prism`, `prism(rate=0.2)`, or `prism (oracle)` for one that is told the true rate."""
+    return value_label(f"{part.text} (oracle)" if is_told(part) else filter_text(part))
+
+
+def further(cell: Cell) -> dict[str, Any]:
+    """`Cell.further`, with the filter as pages call it."""
+    return {**cell.further, **({} if cell.filter is None else {"filter": filter_label(cell.filter)})}
+
+
 def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) -> Method:
     """The method of a cell.
 
@@ -62,7 +73,7 @@ def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) 
         loss += "(" + ",".join(f"{key}={value}" for key, value in own.items()) + ")"
     varied = {key: value for key, value in cell.further.items() if key in labels and key != "filter"}
     settings = ", ".join(f"{labels[key]} {value_label(value)}" for key, value in varied.items())
-    part = value_label(cell.further["filter"]) if "filter" in labels and cell.filter is not None else ""
+    part = filter_label(cell.filter) if "filter" in labels and cell.filter is not None else ""
     if cell.positives is None or cell.negatives is None:
         return Method(loss, "", tuples, part, settings)
     return Method(loss, cell.positives, cell.negatives, part, settings)

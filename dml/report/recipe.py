@@ -12,7 +12,8 @@ from typing import Any
 
 from dml.counting import counted
 from dml.report.analysis.asked import dataset_of, noise_of, score_of
-from dml.report.analysis.at_rate import measured, scores_at, shares
+from dml.report.analysis.at_rate import measured, scores_at, shares, validations_at
+from dml.report.analysis.chosen import ON_TEST, ON_VALIDATION
 from dml.report.analysis.paired import against_winner
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.untrained import untrained
@@ -24,7 +25,7 @@ from dml.report.tuning import EXPLAINED, after_comma, mark
 
 LEVEL = 0.05
 ALWAYS = ("backbone", "embedding_size", "steps", "batch", "optimizer", "learning_rate")
-BEST, AS_GOOD, WORSE, UNKNOWN = "best", "as good", "worse", "unknown"
+BEST, AS_GOOD, WORSE, UNKNOWN, BETTER = "best", "as good", "worse", "unknown", "better"
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Rival:
 
     method: str
     cell: str  # whose settings it has
-    verdict: str  # best, as good (p of at least 0.05 against the best), worse, or unknown (one seed)
+    verdict: str  # best (chosen), as good (p of at least 0.05 against the best), worse, better, or unknown (one seed)
     mean: float
     low: float | None
     high: float | None
@@ -41,7 +42,7 @@ class Rival:
     behind: float  # the winner's lead over it, paired over seeds
     behind_low: float | None
     behind_high: float | None
-    p: float | None  # adjusted for the choice of the winner among all methods
+    p: float | None  # adjusted for the number of methods, and for the choice of the winner if test classes chose it
 
 
 @dataclass(frozen=True)
@@ -104,14 +105,16 @@ def recipe(
     key = score_of(results, dataset, score)
     rates = measured(results, dataset, noise, key)
     counting = shares(rates, rate)
-    methods = _rivals(results, scores_at(results, dataset, noise, counting, key))
+    scores = scores_at(results, dataset, noise, counting, key)
+    choosing = validations_at(results, dataset, noise, counting, list(scores))
+    methods = _rivals(results, scores, choosing)
     if not methods:
         raise ValueError(
             f"study {results.study.name!r}: no method has a seed that finished at both {_listed(list(counting))}, "
             f"between which {rate_text(rate)} is. Choices: {_listed(rates)}"
         )
     notes = (
-        *_notes(results, dataset, noise, rate, counting, methods),
+        *_notes(results, dataset, noise, rate, counting, methods, choosing is not None),
         *_without_training(results, dataset, noise, counting, key, methods[0]),
     )
     settings = settings_of(results, methods[0].cell)
@@ -151,8 +154,8 @@ def settings_of(results: Results, cell: str) -> dict[str, Any]:
     return {**chosen, **flat, **own.varied, **found}
 
 
-def _rivals(results: Results, scores: Mapping[str, Any]) -> list[Rival]:
-    compared = against_winner(scores)
+def _rivals(results: Results, scores: Mapping[str, Any], validation: Mapping[str, float] | None) -> list[Rival]:
+    compared = against_winner(scores, validation)
     if not compared:
         return []
     first = compared[0]
@@ -165,7 +168,7 @@ def _rivals(results: Results, scores: Mapping[str, Any]) -> list[Rival]:
             Rival(
                 results.methods[name].label,
                 name,
-                BEST if name == first["winner"] else _verdict(row["p adjusted"]),
+                BEST if name == first["winner"] else _verdict(row["p adjusted"], row["difference"]),
                 own["own mean"],
                 _known(own["own low"]),
                 _known(own["own high"]),
@@ -179,8 +182,10 @@ def _rivals(results: Results, scores: Mapping[str, Any]) -> list[Rival]:
     return found
 
 
-def _verdict(p: float) -> str:
-    return UNKNOWN if math.isnan(p) else WORSE if p < LEVEL else AS_GOOD
+def _verdict(p: float, behind: float) -> str:
+    if math.isnan(p) or p >= LEVEL:
+        return UNKNOWN if math.isnan(p) else AS_GOOD
+    return WORSE if behind > 0 else BETTER
 
 
 def _known(value: float) -> float | None:
@@ -188,7 +193,13 @@ def _known(value: float) -> float | None:
 
 
 def _notes(
-    results: Results, dataset: str, noise: str, rate: float, counting: Mapping[float, float], methods: list[Rival]
+    results: Results,
+    dataset: str,
+    noise: str,
+    rate: float,
+    counting: Mapping[float, float],
+    methods: list[Rival],
+    validated: bool,
 ) -> list[str]:
     """What a reader must know: where the numbers are from, and what they are not."""
     tuning = EXPLAINED[mark(results.study)]
@@ -211,8 +222,10 @@ def _notes(
         found.append(f"{counted(lacking, 'method')} of {len(names)} left out: no seed of theirs finished.")
     if len(methods) > 1 and methods[0].seeds < 2:
         found.append("One seed: nothing can be said about chance.")
-    elif len(methods) > 1:
-        found.append("The winner is chosen by these scores, so its lead is slightly optimistic.")
+    if len(methods) > 1:
+        found.append(ON_VALIDATION if validated else ON_TEST)
+    if results.study.splits > 1 and results.study.search.tunes:
+        found.append("Each class split has its own settings; shown are those of the first.")
     return found
 
 

@@ -9,19 +9,21 @@ import numpy as np
 from dml import discovery
 from dml.config import Study
 from dml.report import contents
+from dml.report.analysis.covered import covers
 from dml.report.assembly import PACKAGE
 from dml.report.loading import load
 from dml.report.sections.protocols import Section
 
 
 def figure_arrays(study: Study, results: Path, store: Path, data: Path) -> dict[str, np.ndarray]:
-    """By `<figure>/<key>/<set>/<field>`; empty if the study keeps no embeddings.
+    """By `<figure>/<key>/<set>/<field>`; of trials without embeddings, only each class's scores.
 
     Parameters
     ----------
     results, store, data : the study's folder of results, the store of trials, and the study's folder of data.
     """
     loaded = load(study, results, store, data=data)
+    covers(loaded)  # asks for each class's scores
     for name in contents.EMBEDDINGS:
         section: Section = discovery.build(PACKAGE, name)
         if section.applies(loaded):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dml.config import Study
+from dml.config.parts import is_told
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
 from dml.report.analysis.verdicts import Verdict
@@ -112,14 +113,14 @@ class Results:
 
     @cached_property
     def confirmed(self) -> pd.DataFrame:
-        """Finished trials of the confirm phase: one per cell and seed, in the order of cells, then seeds."""
+        """Finished trials of the confirm phase, one per cell, class split and seed, in this order."""
         rows = self.trials[(self.trials["phase"] == "confirm") & (self.trials["status"] == "finished")]
-        return self._ordered(rows, "seed").drop_duplicates(["cell", "seed"], keep="last")
+        return self._ordered(rows, "split", "seed").drop_duplicates(["cell", "split", "seed"], keep="last")
 
     @cached_property
     def tuned(self) -> pd.DataFrame:
-        """All trials of the tune phase, in the order of cells, then numbers."""
-        return self._ordered(self.trials[self.trials["phase"] == "tune"], "number")
+        """All trials of the tune phase, in the order of cells, then class splits, then numbers."""
+        return self._ordered(self.trials[self.trials["phase"] == "tune"], "split", "number")
 
     @cached_property
     def logged(self) -> dict[str, list[dict[str, Any]]]:
@@ -153,7 +154,11 @@ class Results:
         return self.study.objective(dataset, part)
 
     def values(self, cell: str, key: str) -> pd.Series:
-        """A cell's confirmed scores in percent, indexed by seed."""
+        """A cell's confirmed scores in percent, one for each block (`Study.blocks`), by which they are indexed.
+
+        A block is a seed. With several class splits it is a split, whose score is the mean over its seeds: only splits
+        are independent, and their spread contains that of test classes, training classes and seeds.
+        """
         if key not in self._scores:
             self._scores[key] = self._scores_by_cell(key)
         found = self._scores[key].get(cell)
@@ -201,10 +206,18 @@ class Results:
         with np.load(path, allow_pickle=False) as file:
             return dict(file)
 
+    def classes(self, key: str) -> dict[str, np.ndarray]:
+        """Each class's scores that a trial saved: `<set>/<level>/<metric>`, `/queries` and `/class`. Often empty."""
+        path = (self.store or Path()) / "trials" / key / "classes.npz"
+        if not path.is_file():
+            return {}
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
+
     def missing(self) -> dict[str, int]:
-        """For each incomplete cell, how many of its confirm seeds have not finished."""
+        """For each incomplete cell, how many of its confirmations have not finished."""
         done = self.confirmed.groupby("cell").size()
-        lacking = {name: len(self.study.seeds) - int(done.get(name, 0)) for name in self.cells}
+        lacking = {name: self.study.least_seeds * self.study.splits - int(done.get(name, 0)) for name in self.cells}
         return {name: count for name, count in lacking.items() if count > 0}
 
     @cached_property
@@ -242,8 +255,10 @@ class Results:
         if key not in self.confirmed:
             return {}
         known = self.confirmed[self.confirmed[key].notna()]
-        percent = 100 * known.set_index("seed")[key].astype(float)
-        return {name: percent.iloc[place] for name, place in _places(known).items()}
+        several = self.study.splits > 1
+        percent = 100 * known.set_index("split" if several else "seed")[key].astype(float)
+        found = {name: percent.iloc[place] for name, place in _places(known).items()}
+        return {name: own.groupby(level=0).mean() for name, own in found.items()} if several else found
 
     @cached_property
     def _confirmed_places(self) -> dict[str, slice]:
@@ -253,15 +268,15 @@ class Results:
     def _tuned_places(self) -> dict[str, slice]:
         return _places(self.tuned)
 
-    def _ordered(self, rows: pd.DataFrame, by: str) -> pd.DataFrame:
+    def _ordered(self, rows: pd.DataFrame, *by: str) -> pd.DataFrame:
         order = {name: i for i, name in enumerate(self.cells)}
         rows = rows.assign(_order=rows["cell"].map(order)).dropna(subset="_order")
-        return rows.sort_values(["_order", by, "key"], kind="stable").drop(columns="_order")
+        return rows.sort_values(["_order", *by, "key"], kind="stable").drop(columns="_order")
 
 
 def _idle(cell: Cell) -> bool:
-    """Whether the cell has a filter that assumes the cell's noise rate, which is 0."""
-    return cell.filter is not None and cell.rate == 0 and "rate" not in {**cell.filter.settings, **cell.filter.search}
+    """Whether the cell has a filter that is told the cell's noise rate, which is 0."""
+    return cell.filter is not None and cell.rate == 0 and is_told(cell.filter)
 
 
 def _places(rows: pd.DataFrame) -> dict[str, slice]:

@@ -1,15 +1,11 @@
-"""Whether a study's comparisons are tuned, by its configuration.
-
-A learning rate that suits one method and not another can reverse a comparison (docs/LOG.md, 2026-11-23), so
-comparisons at one rate say so.
-"""
+"""How pages say that a study's comparisons are not tuned (`dml.config.tuning`)."""
 
 from __future__ import annotations
 
-from dml.config import Study
+from dml.config.tuning import NOT_TUNED, RATE_NOT_TUNED, mark
 
-NOT_TUNED, RATE_NOT_TUNED = "not tuned", "rate not tuned"
-RATES = ("learning_rate", "head_learning_rate")  # settings of training that are a method's learning rate
+__all__ = ["EXPLAINED", "IN_SHORT", "NOT_TUNED", "RATE_NOT_TUNED", "after_comma", "mark", "marked"]
+
 DOUBT = "Another rate can reverse such a comparison, so it does not decide which method is better."
 EXPLAINED = {
     "": "",
@@ -21,19 +17,6 @@ IN_SHORT = (
     "Not tuned: each method has one setting, and all have one learning rate (rate not tuned: other settings were "
     f"searched). {DOUBT}"
 )
-
-
-def mark(study: Study) -> str:
-    """The mark of the study's comparisons: `not tuned`, `rate not tuned`, or nothing.
-
-    A rate is tuned if it is searched, or if it is an axis of the study: then each rate is a method of its own.
-    """
-    rates = {f"training.{rate}" for rate in RATES}
-    if any(rates.issuperset(settings) for values in study.axes.values() for settings in values):
-        return ""
-    if study.search.sampler == "fixed":
-        return NOT_TUNED
-    return "" if any(rate in study.training.search for rate in RATES) else RATE_NOT_TUNED
 
 
 def marked(text: str, tuning: str) -> str:

@@ -19,6 +19,7 @@ from dml.files import write_text
 from dml.snapshots import figures, table
 from dml.snapshots.folder import LARGEST, SUMMARY, TRIALS, Snapshot
 
+CLASSES = "classes/"  # begins the names of each class's scores, among the arrays
 PROVENANCE = (
     "git_commit",
     "study_digest",
@@ -32,6 +33,7 @@ PROVENANCE = (
     "data",
     "untrained",
     "untrained_by_noise",
+    "untrained_by_split",
 )
 
 
@@ -58,7 +60,9 @@ def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.nda
         text = table.to_text(study, trials, thin=True)
     content = {**{name: summary[name] for name in PROVENANCE if name in summary}, "machine": _machine()}
     described = json.dumps(content, indent=2) + "\n"
-    _check_size(study, len(text.encode()) + len(described.encode()), arrays or {})
+    size = len(text.encode()) + len(described.encode())
+    arrays = _fitting(arrays or {}, LARGEST - size)
+    _check_size(study, size, arrays)
     snapshot = Snapshot(root / study.name)
     before = snapshot.trials(study) if snapshot.exists else None
     write_text(snapshot.path / TRIALS, text)
@@ -98,17 +102,28 @@ def _check(study: Study, trials: pd.DataFrame, summary: Mapping[str, Any]) -> No
     failed = int((trials["status"] == "failed").sum())
     if failed:
         raise ValueError(f"{study.name}: {failed} trials failed: a study is published whole")
-    done = trials[(trials["phase"] == "confirm") & (trials["status"] == "finished")].groupby("cell")["seed"].nunique()
-    missing = [cell.name for cell in study.cells() if done.get(cell.name, 0) < len(study.seeds)]
+    confirmed = trials[(trials["phase"] == "confirm") & (trials["status"] == "finished")]
+    split = confirmed.get("split", 0)
+    done = confirmed.assign(split=split).drop_duplicates(["cell", "split", "seed"]).groupby("cell").size()
+    missing = [cell.name for cell in study.cells() if done.get(cell.name, 0) < study.least_seeds * study.splits]
     if missing:
         listed = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
         raise ValueError(f"{study.name}: {len(missing)} of {len(study.cells())} cells lack seeds: {listed}")
 
 
-def _check_size(study: Study, text: int, arrays: Mapping[str, np.ndarray]) -> None:
+def _fitting(arrays: Mapping[str, np.ndarray], limit: int) -> Mapping[str, np.ndarray]:
+    """Without the scores of classes if the arrays take more bytes: then published intervals cover seeds only."""
+    return arrays if _bytes(arrays) <= limit else {k: a for k, a in arrays.items() if not k.startswith(CLASSES)}
+
+
+def _bytes(arrays: Mapping[str, np.ndarray]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         figures.write(Path(folder), arrays)
-        drawn = Snapshot(Path(folder)).size
+        return Snapshot(Path(folder)).size
+
+
+def _check_size(study: Study, text: int, arrays: Mapping[str, np.ndarray]) -> None:
+    drawn = _bytes(arrays)
     if text + drawn > LARGEST:
         fewer = "; let report.cells name fewer cells, or lower report.queries or report.neighbors" if drawn else ""
         raise ValueError(

@@ -24,6 +24,7 @@ from dml.types import Cell
 
 KEY_DIGITS = 20
 COLUMNS = ("key", "cell", "phase", "number", "seed", "settings", "seconds", "started", "curve", "diagnostics")
+SPLIT = "split"  # one more column, of a study with several class splits
 POINTS = 20  # of a curve
 REPEATED = ("cell", "settings")  # empty in a thinned table where they are those of the row above
 
@@ -40,17 +41,19 @@ def to_text(study: Study, trials: pd.DataFrame, thin: bool = False) -> str:
     used = [key for key in scores if trials[key].notna().any()]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*COLUMNS, *used])
+    split = [SPLIT] if SPLIT in trials else []
+    writer.writerow([*COLUMNS, *split, *used])
     cells = {cell.name: cell for cell in study.cells()}
     order = {name: i for i, name in enumerate(cells)}
     known = trials[trials["cell"].isin(order) & (trials["status"] == "finished")]
     known = known.assign(_cell=known["cell"].map(order), _phase=known["phase"] == "confirm")
     above = [""] * len(COLUMNS)
-    for row in known.sort_values(["_cell", "_phase", "number"]).to_dict("records"):
+    for row in known.sort_values(["_cell", *split, "_phase", "number"]).to_dict("records"):
         cell = cells[row["cell"]]
         kept = {_objective(study, cell, "tune")} if thin and row["phase"] == "tune" else used
         texts = list(_texts(study, cell, _thinned(study, row) if thin else row))
         shown = _without_repeats(texts, above) if thin else texts
+        shown += [str(row[SPLIT])] if split else []
         writer.writerow([*shown, *(_score(key, row[key]) if key in kept else "" for key in used)])
         above = texts
     return file.getvalue()

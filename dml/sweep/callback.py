@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from dml.config import Study
+from dml.config.tuning import mark
 from dml.sweep.cells import Job
-from dml.sweep.models import best_model, model_folder
+from dml.sweep.models import MODEL, best_model, model_folder
 from dml.sweep.plan import Plan
 from dml.sweep.results import flat_settings, git_commit
 from dml.sweep.specs import Describe
@@ -94,14 +95,15 @@ class TrackingCallback:
             "phase": job.phase,
             "number": job.number,
             "seed": job.seed,
+            **({"split": job.split} if job.split else {}),
             **axes(job.cell),
             **{f"training.{key}": value for key, value in asdict(spec.training).items()},
             **flat_settings(job),
         }
-        tags = {"dml.cell": job.cell.name, "dml.phase": job.phase}
+        tags = {"dml.cell": job.cell_name, "dml.phase": job.phase}
         data = spec.dataset
         tags |= {"dml.digest.packed": data.packed, "dml.digest.split": data.split, "dml.digest.labels": data.labels}
-        return {"name": f"{job.cell.name}|{job.phase}-{job.number}", "params": params, "tags": tags}
+        return {"name": f"{job.cell_name}|{job.phase}-{job.number}", "params": params, "tags": tags}
 
     def outcome(self, plan: Plan, summary: Mapping[str, Any], files: Sequence[Path]) -> None:
         """Record the remaining cells, the study's winner, and files of its results.
@@ -125,6 +127,7 @@ class TrackingCallback:
         """Record the model that `keep_models: best` keeps, and register it if the study says so."""
         job = best_model(plan)
         if job is not None:
+            plan.store.pull_folder(job.key, MODEL)
             folder = model_folder(plan.store, job.key)
             description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
             shape, size = description["image_shape"], description["network"]["embedding_size"]
@@ -145,7 +148,7 @@ class TrackingCallback:
 
 def _identity(job: Job) -> str:
     """A trial's identity in its study. Adding cells to the study does not change it."""
-    return f"{job.cell.name}|{job.phase}|{job.number}"
+    return f"{job.cell_name}|{job.phase}|{job.number}"
 
 
 def open_tracking(study: Study, store: Path, tracking: str | None, describe: Describe) -> TrackingCallback | NoTracking:
@@ -166,6 +169,7 @@ def open_tracking(study: Study, store: Path, tracking: str | None, describe: Des
         for dataset in study.datasets
     }
     tags = {"mlflow.source.name": "dml", "mlflow.source.git.commit": git_commit(), "dml.git_commit": git_commit()}
+    tags |= {"dml.tuning": mark(study) or "tuned"}
     settings = study.model_dump(mode="json", include={"title", "search", "training", "evaluation", "seeds"})
     spool = store / "sweeps" / f"{study.name}.mlflow.jsonl"
     return TrackingCallback(

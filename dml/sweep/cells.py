@@ -15,10 +15,10 @@ from dml.types import Cell, TrialSpec
 
 @dataclass(frozen=True)
 class Job:
-    """One trial of one cell, identified by `(cell, phase, number)`. Jobs with the same key share one result."""
+    """One trial of one cell, identified by `(cell, split, phase, number)`. Jobs with the same key share one result."""
 
     id: str
-    index: int  # of the cell in the study
+    index: int  # of the cell's state in the plan
     cell: Cell
     phase: str
     number: int
@@ -27,22 +27,42 @@ class Job:
     spec: TrialSpec
     key: str
     until: int | None = None  # steps after which it pauses; None: it trains to its end
+    split: int = 0  # the class split
+
+    @property
+    def cell_name(self) -> str:
+        """The cell's name, and its class split unless that is the first."""
+        return split_name(self.cell, self.split)
+
+
+def split_name(cell: Cell, split: int) -> str:
+    """A cell's name on one of its class splits, `<name>|split-2`; only the name for the first."""
+    return f"{cell.name}|split-{split}" if split else cell.name
 
 
 @dataclass(eq=False)
 class CellState:
-    """What is known about one cell."""
+    """What is known about one cell, on one class split."""
 
-    index: int  # in the study
+    index: int  # in the plan
     cell: Cell
     proposals: Proposals | None  # None: nothing is searched
     rounds: list[range]  # of proposals
     halving: Halving | None = None  # None: no trial pauses
+    split: int = 0  # the class split
     round: int = -1
     open: set[int] = field(default_factory=set)  # numbers of the current round's trials that have not ended
     tuned: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
     confirmed: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
+    chosen: Mapping[str, Any] = field(default_factory=dict)  # settings of the confirmations
+    seeds: int = 0  # confirmations that are decided on
+    waits: bool = False  # for the other cells, to look at comparisons together (`seeds: auto`)
     done: bool = False
+
+    @property
+    def name(self) -> str:
+        """The cell's name, and its class split unless that is the first."""
+        return split_name(self.cell, self.split)
 
     @property
     def rounds_left(self) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dml import losses, models
 from dml.config import ConfigError, Study, check_files, location, place_of
-from dml.data import splits
+from dml.data import class_splits, splits
 from dml.sweep import specs
 from dml.sweep.extracting import stored_trainings
 from dml.sweep.space import space_of, tuning_trials
@@ -59,8 +59,9 @@ def check(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
 
 def _check_sets(study: Study, root: Path) -> None:
     """That each evaluation set has images, and that of the objective two of one class."""
-    for dataset in study.datasets:
-        found = [split_of(root, dataset.label, seeds[0]) for seeds in seeds_by_split(root, dataset.label, study.seeds)]
+    for dataset, number in itertools.product(study.datasets, range(study.splits)):
+        own = class_splits.data_name(dataset.label, number)
+        found = [split_of(root, own, seeds[0]) for seeds in seeds_by_split(root, own, study.seeds)]
         index = open_packed_of(root, dataset.label).index
         for split, name in itertools.product(found, study.evaluation.sets):
             check_sets(split, [name], dataset.label)
@@ -83,17 +84,17 @@ def _check_sets(study: Study, root: Path) -> None:
 def _check_batches(study: Study, root: Path, file: Path) -> None:
     """That the training labels have as many classes as a batch."""
     seen = set()
-    for cell in study.cells():
+    for cell, split in itertools.product(study.cells(), range(study.splits)):
         phases = [("confirm", study.seeds[0])]
         if tuning_trials(study, cell):
             phases.append(("tune", study.search.seed))
         for phase, seed in phases:
             training = study.training_of(cell)
-            case = (cell.dataset, cell.noise, cell.rate, repr(training.batch), phase)
+            case = (cell.dataset, split, cell.noise, cell.rate, repr(training.batch), phase)
             if case in seen:
                 continue
             seen.add(case)
-            spec = specs.build(study, cell, phase, seed, {}, DIGESTS, lambda *asked: StartSpec("", ""))
+            spec = specs.build(study, cell, phase, seed, {}, DIGESTS, lambda *asked: StartSpec("", ""), split)
             try:
                 build_sampler(spec, open_data(spec, root))
             except ValueError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import fmean
+
 from dml.sweep.cells import Job
 from dml.sweep.plan import Plan
 from dml.sweep.store import FINISHED, Outcome
@@ -16,10 +18,15 @@ def validation(plan: Plan, index: int) -> float | None:
 def ranking(plan: Plan) -> list[int]:
     """The cells with a finished confirmation, best validation score first, never by the test score.
 
-    A study without tuning has no validation scores; then the cells are in the study's order.
+    A study without tuning has no validation scores; then the cells are in the study's order. A cell counts with the
+    mean over its class splits, which come one after another.
     """
     found = [index for index in range(len(plan.cells)) if finished(plan, index)]
-    scored = {index: score for index in found if (score := validation(plan, index)) is not None}
+    by_cell: dict[str, list[float]] = {}
+    for index in found:
+        if (score := validation(plan, index)) is not None:
+            by_cell.setdefault(plan.cells[index].cell.name, []).append(score)
+    scored = {index: fmean(own) for index in found if (own := by_cell.get(plan.cells[index].cell.name))}
     return sorted(scored, key=lambda index: -scored[index]) or found
 
 

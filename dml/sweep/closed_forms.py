@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from dml.data import class_splits
 from dml.models.identity import Identity
 from dml.sweep.inputs import PIXELS, evaluated_rows, inputs, name_of, on_new_images, with_vectors
 from dml.sweep.plan import Plan
@@ -43,7 +44,7 @@ def closed_form_scores(plan: Plan, data_root: Path, report: Report = print) -> l
     Returns
     -------
     Records with `dataset`, `noise`, `rate`, `name` (`<input>, whitened`, `<input>, 128 LDA`, ...), `seeds` and `scores`
-    by `<set>/<level>/<metric>`.
+    by `<set>/<level>/<metric>`; of several class splits also `by_split`, the scores of each.
     """
     confirmed = [job for job, _ in plan.ended() if job.phase == "confirm"]
     found = []
@@ -79,21 +80,31 @@ class _Input:
 
     def scores(self) -> list[dict[str, Any]]:
         """The records of all noise models and rates."""
-        conditions: dict[tuple[str, float], dict[int, TrialSpec]] = {}
+        conditions: dict[tuple[str, float], dict[tuple[int, int], TrialSpec]] = {}
         for spec in self._specs:
-            conditions.setdefault((spec.noise.model, spec.noise.rate), {}).setdefault(spec.seed, spec)
+            place = class_splits.split_of(spec.dataset.name), spec.seed
+            conditions.setdefault((spec.noise.model, spec.noise.rate), {}).setdefault(place, spec)
         found = []
-        for (noise, rate), by_seed in conditions.items():
-            dataset, what = self._specs[0].dataset.name, "pixels" if self._name == PIXELS else "features"
+        for (noise, rate), by_place in conditions.items():
+            dataset, what = self._dataset, "pixels" if self._name == PIXELS else "features"
             self._report(f"{dataset}: scoring closed forms of the {what} at {noise} {rate:g} ({self._name})")
-            each = [own for spec in by_seed.values() if (own := self._of_seed(spec))]
-            shared = [name for name in (each[0] if each else ()) if all(name in own for own in each)]
-            for name in shared if len(each) == len(by_seed) else ():
-                mean = {key: fmean(own[name][key] for own in each) for key in each[0][name]}
-                seeds = sorted(by_seed)
+            each = {place: own for place, spec in by_place.items() if (own := self._of_seed(spec))}
+            first = next(iter(each.values()), {})
+            shared = [name for name in first if all(name in own for own in each.values())]
+            for name in shared if len(each) == len(by_place) else ():
+                seeds = sorted({seed for _, seed in by_place})
                 record = {"dataset": dataset, "noise": noise, "rate": rate, "name": name, "seeds": seeds}
-                found.append({**record, "scores": mean})
+                record["scores"] = _mean([own[name] for own in each.values()])
+                splits = sorted({split for split, _ in by_place})
+                if len(splits) > 1:
+                    of_split = [[own[name] for (own_split, _), own in each.items() if own_split == s] for s in splits]
+                    record["by_split"] = [_mean(own) for own in of_split]
+                found.append(record)
         return found
+
+    @property
+    def _dataset(self) -> str:
+        return class_splits.dataset_of(self._specs[0].dataset.name)
 
     def _of_seed(self, spec: TrialSpec) -> Scores:
         """The scores of all projections fitted to one trial's training rows; those that fail are left out."""
@@ -129,7 +140,11 @@ class _Input:
     def _say(self, problem: str) -> None:
         if problem not in self._failed:
             self._failed.add(problem)
-            self._report(f"{self._specs[0].dataset.name}: no scores of a closed form of {self._name}: {problem}")
+            self._report(f"{self._dataset}: no scores of a closed form of {self._name}: {problem}")
+
+
+def _mean(scores: list[dict[str, float]]) -> dict[str, float]:
+    return {key: fmean(own[key] for own in scores) for key in scores[0]}
 
 
 def _vectors(name: str, data: TrialData, fitted: np.ndarray, tested: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

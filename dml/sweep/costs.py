@@ -90,7 +90,8 @@ def bytes_to_pack(manifest: Mapping[str, Any]) -> int:
 def spec_of(study: Study, cell: Cell, manifest: Mapping[str, Any]) -> TrialSpec:
     """A cell's first confirmed trial, as far as its cost depends on it."""
     digests = {"packed": str(manifest.get("digest", "")), "split": "", "labels": ""}
-    return specs.build(study, cell, "confirm", study.seeds[0], {}, digests, lambda *asked: StartSpec("", ""))
+    spec = specs.build(study, cell, "confirm", study.seeds[0], {}, digests, lambda *asked: StartSpec("", ""))
+    return specs.with_rate(spec, lambda spec: cell.rate)
 
 
 def trial_seconds(

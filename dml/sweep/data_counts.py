@@ -15,7 +15,8 @@ from dml.training.data import open_packed_of, split_of
 def data_counts(study: Study, data_root: Path) -> dict[str, Any]:
     """By dataset: `{skipped, roles: {train: {images, classes}, test: ...}}`, at the level that it is trained on.
 
-    Images that were skipped could not be decoded. Where seeds select the split, that of the first seed is counted.
+    Images that were skipped could not be decoded. Where seeds select the split, that of the first seed is counted,
+    and of several class splits the first.
     Empty if the outputs of the data stages are missing or incomplete.
     """
     found: dict[str, Any] = {}

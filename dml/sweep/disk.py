@@ -28,8 +28,8 @@ from dml.sweep.elsewhere import storages_of, unreferenced_there
 from dml.sweep.models import dropped, is_locked, model_folder
 from dml.sweep.needed import needed_keys, studies_that_start
 from dml.sweep.references import known_keys
-from dml.sweep.starts import Starts
 from dml.sweep.remote import Remote
+from dml.sweep.starts import Starts
 from dml.sweep.store import OUTCOMES, TRIALS, TrialStore
 
 REMOVING = ".removing"  # in the store: what a removal moves away before it deletes it

@@ -11,16 +11,16 @@ import yaml
 
 def storages_of(studies: Path) -> list[str]:
     """The URIs that the studies in a folder name, without reading what they extend: that is a study too."""
-    found = set()
+    found: set[str] = set()
     for path in studies.glob("*.yaml"):
         text = path.read_text(encoding="utf-8")
         if "storage" in text:
             try:
                 content = yaml.safe_load(text)
-                found.add((content.get("resources") or {}).get("storage"))
+                found.add((content.get("resources") or {}).get("storage") or "")
             except (yaml.YAMLError, AttributeError):
                 continue  # `dml check` says what is wrong with it
-    return sorted(found - {None})
+    return sorted(found - {""})
 
 
 def sweeps_there(storage: str) -> list[dict[str, Any]]:
@@ -63,9 +63,9 @@ def unreferenced_there(storage: str, known: set[str]) -> Iterator[tuple[str, int
     remote = Remote(storage)
     with remote.impatient():
         trials: dict[str, dict[str, int]] = {}
-        for path, file in remote.list(TRIALS).items():
+        for path, size in remote.list(TRIALS).items():
             key, _, name = path.partition("/")
-            trials.setdefault(key, {})[name] = file.size
+            trials.setdefault(key, {})[name] = size
         lists = [name for name in remote.list(SWEEPS) if name.endswith(SUFFIX)]  # after the trials: a key comes first
         texts = [(remote.read(f"{SWEEPS}/{name}") or b"").decode() for name in lists]
     referred = known.union(*(text.split() for text in texts))

@@ -17,12 +17,14 @@ import torch
 from dml.config import Ladder, Study, ladder
 from dml.config.stopping import tuning_every
 from dml.counting import counted
+from dml.data import class_splits
 from dml.sweep import cluster
 from dml.sweep.costs import bytes_to_pack, images_of, spec_of, trial_seconds
 from dml.sweep.extracting import bytes_to_store
 from dml.sweep.model_size import kept_models
 from dml.sweep.optuna_storage import copied_storage
 from dml.sweep.plan import Plan
+from dml.sweep.rates import Rates
 from dml.sweep.room import fits
 from dml.sweep.space import tuning_trials
 from dml.sweep.starts import Starts
@@ -51,6 +53,8 @@ class Estimate:
     features: int = 0  # bytes of stored features and activations among them
     steps: int = 0  # of all tuning trials
     whole_steps: int = 0  # the same without early stopping
+    most_confirming: int = 0  # with `seeds: auto`, if no comparison is decided early
+    most_seconds: float | None = None  # until these are done too
 
     @property
     def trials(self) -> int:
@@ -71,7 +75,8 @@ class Estimate:
         if self.steps < self.whole_steps:
             share = self.steps / self.whole_steps
             halved = f", in {self.steps:,} of {self.whole_steps:,} steps ({share:.0%}) by early stopping"
-        work = f"{cells}, {trials} ({self.tuning} to tune{halved}, {self.confirming} to confirm){stored}"
+        up_to = f" to {self.most_confirming}" if self.most_confirming else ""
+        work = f"{cells}, {trials} ({self.tuning} to tune{halved}, {self.confirming}{up_to} to confirm){stored}"
         if not left:
             return [f"{self.study}: {work}; nothing to train"]
         features = f", {size_text(self.features)} of stored features or activations" if self.features else ""
@@ -80,9 +85,11 @@ class Estimate:
             return [f"{self.study}: {work}; time not known: {self.basis}; {size} on disk {models}"]
         at_once = f", {min(self.slots, left)} at the same time" if min(self.slots, left) > 1 else ""
         each = duration_text(self.trial_seconds or 0.0)
+        span = duration_text(self.seconds)
+        span += "" if self.most_seconds is None else f" to {duration_text(self.most_seconds)}"
         lines = [
             f"{self.study}: {work}",
-            f"  time: about {duration_text(self.seconds)} ({counted(left, 'trial')} of {each}{at_once}; {self.basis})",
+            f"  time: about {span} ({counted(left, 'trial')} of {each}{at_once}; {self.basis})",
             f"  disk: about {size} {models}",
         ]
         if self.long:
@@ -128,7 +135,7 @@ def estimate(
     seconds : to spend on timing, if the store has no similar trials.
     """
     cells = study.cells()
-    tuning, seeds = [tuning_trials(study, cell) for cell in cells], len(study.seeds)
+    tuning, seeds = [tuning_trials(study, cell) * study.splits for cell in cells], study.least_seeds * study.splits
     trials = sum(tuning) + len(cells) * seeds
     stored = _stored(study, root, store, results, published) if is_prepared(study, root) else 0
     manifests = {dataset.label: images_of(study, dataset.label, root, store) for dataset in study.datasets}
@@ -136,13 +143,15 @@ def estimate(
     costs, basis = trial_seconds(study, found, manifests, store, seconds) if stored < trials else ([], "")
     slots = _slots(study)
     mean = total = None
-    ladders = [_ladder(study, cell, tune, spec) for cell, tune, spec in zip(cells, tuning, found, strict=True)]
+    each = [tune // study.splits for tune in tuning]
+    ladders = [_ladder(study, cell, tune, spec) for cell, tune, spec in zip(cells, each, found, strict=True)]
     whole = [tune * rungs.steps[-1] for tune, rungs in zip(tuning, ladders, strict=True)]
     if costs:
-        shares = [rungs.cost / steps if steps else 1.0 for rungs, steps in zip(ladders, whole, strict=True)]
+        shares = [rungs.cost * study.splits / own if own else 1.0 for rungs, own in zip(ladders, whole, strict=True)]
         work = zip(costs, tuning, shares, strict=True)
         mean = sum(cost * (tune * share + seeds) for cost, tune, share in work) / trials
         total = mean * (trials - stored) / min(slots, trials - stored)
+    added = (len(study.seeds) - study.least_seeds) * len(cells)
     kept = kept_models(study, manifests)
     features = sum(bytes_to_store(study, name, manifest, store / "features") for name, manifest in manifests.items())
     return Estimate(
@@ -158,8 +167,10 @@ def estimate(
         bytes=kept.bytes + sum(map(bytes_to_pack, manifests.values())) + features,
         models=kept.models,
         features=features,
-        steps=sum(rungs.cost for rungs in ladders),
+        steps=sum(rungs.cost for rungs in ladders) * study.splits,
         whole_steps=sum(whole),
+        most_confirming=len(cells) * seeds + added if added else 0,
+        most_seconds=None if not added or not costs else total + sum(costs) * added / len(cells) / slots,
     )
 
 
@@ -177,8 +188,9 @@ def is_prepared(study: Study, root: Path) -> bool:
     root : of the outputs of the data stages (`data/<study>`).
     """
     asked = [
-        (cell.dataset, cell.noise, cell.rate, seed, phase)
+        (class_splits.data_name(cell.dataset, split), cell.noise, cell.rate, seed, phase)
         for cell in study.cells()
+        for split in range(study.splits)
         for phase, seeds in (("confirm", study.seeds), ("tune", [study.search.seed]))
         for seed in seeds
     ]
@@ -207,5 +219,6 @@ def _stored(study: Study, root: Path, store: Path, results: Path, published: Map
 
     trials = TrialStore(store, study.resources.storage, published).look()
     with copied_storage(store, study.name) as storage:
-        Plan(study, trials, lambda *asked: describe(root, *asked), storage, Starts(results, store)).start(count)
+        known = Rates(root, store).known
+        Plan(study, trials, lambda *asked: describe(root, *asked), storage, Starts(results, store), known).start(count)
     return ended

@@ -45,7 +45,7 @@ def _s3(uri: str) -> tuple[fs.FileSystem, str]:
     bucket = parts.netloc.rpartition("@")[2]
     if not bucket:
         raise ValueError("it names no bucket: s3://bucket/folder")
-    options = {name: given[name] for name in ("region", "scheme") if name in given}
+    options: dict[str, str] = {name: given[name] for name in ("region", "scheme") if name in given}
     if parts.username:
         options |= {"access_key": unquote(parts.username), "secret_key": unquote(parts.password or "")}
     server = endpoint(uri)

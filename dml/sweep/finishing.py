@@ -21,7 +21,7 @@ from dml.sweep.progress import SweepProgress
 from dml.sweep.results import summarize, trials_frame
 from dml.sweep.starts import Starts
 from dml.sweep.store import FAILED, FINISHED, Outcome
-from dml.sweep.untrained import untrained_scores
+from dml.sweep.untrained import means, scores_by_split, untrained_scores
 
 TIDY_SECONDS = 600.0  # between two deletions while a sweep runs
 USABLE = ("tuples", "active_share", "anchor_share")  # logged means over the steps; 0: no step had a usable tuple
@@ -36,8 +36,10 @@ def write_results(
     summary = summarize(plan.study, frame, progress.snapshot(), seconds)
     data = data_counts(plan.study, data_root)
     summary |= {"data": data} if data else {}
-    untrained = untrained_scores(plan, data_root)
+    by_split = scores_by_split(plan, data_root)
+    untrained = means(by_split) if by_split else untrained_scores(plan, data_root)
     summary |= {"untrained": untrained} if untrained else {}
+    summary |= {"untrained_by_split": by_split} if by_split else {}
     by_noise = closed_form_scores(plan, data_root)
     summary |= {"untrained_by_noise": by_noise} if by_noise else {}
     with replacing(out / "trials.parquet") as temporary:

@@ -1,7 +1,7 @@
 """Copies a sweep's progress and list of trials to its storage, where other machines see them.
 
-`sweeps/<node>/<study>.json` and `.keys` are those of `store/sweeps` on the driver's node: `dml status` shows the first, and
-`dml clean` never lists a trial of the storage that some list names.
+`sweeps/<node>/<study>.json` and `.keys` are those of `store/sweeps` on the driver's node. `dml status` shows the first,
+and `dml clean` never lists a trial of the storage that a `.keys` names.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def mirrored(storage: str | None, store: Path, study: str) -> Iterator[None]:
     seconds = Remote(storage).check()
     if seconds > SLOW_SECONDS:
         print(
-            f"{remote.where} is slow: a small file took {seconds:.0f} s. Each evaluation of a trial writes its checkpoint "
-            "there, so evaluate less often (evaluation.every), or use a closer one.",
+            f"{remote.where} is slow: a small file took {seconds:.0f} s. Each evaluation of a trial writes its "
+            "checkpoint there, so evaluate less often (evaluation.every), or use a closer one.",
             file=sys.stderr,
             flush=True,
         )

@@ -40,20 +40,20 @@ def kept_models(study: Study, manifests: Mapping[str, Mapping[str, Any]]) -> Kep
     ------
     ValueError : a network cannot be built for these images, or a file of its weights is missing.
     """
-    cells = study.cells()
+    cells, trained = study.cells(), len(study.seeds) * study.splits
     sizes = []
     for cell in cells:
         training = spec_of(study, cell, manifests[cell.dataset]).training
         network = describe_model(training, manifests[cell.dataset])["network"]
         sizes.append(_bytes(canonical(models.find(training.backbone).without_weights(network))))
     each = max(sizes)
-    chosen = policy(study, sum(sizes))
+    chosen = policy(study, sum(sizes) * study.splits)
     number, total = {
         "best": (1, each),
-        "cells": (len(cells), sum(sizes)),
-        "all": (len(cells) * len(study.seeds), sum(sizes) * len(study.seeds)),
+        "cells": (len(cells) * study.splits, sum(sizes) * study.splits),
+        "all": (len(cells) * trained, sum(sizes) * trained),
     }[chosen]
-    return KeptModels(chosen, number, each, total, sum(sizes) * len(study.seeds))
+    return KeptModels(chosen, number, each, total, sum(sizes) * trained)
 
 
 @cache

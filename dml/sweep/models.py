@@ -30,11 +30,12 @@ from dml.sweep.store import TrialStore
 SMALL = 2 * 2**30  # bytes: up to this size the models of all cells stay by default
 RECORD = ".models"
 DELETED = ".model.deleted"
+MODEL = "model"
 
 
 def model_folder(store: TrialStore, key: str) -> Path:
     """The folder of a trial's model."""
-    return store.folder(key) / "model"
+    return store.folder(key) / MODEL
 
 
 def policy(study: Study, total: float) -> str:
@@ -48,7 +49,7 @@ def policy(study: Study, total: float) -> str:
 
 
 def best_model(plan: Plan, among: Iterable[int] | None = None) -> Job | None:
-    """The trial whose model is the study's best one: of the first cell by validation score with a model on disk.
+    """The trial whose model is the study's best one: of the first cell by validation score with a model.
 
     Parameters
     ----------
@@ -65,9 +66,9 @@ def record(plan: Plan, needed: Iterable[str] = ()) -> None:
     ----------
     needed : keys of trials that other studies start from; those of this study are kept.
     """
-    complete = [i for i, state in enumerate(plan.cells) if len(state.confirmed) == len(plan.study.seeds)]
+    complete = [i for i, state in enumerate(plan.cells) if state.confirmed and state.done]
     present = [job for index in complete for job in _with_model(plan, index)]
-    sizes = [_size(model_folder(plan.store, job.key)) for job in present]
+    sizes = [_size(plan.store, job.key) for job in present]
     chosen = policy(plan.study, len(plan.cells) * sum(sizes) / max(1, len(sizes)))
     if chosen == "all":
         kept = present
@@ -96,7 +97,7 @@ def dropped(store: TrialStore, needed: Iterable[str] = ()) -> list[str]:
         keep |= set(content.get("keep", ()))
         undecided[path.name.removesuffix(RECORD)] = undecided.get(path.name.removesuffix(RECORD), set()) - own
     keep |= set().union(*undecided.values())
-    return [key for key in sorted(drop - keep) if model_folder(store, key).is_dir()]
+    return [key for key in sorted(drop - keep) if model_folder(store, key).is_dir() or store.files_there(key, MODEL)]
 
 
 def delete_dropped(store: TrialStore, study: str, needed: Iterable[str] = ()) -> tuple[int, int]:
@@ -121,8 +122,7 @@ def delete_dropped(store: TrialStore, study: str, needed: Iterable[str] = ()) ->
         shutil.rmtree(left, ignore_errors=True)
     count = size = 0
     for key in dropped(store, needed):
-        folder = model_folder(store, key)
-        size += _size(folder)
+        size += _size(store, key)
         count += 1
         delete_model(store, key)
     return count, size
@@ -135,7 +135,7 @@ def delete_model(store: TrialStore, key: str) -> None:
     with suppress(FileNotFoundError):
         model_folder(store, key).rename(away)
     shutil.rmtree(away, ignore_errors=True)
-    store.delete_remote(key, "model")
+    store.delete_remote(key, MODEL)
 
 
 def missing(plan: Plan) -> int:
@@ -146,7 +146,7 @@ def missing(plan: Plan) -> int:
 
 
 def _best_seed(plan: Plan, index: int) -> Job | None:
-    """The cell's trial with the highest objective among those with a model on disk, the first one in a tie."""
+    """The cell's trial with the highest objective among those with a model, the first one in a tie."""
     present = {job.key for job in _with_model(plan, index)}
     pairs = [pair for pair in finished(plan, index) if pair[0].key in present]
     return max(pairs, key=lambda pair: pair[1].scores[plan.objective(pair[0])])[0] if pairs else None
@@ -154,15 +154,22 @@ def _best_seed(plan: Plan, index: int) -> Job | None:
 
 def _with_model(plan: Plan, index: int) -> list[Job]:
     found = (job for job, _ in finished(plan, index))
-    return [job for job in found if (model_folder(plan.store, job.key) / "model.json").is_file()]
+    return [job for job in found if _has_model(plan.store, job.key)]
+
+
+def _has_model(store: TrialStore, key: str) -> bool:
+    """Whether a trial's model is on this disk, or in the listed storage."""
+    return (model_folder(store, key) / "model.json").is_file() or f"{MODEL}/model.json" in store.files_there(key, MODEL)
 
 
 def _record_path(store: TrialStore, study: str) -> Path:
     return store.root / "sweeps" / f"{study}{RECORD}"
 
 
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+def _size(store: TrialStore, key: str) -> int:
+    """The bytes of a trial's model, here or in the listed storage."""
+    here = sum(path.stat().st_size for path in model_folder(store, key).rglob("*") if path.is_file())
+    return here or sum(store.files_there(key, MODEL).values())
 
 
 def is_locked(path: Path) -> bool:

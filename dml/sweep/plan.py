@@ -1,5 +1,6 @@
 """Decides which trial runs next: the search and the confirmation of every cell. It does not know where trials run.
 
+Each cell has as many states as there are class splits, which share nothing: each is tuned and confirmed by itself.
 A cell is tuned round by round (`proposals`), then its best settings are confirmed once per seed. With `search.stop:
 best`, the best point of the best tuning trial's curve also says after how many steps the confirmed trials end; a cell
 without searched settings then has one tuning trial. With `search.early_stopping`, all trials of a cell are proposed and
@@ -11,6 +12,7 @@ The plan is rebuilt from the study, the store and Optuna's storage at each start
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -20,13 +22,15 @@ import optuna
 
 from dml.config import Study, best_point, ladder, stops_at_best, value_of
 from dml.config.stopping import evaluated_steps
+from dml.data import class_splits
 from dml.sweep import keys, specs
-from dml.sweep.cells import CellState, Job, checked
+from dml.sweep.adding import adding
+from dml.sweep.cells import CellState, Job, checked, split_name
 from dml.sweep.halving import Halving, paused_at
 from dml.sweep.proposals import Proposals, Pruning
 from dml.sweep.space import space_of, tuning_trials
 from dml.sweep.store import FINISHED, PAUSED, Outcome, TrialStore
-from dml.types import Cell
+from dml.types import Cell, TrialSpec
 
 
 class Plan:
@@ -39,6 +43,7 @@ class Plan:
     describe : returns the digests of a trial's data.
     storage : Optuna's storage, shared by all cells.
     find_start : finds the weights of `training.start`; needed if the study sets it.
+    rates : estimates the rate of wrong labels for filters that assume an estimated one; needed if the study has any.
     """
 
     def __init__(
@@ -48,9 +53,10 @@ class Plan:
         describe: specs.Describe,
         storage: optuna.storages.BaseStorage,
         find_start: specs.FindStart | None = None,
+        rates: specs.EstimateRate | None = None,
     ):
         self.study, self.store = study, store
-        self._describe, self._find_start = describe, find_start
+        self._describe, self._find_start, self._rates = describe, find_start, rates
         self._on_end: Callable[[Job, Outcome, bool], None] = lambda job, outcome, reused: None
         self._digests: dict[tuple[Any, ...], Mapping[str, str]] = {}
         self._ready: list[tuple[int, int, Job]] = []
@@ -58,8 +64,10 @@ class Plan:
         self.running: dict[str, Job] = {}
         self._sharing: dict[str, list[Job]] = {}  # key -> trials that wait for a running one with the same key
         self._pruning: dict[str, Pruning] = {}
+        self.look = 0  # how often comparisons were looked at, with `seeds: auto`
         self._unsettled: list[tuple[Job, Outcome, bool]] = []
-        self.cells = [self._cell(index, cell, storage) for index, cell in enumerate(study.cells())]
+        each = itertools.product(study.cells(), range(study.splits))
+        self.cells = [self._cell(index, cell, split, storage) for index, (cell, split) in enumerate(each)]
 
     def start(self, on_end: Callable[[Job, Outcome, bool], None]) -> None:
         """Reuse outcomes from the store, and prepare the first trials.
@@ -80,9 +88,9 @@ class Plan:
 
     @property
     def total(self) -> int:
-        """The number of trials in the study."""
-        seeds = len(self.study.seeds)
-        return sum((state.proposals.total if state.proposals else 0) + seeds for state in self.cells)
+        """The number of trials in the study; with `seeds: auto`, of those that are decided on."""
+        seeds = self.study.least_seeds
+        return sum((state.proposals.total if state.proposals else 0) + max(seeds, state.seeds) for state in self.cells)
 
     def take(self) -> Job | None:
         """The next trial to run, longest searches first; None if no trial is ready."""
@@ -137,30 +145,32 @@ class Plan:
         """What a trial counts with: its objective at the end, or the best on its curve (`search.stop`)."""
         return value_of(self.study.search, job.phase, self.objective(job), outcome.scores, outcome.curve)
 
-    def _cell(self, index: int, cell: Cell, storage: optuna.storages.BaseStorage) -> CellState:
+    def _cell(self, index: int, cell: Cell, split: int, storage: optuna.storages.BaseStorage) -> CellState:
         spaces = space_of(self.study, cell)
         if not tuning_trials(self.study, cell):
-            return CellState(index, cell, None, [])
+            return CellState(index, cell, None, [], split=split)
         left_out = {"trials", "protocol", "stop"}
         if self.study.search.early_stopping == "none":
             left_out |= {"early_stopping", "reduction"}  # the name is that of a search before there was early stopping
         search = self.study.search.model_dump(mode="json", exclude=left_out)
-        spec = specs.build(
-            self.study, cell, "tune", self.study.search.seed, {}, self._data(cell, "tune"), self._find_start
-        )
+        spec = self._spec(cell, split, "tune", self.study.search.seed, {})
         # The budget determines the rounds, so another budget is another search. Equal trials still reuse the store.
         terms = {name: repr(space) for name, space in spaces.items()}
         identity = keys.digest([keys.key(spec), search, self.study.search.trials, terms])
-        name = f"{self.study.name}|{cell.name}|{identity[:8]}"
-        proposals = Proposals(self.study.search, spaces, name, cell.name, storage)
+        own = split_name(cell, split)
+        name = f"{self.study.name}|{own}|{identity[:8]}"
+        proposals = Proposals(self.study.search, spaces, name, own, storage)
         rungs = ladder(self.study.search, proposals.total, spec.training.steps, spec.evaluation.every or 0)
         halving = Halving(rungs) if len(rungs.steps) > 1 else None
-        return CellState(index, cell, proposals, proposals.rounds(), halving)
+        return CellState(index, cell, proposals, proposals.rounds(), halving, split)
 
-    def _data(self, cell: Cell, phase: str, seed: int | None = None) -> Mapping[str, str]:
-        seed = self.study.search.seed if seed is None else seed
-        protocol = specs.protocol_of(self.study, phase)
-        asked = (cell.dataset, cell.noise, cell.rate, seed, "tune" if protocol == "train_val_test" else phase)
+    def _spec(self, cell: Cell, split: int, phase: str, seed: int, settings: Mapping[str, Any]) -> TrialSpec:
+        digests = self._data(cell, split, phase, seed)
+        return specs.build(self.study, cell, phase, seed, settings, digests, self._find_start, split)
+
+    def _data(self, cell: Cell, split: int, phase: str, seed: int) -> Mapping[str, str]:
+        protocol, name = specs.protocol_of(self.study, phase), class_splits.data_name(cell.dataset, split)
+        asked = (name, cell.noise, cell.rate, seed, "tune" if protocol == "train_val_test" else phase)
         if asked not in self._digests:
             self._digests[asked] = self._describe(*asked)
         return self._digests[asked]
@@ -186,9 +196,32 @@ class Plan:
         best = self.best(index)
         if state.proposals is not None and best is None:
             state.done = True  # every trial of the search failed, so there is nothing to confirm
+            if any(each.waits for each in self.cells):
+                self._confirmed(next(each for each in self.cells if each.waits))
             return
-        chosen = {**best[0].settings, **self._stop(*best)} if best else {}
-        self._offer(state, [self._job(index, "confirm", n, seed, chosen) for n, seed in enumerate(self.study.seeds)])
+        state.chosen = {**best[0].settings, **self._stop(*best)} if best else {}
+        self._confirm(state, 0, self.study.least_seeds)
+
+    def _confirm(self, state: CellState, start: int, end: int) -> None:
+        """Offer the confirmations of some of the study's seeds."""
+        state.seeds = end
+        seeds = list(enumerate(self.study.seeds))[start:end]
+        self._offer(state, [self._job(state.index, "confirm", n, seed, state.chosen) for n, seed in seeds])
+
+    def _confirmed(self, state: CellState) -> None:
+        """A cell's seeds have ended. With `seeds: auto`, those of all cells end before any gets more."""
+        auto = self.study.auto_seeds
+        if auto is None:
+            state.done = True
+            return
+        state.waits = True
+        if all(each.done or each.waits for each in self.cells):
+            self.look += 1
+            more = adding(self.study, self.cells, auto.looks, self.look)
+            for each in [each for each in self.cells if not each.done]:
+                each.waits, each.done = False, each.index not in more
+            for each in [each for each in self.cells if each.index in more]:
+                self._confirm(each, each.seeds, auto.looks[self.look])
 
     def _stop(self, job: Job, outcome: Outcome) -> dict[str, int]:
         """After how many steps trials with the settings of a tuning trial end, as a setting; empty: after all."""
@@ -196,9 +229,12 @@ class Plan:
         return {} if best is None else {specs.STOP_AT: best[0]}
 
     def _job(self, index: int, phase: str, number: int, seed: int, settings: Mapping[str, Any]) -> Job:
-        cell = self.cells[index].cell
-        spec = specs.build(self.study, cell, phase, seed, settings, self._data(cell, phase, seed), self._find_start)
-        return Job(f"{index}-{phase}-{number}", index, cell, phase, number, seed, settings, spec, keys.key(spec))
+        cell, split = self.cells[index].cell, self.cells[index].split
+        spec = self._spec(cell, split, phase, seed, settings)
+        if self._rates is not None:
+            spec = specs.with_rate(spec, self._rates)
+        name = f"{index}-{phase}-{number}"
+        return Job(name, index, cell, phase, number, seed, settings, spec, keys.key(spec), split=split)
 
     def _offer(self, state: CellState, jobs: list[Job]) -> None:
         state.open = {job.number for job in jobs}
@@ -257,6 +293,6 @@ class Plan:
         state.open.discard(job.number)
         if not state.open:
             if job.phase == "confirm":
-                state.done = True
+                self._confirmed(state)
             else:
                 self._next_round(state)

@@ -71,7 +71,7 @@ class SweepProgress:
         if job.phase == "tune" and outcome.status == FINISHED:
             value = self._plan.value(job, outcome) if self._plan else None
             if value is not None:
-                self._best[job.cell.name] = max(value, self._best.get(job.cell.name, value))
+                self._best[job.cell_name] = max(value, self._best.get(job.cell_name, value))
 
     def evaluated(self, job: Job, step: int) -> None:
         """Note how far a running trial is."""

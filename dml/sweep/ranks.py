@@ -27,6 +27,7 @@ from ray.train.torch import TorchTrainer, get_device
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from dml.sweep.meeting import Advanced, Failure, Meeting, RankError, TrialConfig, WorkersDied
+from dml.sweep.places import marked
 from dml.sweep.trial_run import TrialRun
 from dml.training.collectives import rank_and_size
 from dml.training.resuming import UnusableCheckpoint
@@ -53,11 +54,12 @@ class Ranks:
 
     def __init__(self, workers: int, worker: Mapping[str, float]):
         os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
-        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        context = ray.get_runtime_context()
+        here = NodeAffinitySchedulingStrategy(context.get_node_id(), soft=False)
         self._meeting: Any = ray.remote(Meeting).options(num_cpus=0, scheduling_strategy=here).remote()
         self._folder = tempfile.mkdtemp(prefix="dml-ranks-")
         self._error: BaseException | None = None
-        resources = {name: amount for name, amount in worker.items() if amount}
+        resources = marked(worker, context.get_actor_id() or "")
         self._trainer = TorchTrainer(
             serve,
             train_loop_config={"meeting": self._meeting},

@@ -1,8 +1,7 @@
 """Files at a URI that all nodes of a cluster can read: S3, Google Cloud Storage, HDFS, or a mounted folder (`file://`).
 
-A request that gets no answer is repeated for `DML_STORAGE_PATIENCE` seconds (600). What is written is listed and compared
-afterwards, and a trial's outcome is read back, because some storages answer before a write is safe.
-Times of the storage's clock and of this machine's are never compared.
+A request that gets no answer is repeated for `DML_STORAGE_PATIENCE` seconds (600). What is written is listed and
+compared afterwards, and a trial's outcome is read back, because some storages answer before a write is safe.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from pyarrow import fs
 
@@ -39,13 +38,6 @@ FOLDERS = ("local", "hdfs")  # whose folders must be created before a file is wr
 def default_patience() -> float:
     """Seconds that a request waits for an answer: `DML_STORAGE_PATIENCE`."""
     return float(os.environ.get("DML_STORAGE_PATIENCE", PATIENCE_SECONDS))
-
-
-class Stored(NamedTuple):
-    """A file of the storage."""
-
-    size: int
-    modified: float  # by the storage's clock
 
 
 class Remote:
@@ -99,16 +91,12 @@ class Remote:
         finally:
             self._patience = patience
 
-    def list(self, folder: str) -> dict[str, Stored]:
-        """All files below a folder, by their path in it."""
+    def list(self, folder: str) -> dict[str, int]:
+        """The bytes of all files below a folder, by their path in it. Times are left out: they are another clock's."""
         base = f"{self._root}/{folder}"
         selector = fs.FileSelector(base, recursive=True, allow_not_found=True)
         found = self._try(lambda: self._files.get_file_info(selector))
-        return {
-            info.path[len(base) :].lstrip("/"): Stored(info.size or 0, info.mtime_ns / 1e9 if info.mtime_ns else 0.0)
-            for info in found
-            if info.type == fs.FileType.File
-        }
+        return {info.path[len(base) :].lstrip("/"): info.size or 0 for info in found if info.type == fs.FileType.File}
 
     def read(self, name: str) -> bytes | None:
         """A small file's content; None if it does not exist."""
@@ -153,6 +141,7 @@ class Remote:
         source = f"{self._root}/{source}"
         try:
             if self._try(lambda: self._files.get_file_info(source)).type == fs.FileType.Directory:
+                target.mkdir(parents=True, exist_ok=True)
                 self._try(lambda: fs.copy_files(source, str(target), source_filesystem=self._files))
         except OSError as error:
             if is_disk_full(error):
@@ -174,12 +163,12 @@ class Remote:
             for path in sorted(source.rglob("*"))
             if path.is_file() and path.name != "lock" and not path.name.startswith(".")
         }
-        there: Mapping[str, Stored] = {}
+        there: Mapping[str, int] = {}
 
         def lost(names: Iterable[str]) -> list[str]:
             nonlocal there
             there = self.list(target)
-            return [name for name in names if name not in there or there[name].size != files[name]]
+            return [name for name in names if name not in there or there[name] != files[name]]
 
         def copy(names: Iterable[str]) -> None:
             for name in names:
@@ -240,9 +229,9 @@ class Remote:
             if wait is not None:
                 time.sleep(wait)
         raise StorageError(
-            f"{self.where}: it does not keep what is written. Expected: each file as it was written; missing or different "
-            f"after {len(WAITS) + 1} attempts: {', '.join(sorted(missing)[:3])}. Check the storage, and run this again: "
-            "what it lacks is written or trained again"
+            f"{self.where}: it does not keep what is written. Expected: each file as it was written; missing or "
+            f"different after {len(WAITS) + 1} attempts: {', '.join(sorted(missing)[:3])}. Check the storage, and run "
+            "this again: what it lacks is written or trained again"
         )
 
     def _try(self, request: Callable[[], T]) -> T:

@@ -37,6 +37,7 @@ def _row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]
         "phase": job.phase,
         "number": job.number,
         "seed": job.seed,
+        **({"split": job.split} if study.splits > 1 else {}),
         "status": outcome.status,
         "error": outcome.error,
         **job.cell.columns,

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import pandas as pd
 
 from dml.config import Study
 from dml.counting import counted
-from dml.sweep import cluster
+from dml.sweep import cluster, places
 from dml.sweep.callback import NoTracking, TrackingCallback, open_tracking
 from dml.sweep.cells import Job
 from dml.sweep.finishing import Tidying, print_retry, print_unusable, write_results
@@ -30,6 +31,7 @@ from dml.sweep.mirror import mirrored
 from dml.sweep.optuna_storage import journal_of, open_storage
 from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
+from dml.sweep.rates import Rates
 from dml.sweep.references import References
 from dml.sweep.room import Room
 from dml.sweep.specs import Describe
@@ -88,7 +90,8 @@ def run_study(
         plan, state = None, "failed"
         try:
             starts = Starts(out.parent, store)
-            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), starts)
+            rates = Rates(data_root, store)
+            plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), starts, rates)
             tidying = Tidying(plan, starts, studies)
             progress.watch(plan, tracker)
 
@@ -104,6 +107,7 @@ def run_study(
             _copy_missing(plan)
             if not plan.finished:
                 _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, tracker, references)
+                trials.look()  # models that other nodes trained are there
             frame, summary = write_results(plan, progress, out, data_root, time.time() - started)
             references.replace(frame["key"])
             tracker.outcome(plan, summary, [out / "trials.parquet", out / "summary.json", data_root / "study.yaml"])
@@ -168,6 +172,9 @@ def _run_trials(
 
     stopper = PlanStopper(plan, evaluated)
     searcher = CellSearcher(plan, shared, room, stopper, references.add)
+    worker = resources.worker(workers)
+    free = partial(places.free, worker) if workers > 1 else None
+    watch = Watch(searcher, stopper, progress.resumed, room.problem, free)
     scratch = tempfile.mkdtemp(prefix="dml-")
     try:
         with _stopping_on_ctrl_c(stopper.stop):
@@ -177,7 +184,7 @@ def _run_trials(
                 search_alg=searcher,
                 num_samples=-1,
                 stop=stopper,
-                callbacks=[Watch(searcher, stopper, progress.resumed, room.problem)],
+                callbacks=[watch],
                 reuse_actors=True,
                 max_failures=resources.max_failures,
                 storage_path=scratch,
@@ -186,6 +193,7 @@ def _run_trials(
                 verbose=0,
             )
     finally:
+        watch.end()
         shutil.rmtree(scratch, ignore_errors=True)
     stopper.raise_problem()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +20,11 @@ from dml.sweep.plan import Plan
 from dml.sweep.store import FAILED, PRUNED, Outcome
 
 QUOTES = "'\""  # around the path in an OSError's text
+FREE_SECONDS = 2.0  # between two attempts to free the places of a dead driver's workers
+DEAD_SECONDS = 60.0  # in which Ray Train's controller may still ask for places after its driver died
+
+Free = Callable[[Collection[str]], None]
+"""Frees the places of the workers of drivers that died, by the ids of the drivers' actors."""
 
 
 class PlanStopper(Stopper):
@@ -171,6 +177,7 @@ class Watch(Callback):
     ----------
     on_resume : called when a trial is resumed.
     missing : returns what the cluster has lacked for too long, or None.
+    free : frees the places of the workers of drivers that died; None: trials have one process.
     """
 
     def __init__(
@@ -179,21 +186,50 @@ class Watch(Callback):
         stopper: PlanStopper,
         on_resume: Callable[[], None],
         missing: Callable[[], str | None],
+        free: Free | None,
     ):
         self._searcher, self._stopper, self._on_resume, self._missing = searcher, stopper, on_resume, missing
+        self._free = free
+        self._drivers: dict[str, str] = {}  # Ray's trial id -> the id of the actor that runs it
+        self._dead: dict[str, float] = {}  # actor id -> when it was last seen
+        self._freed = 0.0
         self._trials: list[Any] = []
         stopper.workers = self._workers
 
     def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
         self._trials = trials
+        if self._free is not None:
+            self._free_some(self._free)
         if (text := self._missing()) is not None:
             self._stopper.stop(ValueError(text))
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         self._searcher.fail(trial.trial_id, f"the trial's worker died too often; the last error:\n{trial.get_error()}")
+        self._lost(trial)
 
     def on_trial_recover(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         self._on_resume()
+        self._lost(trial)
+
+    def _free_some(self, free: Free) -> None:
+        """Note which actors run trials, and free the places of those that died."""
+        for trial in self._trials:
+            if (driver := trial.temporary_state.ray_actor) is not None:
+                self._drivers[trial.trial_id] = driver._actor_id.hex()
+        now = time.monotonic()
+        if self._dead and now - self._freed > FREE_SECONDS:
+            self._freed = now
+            free(self._dead)
+            self._dead = {driver: died for driver, died in self._dead.items() if now - died < DEAD_SECONDS}
+
+    def _lost(self, trial: Any) -> None:
+        if trial.trial_id in self._drivers:
+            self._dead[self._drivers.pop(trial.trial_id)] = time.monotonic()
+
+    def end(self) -> None:
+        """Free the places of all drivers, after the sweep."""
+        if self._free is not None:
+            self._free({*self._drivers.values(), *self._dead})
 
     def _workers(self) -> list[Any]:
         found = (trial.temporary_state.ray_actor for trial in self._trials if trial.status == trial.RUNNING)

@@ -1,7 +1,8 @@
 """A cell's search space, in the terms of `dml.types`, and the grid over it.
 
 A setting is named `loss.<setting>`, `miner.<setting>`, `filter.<setting>` or `training.<setting>`. A cell's space
-combines those of its loss, its miner, its filter and the study's `training.search`.
+combines those of its loss, its miner, its filter and the study's `training.search`, in which the rate of a loss's own
+parameters may be `own`: the loss states its range, and a loss without such parameters does not search it.
 
 In the grid, a `Choice` takes all its options. A real setting takes L equally spaced values, both ends included
 (`LogUniform`: equally spaced logarithms), or its middle for L = 1. L is the largest number for which all combinations
@@ -19,7 +20,7 @@ import numpy as np
 
 from dml import losses
 from dml.config import SearchSection, Study, stops_at_best
-from dml.types import Cell, Choice, LogUniform, Space
+from dml.types import Cell, Choice, LogUniform, Own, Space
 
 
 def space_of(study: Study, cell: Cell) -> dict[str, Space]:
@@ -30,7 +31,9 @@ def space_of(study: Study, cell: Cell) -> dict[str, Space]:
     rooms = {"loss": cell.loss.search, "miner": miner, "training": study.training.search}
     rooms |= {} if cell.filter is None else {"filter": cell.filter.search}
     named = {f"{room}.{key}": space for room, own in rooms.items() for key, space in sorted(own.items())}
-    return {name: space for name, space in named.items() if name not in cell.varied}
+    rate = losses.own_rate_of(cell.loss.name, cell.loss.settings)
+    found = {name: rate if isinstance(space, Own) else space for name, space in named.items()}
+    return {name: space for name, space in found.items() if space is not None and name not in cell.varied}
 
 
 def tuning_trials(study: Study, cell: Cell) -> int:

@@ -9,7 +9,9 @@ from typing import Any
 
 from dml import discovery, models
 from dml.config import StartSection, Study, closed_forms, stops_at_best
+from dml.config.parts import ESTIMATED
 from dml.config.stopping import tuning_every
+from dml.data import class_splits
 from dml.types import (
     BatchSpec,
     Cell,
@@ -33,6 +35,9 @@ Describe = Callable[[str, str, float, int, str], Mapping[str, str]]
 FindStart = Callable[[StartSection, str, int], StartSpec]
 """(section, dataset, seed) -> the weights that such a trial starts from; `dml.sweep.starts.Starts` is one."""
 
+EstimateRate = Callable[[TrialSpec], float | str]
+"""A trial -> the share of its observed training labels that are wrong, as far as they tell; `dml.sweep.rates.Rates`."""
+
 
 def build(
     study: Study,
@@ -42,12 +47,14 @@ def build(
     settings: Mapping[str, Any],
     digests: Mapping[str, str],
     find_start: FindStart | None = None,
+    split: int = 0,
 ) -> TrialSpec:
     """What one trial runs: the cell, with `settings` (`loss.margin`, `training.learning_rate`, ...) filled in.
 
     Parameters
     ----------
     find_start : finds the weights of `training.start`; needed if the study sets it.
+    split : the class split.
 
     Raises
     ------
@@ -75,7 +82,10 @@ def build(
         phase=phase,
         seed=seed,
         dataset=DatasetSpec(
-            name=cell.dataset, train_on=dataset.train_on, evaluate_on=tuple(dataset.evaluate_on), **digests
+            name=class_splits.data_name(cell.dataset, split),
+            train_on=dataset.train_on,
+            evaluate_on=tuple(dataset.evaluate_on),
+            **digests,
         ),
         noise=NoiseSpec(cell.noise, cell.rate, dict(noise.settings)),
         loss=LossSpec(cell.loss.name, {**cell.loss.settings, **chosen["loss"]}),
@@ -116,13 +126,21 @@ def _miner(study: Study, cell: Cell, chosen: Mapping[str, Any]) -> MinerSpec | N
 def filter_of(cell: Cell, settings: Mapping[str, Any]) -> FilterSpec | None:
     """The filter of a cell, with those of the `settings` that are named `filter.<setting>`; None without one.
 
-    Unless the study sets or searches the rate that it assumes, that is the cell's noise rate.
+    The rate that it assumes is `estimated`, and `with_rate` fills in the number, unless the study sets or searches it,
+    or tells the filter the cell's noise rate.
     """
     if cell.filter is None:
         return None
     rate = discovery.accepted(discovery.find("dml.filters", cell.filter.name), {"rate": cell.rate})
     chosen = {name.removeprefix("filter."): value for name, value in settings.items() if name.startswith("filter.")}
     return FilterSpec(cell.filter.name, {**rate, **cell.filter.settings, **chosen})
+
+
+def with_rate(spec: TrialSpec, rate: EstimateRate) -> TrialSpec:
+    """The spec with the rate of wrong labels that its filter assumes, if that has to be estimated."""
+    if spec.filter is None or spec.filter.settings.get("rate") != ESTIMATED:
+        return spec
+    return replace(spec, filter=replace(spec.filter, settings={**spec.filter.settings, "rate": rate(spec)}))
 
 
 def dump(spec: TrialSpec) -> str:

@@ -46,15 +46,15 @@ def explained(where: str, error: Exception) -> StorageError:
         what = "it refuses requests because this machine's clock differs too much from its own. Set the clocks (NTP)"
     elif REFUSED.search(text):
         what = (
-            "it refuses the credentials of this machine. Expected: keys that may list, read, write and delete there. Set "
-            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in ~/.aws, on every node"
+            "it refuses the credentials of this machine. Expected: keys that may list, read, write and delete there. "
+            "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in ~/.aws, on every node"
         )
     elif NO_BUCKET.search(text):
         what = "the bucket does not exist there. Create it, or name an existing one"
     elif UNANSWERED.search(text):
         what = (
-            "it does not answer. Start it, or correct the address (AWS_ENDPOINT_URL, or ?endpoint_override=host:port in "
-            "the URI), and run this again: finished work is kept"
+            "it does not answer. Start it, or correct the address (AWS_ENDPOINT_URL, or ?endpoint_override=host:port "
+            "in the URI), and run this again: finished work is kept"
         )
         return StorageError(f"{where}: {what}. It said: {answer}", transient=True)
     else:

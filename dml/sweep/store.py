@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from dml.files import Locked, locked, read_json, write_text
-from dml.sweep.remote import Remote, Stored
+from dml.sweep.remote import Remote
 
 FINISHED, FAILED, PRUNED, PAUSED = "finished", "failed", "pruned", "paused"
 OUTCOMES = ("result.json", "failed.json")
@@ -65,7 +65,7 @@ class TrialStore:
     def __init__(self, root: Path, storage: str | None = None, published: Mapping[str, Outcome] | None = None):
         self.root = Path(root).resolve()
         self.remote = Remote(storage) if storage else None
-        self._there: dict[str, dict[str, Stored]] = {}  # key -> its files in the storage, as listed
+        self._there: dict[str, dict[str, int]] = {}  # key -> its files in the storage, as listed
         self._published = dict(published or {})
         self._digits = len(next(iter(self._published), ""))
 
@@ -80,9 +80,9 @@ class TrialStore:
         if self.remote is not None:
             with self.remote.impatient():
                 files = self.remote.list(TRIALS)
-            for path, stored in files.items():
+            for path, size in files.items():
                 key, _, name = path.partition("/")
-                self._there.setdefault(key, {})[name] = stored
+                self._there.setdefault(key, {})[name] = size
         return self
 
     def folder(self, key: str) -> Path:
@@ -92,7 +92,7 @@ class TrialStore:
     def files_there(self, key: str, folder: str = "") -> dict[str, int]:
         """The names and bytes of a trial's files, or of those in one of its folders, in the listed storage."""
         start = f"{folder}/" if folder else ""
-        return {name: file.size for name, file in self._there.get(key, {}).items() if name.startswith(start)}
+        return {name: size for name, size in self._there.get(key, {}).items() if name.startswith(start)}
 
     def read(self, key: str) -> Outcome | None:
         """The stored outcome of a trial; None if it did not end, or the file is a copy that was interrupted."""
@@ -177,7 +177,10 @@ class TrialStore:
     def pull_folder(self, key: str, name: str) -> None:
         """Copy one folder of a trial from the listed storage, if it exists only there."""
         if self.remote is not None and not (self.folder(key) / name).is_dir() and self.files_there(key, name):
-            self.remote.pull(f"{TRIALS}/{key}/{name}", self.folder(key) / name)
+            half = self.folder(key) / f".{name}.half"
+            shutil.rmtree(half, ignore_errors=True)
+            self.remote.pull(f"{TRIALS}/{key}/{name}", half)
+            half.rename(self.folder(key) / name)
 
     def delete_remote(self, key: str, name: str) -> None:
         """Delete a folder of a trial in the storage, if there is one."""

@@ -9,12 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from dml import statistics
+from dml.config.parts import is_told
 from dml.sweep.cells import Job
 from dml.sweep.choosing import finished, ranking, validation
 from dml.sweep.plan import Plan
 from dml.sweep.results import flat_settings
 from dml.sweep.store import FAILED, Outcome
-from dml.types import Cell, value_text
+from dml.types import Cell, Part, value_text
 
 PARTS = ("mean", "std", "low", "high")
 COLUMNS = 12  # of parameters and of metrics in the table of cells
@@ -32,8 +33,15 @@ def axes(cell: Cell) -> dict[str, Any]:
         "positives": cell.positives,
         "negatives": cell.negatives,
         "miner": cell.miner.name if cell.miner else None,
-        **({"filter": cell.filter.name} if cell.filter else {}),
+        **({"filter": cell.filter.name, "filter_rate": _rate_of(cell.filter)} if cell.filter else {}),
     }
+
+
+def _rate_of(part: Part) -> Any:
+    """Where the rate of wrong labels that a filter assumes is from."""
+    if is_told(part):
+        return "oracle"
+    return "searched" if "rate" in part.search else part.settings.get("rate", "")
 
 
 class CellRecords:
@@ -46,7 +54,7 @@ class CellRecords:
 
     def __init__(self, plan: Plan):
         self._plan = plan
-        self._twins = _clean_twins([state.cell for state in plan.cells])
+        self._twins = _clean_twins([(state.cell, state.split) for state in plan.cells])
         self._waiting: set[int] = set()  # confirmed cells whose clean twin is not
         self._given: set[int] = set()
 
@@ -91,7 +99,7 @@ class CellRecords:
         if order:
             winner = self.cell(order[0])
             metrics = {**winner["metrics"], **metrics}
-            tags["dml.winner"] = plan.cells[order[0]].cell.name
+            tags["dml.winner"] = plan.cells[order[0]].name
             tags |= {f"winner.{key}": str(value) for key, value in winner["params"].items() if value is not None}
         return {"metrics": metrics, "tags": tags, "columns": columns(plan)}
 
@@ -101,7 +109,7 @@ class CellRecords:
     def _give(self, index: int) -> tuple[str, dict[str, Any]]:
         self._waiting.discard(index)
         self._given.add(index)
-        return self._plan.cells[index].cell.name, self.cell(index)
+        return self._plan.cells[index].name, self.cell(index)
 
     def _metrics(self, index: int, outcomes: Sequence[Outcome]) -> dict[str, float]:
         found = finished(self._plan, index)
@@ -127,15 +135,15 @@ class CellRecords:
         return metrics
 
 
-def _clean_twins(cells: Sequence[Cell]) -> list[int | None]:
-    """For each cell with noise the same one at rate 0, with the same noise model if the study has it."""
-    clean: dict[str, dict[str, int]] = {}
-    for index, cell in enumerate(cells):
+def _clean_twins(cells: Sequence[tuple[Cell, int]]) -> list[int | None]:
+    """For each (cell, class split) with noise the one at rate 0, with the same noise model if the study has it."""
+    clean: dict[tuple[str, int], dict[str, int]] = {}
+    for index, (cell, split) in enumerate(cells):
         if cell.rate == 0:
-            clean.setdefault(_method(cell), {})[cell.noise] = index
+            clean.setdefault((_method(cell), split), {})[cell.noise] = index
     twins: list[int | None] = []
-    for cell in cells:
-        found = clean.get(_method(cell), {}) if cell.rate else {}
+    for cell, split in cells:
+        found = clean.get((_method(cell), split), {}) if cell.rate else {}
         twins.append(found.get(cell.noise, next(iter(found.values()), None)))
     return twins
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from dml.data.class_splits import dataset_of
 from dml.models.identity import Identity
 from dml.sweep.inputs import PIXELS, evaluated_rows, inputs, name_of, on_new_images, with_vectors
 from dml.sweep.plan import Plan
@@ -30,13 +31,41 @@ Scores = dict[str, dict[str, dict[str, float]]]
 COMPONENTS = "{name}, {count} components"
 
 
-def untrained_scores(plan: Plan, data_root: Path, report: Callable[[str], None] = print) -> Scores:
+def scores_by_split(
+    plan: Plan, data_root: Path, report: Callable[[str], None] = print
+) -> dict[str, dict[str, list[dict[str, float]]]]:
+    """`untrained_scores` of each class split, in a list; empty if there is only one."""
+    if plan.study.splits == 1:
+        return {}
+    each = [untrained_scores(plan, data_root, report, split) for split in range(plan.study.splits)]
+    return {
+        dataset: {name: [own[dataset][name] for own in each] for name in found}
+        for dataset, found in each[0].items()
+        if all(dataset in own and set(own[dataset]) == set(found) for own in each)
+    }
+
+
+def means(by_split: dict[str, dict[str, list[dict[str, float]]]]) -> Scores:
+    """The mean over class splits of what `scores_by_split` returned."""
+    return {
+        dataset: {name: {key: fmean(own[key] for own in each) for key in each[0]} for name, each in found.items()}
+        for dataset, found in by_split.items()
+    }
+
+
+def untrained_scores(
+    plan: Plan, data_root: Path, report: Callable[[str], None] = print, split: int | None = None
+) -> Scores:
     """Scores without training on the images that confirmed trials neither train on nor are chosen by.
 
     A dataset that cannot be scored is reported and left out: the trials' own results do not need it.
+
+    Parameters
+    ----------
+    split : of the trials of one class split; None: the mean over all.
     """
     found: Scores = {}
-    jobs = [job for job, _ in plan.ended() if job.phase == "confirm"]
+    jobs = [job for job, _ in plan.ended() if job.phase == "confirm" and (split is None or job.split == split)]
     for dataset in dict.fromkeys(job.cell.dataset for job in jobs):
         try:
             own = _of_dataset([job.spec for job in jobs if job.cell.dataset == dataset], data_root, report)
@@ -48,14 +77,14 @@ def untrained_scores(plan: Plan, data_root: Path, report: Callable[[str], None] 
 
 
 def _of_dataset(trials: list[TrialSpec], data_root: Path, report: Callable[[str], None]) -> dict[str, dict[str, float]]:
-    """By the name of what trials start from: its scores, the mean over the splits that seeds select."""
+    """By the name of what trials start from: its scores, the mean over class splits or those that seeds select."""
     kinds: dict[str, dict[str, TrialSpec]] = {}
     for spec in {(repr(spec.training), spec.dataset.split): spec for spec in trials}.values():
         kinds.setdefault(name_of(spec, data_root), {})[spec.dataset.split] = spec
     found = {}
     for name, by_split in kinds.items():
         what = PIXELS if name == PIXELS else "features"
-        report(f"{trials[0].dataset.name}: scoring the {what} without training ({name})")
+        report(f"{dataset_of(trials[0].dataset.name)}: scoring the {what} without training ({name})")
         each = [_scored(spec, data_root, name) for spec in by_split.values()]
         for kind in each[0]:
             found[kind] = {key: fmean(own[kind][key] for own in each) for key in each[0][kind]}

@@ -2,7 +2,8 @@
 
 In `data/<study>`, `pack.json` says where the packed images are, and `split/<dataset>.parquet` (or
 `split/<dataset>/<seed>.parquet`, where seeds select the split) and `noise/<dataset>.parquet` say which images a phase
-uses and with which labels. This module only reads them.
+uses and with which labels. Further class splits have files of their own, as `dml.data.class_splits` names them. This
+module only reads all these.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dml.data import splits
+from dml.data import class_splits, splits
 from dml.data.packing import Packed, open_packed
 from dml.training.train_sample import sample
 from dml.types import TrialSpec
@@ -166,7 +167,7 @@ def describe(data_root: Path, name: str, noise: str, rate: float, seed: int, pha
     if has_queries(split):  # then cameras decide the scores; the digest of the packed images does not contain them
         roles.append(open_packed_of(data_root, name).index["camera"].to_numpy(dtype=np.int64))
     return {
-        "packed": _manifests(data_root)[name]["digest"],
+        "packed": _manifest(data_root, name)["digest"],
         "split": _hash(*roles),
         "labels": _hash(noisy["index"].to_numpy(), noisy["observed"].to_numpy()),
     }
@@ -184,7 +185,7 @@ def open_packed_of(data_root: Path, name: str) -> Packed:
     ------
     FileNotFoundError : they are missing; the message names the stage to run.
     """
-    folder = (data_root / _manifests(data_root)[name]["folder"]).resolve()
+    folder = (data_root / _manifest(data_root, name)["folder"]).resolve()
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: the packed images of {name!r} are missing; run `dvc repro -f pack`")
     return open_packed(folder)
@@ -238,11 +239,12 @@ def given_of(packed: Packed, level: str, rows: np.ndarray) -> np.ndarray:
     return splits.given_labels(packed.index, level)[rows]
 
 
-def _manifests(data_root: Path) -> Mapping[str, Any]:
+def _manifest(data_root: Path, name: str) -> Mapping[str, Any]:
+    """Of a dataset's images, which all its class splits share."""
     path = data_root / "pack.json"
     if not path.is_file():
         raise FileNotFoundError(f"{path}: missing; the stage `pack` writes it (run `dvc repro`)")
-    return json.loads(path.read_text(encoding="utf-8"))
+    return json.loads(path.read_text(encoding="utf-8"))[class_splits.dataset_of(name)]
 
 
 def _table(path: Path, stage: str) -> pd.DataFrame:

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from dml import evaluation
-from dml.evaluation import metric_of
+from dml.evaluation import metric_of, metrics
 from dml.evaluation.compressed import FEWEST, check_depth, evaluate_compressed
 from dml.files import replacing
 from dml.models import EmbeddingNetwork
-from dml.protocols import Augmentation
+from dml.protocols import Augmentation, RetrievalMetric
 from dml.training.data import TrialData, has_queries
 from dml.training.errors import not_finite
 from dml.types import TrialSpec
@@ -47,7 +47,10 @@ class Evaluator:
         self._spec, self._data, self._folder = spec, data, folder
         self._model, self._augment, self._device = model, augment, device
         self.sets = ("validation",) if spec.phase == "tune" else spec.evaluation.sets
-        self._queries: dict[str, np.ndarray] = {}  # of the latest evaluation
+        self._queries: dict[str, pd.DataFrame] = {}  # by set, of the latest evaluation: `Scores.per_query`
+        self._keeps = spec.phase == "confirm" and any(
+            isinstance(metrics.build(name), RetrievalMetric) for name in spec.evaluation.metrics
+        )
         self._check_compressed()
 
     @property
@@ -83,12 +86,12 @@ class Evaluator:
                 clustering_start=wanted.clustering_start,
                 clusters=[None, *wanted.clusters],
                 restarts=wanted.restarts,
-                keep="return" if wanted.keep_per_query else None,
+                keep="return" if self._keeps else None,
                 **self._roles(rows),
             )
             scores |= {f"{name}/{key}": float(value) for key, value in found.items()}
             if found.per_query is not None:
-                self._queries |= _by_key(name, found.per_query, rows)
+                self._queries[name] = found.per_query.assign(index=rows[found.per_query["index"]])
         return scores
 
     def _is_compressed(self, rows: np.ndarray) -> bool:
@@ -181,7 +184,19 @@ class Evaluator:
         `<set>/index` int64 (q,), the queries' rows in the packed array.
         """
         with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez_compressed(file, **self._queries)  # type: ignore[arg-type]
+            arrays = {key: a for name, table in self._queries.items() for key, a in _by_key(name, table).items()}
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+    def save_classes(self, path: Path) -> None:
+        """Save each class's scores of the latest evaluation as `.npz`; nothing without a score per query.
+
+        Arrays `<set>/<level>/<metric>` float32 (C,), the mean over the class's queries that have a relevant image,
+        `<set>/<level>/queries` int64 (C,), how many these are, and `<set>/<level>/class` int64 (C,).
+        """
+        if self._queries:
+            arrays = {key: a for name, table in self._queries.items() for key, a in _by_class(name, table).items()}
+            with replacing(path) as temporary, open(temporary, "wb") as file:
+                np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
     def _roles(self, rows: np.ndarray) -> dict[str, Any]:
         """Query and gallery masks (m,) and cameras (m,), if the split has queries.
@@ -198,11 +213,23 @@ class Evaluator:
         return {"queries": roles == "query", "gallery": roles == "gallery", **cameras}
 
 
-def _by_key(name: str, table: pd.DataFrame, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """The table `Scores.per_query` of one set as arrays by score key, with the queries' rows in the packed array."""
+def _by_class(name: str, table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """The table of one set as arrays of each class's means, by score key."""
+    found = {}
+    for level, part in evaluation.per_class(table).groupby("level"):
+        own = part[part["queries"] > part["excluded"]]
+        found[f"{name}/{level}/class"] = own["label"].to_numpy(dtype=np.int64)
+        found[f"{name}/{level}/queries"] = (own["queries"] - own["excluded"]).to_numpy(dtype=np.int64)
+        for metric in own.columns.drop(["level", "label", "queries", "excluded"]):
+            found[f"{name}/{level}/{metric}"] = own[metric].to_numpy(dtype=np.float32)
+    return found
+
+
+def _by_key(name: str, table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """The table of one set as arrays by score key, with the queries' rows in the packed array."""
     found = {}
     for level, part in table.groupby("level"):
-        found[f"{name}/index"] = rows[part["index"].to_numpy()].astype(np.int64)
+        found[f"{name}/index"] = part["index"].to_numpy().astype(np.int64)
         for metric in part.columns.drop(["level", "index", "label"]):
             found[f"{name}/{level}/{metric}"] = part[metric].to_numpy(dtype=np.float32)
     return found

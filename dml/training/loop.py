@@ -245,6 +245,7 @@ class Training:
                 self._evaluator.save_embeddings(self._folder / "embeddings.npz")
             if self.spec.evaluation.keep_per_query:
                 self._evaluator.save_queries(self._folder / "queries.npz")
+            self._evaluator.save_classes(self._folder / "classes.npz")
         keep, best = self.spec.training.keep_checkpoints, self._evaluator.first_score
         if "best" in keep and self._history.latest_is_best(best):
             self._checkpoints.save("best")

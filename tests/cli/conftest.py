@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from dml import models
 from dml.cli.main import app
+from dml.sweep import costs
+from dml.sweep.timing import Timing
 from dml.training.model_files import save_model
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +46,18 @@ def project(tmp_path, monkeypatch):
     for variable in ("RAY_ADDRESS", "MLFLOW_TRACKING_URI", "DML_MIRROR", "DML_PUBLISHED"):
         monkeypatch.delenv(variable, raising=False)
     return root
+
+
+@pytest.fixture
+def timed():
+    """A test with this fixture times steps as a user's command does, which takes a few seconds."""
+
+
+@pytest.fixture(autouse=True)
+def _quick(request, monkeypatch):
+    """The cost of a study, without timing any step."""
+    if "timed" not in request.fixturenames:
+        monkeypatch.setattr(costs, "time_steps", lambda *_: Timing(step_seconds=0.01, image_seconds=0.001))
 
 
 @pytest.fixture

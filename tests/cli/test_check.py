@@ -3,7 +3,7 @@
 import pytest
 
 
-def test_a_valid_study_has_a_cost(dml, project):
+def test_a_valid_study_has_a_cost(dml, project, timed):
     done = dml("check", "tiny")
     assert done.code == 0
     lines = done.out.splitlines()

@@ -16,14 +16,6 @@ from dml.data.survey import survey
 OPTIONS = {"root": "x"}
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """The cost of a study, without timing any step."""
-    from dml.sweep import costs, timing
-
-    monkeypatch.setattr(costs, "time_steps", lambda *_: timing.Timing(step_seconds=0.01, image_seconds=0.001))
-
-
 @pytest.mark.parametrize("force", [[], ["--force"]])
 def test_the_name_of_a_group_is_refused(dml, project, photos, force):
     done = dml("new", "paper-eps", photos, *force)
@@ -32,7 +24,7 @@ def test_the_name_of_a_group_is_refused(dml, project, photos, force):
     assert not (project / "pipelines/studies/paper-eps.yaml").exists()
 
 
-def test_a_study_is_written_and_described(dml, project, photos, quick):
+def test_a_study_is_written_and_described(dml, project, photos):
     done = dml("new", "mine", photos)
     assert done.code == 0, done.err
     path = project / "pipelines/studies/mine.yaml"
@@ -52,7 +44,7 @@ def test_a_study_is_written_and_described(dml, project, photos, quick):
     assert "download" not in done.err
 
 
-def test_a_study_is_never_overwritten_unasked(dml, project, photos, quick):
+def test_a_study_is_never_overwritten_unasked(dml, project, photos):
     before = (project / "pipelines/studies/tiny.yaml").read_text()
     done = dml("new", "tiny", photos)
     assert done.code == 1
@@ -63,7 +55,7 @@ def test_a_study_is_never_overwritten_unasked(dml, project, photos, quick):
     assert "48 images" in (project / "pipelines/studies/tiny.yaml").read_text()
 
 
-def test_tables_of_an_earlier_study_of_this_name_are_deleted(dml, project, photos, quick):
+def test_tables_of_an_earlier_study_of_this_name_are_deleted(dml, project, photos):
     """They are of other images, and the estimate would count with them."""
     (project / "data/mine").mkdir(parents=True)
     (project / "data/mine/pack.json").write_text('{"mine": {"folder": "gone"}}')
@@ -73,7 +65,7 @@ def test_tables_of_an_earlier_study_of_this_name_are_deleted(dml, project, photo
     assert f"deleted: {project}/data/mine" in done.err
 
 
-def test_what_is_wrong_with_the_images_is_said(dml, project, photos, quick, tmp_path):
+def test_what_is_wrong_with_the_images_is_said(dml, project, photos, tmp_path):
     folder = tmp_path / "odd"
     shutil.copytree(photos, folder)
     (folder / "kind0/bad.png").write_bytes(b"no image")
@@ -91,7 +83,7 @@ def test_what_is_wrong_with_the_images_is_said(dml, project, photos, quick, tmp_
     assert load_study(project / "pipelines/studies/odd.yaml").datasets[0].on_corrupt == "skip"
 
 
-def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, quick, tmp_path):
+def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, tmp_path):
     """Facts are comments in the study: what follows a line break in a name, of any kind that YAML knows, is too."""
     folder = tmp_path / "odd"
     shutil.copytree(photos, folder)
@@ -107,7 +99,7 @@ def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, quic
 
 
 @pytest.mark.parametrize("sign", ["\n", "\x85", "\u2028", "\x07"])
-def test_a_folders_name_with_a_line_break_survives(sign, dml, project, photos, quick, tmp_path):
+def test_a_folders_name_with_a_line_break_survives(sign, dml, project, photos, tmp_path):
     folder = tmp_path / f"a{sign}seeds: [7]"
     shutil.copytree(photos, folder)
     assert dml("new", "broken", folder).code == 0
@@ -122,7 +114,7 @@ def test_a_folders_name_that_is_not_utf8_is_refused(dml, project, photos, tmp_pa
     assert not (project / "pipelines/studies/broken.yaml").exists()
 
 
-def test_class_names_that_differ_only_in_spaces_or_case_are_named(dml, project, photos, quick, tmp_path):
+def test_class_names_that_differ_only_in_spaces_or_case_are_named(dml, project, photos, tmp_path):
     folder = tmp_path / "alike"
     shutil.copytree(photos, folder)
     for number, name in ((0, "Owl"), (1, " owl"), (2, "wren")):
@@ -133,7 +125,7 @@ def test_class_names_that_differ_only_in_spaces_or_case_are_named(dml, project, 
     assert f"# {line}" in (project / "pipelines/studies/alike.yaml").read_text().splitlines()
 
 
-def test_a_class_name_in_two_unicode_forms_is_named(dml, project, photos, quick, tmp_path):
+def test_a_class_name_in_two_unicode_forms_is_named(dml, project, photos, tmp_path):
     """Letters with accents come as one character from most systems, and as two from some file systems."""
     folder = tmp_path / "alike"
     shutil.copytree(photos, folder)
@@ -143,14 +135,14 @@ def test_a_class_name_in_two_unicode_forms_is_named(dml, project, photos, quick,
     assert r"differ only in spaces, case or Unicode form: 'cafe\u0301', 'caf\xe9'" in out
 
 
-def test_quotes_and_spaces_in_a_path_survive(dml, project, photos, quick, tmp_path):
+def test_quotes_and_spaces_in_a_path_survive(dml, project, photos, tmp_path):
     folder = tmp_path / 'a "b": {c} # d é'
     shutil.copytree(photos, folder)
     assert dml("new", "quoted", folder).code == 0
     assert load_study(project / "pipelines/studies/quoted.yaml").datasets[0].options == {"root": str(folder)}
 
 
-def test_classes_of_one_image_make_no_study(dml, project, photos, quick, tmp_path):
+def test_classes_of_one_image_make_no_study(dml, project, photos, tmp_path):
     """No query has a match, so that every trial would end without a score."""
     folder = tmp_path / "singles"
     for number in range(4):
@@ -165,7 +157,7 @@ def test_classes_of_one_image_make_no_study(dml, project, photos, quick, tmp_pat
     assert dml("new", "singles", folder).code == 0
 
 
-def test_validation_classes_of_one_image_tune_nothing(dml, project, photos, quick, tmp_path):
+def test_validation_classes_of_one_image_tune_nothing(dml, project, photos, tmp_path):
     folder = tmp_path / "singles"
     shutil.copytree(photos, folder)
     for path in folder.glob("kind[012]/[1-9].png"):  # those that train
@@ -175,7 +167,7 @@ def test_validation_classes_of_one_image_tune_nothing(dml, project, photos, quic
 
 
 @pytest.mark.parametrize("with_root", [True, False])
-def test_a_study_of_a_table(with_root, dml, project, photos, quick, tmp_path):
+def test_a_study_of_a_table(with_root, dml, project, photos, tmp_path):
     rows = [(path, path.parent.name) for path in sorted(photos.glob("*/*.png"))]
     root = photos if with_root else tmp_path
     paths = [path.relative_to(photos) if with_root else path for path, _ in rows]

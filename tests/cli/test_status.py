@@ -1,6 +1,7 @@
 """`dml status`: the last lines that sweeps wrote."""
 
 import json
+import platform
 import subprocess
 import sys
 import time
@@ -43,6 +44,14 @@ def test_no_sweep_has_run(dml, project):
 def test_a_running_sweep(dml, project):
     write(project)
     assert dml("status").out.startswith("tiny: 1/2 cells, 2/4 trials, 1 running")
+
+
+def test_clocks_of_other_machines_are_not_compared_with_this_one(dml, project):
+    for hours in (-30, 30):
+        write(project, host="another", updated=time.time() + 3600 * hours)
+        assert "1 running" in dml("status").out
+    write(project, host=platform.node(), updated=time.time() - 3600)
+    assert "no update for 3600 s" in dml("status").out
 
 
 def test_the_answer_needs_no_heavy_import():

@@ -44,18 +44,38 @@ def test_filters_are_crossed_with_losses_and_cells_without_one_stay_as_they_are(
     assert [c for c in crossed.cells() if c.filter is None] == plain.cells()
     assert len(crossed.cells()) == 2 * len(plain.cells())
     filtered = next(c for c in crossed.cells() if c.filter is not None)
-    assert filtered.name == "digits|uniform-0|triplet|easy+random|filter=prism"
-    assert filtered.columns == {**plain.cells()[0].columns, "filter": "prism"}
+    assert filtered.name == "digits|uniform-0|triplet|easy+random|filter=prism(rate=estimated)"
+    assert filtered.columns == {**plain.cells()[0].columns, "filter": "prism(rate=estimated)"}
     assert study("filters: [none]").digest == plain.digest != crossed.digest
     for cell in plain.cells():
         assert "filter" not in keys.record(build(crossed, cell))["spec"]
         assert keys.key(build(crossed, cell)) == keys.key(build(plain, cell))
 
 
+@pytest.mark.parametrize("spelt", ["true", "'true'", "study"])
+def test_a_filter_that_is_told_the_rate_is_the_same_however_it_is_spelt(study, spelt):
+    """Names of cells and digests of studies are those of before there were estimates."""
+    told = study(f"filters: [none, {{name: prism, settings: {{rate: {spelt}}}}}]")
+    cell = told.cells()[-1]
+    assert cell.name.endswith("|filter=prism")
+    assert build(told, cell).filter == FilterSpec("prism", {"rate": 0.4})
+    assert told.digest == "424fb75982bf7f0c" != study("filters: [none, prism]").digest
+    assert attribute(cell, "filter") == "prism(rate=true)"
+
+
+def test_an_estimated_rate_is_filled_in_for_each_trial(study):
+    made = study("filters: [prism]")
+    built = build(made, made.cells()[-1])
+    assert built.filter == FilterSpec("prism", {"rate": "estimated"})
+    assert specs.with_rate(built, lambda spec: 0.37).filter == FilterSpec("prism", {"rate": 0.37})
+    number = study("filters: [{name: prism, settings: {rate: 0.37}}]")
+    assert keys.key(specs.with_rate(built, lambda spec: 0.37)) == keys.key(build(number, number.cells()[-1]))
+
+
 def test_the_rate_is_the_cells_fixed_or_searched(study):
     text = """filters:
-  - prism
-  - {name: prism_vmf, settings: {rate: study, memory: 512}}
+  - {name: prism, settings: {rate: true}}
+  - {name: prism_vmf, settings: {rate: true, memory: 512}}
   - {name: prism, settings: {rate: 0.25}}
   - {name: prism, search: {rate: {uniform: [0.1, 0.5]}}}
 """
@@ -95,7 +115,7 @@ def test_claims_name_filters(study):
     assert {attribute(cell, "filter") for cell in cells} == {"none", "prism", "prism(rate=0.25)"}
     assert len(check_matching(cells, {"filter": "none", "rate": 0.4})) == 2
     assert len(check_matching(cells, {"filter.rate": 0.25})) == 4
-    study("""filters: [none, prism]
+    study("""filters: [none, prism]  # with an estimated rate
 claims:
   - paper: Liu et al.
     text: PRISM is better.

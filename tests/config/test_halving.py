@@ -58,15 +58,17 @@ def test_by_default_nothing_stops():
 
 
 def test_the_digest_of_a_study_that_does_not_say_stays():
-    plain = Study(**STUDY)
-    assert plain.digest == Study(**STUDY, search={"early_stopping": "none"}).digest == "0474ba6ac1454a92"
+    untuned = {**STUDY, "training": {"search": {}}}  # as all were before rates and decay were searched by default
+    plain = Study(**untuned, search={"stop": "last"})
+    assert plain.digest == Study(**untuned, search={"stop": "last", "early_stopping": "none"}).digest
+    assert plain.digest == "0474ba6ac1454a92"
     assert plain.digest != Study(**STUDY, search={"early_stopping": "halving", "stop": "best"}).digest
 
 
 @pytest.mark.parametrize(
     ("search", "training", "every", "said"),
     [
-        ({}, {}, None, r"at most 30; trials are only evaluated at their end"),
+        ({"stop": "last"}, {}, None, r"at most 30; trials are only evaluated at their end"),
         ({}, {}, 31, r"1/3 of their 90 steps or earlier: expected evaluation\.every of at most 30; got 31"),
         ({"trials": 2}, {}, 10, r"search\.trials of at least 3 \(search\.reduction\), got 2"),
         ({}, {"steps": 2}, 1, r"training\.steps of at least 3 \(search\.reduction\), got 2"),

@@ -9,8 +9,11 @@ import pytest
 import yaml
 
 from dml.config import ConfigError, load_study
-from dml.config.recipes import FIXED, RECIPES
+from dml.config.recipes import FIXED, RECIPES, SEARCHED
 from dml.config.study import Study
+from dml.losses import ProxyNca, Softmax, Triplet
+from dml.report.tuning import mark
+from dml.sweep.space import space_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
 STUDY = """\
@@ -48,15 +51,47 @@ def test_every_value_is_filled_in_and_each_can_be_replaced(study, name):
     assert own.training.optimizer == "adamw"
 
 
-def test_a_study_without_a_recipe_is_unchanged(study):
-    assert study("").training == Study(title="t", datasets=["digits"], losses=["softmax"]).training
+def test_a_study_without_a_recipe_is_tuned_unless_it_says_otherwise(study):
+    """Rate, decay, the rate of a loss's own parameters, and when to stop; what is set by hand is not searched."""
+    plain = study("")
+    assert list(plain.training.search) == ["learning_rate", "weight_decay", "loss_learning_rate"]
+    assert (plain.search.sampler, plain.search.stop, mark(plain)) == ("tpe", "best", "")
+    by_hand = study("training: {weight_decay: 0.1}\nsearch: {stop: last}")
+    assert list(by_hand.training.search) == ["learning_rate", "loss_learning_rate"]
+    assert by_hand.search.stop == "last"
+    assert mark(study("training: {learning_rate: 0.1}")) == "rate not tuned"
+    assert study("training: {search: {}}").training.search == {}
+    for untouched in ("search: {sampler: fixed}", "training: {steps: 0}"):
+        assert (study(untouched).training.search, study(untouched).search.stop) == ({}, "last")
+    assert mark(study("search: {sampler: fixed}")) == "not tuned"
+
+
+def test_only_a_loss_with_parameters_searches_their_rate():
+    losses = ["softmax", "triplet", {"name": "margin", "settings": {"beta_per": "none"}}]
+    losses += [{"name": "trimmed", "settings": {"loss": "proxy_nca"}}]
+    found = Study(title="t", datasets=["digits"], losses=losses)
+    rates = {cell.loss.name: space_of(found, cell).get("training.loss_learning_rate") for cell in found.cells()}
+    assert rates == {"softmax": Softmax.own_rate, "triplet": None, "margin": None, "trimmed": ProxyNca.own_rate}
+
+
+def test_own_is_the_range_that_a_part_states(study):
+    found = Study(title="t", datasets=["digits"], losses=[{"name": "triplet", "search": {"margin": "own"}}])
+    assert found.cells()[0].loss.search == {"margin": Triplet.search_space["margin"]}
+    for more, message in (
+        ("training: {search: {weight_decay: own}}", "only loss_learning_rate can be 'own'"),
+        ("miner: {search: {margin: own}}", "margin: two policies share it"),
+        ("filters: [{name: prism, search: {window: own}}]", "window: it states no range.*Those it states: rate"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            study(more)
 
 
 def test_values_give_way_to_settings_that_they_have_no_meaning_beside(study):
     assert study("recipe: finetune\ntraining: {head: mlp}").training.head_start == "random"
     assert study("recipe: finetune\ntraining: {head: none}").training.head_learning_rate is None
     assert study("recipe: finetune\ntraining: {augment: none}").training.augment_settings == {}
-    assert study("recipe: scratch\ntraining: {learning_rate: 0.1}").training.search == {}
+    found = study("recipe: scratch\ntraining: {learning_rate: 0.1}").training.search
+    assert list(found) == ["weight_decay", "loss_learning_rate"]
     assert study("recipe: scratch\nsearch: {sampler: fixed}").search.stop == "last"
     assert study("recipe: scratch\ntraining: {steps: 5}").training.warmup_steps == 0
 
@@ -82,7 +117,7 @@ def test_contradictions(study, more, message):
 
 def test_the_docs_list_every_value_and_its_source():
     text = DOCS.read_text(encoding="utf-8")
-    for name, values in RECIPES.items():
+    for name, values in {"Without a recipe": SEARCHED, **RECIPES}.items():
         section = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
         for setting, (value, source) in values.items():
             written = yaml.safe_dump(value, default_flow_style=True, width=1000).removesuffix("...\n").strip()

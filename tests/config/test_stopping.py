@@ -70,10 +70,10 @@ def test_an_unknown_rule_is_an_error_with_the_choices():
 
 def test_a_pruner_needs_curves_and_the_best_step_brings_them():
     with pytest.raises(ValueError, match=r"evaluation\.every"):
-        Study(**STUDY, search={"pruner": "median"})
+        Study(**STUDY, search={"pruner": "median", "stop": "last"})
     assert Study(**STUDY, search={"pruner": "median", "stop": "best"}).evaluation.every is None
 
 
 def test_the_digest_of_a_study_that_does_not_say_stays():
-    assert Study(**STUDY).digest == Study(**STUDY, search={"stop": "last"}).digest
-    assert Study(**STUDY).digest != Study(**STUDY, search={"stop": "best"}).digest
+    assert Study(**STUDY).digest == Study(**STUDY, search={"stop": "best"}).digest
+    assert Study(**STUDY).digest != Study(**STUDY, search={"stop": "last"}).digest

@@ -149,7 +149,7 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "evaluation: {metrics: [recal@1]}", ["'recal@1'", "recall@K"]),
         (SEEDS, "search: {objective: nmi@2}", ["'nmi@2'", "Choices"]),
         (SEEDS, "search: {objective: f1}", ["search.objective", "'f1'", "evaluation.metrics", "recall@1, map@r, nmi"]),
-        (SEEDS, "search: {pruner: median}", ["search.pruner", "'median'", "evaluation.every"]),
+        (SEEDS, "search: {pruner: median, stop: last}", ["search.pruner", "'median'", "evaluation.every"]),
         (SEEDS, "miner: {settings: {margn: 1}}", ["miner", "'margn'", "did you mean 'margin'"]),
         (SEEDS, "miner: {search: {margn: {choice: [1]}}}", ["miner", "'margn'"]),
         (

@@ -21,6 +21,17 @@ def make(name, classes=5, size=6, **settings):
     return filters.build_for(name, given, num_classes=classes, embedding_size=size)
 
 
+def test_its_search_space_is_of_its_settings_and_its_file_says_where_from(name):
+    part = discovery.find("dml.filters", name)
+    for key, space in part.search_space.items():
+        assert key in discovery.settings_of(part)
+        assert "Search space: " in inspect.getmodule(part).__doc__
+        default = discovery.defaults_of(part).get(key)
+        assert default is None or space.low <= default <= space.high
+        for value in (space.low, space.high):
+            make(name, **{key: value})
+
+
 def test_a_mask_that_keeps_some(name, tools):
     keep = make(name)
     for embeddings, labels, _ in tools.noisy_batches(20):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 import torch
 
 import dml.losses
 from dml import discovery
+from dml.config import TrainingSection
+from dml.losses import own_rate_of
 from dml.protocols import Loss
 from dml.types import Choice, LogUniform, Uniform
 
@@ -30,6 +34,32 @@ def test_its_search_space_is_of_its_settings(case):
         assert isinstance(space, (Choice, LogUniform, Uniform))
         for example in space.options if isinstance(space, Choice) else (space.low, space.high):
             case.build(**{key: example})
+
+
+def test_its_default_lies_in_its_search_space_or_its_file_says_why_not(case):
+    defaults = discovery.defaults_of(case.part)
+    for key, space in case.part.search_space.items():
+        if isinstance(space, Choice):
+            inside = defaults[key] in space.options
+        else:
+            assert space.low < space.high
+            inside = space.low <= defaults[key] <= space.high
+        assert inside or f"{key}: the default" in inspect.getdoc(inspect.getmodule(case.part))
+
+
+def test_its_file_says_where_its_ranges_are_from(case):
+    if case.name in discovery.names("dml.losses") and case.part.search_space:
+        assert "Search space: " in inspect.getmodule(case.part).__doc__
+
+
+def test_the_rate_of_its_own_parameters_has_a_range_if_it_has_any(case):
+    learns = any(True for _ in case.build().parameters())
+    space = own_rate_of(case.name, case.settings) if case.name in discovery.names("dml.losses") else None
+    if case.name in discovery.names("dml.losses"):
+        assert (space is not None) == learns
+    if space is not None:
+        for rate in (space.low, space.high):
+            TrainingSection(loss_learning_rate=rate)
 
 
 def test_rejects_bad_shapes_and_unknown_settings(check, case):

@@ -41,7 +41,7 @@ class Project:
         (root / ".dvc").mkdir()
         for name in ("config", ".gitignore"):
             shutil.copy(ROOT / ".dvc" / name, root / ".dvc" / name)
-        clean = {k: v for k, v in os.environ.items() if k not in ("DML_MIRROR", "MLFLOW_TRACKING_URI", "PYTHONPATH")}
+        clean = {k: v for k, v in os.environ.items() if k not in ("DML_MIRROR", "MLFLOW_TRACKING_URI")}
         proxies = {f"{scheme}_proxy": NOWHERE for scheme in ("http", "https")}
         path = f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}"
         self.environment = {**clean, **proxies, "no_proxy": "localhost,127.0.0.1", "PATH": path, "OMP_NUM_THREADS": "1"}

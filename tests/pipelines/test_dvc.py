@@ -127,6 +127,33 @@ def test_an_experiment_is_compared_with_the_last_commit(work):
     assert repro(work) == set()
 
 
+def test_a_clone_pulls_from_object_storage_and_trains_nothing(work, object_storage, tmp_path):
+    """A remote on S3, as a user sets it: an address and keys in the environment."""
+    pytest.importorskip("dvc_s3", reason="pip install 'noisy-dml[s3]'")
+    environment = object_storage.environment
+    remote = ("remote", "add", "--local", "--default", "shared", f"{object_storage.bucket('dvc')}/project")
+    for command in (remote, ("push",)):
+        done = work.run("dvc", *command, **environment)
+        assert done.code == 0, done.text
+    assert object_storage.names("dvc/project")
+    subprocess.run(["git", "clone", "-q", str(work.root), str(tmp_path / "clone")], check=True)
+    before, work.root = work.root, tmp_path / "clone"
+    try:
+        (work.root / "docs/results").mkdir(parents=True)  # nothing is published, and git keeps no empty folder
+        environment = {**environment, "PYTHONPATH": str(work.root)}
+        for command in (remote, ("pull",)):
+            done = work.run("dvc", *command, **environment)
+            assert done.code == 0, done.text
+        made, found = (pd.read_parquet(root / "results/tiny/trials.parquet") for root in (before, work.root))
+        pd.testing.assert_frame_equal(found, made)
+        assert (work.root / "report/index.html").is_file()
+        assert repro(work) == set()
+        assert not (work.root / "store/trials").exists()
+    finally:
+        work.root = before
+        work.run("dvc", "remote", "remove", "--local", "shared")
+
+
 def test_a_new_seed_trains_alone(work):
     change(work, STUDY, "seeds: [0]", "seeds: [0, 1]")
     assert repro(work) == {"resolve", "corrupt", "features", "audit", "sweep", "report"}

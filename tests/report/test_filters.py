@@ -26,11 +26,11 @@ def test_methods_tables_and_captions_name_the_filter():
     )
     assert results.varied == ["filter"]
     assert results.methods[plain].label == "triplet, easy + semihard random"
-    assert results.methods[filtered].label == "triplet, easy + semihard random; filter prism(memory=4000)"
+    assert results.methods[filtered].label == ("triplet, easy + semihard random; filter prism(memory=4000) (oracle)")
     assert len(set(results.methods.values())) == 4
-    assert [identity(results, name)["filter"] for name in (plain, filtered)] == ["", "prism(memory=4000)"]
+    assert [identity(results, name)["filter"] for name in (plain, filtered)] == ["", "prism(memory=4000) (oracle)"]
     assert "Filter" in [column.label for column in identity_columns(results)]
-    assert parts_of(results, filtered)["filter"] == "filter prism(memory=4000)"
+    assert parts_of(results, filtered)["filter"] == "filter prism(memory=4000) (oracle)"
 
 
 def test_lines_with_and_without_a_filter_share_a_panel(tmp_path, synthetic):

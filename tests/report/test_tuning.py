@@ -29,7 +29,9 @@ OTHER = "training: {search: {weight_decay: {choice: [0.0, 0.001]}}}\n"
     [
         ("search: {sampler: fixed}\n", NOT_TUNED),
         ("search: {sampler: fixed}\n" + RATES, NOT_TUNED),
-        ("search: {sampler: tpe}\n", RATE_NOT_TUNED),
+        ("search: {sampler: tpe}\n", ""),
+        ("training: {learning_rate: 0.001}\n", RATE_NOT_TUNED),
+        ("training: {search: {}}\n", RATE_NOT_TUNED),
         (OTHER, RATE_NOT_TUNED),
         (RATES, ""),
         ("search: {sampler: fixed}\nvary: {training.learning_rate: [0.001, 0.0001]}\n", ""),

@@ -1,4 +1,4 @@
-"""A real S3-compatible server (SeaweedFS) in a folder, which keeps its files when it is killed, and a faulty way to it."""
+"""A real S3-compatible server (SeaweedFS), which keeps its files when it is killed, and a faulty way to it."""
 
 from __future__ import annotations
 
@@ -56,10 +56,11 @@ class ObjectStorage:
         quiet = ["-master.telemetry=false", "-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.iam=false"]
         quiet += ["-master.electionTimeout=1s", "-master.heartbeatInterval=100ms"]  # a second start in 4 s, not in 15
         sizes = ["-volume.max=300", "-master.volumeSizeLimitMB=64", "-volume.minFreeSpace=1MB"]
+        where = [f"-dir={self._folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3.autoCreateBucket=false"]
+        where += ["-s3", f"-s3.config={self._folder / 's3.json'}"]
         with open(self._folder / "log", "ab") as log:
             self._process = subprocess.Popen(
-                [self._command, "server", f"-dir={self._folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", *ports]
-                + ["-s3.config", self._folder / "s3.json", "-s3.autoCreateBucket=false", *quiet, *sizes],
+                [self._command, "server", *where, *ports, *quiet, *sizes],
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -153,7 +154,7 @@ class Proxy:
                 self.end_headers()
                 self.wfile.write(content)
 
-            do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass  # noqa: N815
+            do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass
 
             def log_message(self, *_: object) -> None: ...
 

@@ -27,8 +27,11 @@ BASE: dict[str, Any] = {
 
 
 def study(**overrides: Any) -> Study:
-    """The base study with other sections."""
-    return Study(**{**BASE, **overrides})
+    """The base study with other sections; it searches what they say, and all trials train to their end."""
+    content = {**BASE, **overrides}
+    content["search"] = {"stop": "last", **content["search"]}
+    content["training"] = {"search": {}, **content["training"]}
+    return Study(**content)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -136,7 +137,7 @@ def test_a_trial_finds_the_disk_full(workplace):
     process = workplace.start()
     text, _ = process.communicate(timeout=200)
     assert process.returncode != 0
-    assert "No space left on device" in text
+    assert re.search(r"No space left on device: '/\S+/checkpoint/state\.json \(node \S+\)'", text), text
     assert "Traceback" not in text
     (workplace.folder / "freed").touch()
     workplace.sweep()

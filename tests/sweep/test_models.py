@@ -1,5 +1,6 @@
 """Which models stay on disk, and that one that somebody needs never goes."""
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from dml.sweep.needed import needed_keys, studies_that_start
 from dml.sweep.results import trials_frame
 from dml.sweep.retrain import set_aside
 from dml.sweep.starts import Starts
+from dml.sweep.store import TrialStore
 
 
 def score(job):
@@ -227,8 +229,6 @@ def test_a_dropped_model_is_named_with_what_to_do_and_can_be_trained_again(toy_s
 
 
 def test_a_cluster_storage_loses_the_model_too(toy_study, tmp_path):
-    from dml.sweep.store import TrialStore
-
     store = TrialStore(tmp_path / "store", f"file://{tmp_path}/remote")
     store.begin("k", "{}")
     write_model(store, "k")
@@ -238,3 +238,22 @@ def test_a_cluster_storage_loses_the_model_too(toy_study, tmp_path):
     assert not (tmp_path / "remote/trials/k/model").exists()
     assert (tmp_path / "remote/trials/k/spec.json").is_file()
     keeping.delete_model(store, "k")
+
+
+def test_a_model_that_only_the_storage_has_is_chosen_kept_and_deleted(toy_study, tmp_path):
+    """Workers on other nodes leave their models there."""
+    uri, study = f"file://{tmp_path}/remote", toy_study(resources={"keep_models": "best"})
+    plan = simulate(study, tmp_path, score)
+    there = TrialStore(tmp_path / "store", uri)
+    for job, _ in plan.ended():
+        there.push(job.key)
+        shutil.rmtree(keeping.model_folder(there, job.key), ignore_errors=True)
+    plan.store = there.look()
+    best = best_model(plan)
+    assert {best.key} == confirmed(plan, seed=1, loss="triplet")
+    record(plan)
+    assert set(dropped(there)) == confirmed(plan) - {best.key}
+    assert delete_dropped(there, "toys")[0] == 3
+    assert {path.parent.name for path in tmp_path.glob("remote/trials/*/model")} == {best.key}
+    there.pull_folder(best.key, keeping.MODEL)
+    assert (keeping.model_folder(there, best.key) / "model.json").is_file()

@@ -111,7 +111,10 @@ def test_a_stale_outcome_is_noticed(uri, proxy, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"AWS_SECRET_ACCESS_KEY": "another"}, "refuses the credentials.*AWS_SECRET_ACCESS_KEY.*SIGNATURE_DOES_NOT_MATCH"),
+        (
+            {"AWS_SECRET_ACCESS_KEY": "another"},
+            "refuses the credentials.*AWS_SECRET_ACCESS_KEY.*SIGNATURE_DOES_NOT_MATCH",
+        ),
         ({"AWS_ACCESS_KEY_ID": "nobody"}, "refuses the credentials.*AWS_ACCESS_KEY_ID.*INVALID_ACCESS_KEY_ID"),
         ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "does not answer.*AWS_ENDPOINT_URL.*127.0.0.1"),
     ],
@@ -126,7 +129,7 @@ def test_what_is_wrong_is_said(uri, changed, said, monkeypatch):
 
 
 def test_a_bucket_that_is_missing(uri):
-    with pytest.raises(StorageError, match="'s3://nowhere/x'.*the bucket does not exist there. Create it"):
+    with pytest.raises(StorageError, match=r"'s3://nowhere/x'.*the bucket does not exist there\. Create it"):
         Remote("s3://nowhere/x").check()
 
 

@@ -1,4 +1,4 @@
-"""Sweeps whose results are in a real S3-compatible storage, which is killed, refuses, is slow, or is all that is left."""
+"""Sweeps with results in a real S3-compatible storage, which is killed, refuses, is slow, or is all that is left."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def outcomes(object_storage, storage):
 def test_the_storage_is_killed_and_comes_back(workplace, object_storage, storage):
     workplace.orders(seconds=0.05, checkpoint_each_step=True)
     process = workplace.start(object_storage.environment, resources={"storage": storage})
-    workplace.wait(lambda: len(outcomes(object_storage, storage)) >= 2)
+    workplace.wait(lambda: len(outcomes(object_storage, storage)) >= 2, seconds=150)
     object_storage.kill()
     object_storage.start()
     text, _ = process.communicate(timeout=200)
@@ -47,7 +47,7 @@ def test_it_stays_away_and_the_next_sweep_resumes(workplace, object_storage, sto
     resources = {"storage": storage}
     workplace.orders(seconds=0.05, checkpoint_each_step=True)
     process = workplace.start({**object_storage.environment, "DML_STORAGE_PATIENCE": "1"}, resources=resources)
-    workplace.wait(lambda: len(outcomes(object_storage, storage)) >= 2)
+    workplace.wait(lambda: len(outcomes(object_storage, storage)) >= 2, seconds=150)
     object_storage.kill()
     text, _ = process.communicate(timeout=100)
     object_storage.start()

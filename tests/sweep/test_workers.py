@@ -14,12 +14,12 @@ import pytest
 from test_faults import alive
 from test_real import prepare
 
-from dml.sweep import specs
+from dml.sweep import places, specs
 from dml.sweep.run import run_study
 from dml.sweep.trainers import training
 from dml.training import data as trial_data
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 STUDY = {
     "losses": [{"name": "contrastive", "positives": ["all"], "negatives": ["all"]}],
@@ -171,6 +171,32 @@ def test_fewer_processors_than_workers_is_an_error_that_says_what_there_is(place
         place.sweep(6, resources={"wait_minutes": 0.05})
     assert time.monotonic() - started < 60
     assert "Waiting for nodes, 0.05 min at most" in capsys.readouterr().out
+
+
+class Driver:
+    """Takes places for two workers, as Ray Train's controller does for a trial's driver."""
+
+    def take(self, worker):
+        from ray.util.placement_group import placement_group
+
+        return placement_group([worker, worker]).id.hex()
+
+
+def test_places_of_a_driver_that_died_are_freed(cluster):
+    import ray
+    from ray.util.placement_group import placement_group_table
+
+    worker, names = {"CPU": 1.0}, ("dead", "alive")
+    drivers = [ray.remote(num_cpus=0)(Driver).remote() for _ in names]
+    groups = [ray.get(d.take.remote(places.marked(worker, name))) for d, name in zip(drivers, names, strict=True)]
+    for actor in drivers:
+        ray.kill(actor)
+    time.sleep(1)
+    assert all(placement_group_table()[group]["state"] == "CREATED" for group in groups), "Ray frees them itself now"
+    places.free(worker, ["dead"])
+    wait(lambda: placement_group_table()[groups[0]]["state"] == "REMOVED")
+    assert placement_group_table()[groups[1]]["state"] == "CREATED"
+    places.free(worker, ["alive"])
 
 
 def test_a_node_joins_late_and_dies_in_the_middle(place, cluster):

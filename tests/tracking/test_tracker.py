@@ -1,6 +1,9 @@
 import time
 
 import pytest
+from mlflow import MlflowClient
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import BAD_REQUEST
 from tracked import record, runs
 
 from dml.tracking.tracker import Tracker, TrackingError
@@ -45,6 +48,46 @@ def test_a_second_run_doubles_nothing(uri, tmp_path):
     for run in found:
         if run.data.tags["dml.kind"] == "trial":
             assert len(client.get_metric_history(run.info.run_id, "validation/fine/recall_at_1")) == 2
+
+
+@pytest.mark.parametrize("hours", [-24, 24])
+def test_a_run_ends_after_it_starts_where_the_nodes_clock_is_apart(uri, tmp_path, hours):
+    """The driver says when a running trial began, and its node when an ended one did."""
+    tracker = Tracker("study", tmp_path / "spool.jsonl", uri)
+    ended = record(0)
+    tracker.running("cell|tune|0", "key-0", {**ended, "start": ended["start"] + 3600 * hours})
+    tracker.trial("cell|tune|0", "key-0", ended)
+    assert tracker.close("FINISHED") == 0
+    (run,) = [run for run in runs(uri)[1] if run.data.tags["dml.kind"] == "trial"]
+    assert run.info.start_time == 1000 * (ended["start"] + 3600 * hours)
+    assert run.info.end_time - run.info.start_time == 10_000
+
+
+def test_two_sweeps_that_insert_the_same_dataset_at_once(uri, tmp_path, monkeypatch):
+    """MLflow on a real database answers so, where SQLite waits."""
+    text = '(psycopg2.errors.UniqueViolation) duplicate key value violates unique constraint "dataset_pk"'
+    failures = [MlflowException(text, BAD_REQUEST), MlflowException(text, BAD_REQUEST)]
+    log_inputs, log_batch = MlflowClient.log_inputs, MlflowClient.log_batch
+
+    def conflict(function):
+        def call(self, *args, **kwargs):
+            if failures:
+                raise failures.pop()
+            return function(self, *args, **kwargs)
+
+        return call
+
+    monkeypatch.setattr(MlflowClient, "log_inputs", conflict(log_inputs))
+    tracker = Tracker("study", tmp_path / "spool.jsonl", uri, datasets={"digits": "abc"})
+    assert failures == []
+    failures += [MlflowException(text, BAD_REQUEST)]
+    monkeypatch.setattr(MlflowClient, "log_batch", conflict(log_batch))
+    tracker.trial("cell|tune|0", "key-0", record(0))
+    assert tracker.close("FINISHED") == 0
+    client, found = runs(uri)
+    (run,) = [run for run in found if run.data.tags["dml.kind"] == "trial"]
+    assert run.info.status == "FINISHED", "a record was lost"
+    assert len(client.get_metric_history(run.info.run_id, "validation/fine/recall_at_1")) == 2
 
 
 def test_a_run_that_a_crash_left_half_made_is_completed(uri, tmp_path):

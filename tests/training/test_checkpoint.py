@@ -17,12 +17,21 @@ def test_a_saved_state_is_loaded(tmp_path):
     assert loaded == state
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's /dev/full")
+def test_a_full_disk_is_said(tmp_path):
+    """torch's own writer raises a RuntimeError that does not say so."""
+    (tmp_path / f".last.pt.{os.getpid()}").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"No space left on device: '\S+/last\.pt'"):
+        checkpoint.save(tmp_path / "last.pt", {"w": torch.zeros(10**5)})
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_crash_while_saving_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "last.pt"
     checkpoint.save(path, {"step": 1})
 
-    def crash(state, temporary):
-        temporary.write_bytes(b"half")
+    def crash(state, file):
+        file.write(b"half")
         raise RuntimeError("crash")
 
     monkeypatch.setattr(torch, "save", crash)

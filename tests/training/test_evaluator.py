@@ -167,6 +167,21 @@ def test_the_scores_of_each_query_are_kept(make_spec, data_root, tmp_path, finis
         np.testing.assert_allclose(kept[f"{part}/fine/map@r"], table["map@r"], rtol=1e-6)
 
 
+def test_each_confirmed_trial_leaves_the_scores_of_each_class(make_spec, data_root, tmp_path, finish):
+    wanted = {"metrics": ("recall@1", "nmi", "map@r"), "sets": ("test", "seen")}
+    training = Training(make_spec(evaluation=wanted), data_root, tmp_path)
+    result = finish(training).result()
+    kept = np.load(tmp_path / "classes.npz")
+    for part in ("test", "seen"):
+        labels = training.data.labels("fine", training.data.evaluation_rows(part))
+        np.testing.assert_array_equal(kept[f"{part}/fine/class"], np.unique(labels))
+        queries = kept[f"{part}/fine/queries"]
+        assert queries.sum() == len(labels)
+        for metric in ("recall@1", "map@r"):
+            mean = np.average(kept[f"{part}/fine/{metric}"], weights=queries)
+            assert mean == pytest.approx(result.scores[f"{part}/fine/{metric}"], abs=1e-6)
+
+
 @pytest.mark.parametrize("settings", [{"phase": "tune", "evaluation": {"keep_per_query": True}}, {}])
 def test_single_queries_are_only_kept_if_asked_for_and_confirmed(make_spec, data_root, tmp_path, finish, settings):
     finish(Training(make_spec(steps=1, **settings), data_root, tmp_path))

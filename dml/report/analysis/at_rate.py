@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from dml.report.analysis.chosen import validations
 from dml.report.results import Results
 
 SAME = 1e-6  # rates that differ by less are one
@@ -57,4 +58,18 @@ def scores_at(
         table = pd.concat(own, axis=1, join="inner")
         if len(table):
             found[name] = (table * list(counting.values())).sum(axis=1)
+    return found
+
+
+def validations_at(
+    results: Results, dataset: str, noise: str, counting: Mapping[float, float], names: Sequence[str]
+) -> dict[str, float] | None:
+    """The validation scores that choose among the cells of `scores_at`, interpolated alike; None: none can."""
+    found = dict.fromkeys(names, 0.0)
+    for rate, share in counting.items():
+        twins = {name: results.twins[dataset, results.methods[name]][noise, rate] for name in names}
+        own = validations(results, twins.values())
+        if own is None:
+            return None
+        found = {name: found[name] + share * own[twin] for name, twin in twins.items() if twin in own and name in found}
     return found

@@ -92,7 +92,7 @@ def factorial(results: Results, dataset: str, noise: str, key: str) -> Crossed |
         return None
     rates = sorted(levels.pop(), key=float)
     values = [results.values(cells[point], key) for point in product(*levels, rates)]
-    seeds = [seed for seed in results.study.seeds if all(seed in own.index for own in values)]
+    seeds = [seed for seed in results.study.blocks if all(seed in own.index for own in values)]
     if not seeds:
         return None
     scores = np.array([own.loc[seeds].to_numpy() for own in values])

@@ -11,6 +11,7 @@ from dml.config import BreakPointSection, ClaimSection, SlopeSection
 from dml.config.claim_checks import score_key
 from dml.config.matching import attribute, identity, matching
 from dml.config.pairing import Line, Pair, pairs, without_toplines
+from dml.report.analysis.covered import planned
 from dml.report.analysis.logged import is_logged, logged
 from dml.report.analysis.logged import unit as logged_unit
 from dml.report.analysis.shares import break_point, kept
@@ -28,7 +29,9 @@ def effects(results: Results, claim: ClaimSection) -> list[Effect]:
     found = [(own[0].each, _by_seed(results, claim, own)) for own in parts.values()]
     if any(values.empty for _, values in found):
         return []
-    return [effect(values.to_list(), claim, each) for each, values in found]
+    looks = planned(results)
+    ordered = [(each, values if looks is None else values.sort_index()) for each, values in found]
+    return [effect(values.to_list(), claim, each, looks) for each, values in ordered]
 
 
 def decisive(results: Results, claim: ClaimSection) -> tuple[tuple[Effect, ...], str]:

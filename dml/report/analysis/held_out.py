@@ -1,6 +1,7 @@
-"""What the best method gains on seeds that did not choose it.
+"""What the best method gains on scores that did not choose it.
 
-Of many methods the highest mean is partly luck. So each seed in turn is left out: the others choose, and it judges.
+Of many methods the highest mean is partly luck. Validation classes choose where they were scored (`chosen`). In other
+studies each seed in turn is left out: the others choose, and it judges. With class splits, that is each split in turn.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from dml import statistics
+from dml.report.analysis.chosen import best_of, validations
 from dml.report.analysis.untrained import Baseline, untrained
 from dml.report.labels import metric_of
 from dml.report.results import Results
@@ -51,6 +53,9 @@ def held_out(results: Results, dataset: str, noise: str, rate: float) -> HeldOut
         return None
     # rounded, or the order of additions would decide between equal means
     choices = {seed: table.drop(index=seed).mean().round(9).idxmax() for seed in table.index}
+    own = validations(results, list(map(str, table)))
+    if own is not None:
+        choices = dict.fromkeys(table.index, best_of(own))
     scores = pd.Series({seed: table.loc[seed, name] for seed, name in choices.items()})
     usual = next((name for name in table if _is_usual(results, str(name))), None)
     chosen, times = Counter(map(str, choices.values())).most_common(1)[0]

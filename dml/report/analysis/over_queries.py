@@ -23,12 +23,13 @@ WORK = 100_000_000  # random numbers for one bootstrap
 def query_scores(results: Results, name: str, key: str) -> pd.DataFrame:
     """A cell's scores of single queries in percent: a row per query (its image's row), a column per seed."""
     rows = results.confirmed_of(name)
-    found = {}
+    found: dict[int, list[pd.Series]] = {}
     for seed, trial in zip(rows["seed"], rows["key"], strict=True):
         saved = results.queries(str(trial))
         if key in saved:
-            found[seed] = pd.Series(100.0 * saved[key], saved[f"{key.split('/', 1)[0]}/index"])
-    return pd.DataFrame(found)
+            own = pd.Series(100.0 * saved[key], saved[f"{key.split('/', 1)[0]}/index"])
+            found.setdefault(seed, []).append(own)
+    return pd.DataFrame({seed: pd.concat(own) for seed, own in found.items()})  # class splits have other queries
 
 
 def compared(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, Any]:

@@ -6,7 +6,8 @@ interval (Student's t) and the p of the paired t-test.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,14 @@ import pandas as pd
 
 from dml import statistics
 from dml.report.analysis import best_of_many
+from dml.report.analysis.chosen import best_of, validations
+from dml.report.analysis.covered import of_difference, of_score, with_estimate
 from dml.report.analysis.summaries import summary_of
 from dml.report.noises import is_topline
 from dml.report.once import once
 from dml.report.results import Results
+
+LEVEL = 0.05
 
 
 def aligned(first: pd.Series, second: pd.Series) -> tuple[pd.Series, pd.Series]:
@@ -57,25 +62,49 @@ def adjusted(others: Sequence[dict[str, Any]], pairs: str = "seeds") -> list[dic
     return [row | {"p adjusted": own} for row, own in zip(others, p.tolist(), strict=True)]
 
 
-def against_winner(scores: Mapping[str, pd.Series]) -> list[dict[str, Any]]:
-    """The method with the highest mean, the first one in a tie, compared with each other one.
+def against_winner(
+    scores: Mapping[str, pd.Series],
+    validation: Mapping[str, float] | None = None,
+    covering: Callable[[dict[str, Any]], dict[str, Any]] = lambda row: row,
+) -> list[dict[str, Any]]:
+    """The winner, the first one in a tie, compared with each other method.
 
     Parameters
     ----------
-    scores : by name, in percent, indexed by seed. A name without scores takes no part.
+    scores : on test classes by name, in percent, indexed by seed. A name without scores takes no part.
+    validation : scores that choose the winner; None: the highest mean of `scores` wins.
+    covering : replaces the intervals and p of a row, before they are corrected.
 
     Returns
     -------
-    For each other method, highest mean first: winner, other (names), `winner mean` and so on, and those of `paired` and
-    `adjusted`. A winner without others has one row, in which `other` is empty; without scores there is no row.
+    For each other method, highest mean first: winner, other (names), `winner mean` and so on, those of `paired`, and
+    `p adjusted`: by Holm's correction if validation classes chose, else for the choice of the winner (`adjusted`).
+    A winner without others has one row, in which `other` is empty; without scores there is no row.
     """
     ranked = sorted((name for name, own in scores.items() if len(own)), key=lambda name: -scores[name].mean())
     if not ranked:
         return []
-    best = scores[ranked[0]]
-    first = {"winner": ranked[0]} | summary_of(best, "winner")
-    others = [first | {"other": name} | paired(best, scores[name]) for name in ranked[1:]]
-    return adjusted(others or [first | {"other": ""} | paired(best, pd.Series(dtype=float))])
+    chosen = ranked[0] if validation is None else best_of({name: validation[name] for name in validation})
+    best = scores[chosen]
+    first = {"winner": chosen} | summary_of(best, "winner")
+    others = [first | {"other": name} | paired(best, scores[name]) for name in ranked if name != chosen]
+    others = others or [first | {"other": ""} | paired(best, pd.Series(dtype=float))]
+    others = [covering(row) for row in others]
+    if validation is None:
+        return adjusted(others)
+    return [row | {"p adjusted": row["holm"]} for row in corrected(others)]
+
+
+def _covering(results: Results, row: dict[str, Any]) -> dict[str, Any]:
+    """A row with the intervals that `covered` decides on."""
+    row = with_estimate(row, of_score(results, row["winner"]), "winner ")
+    own = of_difference(results, row["winner"], row["other"]) if row["other"] else None
+    return with_estimate(row, own)
+
+
+def is_worse(row: Mapping[str, Any]) -> bool:
+    """Whether the other method of a row of `against_winner` is significantly worse than the winner."""
+    return bool(row["p adjusted"] < LEVEL and row["difference"] > 0)
 
 
 @once
@@ -90,7 +119,9 @@ def versus_winner(results: Results) -> pd.DataFrame:
     groups = dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values())
     for group in sorted(groups, key=lambda group: is_topline(group[1])):
         key = results.objective(group[0])
-        compared = against_winner({name: results.values(name, key) for name in results.rivals(*group)})
+        scores = {name: results.values(name, key) for name in results.rivals(*group)}
+        choosing = validations(results, [name for name, own in scores.items() if len(own)])
+        compared = against_winner(scores, choosing, partial(_covering, results))
         condition = dict(zip(("dataset", "noise", "rate"), group, strict=True))
         rows += [condition | row for row in compared]
     return pd.DataFrame(rows)

@@ -10,7 +10,7 @@ import numpy as np
 from dml.config.matching import matching
 from dml.counting import counted
 from dml.report.labels import SETS, readable, value_label
-from dml.report.methods import setting_labels
+from dml.report.methods import further, setting_labels
 from dml.report.noises import is_topline, noise_name
 from dml.report.page.numbers import rate
 from dml.report.results import Results
@@ -89,7 +89,8 @@ def parts_of(results: Results, name: str) -> dict[str, str]:
         found["positives"] = f"{readable(method.positives)} positives"
     if method.negatives:
         found["negatives"] = readable(method.negatives) + (" negatives" if method.positives else "")
-    found |= {key: f"{labels[key]} {value_label(cell.further[key])}" for key in results.varied if key in cell.further}
+    own = further(cell)
+    found |= {key: f"{labels[key]} {value_label(own[key])}" for key in results.varied if key in own}
     amount = "left out" if is_topline(cell.noise) else "noise"
     return found | {"noise": noise_name(cell.noise), "rate": f"{rate(cell.rate)} {amount}"}
 

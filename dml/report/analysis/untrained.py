@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from dml import statistics
+from dml.report.analysis.chosen import best_of, validations
 from dml.report.results import Results
 from dml.statistics import Summary
 
@@ -25,6 +28,7 @@ class Baseline:
 
     name: str  # in the summary: `<input>`, or `<input>, <projection>`
     score: float  # percent
+    by_split: tuple[float, ...] = ()  # of each class split, if there are several
 
     @property
     def on_pixels(self) -> bool:
@@ -46,7 +50,7 @@ class Gain:
     noise: str
     rate: float
     untrained: Baseline
-    best: str  # the cell with the highest mean
+    best: str  # the cell that validation classes choose, or with the highest mean (`chosen`)
     gain: Summary  # its scores over seeds, minus the baseline's
     above: int  # the cells whose mean is above the baseline
     cells: int
@@ -65,21 +69,36 @@ def untrained(
     counting = rate if isinstance(rate, Mapping) else {rate: 1.0}
     each = {own: _scores(results, dataset, noise, own, key) for own in counting}
     shared = [name for name in next(iter(each.values())) if all(name in scores for scores in each.values())]
-    found = [Baseline(name, sum(100 * each[own][name] * counting[own] for own in counting)) for name in shared]
+    found = []
+    for name in shared:
+        splits = [sum(100 * each[own][name][i] * counting[own] for own in counting) for i in _parts(each, name)]
+        found.append(Baseline(name, splits[0], tuple(splits[1:])))
     return max(found, key=lambda baseline: baseline.score, default=None)
 
 
 def gain_of_best(results: Results, dataset: str, noise: str, rate: float, key: str) -> Gain | None:
-    """The best method at a noise rate against the best baseline; None if either has no score."""
+    """The best method at a noise rate against the best baseline; None if either has no score.
+
+    The method is chosen as the winner is. The baseline is the best one on the test classes, which favours it.
+    """
     own = untrained(results, dataset, noise, rate, key)
     values = {name: results.values(name, key) for name in results.rivals(dataset, noise, rate)}
-    # rounded, or the order of additions would decide between equal means
-    means = {name: round(float(found.mean()), 9) for name, found in values.items() if len(found)}
+    means = {name: float(found.mean()) for name, found in values.items() if len(found)}
     if own is None or not means:
         return None
-    best = max(means, key=lambda name: means[name])
-    gain, above = statistics.summary(values[best] - own.score), sum(mean > own.score for mean in means.values())
+    best = best_of(validations(results, means) or means)
+    gain, above = (
+        statistics.summary(above_baseline(values[best], own)),
+        sum(mean > own.score for mean in means.values()),
+    )
     return Gain(dataset, noise, rate, own, best, gain, above, len(means))
+
+
+def above_baseline(values: pd.Series, own: Baseline) -> pd.Series:
+    """A method's scores minus the baseline's, of each class split by itself if both are known there."""
+    if own.by_split and values.index.isin(range(len(own.by_split))).all():
+        return values - [own.by_split[int(split)] for split in values.index]
+    return values - own.score
 
 
 def kinds(results: Results, dataset: str) -> Mapping[str, Mapping[str, float]]:
@@ -94,10 +113,24 @@ def by_noise(results: Results, dataset: str) -> list[Mapping[str, Any]]:
     return [record for record in results.summary.get("untrained_by_noise", ()) if record["dataset"] == dataset]
 
 
-def _scores(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, float]:
-    """By name; of what was fitted to labels only what was fitted to those of this noise."""
-    found = {name: own[key] for name, own in kinds(results, dataset).items() if key in own}
+def _scores(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, list[float]]:
+    """By name: the score, then that of each class split if there are several.
+
+    Of what was fitted to labels only what was fitted to those of this noise.
+    """
+    splits = results.summary.get("untrained_by_split", {}).get(dataset, {})
+    found = {
+        name: [own[key], *(split[key] for split in splits.get(name, ()))]
+        for name, own in kinds(results, dataset).items()
+        if key in own
+    }
     for record in by_noise(results, dataset):
         if math.isclose(record["rate"], rate, abs_tol=SAME) and (record["noise"] == noise or rate == 0):
-            found |= {record["name"]: record["scores"][key]} if key in record["scores"] else {}
+            scores = [record["scores"], *record.get("by_split", ())]
+            found |= {record["name"]: [own[key] for own in scores]} if key in record["scores"] else {}
     return found
+
+
+def _parts(each: Mapping[float, Mapping[str, list[float]]], name: str) -> range:
+    """The places of the lists of a baseline at several rates that all of them have."""
+    return range(min(len(own[name]) for own in each.values()))

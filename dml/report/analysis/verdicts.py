@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dml import statistics
+from dml import sequential, statistics
 from dml.config import ClaimSection
 
 Word = Literal["refuted", "undecided", "confirmed", "needs data", "not tested"]
@@ -79,9 +79,18 @@ class Verdict:
     tuning: str = ""  # the mark of the study's comparisons, see `dml.report.tuning`
 
 
-def effect(values: Sequence[float], claim: ClaimSection, part: Mapping[str, Any]) -> Effect:
-    """The effect with its interval and both p, from one value per seed in points."""
+def effect(
+    values: Sequence[float], claim: ClaimSection, part: Mapping[str, Any], looks: tuple[int, ...] | None = None
+) -> Effect:
+    """The effect with its interval and both p, from one value per seed in points.
+
+    Parameters
+    ----------
+    looks : all planned looks of `seeds: auto`, for which interval and p are then adjusted.
+    """
     x = np.asarray(values, dtype=float)
+    if looks and len(x) >= looks[0]:
+        return _looked_at(x, claim, part, looks)
     s = statistics.summary(x)
     above = statistics.one_sided_t
     least, y = claim.least, -x if claim.direction == "less" else x
@@ -91,6 +100,21 @@ def effect(values: Sequence[float], claim: ClaimSection, part: Mapping[str, Any]
     else:
         confirming, refuting = (float(np.minimum(1.0, 2 * above(*side))) for side in ((y, least), (-y, -least)))
     return Effect(part, s.mean, s.low, s.high, s.n, confirming, refuting)
+
+
+def _looked_at(x: np.ndarray, claim: ClaimSection, part: Mapping[str, Any], looks: tuple[int, ...]) -> Effect:
+    """`effect` of seeds that were added while it was undecided. One-sided p are taken as the two-sided one."""
+
+    def above(y: np.ndarray, bound: float) -> float:
+        own = sequential.estimate(y - bound, looks)
+        return own.p if own.mean > 0 else 1.0
+
+    least, y, s = claim.least, -x if claim.direction == "less" else x, sequential.estimate(x, looks)
+    if claim.direction == "equal":
+        confirming, refuting = max(above(x, -least), above(-x, -least)), min(above(x, least), above(-x, least))
+    else:
+        confirming, refuting = above(y, least), above(-y, -least)
+    return Effect(part, s.mean, s.low, s.high, len(x), confirming, refuting)
 
 
 def combined(effects: Sequence[Effect]) -> tuple[float, float]:

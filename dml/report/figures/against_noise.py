@@ -94,7 +94,7 @@ def _panel_of(method: Method) -> Panel:
 
 def _end(method: Method, others: list[Method]) -> str:
     """What a line's end says: what tells it from the others of its panel."""
-    name = method.filter.partition("(")[0]  # in short, unless that names another line too
+    name = method.filter.partition("(")[0].rstrip()  # in short, unless that names another line too
     if any(m.filter.startswith(name) and m.filter not in ("", method.filter) for m in others if name):
         name = method.filter
     if len({m.positives for m in others}) > 1 or not any(m.filter for m in others):

@@ -24,7 +24,7 @@ is the class; `protocols.py` says what a class provides. A complete section, `se
 
         def applies(self, results: Results) -> bool:
             """At least two seeds."""
-            return len(results.study.seeds) > 1 and not results.confirmed.empty
+            return len(results.study.blocks) > 1 and not results.confirmed.empty
 
         def content(self, results: Results) -> Iterator[Block | None]:
             """A histogram and a table."""

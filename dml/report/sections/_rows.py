@@ -10,7 +10,7 @@ import pandas as pd
 from dml.counting import counted
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import readable, score_label, value_label
-from dml.report.methods import setting_labels
+from dml.report.methods import further, setting_labels
 from dml.report.noises import noise_label
 from dml.report.page.tables import Column
 from dml.report.results import Results
@@ -33,7 +33,7 @@ def identity(results: Results, name: str) -> dict[str, Any]:
         "loss": readable(method.loss),
         "positives": readable(method.positives),
         "negatives": readable(method.negatives),
-        **{key: value_label(cell.further.get(key, "")) for key in results.varied},
+        **{key: value_label(further(cell).get(key, "")) for key in results.varied},
     }
 
 
@@ -90,15 +90,15 @@ def difference_columns(p: Column, several: bool = True) -> tuple[Column, ...]:
 
 def interval_note(results: Results) -> str:
     """What a score column shows, for captions."""
-    if len(results.study.seeds) < 2:
+    if len(results.study.blocks) < 2:
         return "one seed, so without a standard deviation and an interval"
-    seeds = counted(len(results.study.seeds), "seed")
-    return f"mean ± standard deviation over {seeds}, and the 95% interval of the mean below"
+    blocks = counted(len(results.study.blocks), results.study.block)
+    return f"mean ± standard deviation over {blocks}, and the 95% interval of the mean below"
 
 
 def band(results: Results) -> str:
     """What a caption adds to `Mean over seeds`: the band or interval that is drawn, or why none is."""
-    if len(results.study.seeds) < 2:
+    if len(results.study.blocks) < 2:
         return "; one seed, so no intervals are drawn"
     return " and 95% confidence intervals"
 

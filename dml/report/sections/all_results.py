@@ -99,6 +99,7 @@ def _states(results: Results) -> dict[str, str]:
     failed = Counter(results.failures.loc[results.failures["phase"] == "confirm", "cell"])
     done = Counter(results.confirmed["cell"])
     return {
-        name: f"{done[name]} of {len(results.study.seeds)}" + (f", {failed[name]} failed" if failed[name] else "")
+        name: f"{done[name]} of {len(results.study.seeds) * results.study.splits}"
+        + (f", {failed[name]} failed" if failed[name] else "")
         for name in results.cells
     }

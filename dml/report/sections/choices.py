@@ -63,7 +63,7 @@ def choice(results: Results, axis: str) -> Table | None:
         *([Column("base choice", "Base", "name")] if several else []),
         Column("base", "With the base" if several else f"With {readable(bases[0])}", "percent"),
         Column("score", "With this", "percent"),
-        *difference_columns(P_HOLM, len(results.study.seeds) > 1),
+        *difference_columns(P_HOLM, len(results.study.blocks) > 1),
     )
     key = score_label(results.objective(next(iter(results.cells.values())).dataset))
     named = "the base's" if several else readable(bases[0])
@@ -71,7 +71,7 @@ def choice(results: Results, axis: str) -> Table | None:
         f"{key}, in percent. Difference: this choice of {axis} minus {named} {axis}, in points, paired over "
         "seeds, all else equal."
     )
-    caption += " Holm's correction is over the whole table." if len(results.study.seeds) > 1 else f" {ONE_SEED}"
+    caption += " Holm's correction is over the whole table." if len(results.study.blocks) > 1 else f" {ONE_SEED}"
     return Table(
         f"choice-{axis}", f"What the choice of {axis} changes", caption, columns, pd.DataFrame(corrected(rows))
     )

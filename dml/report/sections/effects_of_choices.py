@@ -45,7 +45,7 @@ def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
         f"effects-{name}",
         effect_rows(effects, block.axes, block.rates),
         "Effects of choices at each noise rate, with 95% intervals.",
-        _caption(block, score_label(results.objective(block.dataset)), where),
+        _caption(block, score_label(results.objective(block.dataset)), where, results.study.block),
         png=True,
     )
     yield folded(_effects_table(name, effects))
@@ -74,11 +74,11 @@ def interactions_text(terms: list[Share]) -> str:
     return f"Choices that depend on each other, by share of the variance between cells of one noise rate: {listed}."
 
 
-def _caption(block: Crossed, key: str, where: str) -> str:
+def _caption(block: Crossed, key: str, where: str, unit: str) -> str:
     left_out = f" Left out, since they do not meet all others: {', '.join(map(readable, block.left_out))}."
     return (
         f"{key}: the mean over all cells with a choice minus the mean over all cells, in points, with the 95% interval "
-        f"over {counted(len(block.seeds), 'seed')} (Student's t, seeds as blocks){where}. Each choice meets all "
+        f"over {counted(len(block.seeds), unit)} (Student's t, {unit}s as blocks){where}. Each choice meets all "
         "choices of the others equally often. Blue: above the average choice; orange: below; grey: the interval "
         f"contains 0.{left_out if block.left_out else ''}"
     )

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dml.report.analysis.paired import versus_winner
+from dml.counting import counted
+from dml.report.analysis.chosen import explained
+from dml.report.analysis.paired import is_worse, versus_winner
 from dml.report.analysis.precision import conditions, rank_intervals, scores_of, spread
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import metric_label
@@ -52,13 +54,15 @@ def could_find(results: Results) -> str:
     found = spread(results)
     if found is None or not found.points > 0:
         return ""
-    seeds, metric = len(results.study.seeds), metric_label(results.study.search.objective)
+    seeds, metric = len(results.study.blocks), metric_label(results.study.search.objective)
     tests = max(len(results.rivals(*one)) for one in conditions(results)) - 1
-    text = f"With {seeds} seeds, a true difference of {_points(found.detectable(seeds, tests))} of {metric} from the "
-    text += f"winner is found with a chance of 80% (spread of a difference over seeds: {_points(found.points)}"
+    lead = f"{_points(found.detectable(seeds, tests))} of {metric}"
+    text = f"With {counted(seeds, results.study.block)}, a true difference of {lead} from the "
+    text += f"winner is found with a chance of 80% (spread of a difference over {results.study.block}s: "
+    text += _points(found.points)
     text += f"; {tests} comparisons)." if tests > 1 else ")."
     needed = found.seeds_for(POINTS, tests)
-    return text + (f" {POINTS:g} points need {needed} seeds." if needed > seeds else "")
+    return text + (f" {POINTS:g} points need {counted(needed, results.study.block)}." if needed > seeds else "")
 
 
 def best_sets(results: Results) -> Table | None:
@@ -70,7 +74,7 @@ def best_sets(results: Results) -> Table | None:
             continue
         here = (compared["dataset"] == dataset) & (compared["noise"] == noise) & (compared["rate"] == rate)
         own = compared[here]
-        same = own[~(own["p adjusted"] < LEVEL) & (own["other"] != "")]
+        same = own[[row["other"] != "" and not is_worse(row) for row in own.to_dict("records")]]
         names = [results.methods[name].label for name in (own["winner"].iloc[0], *same["other"])]
         shown = names[:NAMED] + ([f"{len(names) - NAMED} more"] if len(names) > NAMED else [])
         rows.append(
@@ -92,8 +96,9 @@ def best_sets(results: Results) -> Table | None:
         Column("behind", "Behind by", "difference", "the largest distance from the winner in the set, in points"),
     )
     caption = (
-        "The winner and all methods that do not differ from it with adjusted p < 0.05 (paired t-test over seeds). They "
-        "may still differ by less than the study would find: choose the cheapest of them."
+        "The winner and all methods that are not below it with adjusted p < 0.05 (paired t-test over "
+        f"{results.study.block}s). {explained(results, results.cells)} They may still differ by less than the study "
+        "would find: choose the cheapest of them."
     )
     return Table("best-sets", "The best methods, as a set", caption, columns, pd.DataFrame(rows))
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from dml.report.analysis.chosen import explained
+from dml.report.analysis.covered import covers
 from dml.report.analysis.flags import doubts
-from dml.report.analysis.paired import versus_winner
+from dml.report.analysis.paired import LEVEL, is_worse, versus_winner
 from dml.report.analysis.untrained import untrained
 from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.intervals import intervals
@@ -24,7 +26,6 @@ from dml.report.sections._rows import ONE_SEED, P_ADJUSTED, band, condition_colu
 from dml.report.sections.all_results import against_noise_or_best
 from dml.report.tuning import after_comma
 
-LEVEL = 0.05
 CARDS = 6  # findings, at most
 OPEN = 3  # figures of datasets and noise models that are not folded, at most
 ROWS = 60  # of a matrix, at most
@@ -75,10 +76,11 @@ def winners(results: Results) -> Table | None:
         row |= {f"score {part}": best[f"winner {part}"] for part in ("mean", "std", "low", "high", "n")}
         row["runner-up"] = results.methods[best["other"]].label if len(others) else NOTHING
         row |= {"lead": best["difference"], "lead low": best["low"], "lead high": best["high"]}
-        p = others["p adjusted"]
-        row |= {"p adjusted": best["p adjusted"], "worse": int((p < LEVEL).sum()) if p.notna().any() else np.nan}
+        worse = sum(map(is_worse, others.to_dict("records")))
+        row |= {"p adjusted": best["p adjusted"], "worse": worse if others["p adjusted"].notna().any() else np.nan}
         rows.append(row | {"others": len(others), "cell": best["winner"]})
-    several, rivals = len(results.study.seeds) > 1, any(row["others"] for row in rows)
+    block = results.study.block
+    several, rivals = len(results.study.blocks) > 1, any(row["others"] for row in rows)
     columns = [
         *condition_columns(results),
         Column("winner", "Winner" if rivals else "Method"),
@@ -89,14 +91,15 @@ def winners(results: Results) -> Table | None:
     if rivals:
         note = "winner minus runner-up, in points" + (", with its 95% interval" if several else "")
         columns += [Column("runner-up", "Runner-up"), Column("lead", "Lead", "difference_interval", note)]
-        caption += " Lead: winner minus runner-up in points, paired over seeds" + (
+        caption += f" Lead: winner minus runner-up in points, paired over {block}s" + (
             f", with its 95% interval. p: of that lead. Significantly worse: methods that differ from the winner with "
-            f"p < {LEVEL} (paired t-test over seeds, adjusted for the choice of the winner among all methods at that "
-            "noise rate)."
+            f"p < {LEVEL} and are below it (paired t-test over {block}s, corrected for the number of methods "
+            "at that noise rate, and for the choice of the winner if test classes chose it)."
             if several
             else f". {ONE_SEED}"
         )
-        caption += " The winner is chosen by the same scores, so its lead is slightly optimistic."
+        caption += f" {explained(results, results.cells)}"
+    caption += f" Intervals cover {covers(results)}." if several else ""
     if rivals and several:
         columns.append(P_ADJUSTED)
         columns.append(Column("worse", "Significantly worse", "share", f"methods whose adjusted p is below {LEVEL}"))
@@ -119,10 +122,10 @@ def every_pair(results: Results) -> Table | None:
         *condition_columns(results),
         Column("winner", "Winner"),
         Column("other", "Compared with"),
-        *difference_columns(P_ADJUSTED, len(results.study.seeds) > 1),
+        *difference_columns(P_ADJUSTED, len(results.study.blocks) > 1),
     )
     metric = metric_label(results.study.search.objective)
-    caption = f"Winner minus the other method, in points of {metric}, paired over the seeds that both finished."
+    caption = f"Winner minus the other method, in points of {metric}, paired over the {results.study.block}s of both."
     return Table("comparisons", "Every method against the winner", caption, columns, frame)
 
 
@@ -172,7 +175,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
         return
     keys = [k for k in results.score_keys if not k.startswith("validation/")]
     caption = f"Mean over seeds{band(results)}{where}" + (
-        "; ticks: single seeds" if len(results.study.seeds) > 1 else ""
+        "; ticks: single seeds" if len(results.study.blocks) > 1 else ""
     )
     caption += "; open diamonds: published values." if results.study.published else "."
     only = [method.label for method in best_methods(results, cells, key)] if many else []

@@ -142,6 +142,7 @@ def _spec(study: Study, cell: Cell, found: Audited) -> TrialSpec:
     """
     digests = {"packed": found.packed.manifest["digest"], "split": "audit", "labels": "audit"}
     spec = specs.build(study, cell, "confirm", study.seeds[0], {}, digests)
+    spec = specs.with_rate(spec, lambda _: cell.rate)  # what an audit is to estimate is not known yet
     return replace(
         spec,
         noise=NoiseSpec(*whole.NO_NOISE),

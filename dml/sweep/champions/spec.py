@@ -43,6 +43,8 @@ def champion_spec(
     searched = {name: settings[name] for name in (*space_of(study, cell), specs.STOP_AT) if name in settings}
     seed = study.seeds[0]
     spec = specs.build(study, cell, "confirm", seed, searched, digests, find_start)
+    spec = replace(spec, filter=specs.filter_of(replace(cell, rate=rate), searched))
+    spec = specs.with_rate(spec, lambda _: rate)
     if spec.training.device == "cuda" and not torch.cuda.is_available():
         raise ValueError(
             f"study {study.name!r} trains on a GPU (section resources), and torch finds none on this machine"
@@ -50,7 +52,6 @@ def champion_spec(
     return replace(
         spec,
         noise=NoiseSpec(*NO_NOISE),
-        filter=specs.filter_of(replace(cell, rate=rate), searched),
         training=replace(spec.training, keep_checkpoints=()),
         evaluation=EvaluationSpec(every=max(1, spec.training.total_steps // CHECKPOINTS), sets=()),
         protocol=TrialSpec.protocol,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dml import files
+from dml.data import class_splits
 from dml.data.packing import of_vectors
 from dml.training.data import TrialData, open_data, open_packed_of
 from dml.training.frozen.recipe import features_id, recipe
@@ -67,7 +68,7 @@ def find_features(data_root: Path, dataset: str, training: TrainingSpec) -> Stor
     """The features or activations that a trial on one of a study's datasets needs. Raises as `open_features` does."""
     name = features_id(recipe(training, open_packed_of(data_root, dataset).manifest))
     path = data_root / "features.json"
-    listed = (files.read_json(path) or {}).get(dataset, {})
+    listed = (files.read_json(path) or {}).get(class_splits.dataset_of(dataset), {})
     if name not in listed:
         raise FileNotFoundError(
             f"{path} has no features {name!r} of dataset {dataset!r}; the stage `features` writes them "

@@ -1,0 +1,193 @@
+"""What the report says of comparisons whose truth is known, for `docs/benchmarks/comparisons.md`. Nothing is trained.
+
+    nice python benchmarks/comparisons.py --out docs/benchmarks/comparisons.md
+
+Two methods, A and B, each with one setting u from 0 to 1. The true score is `peak - 20 (u - best)^2` points.
+Validation and test scores add Gaussian noise of 1 point, independent for each trial. A tuned study draws 8 settings for
+each method and confirms the one with the best validation score; a fixed study takes the defaults. The claim is "A beats
+B".
+
+- `better`: A's peak is 2 points higher. Both defaults are the best settings.
+- `equal`: both are the same.
+- `better untuned`: peaks are equal, but only A's default is its best setting; B's is 5 points below its peak.
+
+Tables of trials go through the report's own analysis: verdicts (`dml.report.analysis.claims`), flags, the comparison
+with the winner (`paired`), who leads after one tuning trial and after all (`sections.tuning.leaders`), and the seeds
+that 2 points need (`precision.Spread`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path += [str(ROOT)]
+
+import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+
+from dml.config import Study  # noqa: E402
+from dml.report.analysis.claims import with_verdicts  # noqa: E402
+from dml.report.analysis.paired import against_winner  # noqa: E402
+from dml.report.analysis.precision import scores_of, spread_of  # noqa: E402
+from dml.report.results import Results  # noqa: E402
+from dml.report.sections.tuning import leaders  # noqa: E402
+from dml.statistics import pairs_needed  # noqa: E402
+from dml.sweep.results import git_commit  # noqa: E402
+
+NOISE, CURVE, TRIALS, DRAWS = 1.0, 20.0, 8, 2000
+A, B = "triplet", "contrastive"  # the names stand for any two
+POINTS = 2.0
+
+
+@dataclass(frozen=True)
+class Method:
+    """The truth about one method."""
+
+    peak: float = 50.0
+    best: float = 0.5
+    default: float = 0.5
+
+    def score(self, setting: float) -> float:
+        return self.peak - CURVE * (setting - self.best) ** 2
+
+
+SCENARIOS = {
+    "better": (Method(peak=52.0), Method()),
+    "equal": (Method(), Method()),
+    "better untuned": (Method(), Method(default=1.0)),
+}
+
+
+def study_of(tuned: bool, seeds: int) -> Study:
+    """A study of the two methods."""
+    return Study(
+        title="Two methods",
+        name="two",
+        datasets=["digits"],
+        losses=[A, B],
+        seeds=list(range(seeds)),
+        search={"sampler": "random", "trials": TRIALS} if tuned else {"sampler": "fixed"},
+        evaluation={"metrics": ["recall@1"]},
+        claims=[{"paper": "p", "text": "A beats B.", "compare": {"first": {"loss": A}, "second": {"loss": B}}}],
+    )
+
+
+def drawn(study: Study, methods: tuple[Method, Method], draw: np.random.Generator) -> tuple[Results, float]:
+    """One study's results, and the true difference of the settings that were confirmed."""
+    rows, true = [], []
+    for cell, method in zip(study.cells(), methods, strict=True):
+        own = {"cell": cell.name, "status": "finished", **cell.columns}
+        setting = method.default
+        if study.search.sampler != "fixed":
+            settings = draw.random(TRIALS)
+            values = [(method.score(u) + draw.normal(0, NOISE)) / 100 for u in settings]
+            setting = float(settings[int(np.argmax(values))])
+            for number, (u, value) in enumerate(zip(settings, values, strict=True)):
+                row = {"phase": "tune", "number": number, "seed": 0, "settings": json.dumps({"loss.margin": u})}
+                rows.append({**own, **row, "objective": value, "validation/fine/recall@1": value})
+        true.append(method.score(setting))
+        for number, seed in enumerate(study.seeds):
+            value = (true[-1] + draw.normal(0, NOISE)) / 100
+            row = {"phase": "confirm", "number": number, "seed": seed, "settings": "{}"}
+            rows.append({**own, **row, "objective": value, "test/fine/recall@1": value})
+    frame = pd.DataFrame(rows)
+    common = {
+        "study": "two",
+        "error": "",
+        "seconds": 1.0,
+        "curve": "[]",
+        "diagnostics": "{}",
+        "started": "",
+        "host": "",
+    }
+    frame = frame.assign(key=[f"{i:064d}" for i in range(len(frame))], **common)
+    return Results(study, frame, {}), true[0] - true[1]
+
+
+def arm(name: str, tuned: bool, seeds: int, draws: int) -> str:
+    """A row of the table: verdicts, and how often intervals contain the truth."""
+    study, methods = study_of(tuned, seeds), SCENARIOS[name]
+    truth = methods[0].peak - methods[1].peak
+    draw, words, covered, of_methods, first, lasts = np.random.default_rng(0), Counter(), 0, 0, 0, 0
+    for _ in range(draws):
+        results, difference = drawn(study, methods, draw)
+        verdict = with_verdicts([results])[0].verdicts[0]
+        words[verdict.word] += 1
+        scores = {cell: results.values(cell, "test/fine/recall@1") for cell in results.cells}
+        won = against_winner(scores)[0]
+        sign = 1 if won["winner"] == study.cells()[0].name else -1
+        low, high = sorted((sign * won["low"], sign * won["high"]))
+        covered += low <= difference <= high
+        of_methods += low <= truth <= high
+        table = leaders(results) if tuned else None
+        if table is not None:
+            row = table.frame.iloc[0]
+            first += A in row["first"]
+            lasts += A in row["first"] and row["lasts"] != "yes"
+    said = " | ".join(f"{words[word] / draws:.1%}" for word in ("confirmed", "refuted", "undecided", "not tested"))
+    leads = f"{first / draws:.0%}, {lasts / draws:.0%}" if tuned else ""
+    way = "tuned" if tuned else "fixed"
+    return f"| {name} | {way} | {seeds} | {said} | {covered / draws:.1%} | {of_methods / draws:.1%} | {leads} |"
+
+
+def power(draws: int, pilot: int = 3) -> list[str]:
+    """The seeds that a pilot of `better` asks for, and how often 2 points are then found."""
+    draw, asked, found = np.random.default_rng(1), [], 0
+    (first, second), pilots = SCENARIOS["better"], study_of(False, pilot)
+    for _ in range(draws):
+        results, _ = drawn(pilots, (first, second), draw)
+        spread = spread_of(scores_of(results, "digits", "uniform", 0.0))
+        assert spread is not None
+        seeds = max(2, spread.seeds_for(POINTS, 1))
+        asked.append(seeds)
+        scores = [pd.Series(method.peak + draw.normal(0, NOISE, seeds)) for method in (first, second)]
+        row = against_winner({"A": scores[0], "B": scores[1]})[0]
+        found += row["winner"] == "A" and row["p"] < 0.05
+    low, middle, high = np.quantile(asked, [0.1, 0.5, 0.9])
+    right = pairs_needed(POINTS, NOISE * 2**0.5, 0.05, 0.8)
+    return [
+        f"With the true spread 2 points need {right} seeds for a chance of 80%. Pilots of {pilot} seeds ask for "
+        f"{middle:.0f} (80% of them for {low:.0f} to {high:.0f}), and new studies of as many seeds find the 2 points "
+        f"in {found / draws:.1%} of {draws:,} cases.",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draws", type=int, default=DRAWS)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    lines = ["# Comparisons of known truth", "", (__doc__ or "").strip(), ""]
+    lines += [f"{given.draws:,} draws a row, {datetime.date.today()}, commit {git_commit()}.", "", "## Verdicts", ""]
+    columns = ("truth", "study", "seeds", "confirmed", "refuted", "undecided", "not tested")
+    columns += ("covers chosen", "covers methods", "leads")
+    lines += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    for name in SCENARIOS:
+        for tuned, seeds in ((False, 5), (True, 5), (True, 11)):
+            lines.append(arm(name, tuned, seeds, given.draws))
+            print(lines[-1], flush=True)
+    lines += [
+        "",
+        "`covers chosen`: the 95% interval of the difference contains the true difference of the settings that were",
+        "confirmed. `covers methods`: it contains that of the two methods at their best settings. `leads`: how often A",
+        "leads after one tuning trial, and how often the page says that such a lead does not last.",
+        "",
+        "## Seeds",
+        "",
+        *power(given.draws),
+    ]
+    text = "\n".join(lines) + "\n"
+    print(text)
+    if given.out is not None:
+        given.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

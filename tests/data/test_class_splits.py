@@ -1,0 +1,80 @@
+"""Class splits: which classes each of them tests, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml.data import class_splits, splits
+
+
+class Made:
+    """20 classes of 6 images; the first 12 train, with one held-out image each, and the others test."""
+
+    name, disjoint = "made", "fine"
+
+    def __init__(self, test=8, roles=("train", "seen", "test")):
+        self._first, self._roles = 20 - test, roles
+
+    def roles(self, index):
+        train, seen, test = self._roles
+        trains = index["fine"].to_numpy() < self._first
+        return np.where(trains, np.where(index["index"] % 6 == 0, seen, train), test)
+
+
+@pytest.fixture
+def index():
+    rows = np.arange(120)
+    return pd.DataFrame({"index": rows, "fine": rows // 6, "coarse": rows // 60})
+
+
+def of_test(split, index):
+    return set(index["fine"][split["final"] == "test"])
+
+
+def test_the_first_split_is_the_sources_and_no_class_is_tested_twice(index):
+    own, second = class_splits.make(index, Made(), 2)
+    pd.testing.assert_frame_equal(own, splits.make(index, Made()))
+    assert len(of_test(second, index)) == 8
+    assert not of_test(second, index) & of_test(own, index)
+    trains = set(index["fine"][second["final"] == "train"])
+    assert trains == set(range(20)) - of_test(second, index)
+    fits, validates = (set(index["fine"][second["tune"] == role]) for role in ("train", "validation"))
+    assert fits | validates == trains
+    assert not fits & validates
+
+
+def test_held_out_images_of_classes_that_train_stay_held_out(index):
+    second = class_splits.make(index, Made(), 2)[1]
+    seen = (second["final"] == "seen").to_numpy()
+    assert set(index["fine"][seen]) == set(range(12)) - of_test(second, index)
+    assert (index["index"][seen] % 6 == 0).all()
+
+
+def test_folds_test_each_class_once(index):
+    found = class_splits.make(index, Made(), 6, folds=True)
+    counted = [fine for split in found for fine in of_test(split, index)]
+    assert sorted(counted) == list(range(20))
+    assert {len(of_test(split, index)) for split in found} == {3, 4}
+    again = class_splits.make(index, Made(), 6, folds=True)
+    assert all(one.equals(two) for one, two in zip(found, again, strict=True)), "deterministic"
+    assert of_test(found[0], index) != set(range(4)), "dealt out at random, not in the classes' order"
+
+
+@pytest.mark.parametrize(
+    ("source", "count", "folds", "message"),
+    [
+        (Made(), 3, False, r"tests 8 of 20 classes, so at most 2 splits .* got 3.*\{folds: 3\}"),
+        (Made(), 11, True, "11 folds of 20 classes leave less than 2 to test. Expected at most 10"),
+        (Made(roles=("train", "train", "query")), 2, True, "its split has query: remove it"),
+    ],
+)
+def test_what_is_refused(index, source, count, folds, message):
+    with pytest.raises(ValueError, match=message):
+        class_splits.make(index, source, count, folds)
+
+
+def test_names():
+    assert class_splits.data_name("cub200", 0) == "cub200"
+    name = class_splits.data_name("cub200", 2)
+    assert (class_splits.dataset_of(name), class_splits.split_of(name)) == ("cub200", 2)
+    assert class_splits.split_of("cub200") == 0

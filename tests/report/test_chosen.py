@@ -1,0 +1,80 @@
+"""Validation classes choose, test classes judge."""
+
+import json
+
+import pytest
+
+from dml import statistics
+from dml.report.analysis.chosen import ON_TEST, ON_VALIDATION
+from dml.report.analysis.held_out import held_out
+from dml.report.analysis.paired import versus_winner
+from dml.report.analysis.untrained import gain_of_best
+from dml.report.loading import load
+from dml.report.recipe import BETTER, recipe
+from dml.report.sections.precision import best_sets
+from dml.report.sections.winners import winners
+
+KEY = "test/fine/recall@1"
+TEST = {"random": [0.90, 0.91, 0.89, 0.90], "easy": [0.80, 0.81, 0.79, 0.82], "all": [0.70, 0.72, 0.69, 0.71]}
+VALIDATION = {"random": 0.5, "easy": 0.6, "all": 0.4}  # of the best trial
+
+
+def altered(frame):
+    for positives, values in TEST.items():
+        rows = frame["positives"] == positives
+        frame.loc[rows & (frame["phase"] == "confirm"), KEY] = values
+        tuned = rows & (frame["phase"] == "tune")
+        frame.loc[tuned, "objective"] = VALIDATION[positives] - 0.1 * frame.loc[tuned, "number"]
+    return frame
+
+
+@pytest.fixture
+def study(synthetic):
+    return synthetic.small(positives=list(TEST), noise=synthetic.noise([0.0]), seeds=[0, 1, 2, 3])
+
+
+def test_a_better_method_on_test_classes_is_not_the_winner(study, loaded):
+    results = loaded(study, altered)
+    rows = versus_winner(results)
+    assert rows["winner"].str.contains("easy").all()
+    assert list(rows["difference"]) == pytest.approx([-9.5, 10.0])
+    assert list(rows["p adjusted"]) == pytest.approx(list(statistics.holm(list(rows["p"]))))
+    row = winners(results).frame.iloc[0]
+    assert (row["worse"], row["others"]) == (1, 2), "the one above it is not counted"
+    assert ON_VALIDATION in winners(results).caption
+    found = recipe(results, 0.0)
+    assert "easy" in found.winner.method
+    assert found.methods[1].verdict == BETTER
+    assert ON_VALIDATION in found.notes
+    assert best_sets(results).frame["size"].tolist() == [2], "it and the better one"
+    assert (held_out(results, "digits", "uniform", 0.0).chosen, held_out(results, "digits", "uniform", 0.0).times) == (
+        found.winner.cell,
+        4,
+    )
+
+
+def test_without_validation_scores_the_page_says_that_test_classes_choose(study, loaded):
+    results = loaded(study, lambda frame: altered(frame)[lambda own: own["phase"] == "confirm"])
+    assert versus_winner(results)["winner"].str.contains("random").any()
+    assert ON_TEST in winners(results).caption
+    assert ON_TEST in recipe(results, 0.0).notes
+
+
+def test_one_method_without_a_validation_score_leaves_the_choice_to_the_test_classes(study, loaded):
+    def alter(frame):
+        frame = altered(frame)
+        return frame[(frame["phase"] == "confirm") | (frame["positives"] != "all")]
+
+    assert ON_TEST in winners(loaded(study, alter)).caption
+
+
+def test_the_gain_over_no_training_is_that_of_the_chosen_method(study, loaded, tmp_path):
+    loaded(study, altered)
+    path = tmp_path / "results" / study.name / "summary.json"
+    summary = json.loads(path.read_text()) | {"untrained": {"digits": {"pixels": {KEY: 0.75}}}}
+    path.write_text(json.dumps(summary))
+    results = load(study, path.parent, tmp_path / "store")
+    gain = gain_of_best(results, "digits", "uniform", 0.0, KEY)
+    assert "easy" in gain.best
+    assert gain.gain.mean == pytest.approx(5.5)
+    assert gain.above == 2

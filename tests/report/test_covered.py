@@ -1,0 +1,74 @@
+"""What intervals cover, and where the scores of classes are from: trials here, or a snapshot."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dml.report.analysis.covered import CLASSES, SEEDS, SPLITS, covers
+from dml.report.analysis.over_classes import over_class_means
+from dml.report.analysis.paired import versus_winner
+from dml.report.figure_data import FigureData
+from dml.report.sections.winners import winners
+
+KEY = "test/fine/recall@1"
+COUNTS = np.arange(5, 35)
+
+
+@pytest.fixture
+def results(synthetic, loaded, tmp_path):
+    """Two methods at one rate, whose trials left the scores of 30 classes; the score is their mean."""
+    study = synthetic.small(noise=synthetic.noise([0.0]), seeds=[0, 1, 2, 3])
+    draw = np.random.default_rng(0)
+    of_class = draw.normal(0.6, 0.2, 30)
+
+    def alter(frame):
+        for i in frame.index[frame["phase"] == "confirm"]:
+            own = of_class + draw.normal(0, 0.05, 30) + 0.01 * frame.loc[i, "seed"]
+            own = np.clip(own + 0.02 * (frame.loc[i, "positives"] == "easy"), 0, 1).astype(np.float32)
+            frame.loc[i, KEY] = np.average(own, weights=COUNTS)
+            folder = tmp_path / "store" / "trials" / frame.loc[i, "key"]
+            folder.mkdir(parents=True, exist_ok=True)
+            arrays = {KEY: own, "test/fine/class": np.arange(30) + 100, "test/fine/queries": COUNTS}
+            np.savez(folder / "classes.npz", **arrays)
+        return frame
+
+    return loaded(study, alter)
+
+
+def read(results, tmp_path, name):
+    rows = results.confirmed_of(name)
+    return 100 * np.stack([np.load(tmp_path / f"store/trials/{key}/classes.npz")[KEY] for key in rows["key"]])
+
+
+def test_intervals_of_a_score_and_of_a_difference_cover_seeds_and_classes(results, tmp_path):
+    assert covers(results) == CLASSES
+    row = versus_winner(results).iloc[0]
+    first, second = (read(results, tmp_path, row[name]) for name in ("winner", "other"))
+    own, apart = over_class_means(first, COUNTS), over_class_means(first - second, COUNTS)
+    assert (row["winner mean"], row["difference"]) == pytest.approx((own.mean, apart.mean), abs=1e-3)
+    shown = (row["winner low"], row["winner high"], row["low"], row["high"])
+    assert shown == pytest.approx((own.low, own.high, apart.low, apart.high), abs=0.02)  # kept as float16
+    assert row["p"] == pytest.approx(apart.p, rel=0.05)
+    assert apart.high - apart.low < 0.5 * (own.high - own.low), "paired by class"
+    assert "Intervals cover seeds and classes." in winners(results).caption
+
+
+def test_a_snapshot_gives_the_same_intervals(results):
+    shown = versus_winner(results)
+    published = replace(results, store=None, figures=FigureData(results.figures.found))
+    assert results.figures.found
+    assert versus_winner(published).equals(shown)
+
+
+def test_without_the_scores_of_each_trial_intervals_cover_seeds(results, tmp_path):
+    key = results.confirmed["key"].iloc[-1]
+    (tmp_path / "store/trials" / key / "classes.npz").unlink()
+    assert covers(results) == SEEDS
+    row = versus_winner(results).iloc[0]
+    values = results.values(row["winner"], KEY)
+    assert row["winner high"] - row["winner low"] == pytest.approx(2 * 3.182 * values.std() / 2, rel=1e-3)
+
+
+def test_class_splits_cover_all(synthetic, loaded):
+    assert covers(loaded(synthetic.small(class_splits=2))) == SPLITS

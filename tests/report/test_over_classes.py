@@ -1,0 +1,54 @@
+"""Intervals over seeds and classes: against a bootstrap of whole classes, and how often they cover."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dml import statistics
+from dml.report.analysis.over_classes import over_class_means, over_classes
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import class_splits
+
+
+def test_the_variance_of_classes_is_that_of_a_bootstrap_of_whole_classes():
+    scores, labels = next(class_splits.draw(np.random.default_rng(3), (1, 2, 60), (0, 5, 0, 0, 10)))
+    found = over_classes(scores, labels)
+    of_class = {c: scores[:, labels == c].mean(axis=0) for c in range(60)}
+    draw = np.random.default_rng(0)
+    means = [np.concatenate([of_class[c] for c in draw.integers(60, size=60)]).mean() for _ in range(4000)]
+    of_seeds = scores.mean(axis=1).var(ddof=1) / 2
+    error = (np.var(means) * 60 / 59 + of_seeds) ** 0.5
+    assert found.mean == pytest.approx(scores.mean())
+    assert (found.high - found.low) / 2 >= 1.96 * error * 0.97
+    narrower = over_classes(scores[[0, 0]], labels)  # no spread over seeds
+    alone = [np.concatenate([scores[0, labels == c] for c in draw.integers(60, size=60)]).mean() for _ in range(4000)]
+    assert (narrower.high - narrower.low) / 2 == pytest.approx(2.0 * np.std(alone), rel=0.05)  # t of 59: 2.0
+
+
+def test_the_interval_is_never_narrower_than_over_seeds():
+    for seed in range(50):
+        scores, labels = next(class_splits.draw(np.random.default_rng(seed), (1, 3, 20), (0, 1, 3, 1, 5)))
+        found, seeds = over_classes(scores, labels), statistics.summary(scores.mean(axis=1))
+        assert found.low <= seeds.low + 1e-9
+        assert found.high >= seeds.high - 1e-9
+        assert found.p >= statistics.paired_t(scores.mean(axis=1)) - 1e-12
+
+
+def test_queries_without_a_score_are_left_out_and_shapes_are_checked():
+    scores, labels = np.array([[1.0, 2.0, np.nan, 5.0], [1.0, 3.0, 9.0, 5.0]]), [0, 0, 0, 1]
+    assert over_classes(scores, labels) == over_class_means([[1.5, 5.0], [2.0, 5.0]], [2, 1])
+    with pytest.raises(ValueError, match=r"expected scores \(S, Q\) and classes \(Q,\), got \(2, 4\), \(3,\)"):
+        over_classes(scores, labels[:3])
+    with pytest.raises(ValueError, match=r"expected at least 2 seeds and 2 classes, got \(1, 2\)"):
+        over_class_means([[1.0, 2.0]], [1, 1])
+
+
+@pytest.mark.parametrize("case", class_splits.CASES)
+def test_intervals_cover_new_classes(case):
+    found = class_splits.coverage((4, 3, 20), class_splits.CASES[case], runs=1000)
+    assert found["splits"] >= 0.93
+    if case in ("classes", "seeds"):
+        assert class_splits.coverage((1, 3, 20), class_splits.CASES[case], runs=1000)["seeds and classes"] >= 0.93
