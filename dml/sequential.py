@@ -47,7 +47,7 @@ def looks(least: int, most: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def estimate(differences: Sequence[float], planned: tuple[int, ...]) -> Sequential:
+def estimate(differences: Sequence[float] | np.ndarray, planned: tuple[int, ...]) -> Sequential:
     """Of differences in the order of the seeds.
 
     Parameters
@@ -73,7 +73,7 @@ def levels(planned: tuple[int, ...], level: float = LEVEL) -> list[float]:
     return [critical * (n / planned[-1]) ** EXPONENT for n in planned]
 
 
-def is_open(differences: Sequence[float], planned: tuple[int, ...], tests: int = 1) -> bool:
+def is_open(differences: Sequence[float] | np.ndarray, planned: tuple[int, ...], tests: int = 1) -> bool:
     """Whether more seeds may still decide a comparison that is not decided.
 
     They may if the last look would find a difference half a standard error larger than the present one with a chance

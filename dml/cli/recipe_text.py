@@ -70,6 +70,6 @@ def _verdict(found: Recipe) -> list[str]:
     equal = found.as_good
     if not equal:
         return [f"All {counted(others, 'other method')} are significantly worse ({seeds})."]
-    rest = others - len(equal)
-    worse = f"; {counted(rest, 'method')} significantly worse" if rest else ""
+    remaining = others - len(equal)
+    worse = f"; {counted(remaining, 'method')} significantly worse" if remaining else ""
     return [f"{counted(len(equal), 'method')} cannot be told from the best beyond chance{worse} ({seeds})."]

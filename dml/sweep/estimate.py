@@ -170,7 +170,7 @@ def estimate(
         steps=sum(rungs.cost for rungs in ladders) * study.splits,
         whole_steps=sum(whole),
         most_confirming=len(cells) * seeds + added if added else 0,
-        most_seconds=None if not added or not costs else total + sum(costs) * added / len(cells) / slots,
+        most_seconds=None if not added or total is None else total + sum(costs) * added / len(cells) / slots,
     )
 
 

@@ -79,6 +79,8 @@ class ClassBatches:
     times. No batch contains a class twice, or a sample twice unless its class has fewer than M samples.
     """
 
+    _shuffled: np.ndarray | None
+
     def __init__(
         self,
         name: str,
@@ -129,7 +131,7 @@ class ClassBatches:
             )
         self._names, self._members, self._starts = names, members, starts
         self._pass = np.full(len(names), -1, dtype=np.int64)
-        self._shuffled: np.ndarray | None = None  # stored: each class's current pass is in `_passes` instead,
+        self._shuffled = None  # stored: each class's current pass is in `_passes` instead,
         self._passes: OrderedDict[int, tuple[int, np.ndarray]] = OrderedDict()  # by its number, the latest ones only
         self._kept = 0
         self._epoch = -1

@@ -10,6 +10,7 @@ Only scores of the study's objective have class scores, and only winners and com
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def _class_means(results: Results, name: str) -> pd.DataFrame:
     counts = pd.Series(dtype=float)
     rows = results.confirmed_of(name)
     for seed, key in zip(rows["seed"], rows["key"].astype(str), strict=True):
-        saved = results.figures.of(FIGURE, key, part, lambda key=key: _saved(results, key, part, level, metric))
+        saved = results.figures.of(FIGURE, key, part, partial(_saved, results, key, part, level, metric))
         if not len(saved):
             return pd.DataFrame()
         found[int(seed)] = pd.Series(100 * saved["mean"].astype(float), saved["class"])
@@ -126,5 +127,8 @@ def _saved(results: Results, key: str, part: str, level: str, metric: str) -> di
     place = f"{part}/{level}/"
     if place + metric not in arrays:
         return {}
-    kept = {"mean": arrays[place + metric].astype(np.float16), "class": arrays[place + "class"].astype(np.int32)}
-    return kept | {"queries": arrays[place + "queries"].astype(np.int32)}
+    return {
+        "mean": arrays[place + metric].astype(np.float16),
+        "class": arrays[place + "class"].astype(np.int32),
+        "queries": arrays[place + "queries"].astype(np.int32),
+    }
