@@ -65,7 +65,7 @@ def prepare(study: Study) -> Path:
 def collapse(**changes: object) -> Study:
     """The study `collapse-digits` with sections replaced."""
     study = load_study(ROOT / "pipelines" / "studies" / "collapse-digits.yaml")
-    return Study(**{**study.model_dump(mode="json", exclude_unset=True), **changes, "name": "collapse-digits"})
+    return Study(**{**study.model_dump(mode="json"), **changes, "name": "collapse-digits"})
 
 
 def overhead(steps: int, seeds: int) -> str:

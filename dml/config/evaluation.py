@@ -13,6 +13,8 @@ from dml.evaluation.compressed import FEWEST_CHECKED, check_depth
 from dml.protocols import ClusteringMetric, RetrievalMetric
 from dml.types import EvaluationSpec
 
+OF_COMPRESSED = ("candidates", "checked", "memory", "probes", "queries")  # settings of a compressed search only
+
 
 class EvaluationSection(StudySection):
     """What is measured, on clean labels."""
@@ -86,9 +88,10 @@ class EvaluationSection(StudySection):
         """Check the settings that belong to one kind of search only."""
         bytes_of(self.memory)
         if self.search == "exact":
-            alone = {"candidates", "probes", "queries", "checked", "memory"} & self.model_fields_set
+            own = {name: type(self).model_fields[name].default for name in OF_COMPRESSED}
+            alone = [name for name, default in own.items() if getattr(self, name) != default]
             if alone:
-                raise ValueError(f"{', '.join(sorted(alone))}: only for `search: compressed`, got search: exact")
+                raise ValueError(f"{', '.join(alone)}: only for `search: compressed`, got search: exact")
             return
         for name, part in parts.items():
             check_depth(name, part, 1, self.candidates)

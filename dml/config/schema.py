@@ -58,12 +58,21 @@ def schema() -> Schema:
 def _schema() -> Schema:
     found = Study.model_json_schema()
     del found["properties"]["name"]  # the file's
+    _allow_auto_seeds(found["properties"])
     needed = found.pop("required")
     found["anyOf"] = [{"required": [EXTENDS]}, {"required": needed}]
     description = "another study in the folder: its settings, except for those given here"
     extends = {"type": "string", "description": description}
     found["properties"] = {EXTENDS: extends, **found["properties"]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def _allow_auto_seeds(settings: Schema) -> None:
+    """Describe `seeds` as a file has it: `dml.config.auto_seeds.fill` turns it into a list and `auto_seeds`."""
+    listed, own = settings["seeds"], settings.pop("auto_seeds")["anyOf"][0]
+    described = {key: listed.pop(key) for key in ("default", "description")}
+    auto = {"type": "object", "properties": {"auto": own}, "required": ["auto"], "additionalProperties": False}
+    settings["seeds"] = {"anyOf": [listed, {"const": "auto"}, auto], **described}
 
 
 def reference() -> str:
@@ -92,7 +101,7 @@ def _section(field: Schema, whole: Schema) -> Schema | None:
     """The section that a setting is, or contains, if it is one."""
     if "$ref" in field:
         return whole["$defs"][field["$ref"].rsplit("/", 1)[1]]
-    inner = [field["items"]] if "items" in field else field.get("anyOf", [])
+    inner = [field["items"]] if "items" in field else [*field.get("anyOf", []), *field.get("properties", {}).values()]
     return next((found for part in inner if (found := _section(part, whole)) is not None), None)
 
 
@@ -101,7 +110,9 @@ def _table(path: str, section: Schema, whole: Schema) -> str:
     for name, field in section["properties"].items():
         values = _values(field)
         if _section(field, whole) is not None:
-            values = f"[{'list' if 'items' in field else 'mapping'}](#{f'{path}{name}'.replace('.', '')})"
+            others = [part for part in field.get("anyOf", []) if _section(part, whole) is None]
+            link = f"[{'list' if 'items' in field else 'mapping'}](#{f'{path}{name}'.replace('.', '')})"
+            values = ", or ".join(filter(None, [_values({"anyOf": others}), link]))
         default = "required" if name in section.get("required", ()) else _default(field)
         rows.append(f"| `{name}` | {values} | {default} | {field['description'].replace('|', '&#124;')} |")
     return "\n".join(rows) + "\n"

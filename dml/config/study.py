@@ -63,7 +63,7 @@ class Study(StudySection):
         description="one confirmation per seed, which decides initial weights, batches and noise; or `auto`, as many "
         "as its comparisons need",
     )
-    auto_seeds: AutoSection | None = Field(None, description="of `seeds: auto`, which sets both; leave it out")
+    auto_seeds: AutoSection | None = Field(None, description="what `seeds: auto` stands for")
     class_splits: ClassSplits = Field(
         1, description="how many choices of the classes that test; `{folds: 4}`: cross-validation over all classes"
     )
