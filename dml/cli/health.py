@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from dml.cli.project import Project, find_project
 
 EXTRA = "pipeline"  # the extra of pyproject.toml with all that stages import
+INSTALL = f'pip install --upgrade "noisy-dml[{EXTRA}]"; in a clone of dml\'s repository: make setup'
 PYTHON = (3, 11)
 DISK = 5e9  # bytes that should be free
 MEMORY = 4e9  # bytes that a machine should have
@@ -62,9 +63,7 @@ def python() -> Finding:
     """Python's version."""
     needed = ".".join(map(str, PYTHON))
     text = f"{platform.python_version()} ({sys.executable})"
-    return Finding(
-        "Python", sys.version_info >= PYTHON, text, f"install Python {needed} or newer: make setup PYTHON=..."
-    )
+    return Finding("Python", sys.version_info >= PYTHON, text, f"install Python {needed} or newer, and dml with it")
 
 
 def packages() -> Iterator[Finding]:
@@ -74,7 +73,7 @@ def packages() -> Iterator[Finding]:
     try:
         requires = importlib.metadata.requires("noisy-dml") or []
     except importlib.metadata.PackageNotFoundError:
-        yield Finding("noisy-dml", False, "not installed", "make setup, or pip install -e '.[pipeline]'")
+        yield Finding("noisy-dml", False, "not installed", INSTALL)
         return
     wrong, found = [], []
     for requirement in map(Requirement, requires):
@@ -88,8 +87,7 @@ def packages() -> Iterator[Finding]:
         found.append(f"{requirement.name} {version}")
         if not requirement.specifier.contains(version, prereleases=True):
             wrong.append(f"{requirement.name} ({version}, expected {requirement.specifier})")
-    remedy = "make setup, or pip install -c constraints.txt -e '.[pipeline]'"
-    yield Finding("packages", not wrong, ", ".join(wrong or sorted(found)), remedy)
+    yield Finding("packages", not wrong, ", ".join(wrong or sorted(found)), INSTALL)
 
 
 def gpu() -> Finding:

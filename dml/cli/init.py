@@ -28,7 +28,7 @@ DVC_IGNORED = "/config.local\n/tmp\n/cache\n"
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="[FOLDER]", help="Created if it is missing.", file_okay=False, show_default=False)
+        Path, typer.Argument(metavar="FOLDER", help="Created if it is missing.", file_okay=False, show_default=False)
     ] = Path(),
 ) -> None:
     """Write a project into a folder: the pipeline and a first study, quickstart. No clone of dml is needed.
@@ -53,8 +53,9 @@ def init(
             "away, or choose another folder: dml init FOLDER"
         )
 
-    from dml.files import write_text
+    from dml.files import check_writable, write_text
 
+    check_writable(root / "dvc.yaml")  # its error names the folder, and nothing is half written
     for name, text in texts.items():
         write_text(root / name, text)
     print(f"A project in {root}:\n{WRITTEN}")

@@ -79,7 +79,8 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback(
-    epilog="Exit codes: 0 success, 1 failure, 2 a wrong command line, 130 interrupted. More: docs/commands.md."
+    epilog="Exit codes: 0 success, 1 failure, 2 a wrong command line, 130 interrupted. "
+    "More: docs/commands.md in dml's repository."
 )
 def _options(
     version: Annotated[

@@ -113,7 +113,10 @@ def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, An
             raise typer.BadParameter(f"--root and --column are about a table, and {place} is a folder")
         return {"root": str(place.resolve())}
     if place.suffix in VECTORS:
-        raise ValueError(f"{place}: a study of vectors is written by hand: docs/datasets.md, `source: features`")
+        raise ValueError(
+            f"{place}: a study of vectors is written by hand, with `source: features`: docs/datasets.md in dml's "
+            "repository"
+        )
     pairs = [pair.partition("=") for pair in columns]
     if not all(sign and own for _, sign, own in pairs):
         raise typer.BadParameter(f"--column: expected NAME=OWN, such as fine=label, got {', '.join(columns)}")

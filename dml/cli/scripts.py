@@ -16,7 +16,7 @@ def report() -> None:
 
 
 def publish(
-    studies: Annotated[list[str], study_argument(metavar="STUDY...", help="Studies with results here.")],
+    studies: Annotated[list[str], study_argument(metavar="STUDY", help="Studies with results here.")],
 ) -> None:
     """Publish studies' results in docs/results, for clones to show without training. Commit their changes first.
 

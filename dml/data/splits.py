@@ -193,7 +193,7 @@ def _too_few(source: Source, index: pd.DataFrame, training: int, classes: int) -
     return (
         f"{text}. A share of the classes is held out for the test (`test_share`, here {share:g}), which {takes}. "
         f"{more} a smaller `test_share`, or say yourself which images train and test: with folders train/ and test/, "
-        "or a column `split` in a table (docs/datasets.md)"
+        "or a column `split` in a table"
     )
 
 

@@ -70,7 +70,7 @@ def test_missing_and_old_packages_are_named_with_what_to_run(dml, repository, re
     assert "nothing-like-it (missing, expected >=2)" in line
     assert f"pandas ({importlib.metadata.version('pandas')}, expected >=99)" in line
     assert "numpy" not in line
-    assert "-> make setup" in done.out
+    assert '-> pip install --upgrade "noisy-dml[pipeline]"' in done.out
     assert done.out.endswith("1 missing\n")
 
 

@@ -91,6 +91,14 @@ def test_nothing_is_overwritten(dml, empty):
     assert (empty / "params.yaml").read_text() == "mine: 1\n"
 
 
+def test_where_nothing_can_be_written_the_message_names_the_place(dml, empty):
+    (empty / "file").touch()
+    done = dml("init", "file/project")
+    assert done.code == 1
+    assert f"Not a directory: '{empty}/file/project/dvc.yaml'" in done.err
+    assert files(empty) == {"file"}
+
+
 @pytest.mark.parametrize(("where", "said"), [(".", "is a project already"), ("below/it", "is in the project")])
 def test_no_project_in_a_project(dml, empty, where, said):
     dml("init")

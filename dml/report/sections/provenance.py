@@ -41,7 +41,7 @@ class Provenance:
     def content(self, results: Results) -> Iterator[Block | None]:
         """Facts, a command and a download."""
         yield Facts((*_of_study(results), *_of_summary(results)))
-        yield Command("To repeat it in a clone of the repository:", f"make repro STUDY={results.study.name}")
+        yield Command("To repeat it in its project:", f"dml run {results.study.name}")
         if not results.trials.empty:
             frame = results.trials.drop(columns=["host"], errors="ignore")
             text = ": settings, scores, curves, diagnostics and errors."
