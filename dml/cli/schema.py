@@ -6,7 +6,7 @@ import json
 
 
 def schema() -> None:
-    """Print the JSON Schema of a study, with which an editor completes and checks it (docs/settings.md).
+    """Print the JSON Schema of a study, with which an editor completes and checks it.
 
     [bold]Example[/bold]: dml schema > study.schema.json
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dml.config.recipes import RATES
+from dml.counting import counted
 
 if TYPE_CHECKING:
     from dml.config.study import Study
@@ -34,6 +35,6 @@ def budget_text(study: Study) -> str:
     search = study.search
     if search.sampler == "fixed":
         return f"{NOT_TUNED}: each cell has one setting" if mark(study) else "one setting for each cell"
-    text = f"{search.trials} trials for each cell ({search.sampler})"
+    text = f"{counted(search.trials, 'trial')} for each cell ({search.sampler})"
     text += ", which stops at its best step" if search.stop == "best" else ""
     return f"{mark(study)}: {text}" if mark(study) else text

@@ -112,7 +112,7 @@ def _first_as_key(blocks: Iterable[Block | None]) -> Iterator[Block | None]:
 def _facts(results: Results) -> list[tuple[str, str, str]]:
     """(label, value, smaller print) for the head of the page."""
     study, trials = results.study, results.trials
-    budget = "defaults" if study.search.sampler == "fixed" else f"{study.search.trials} trials for each cell"
+    budget = "defaults" if study.search.sampler == "fixed" else f"{counted(study.search.trials, 'trial')} for each cell"
     budget += ", successive halving" if study.search.early_stopping == "halving" else ""
     stop = ", stopped at the best step" if study.search.stop == "best" else ""
     counts = trials["status"].value_counts()

@@ -126,10 +126,12 @@ def trial_seconds(
     measured = sum(map(len, earlier.values()))
     parts = [f"as {measured} similar trials in the store"] if measured else []
     parts += ["by timing a few steps on random images"] if missing else []
-    if any(spec.training.frozen and spec.training.backbone != "identity" for spec in found):
-        parts.append("beside computing the features")
-    if any(spec.training.train_from is not None for spec in found):
-        parts.append("beside computing the activations")
+    once = {
+        "features": any(spec.training.frozen and spec.training.backbone != "identity" for spec in found),
+        "activations": any(spec.training.train_from is not None for spec in found),
+    }
+    if any(once.values()):
+        parts.append(f"without the {' and '.join(name for name, used in once.items() if used)}, computed once before")
     guesses = [name for name, manifest in manifests.items() if "guessed" in manifest]
     if guesses and missing:
         parts.append(f"a guess, as the images of {', '.join(guesses)} are not here yet")

@@ -284,4 +284,4 @@ def test_a_frozen_trial_is_timed_on_features(tmp_path):
     features, images = timed(frozen=True), timed(frozen=False)
     assert 0 < features.image_seconds < images.image_seconds / 2
     found = cost(tmp_path, training={**STUDY["training"], "frozen": True})
-    assert "beside computing the features" in found.basis
+    assert "without the features, computed once before" in found.basis
