@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -42,13 +41,13 @@ def audit(
     loaded = load_study(Path(os.path.relpath(project.file(study))))
     (loaded.audit or AuditSection()).chosen(loaded)
     done, asking = project.root / "audit" / study, project.root / "pipelines" / "audits" / study
-    if review is not None:
-        if not (done / "plan.json").is_file():
-            raise ValueError(f"{study!r} was not audited yet, so there is nothing that was reviewed: dml audit {study}")
-        take_in(asking, review, done)
-    asked_before = (asking / REQUEST).is_file()
-    ask(asking, looks)
-    with nullcontext() if study in project.chosen() else project.alone():
+    if review is not None and not (done / "plan.json").is_file():
+        raise ValueError(f"{study!r} was not audited yet, so there is nothing that was reviewed: dml audit {study}")
+    with project.alone():  # DVC would refuse beside a run, and propose to remove its lock
+        if review is not None:
+            take_in(asking, review, done)
+        asked_before = (asking / REQUEST).is_file()
+        ask(asking, looks)
         if study not in project.chosen():
             choose(project, [*chosen_before(project), study])
             print(f"{study} is now among the studies of params.yaml")

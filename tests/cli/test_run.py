@@ -77,8 +77,11 @@ def test_what_another_run_chooses_during_the_estimate_does_not_count(dml, projec
         pass
 
 
-@pytest.mark.parametrize("command", ["run", "audit"])
-def test_a_second_run_waits_for_the_first_and_names_its_study(dml, project, monkeypatch, command):
+@pytest.mark.parametrize(
+    ("command", "study", "then"),
+    [("run", "other", ["other"]), ("audit", "other", ["tiny", "other"]), ("audit", "tiny", ["tiny"])],
+)
+def test_a_second_run_waits_for_the_first_and_names_its_study(dml, project, monkeypatch, command, study, then):
     (project / "pipelines/studies/other.yaml").write_text((project / "pipelines/studies/tiny.yaml").read_text())
     first, chosen = ExitStack(), []
 
@@ -94,9 +97,9 @@ def test_a_second_run_waits_for_the_first_and_names_its_study(dml, project, monk
     monkeypatch.setattr("dml.files.time.sleep", end)
     monkeypatch.setattr("dml.cli.run.print_costs", lambda *_: None)
     monkeypatch.setattr("dml.cli.project.Project.run", run)
-    done = dml(command, "other")
+    done = dml(command, study)
     assert "Waiting for the `dml run` of tiny in this project" in done.out
-    assert chosen == [["tiny"], ["other"] if command == "run" else ["tiny", "other"]]
+    assert chosen == [["tiny"], then]
     with locked(project / "store/run.lock", wait=False):  # also after a run that failed
         pass
 
