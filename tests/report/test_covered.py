@@ -19,21 +19,7 @@ COUNTS = np.arange(5, 35)
 def results(synthetic, loaded, tmp_path):
     """Two methods at one rate, whose trials left the scores of 30 classes; the score is their mean."""
     study = synthetic.small(noise=synthetic.noise([0.0]), seeds=[0, 1, 2, 3])
-    draw = np.random.default_rng(0)
-    of_class = draw.normal(0.6, 0.2, 30)
-
-    def alter(frame):
-        for i in frame.index[frame["phase"] == "confirm"]:
-            own = of_class + draw.normal(0, 0.05, 30) + 0.01 * frame.loc[i, "seed"]
-            own = np.clip(own + 0.02 * (frame.loc[i, "positives"] == "easy"), 0, 1).astype(np.float32)
-            frame.loc[i, KEY] = np.average(own, weights=COUNTS)
-            folder = tmp_path / "store" / "trials" / frame.loc[i, "key"]
-            folder.mkdir(parents=True, exist_ok=True)
-            arrays = {KEY: own, "test/fine/class": np.arange(30) + 100, "test/fine/queries": COUNTS}
-            np.savez(folder / "classes.npz", **arrays)
-        return frame
-
-    return loaded(study, alter)
+    return loaded(study, lambda frame: synthetic.with_classes(frame, tmp_path, KEY, COUNTS))
 
 
 def read(results, tmp_path, name):
