@@ -1,14 +1,20 @@
 """What intervals cover, and where the scores of classes are from: trials here, or a snapshot."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from dml import discovery
+from dml.report import contents
 from dml.report.analysis.covered import CLASSES, SEEDS, SPLITS, covers
 from dml.report.analysis.over_classes import over_class_means
 from dml.report.analysis.paired import versus_winner
 from dml.report.figure_data import FigureData
+from dml.report.page.blocks import Drawing, Folded, Paragraph
+from dml.report.page.tables import Table
 from dml.report.sections.winners import winners
 
 KEY = "test/fine/recall@1"
@@ -58,3 +64,32 @@ def test_without_the_scores_of_each_trial_intervals_cover_seeds(results, tmp_pat
 
 def test_class_splits_cover_all(synthetic, loaded):
     assert covers(loaded(synthetic.small(class_splits=2))) == SPLITS
+
+
+def test_captions_of_a_study_with_class_splits_speak_of_them(synthetic, loaded):
+    """No caption, column or text of a section says that it is over seeds."""
+    study = synthetic.study(class_splits=3, noise=synthetic.noise([0.0, 0.4]))
+
+    def alter(frame):
+        return pd.concat([frame.assign(split=i, key=frame["key"] + f"-{i}") for i in range(3)])
+
+    results = loaded(study, alter)
+    sections = [discovery.build("dml.report.sections", name) for name in contents.STUDY]
+    said = [text for own in sections if own.applies(results) for text in texts(own.content(results))]
+    assert any("Mean over class splits" in text for text in said)
+    assert any("paired over class splits" in text for text in said)
+    for text in said:
+        assert not re.search(r"(over|by|single) (the )?seeds?\b|\bSeeds\b|seed by seed", text), text
+
+
+def texts(blocks):
+    for block in blocks:
+        if isinstance(block, Table):
+            yield block.caption
+            yield from (f"{column.label} {column.note}" for column in block.columns)
+        elif isinstance(block, Folded):
+            yield from texts(block.blocks)
+        elif isinstance(block, Drawing):
+            yield block.caption
+        elif isinstance(block, Paragraph):
+            yield block.text

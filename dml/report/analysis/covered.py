@@ -39,6 +39,11 @@ def looks_made(results: Results) -> int:
     return sum(n <= most for n in planned(results) or ())
 
 
+def over(results: Results) -> str:
+    """What means are taken over and comparisons paired over, for captions: `seeds` or `class splits`."""
+    return f"{results.study.block}s"
+
+
 @once
 def covers(results: Results) -> str:
     """What the intervals of winners and of comparisons with them cover."""
