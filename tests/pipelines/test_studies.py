@@ -42,6 +42,7 @@ EXAMPLES = {
     "partial-cars-noisy",
     "partial-cifar100",
     "partial-flowers",
+    "partial-flowers-estimated",
     "partial-flowers-lite0",
     "quickstart",
     "robust-methods",
