@@ -14,6 +14,7 @@ class Unreferenced:
     bytes: int
     age_seconds: float
     why: str
+    storage: str = ""
 
 
 @pytest.fixture

@@ -182,13 +182,13 @@ def test_classes_that_are_too_small_to_audit(work, counts, expected):
     for kind, each in counts.items():
         photograph(Path("photos"), [kind], each)
     with pytest.raises(ValueError, match=expected):
-        work(STUDY + "audit: {}\n", names="download pack_all audit")
+        work(STUDY + "audit: {}\n", names="download pack audit")
     assert not Path("audit").exists()
 
 
 def test_one_class_only(work):
     photograph(Path("photos"), ["ant"], 6)
-    work(STUDY, names="download pack_all")
+    work(STUDY, names="download pack")
     with pytest.raises(ValueError, match="at least two classes, but all 6 labels are 'ant'"):
         work(STUDY + "audit: {}\n", names="audit")
 
@@ -205,7 +205,7 @@ def test_a_class_with_one_image_is_said_to_be_beyond_judgement(work, untracked):
 def test_images_that_are_missing(work, untracked):
     photograph(Path("photos"), each=4)
     text = STUDY.replace("test_share: 0.4}", "test_share: 0.4}, decode: lazy, resize: 8") + "audit: {}\n"
-    work(text, names="download pack_all features")
+    work(text, names="download pack features")
     Path("photos/cat/02.png").unlink()
     with pytest.raises(ValueError, match=r"photos/cat/02\.png"):
         work(text, names="audit")
@@ -216,7 +216,7 @@ def test_images_that_are_missing(work, untracked):
 def test_an_interrupted_audit_resumes(work, monkeypatch, untracked):
     photograph(Path("photos"), each=6)
     text = STUDY + "audit: {}\n"
-    work(text, names="download pack_all features")
+    work(text, names="download pack features")
     from dml.audit import _probabilities
 
     fitted, fit = [], _probabilities.fit
@@ -281,7 +281,7 @@ def test_given_labels_are_audited_and_verified_ones_only_measure(work, untracked
     digests, measured = [], []
     for verified in ("ant", "cat"):
         made_table(verified).to_csv("table.csv", index=False)
-        work(TABLE + "audit: {}\n", names="download pack_all audit")
+        work(TABLE + "audit: {}\n", names="download pack audit")
         table = pd.read_csv("audit/pets/audit.csv")
         assert table.loc[0, ["given", "path", "suggested"]].tolist() == ["bee", "ant/04.png", "ant"]
         content = json.loads(Path("audit/pets/summary.json").read_text())
@@ -295,7 +295,7 @@ def test_the_features_of_a_named_network_and_of_the_study_are_representations(wo
     photograph(Path("photos"), each=6)
     text = STUDY.replace("training: {backbone: mlp", "training: {backbone: small_conv, frozen: true")
     text = text.replace("test_share: 0.4}", "test_share: 0.4}, resize: 8")
-    work(text + "audit: {backbone: mlp}\n", names="download pack_all audit")
+    work(text + "audit: {backbone: mlp}\n", names="download pack audit")
     content = json.loads(Path("audit/pets/summary.json").read_text())
     assert set(content["losses"]) == {"pixels", "small_conv", "mlp"}
     assert content["representation"] == min(content["losses"], key=content["losses"].get)
@@ -306,7 +306,7 @@ def test_trained_networks_are_a_representation_by_fold(work, untracked, capsys):
     shutil.move("photos/ant/03.png", "photos/bee/ant-03.png")
     text = STUDY + "resources: {concurrent: 1}\n"  # in this process
     text = text.replace("test_share: 0.4}", "test_share: 0.4}, resize: 8").replace("steps: 2", "steps: 60")
-    work(text + "audit: {trained: true, folds: 3}\n", names="download pack_all audit")
+    work(text + "audit: {trained: true, folds: 3}\n", names="download pack audit")
     assert "training 3 networks of 3, one for each fold (pets|uniform-0|triplet|" in capsys.readouterr().out
     assert set(json.loads(Path("audit/pets/summary.json").read_text())["losses"]) == {"pixels", "trained"}
     alone = text + "audit: {trained: {loss: triplet}, pixels: null, folds: 3}\n"
@@ -330,6 +330,6 @@ def test_vectors_are_audited_as_they_are(work, untracked):
     pd.DataFrame({"fine": labels}).to_csv("labels.csv", index=False)
     source = "{source: features, name: pets, options: {vectors: vectors.npy, table: labels.csv}}"
     text = f"title: Pets\ndatasets: [{source}]\nlosses: [triplet]\naudit: {{}}\n"
-    work(text, names="download pack_all audit")
+    work(text, names="download pack audit")
     assert json.loads(Path("audit/pets/summary.json").read_text())["representation"] == "vectors"
     assert pd.read_csv("audit/pets/audit.csv").loc[0, ["index", "suggested"]].tolist() == [0, "ant"]

@@ -24,7 +24,7 @@ positives: [random, easy]
 negatives: [random]
 vary: {training.steps: [10, 20]}
 seeds: [0, 1, 2]
-search: {sampler: random, trials: 2}
+search: {sampler: random, trials: 2, stop: last}
 evaluation: {metrics: [recall@1, nmi]}
 """
 

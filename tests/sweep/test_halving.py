@@ -293,7 +293,7 @@ def test_the_name_of_a_search_without_early_stopping_stays(study, tmp_path):
     own = study({"trials": 9})
     planned = Machine(own, tmp_path, learning).plan
     (cell,) = own.cells()
-    spec = specs.build(own, cell, "tune", 0, {}, planned._data(cell, "tune"))
+    spec = specs.build(own, cell, "tune", 0, {}, planned._data(cell, 0, "tune", 0))
     fields = {"sampler": "tpe", "objective": "recall@1", "level": None, "pruner": "none", "seed": 0}
     terms = {name: repr(space) for name, space in space_of(own, cell).items()}
     identity = keys.digest([keys.key(spec), fields, 9, terms])

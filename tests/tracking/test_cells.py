@@ -159,7 +159,7 @@ def test_a_study_without_a_run_is_named_with_the_choices(uri, tmp_path):
     send(uri, tmp_path, {})
     with pytest.raises(ValueError, match=r"'studdy' has no run in MLflow .*did you mean 'study'"):
         ui_address("studdy", uri=uri)
-    with pytest.raises(ValueError, match=r"nowhere\.db: no study was tracked here yet.*STUDY=quickstart"):
+    with pytest.raises(ValueError, match=r"nowhere\.db: no study was tracked here yet.*dml run quickstart"):
         ui_address("quickstart", uri=f"sqlite:///{tmp_path / 'nowhere.db'}")
     assert ui_addresses(uri=f"sqlite:///{tmp_path / 'nowhere.db'}") == {}
     assert not (tmp_path / "nowhere.db").exists()
