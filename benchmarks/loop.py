@@ -1,7 +1,7 @@
 """Measures LoOp: its gain over the samples themselves, the errors of its paper's formulas, and its cost.
 
-    python benchmarks/loop.py            # all three tables, about a minute on one core
-    python benchmarks/loop.py gain       # one table: gain, formulas or time
+    python benchmarks/loop.py            # all tables, about a minute on one core
+    python benchmarks/loop.py gain       # one table: gain, formulas, time or step
 
 The ends of random arcs are four independent uniform points on the sphere. In small arcs the second end is within about
 0.6 of the first.
@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch.nn.functional import normalize
 
+from dml import models
 from dml.losses import build, geodesic
 
 SEEDS = range(5)
@@ -149,15 +150,34 @@ def timing(width: int = 128) -> None:
 
 
 def main() -> None:
-    tables = {"gain": gain, "formulas": formulas, "time": timing}
+    tables = {"gain": gain, "formulas": formulas, "time": timing, "step": step}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", metavar="table", help="gain, formulas or time; default: all")
+    parser.add_argument("tables", nargs="*", metavar="table", help="gain, formulas, time or step; default: all")
     chosen = parser.parse_args().tables or list(tables)
     if unknown := set(chosen) - set(tables):
         parser.error(f"unknown table {', '.join(unknown)}; choices: {', '.join(tables)}")
     for name in chosen:
         print(f"\n### {tables[name].__doc__}\n")
         tables[name]()
+
+
+def step(repeats: int = 9) -> None:
+    """A training step (network, loss, backward) with and without LoOp: milliseconds of CPU time, medians."""
+    torch.set_num_threads(1)
+    network = models.build("small_conv", embedding_size=128, channels=1, image_size=28).train()
+    print("| N | step, ms | with LoOp | LoOp adds |")
+    print("|---|---|---|---|")
+    for count in (32, 128, 512):
+        images, y = torch.randn(count, 1, 28, 28), torch.arange(count) // 4
+        losses = {name: build("hphn_triplet", synthesis=name) for name in ("none", "loop")}
+        taken: dict[str, list[float]] = {name: [] for name in losses}
+        for _ in range(repeats + 2):
+            for name, loss in losses.items():
+                start = time.process_time()
+                loss(network(images), y).backward()
+                taken[name].append(1e3 * (time.process_time() - start))
+        plain, loop = (statistics.median(taken[name][2:]) for name in losses)
+        print(f"| {count} | {plain:.1f} | {loop:.1f} | {loop / plain - 1:+.1%} |")
 
 
 if __name__ == "__main__":

@@ -61,8 +61,11 @@ def _verdict(found: Recipe) -> list[str]:
     if not others:
         return ["The only method with results at this rate."]
     if found.winner.seeds < 2:
-        return [f"Best of {counted(others + 1, 'method')} with one seed."]
-    seeds = f"{counted(found.winner.seeds, 'seed')}, paired t-test, adjusted for the choice of the best of {others + 1}"
+        return [f"Best of {counted(others + 1, 'method')} with one {found.block}."]
+    seeds = (
+        f"{counted(found.winner.seeds, found.block)}, paired by {found.block}, intervals cover {found.covers}; "
+        f"p adjusted for the choice of the best of {others + 1}"
+    )
     better = [rival.method for rival in found.methods if rival.verdict == BETTER]
     if better:
         rest = f"{counted(len(better), 'method')} ({', '.join(better)}) significantly better on the test classes"

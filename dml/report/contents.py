@@ -72,6 +72,7 @@ THEORY = (
     "loop_proposition",
     "loop_steps",
     "loop_memory",
+    "loop_time",
     "loop_toy",
     "histogram_estimate",
 )

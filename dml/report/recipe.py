@@ -12,9 +12,11 @@ from typing import Any
 
 from dml.counting import counted
 from dml.report.analysis.asked import dataset_of, noise_of, score_of
-from dml.report.analysis.at_rate import measured, scores_at, shares, validations_at
+from dml.report.analysis.at_rate import measured, methods_at, mixes_at, shares, validations_at
 from dml.report.analysis.chosen import ON_TEST, ON_VALIDATION
-from dml.report.analysis.paired import against_winner
+from dml.report.analysis.covered import covers_of, of_score, with_estimate
+from dml.report.analysis.mixed import Mix, mixed
+from dml.report.analysis.paired import compared
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.untrained import untrained
 from dml.report.labels import readable, score_label
@@ -38,8 +40,8 @@ class Rival:
     mean: float
     low: float | None
     high: float | None
-    seeds: int
-    behind: float  # the winner's lead over it, paired over seeds
+    seeds: int  # or class splits
+    behind: float  # the winner's lead over it, paired over seeds or class splits
     behind_low: float | None
     behind_high: float | None
     p: float | None  # adjusted for the number of methods, and for the choice of the winner if test classes chose it
@@ -59,6 +61,8 @@ class Recipe:
     settings: Mapping[str, Any]  # of the winner, by dotted names
     notes: tuple[str, ...]  # what a reader must know
     tuning: str = ""  # the mark of the study's comparisons: `not tuned`
+    block: str = "seed"  # what comparisons are paired over: `seed`, or `class split`
+    covers: str = "seeds"  # what intervals and p cover
 
     @property
     def winner(self) -> Rival:
@@ -105,9 +109,9 @@ def recipe(
     key = score_of(results, dataset, score)
     rates = measured(results, dataset, noise, key)
     counting = shares(rates, rate)
-    scores = scores_at(results, dataset, noise, counting, key)
-    choosing = validations_at(results, dataset, noise, counting, list(scores))
-    methods = _rivals(results, scores, choosing)
+    mixes = mixes_at(results, dataset, noise, counting, key)
+    choosing = validations_at(results, dataset, noise, counting, list(mixes))
+    methods = _rivals(results, key, mixes, choosing)
     if not methods:
         raise ValueError(
             f"study {results.study.name!r}: no method has a seed that finished at both {_listed(list(counting))}, "
@@ -129,6 +133,8 @@ def recipe(
         settings,
         tuple(notes),
         mark(results.study),
+        results.study.block,
+        covers_of(results, key, methods[0].cell),
     )
 
 
@@ -154,16 +160,20 @@ def settings_of(results: Results, cell: str) -> dict[str, Any]:
     return {**chosen, **flat, **own.varied, **found}
 
 
-def _rivals(results: Results, scores: Mapping[str, Any], validation: Mapping[str, float] | None) -> list[Rival]:
-    compared = against_winner(scores, validation)
-    if not compared:
+def _rivals(
+    results: Results, key: str, mixes: Mapping[str, Mix], validation: Mapping[str, float] | None
+) -> list[Rival]:
+    rows = compared(results, key, mixes, validation)
+    if not rows:
         return []
-    first = compared[0]
+    first = rows[0]
     winner = {"other": first["winner"], "difference": 0.0, "low": math.nan, "high": math.nan, "p adjusted": math.nan}
     found = []
-    for row in [winner, *(row for row in compared if row["other"])]:
+    for row in [winner, *(row for row in rows if row["other"])]:
         name = row["other"]
-        own = summary_of(scores[name], "own")
+        own = with_estimate(
+            summary_of(mixed(results, mixes[name], key), "own"), of_score(results, key, mixes[name]), "own "
+        )
         found.append(
             Rival(
                 results.methods[name].label,
@@ -216,7 +226,7 @@ def _notes(
             f"{rate_text(rate)} is beyond the measured rates: this is the recipe at {rate_text(nearest)}, the nearest. "
             "Another method may win there: add the rate to the study."
         )
-    names = results.cells_of(dataset, noise, nearest)
+    names = methods_at(results, dataset, noise, counting)
     lacking = len(names) - len(methods)
     if lacking:
         found.append(f"{counted(lacking, 'method')} of {len(names)} left out: no seed of theirs finished.")

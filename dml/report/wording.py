@@ -55,7 +55,7 @@ def measured(verdict: Verdict) -> str:
         return verdict.reason
     write = _number if is_logged(verdict.claim.score) else partial(percent, signed=True)
     effects = "; ".join(f"{e.label} {interval(*map(write, (e.mean, e.low, e.high)))}".strip() for e in verdict.effects)
-    seeds = counted(min(e.seeds for e in verdict.effects), "seed")
+    seeds = counted(min(e.seeds for e in verdict.effects), verdict.block)
     p = "" if math.isnan(verdict.p) else f", p (Holm) {_equal(p_value(verdict.p))}"
     reasons = [verdict.reason] * bool(verdict.reason) + ["one more test would leave it undecided"] * verdict.fragile
     reasons += [f"at fixed settings: {verdict.claim.fixed}"] * bool(verdict.claim.fixed)

@@ -92,6 +92,15 @@ class Plan:
         seeds = self.study.least_seeds
         return sum((state.proposals.total if state.proposals else 0) + max(seeds, state.seeds) for state in self.cells)
 
+    @property
+    def looking(self) -> str:
+        """Which look at the comparisons trials run for, with `seeds: auto`: `look 2 of 5, at 5 seeds`; else empty."""
+        auto = self.study.auto_seeds
+        if auto is None:
+            return ""
+        place = min(self.look + (not self.finished), len(auto.looks))
+        return f"look {place} of {len(auto.looks)}, at {auto.looks[place - 1]} seeds"
+
     def take(self) -> Job | None:
         """The next trial to run, longest searches first; None if no trial is ready."""
         if not self._ready:

@@ -104,6 +104,7 @@ class SweepProgress:
             "resumed": self._resumed,
             "running": len(running),
             "gpus": self.gpus(len(running)) if plan else "",
+            "look": plan.looking if plan else "",
             "unsent": self._tracking.unsent if self._tracking else 0,
             "elapsed": time.time() - self._started,
             "left": self._remaining.seconds(total - ended, running, self.slots()),

@@ -35,6 +35,8 @@ EXAMPLES = {
     "joint-digits",
     "joint-flowers",
     "joint-omniglot",
+    "numbers-fixed",
+    "numbers-tuned",
     "omniglot-letters",
     "partial-cars",
     "partial-cars-noisy",

@@ -250,6 +250,27 @@ def embedding_study(name: str = "embedded", figures: tuple[str, ...] = (), **cha
     return small(name, **{**content, **changes})
 
 
+def with_classes(frame: pd.DataFrame, root: Path, key: str, counts: np.ndarray) -> pd.DataFrame:
+    """Trials that left the scores of `len(counts)` classes, of which their scores `key` are the means; easy is better.
+
+    Parameters
+    ----------
+    counts : queries of each class.
+    """
+    draw = np.random.default_rng(0)
+    of_class = draw.normal(0.6, 0.2, len(counts))
+    for i in frame.index[frame["phase"] == "confirm"]:
+        own = of_class + draw.normal(0, 0.05, len(counts)) + 0.01 * frame.loc[i, "seed"]
+        own = np.clip(own + 0.02 * (frame.loc[i, "positives"] == "easy"), 0, 1).astype(np.float32)
+        frame.loc[i, key] = np.average(own, weights=counts)
+        folder = root / "store" / "trials" / frame.loc[i, "key"]
+        folder.mkdir(parents=True, exist_ok=True)
+        level = key.rpartition("/")[0]
+        arrays = {key: own, f"{level}/class": np.arange(len(counts)) + 100, f"{level}/queries": counts}
+        np.savez(folder / "classes.npz", **arrays)
+    return frame
+
+
 def keep(results: Results, labels: np.ndarray, dimensions: int = 4, sets: np.ndarray | None = None) -> None:
     """Write invented embeddings of each confirmed trial: classes are closer together before training.
 

@@ -1,14 +1,20 @@
 """What intervals cover, and where the scores of classes are from: trials here, or a snapshot."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from dml import discovery
+from dml.report import contents
 from dml.report.analysis.covered import CLASSES, SEEDS, SPLITS, covers
 from dml.report.analysis.over_classes import over_class_means
 from dml.report.analysis.paired import versus_winner
 from dml.report.figure_data import FigureData
+from dml.report.page.blocks import Drawing, Folded, Paragraph
+from dml.report.page.tables import Table
 from dml.report.sections.winners import winners
 
 KEY = "test/fine/recall@1"
@@ -19,21 +25,7 @@ COUNTS = np.arange(5, 35)
 def results(synthetic, loaded, tmp_path):
     """Two methods at one rate, whose trials left the scores of 30 classes; the score is their mean."""
     study = synthetic.small(noise=synthetic.noise([0.0]), seeds=[0, 1, 2, 3])
-    draw = np.random.default_rng(0)
-    of_class = draw.normal(0.6, 0.2, 30)
-
-    def alter(frame):
-        for i in frame.index[frame["phase"] == "confirm"]:
-            own = of_class + draw.normal(0, 0.05, 30) + 0.01 * frame.loc[i, "seed"]
-            own = np.clip(own + 0.02 * (frame.loc[i, "positives"] == "easy"), 0, 1).astype(np.float32)
-            frame.loc[i, KEY] = np.average(own, weights=COUNTS)
-            folder = tmp_path / "store" / "trials" / frame.loc[i, "key"]
-            folder.mkdir(parents=True, exist_ok=True)
-            arrays = {KEY: own, "test/fine/class": np.arange(30) + 100, "test/fine/queries": COUNTS}
-            np.savez(folder / "classes.npz", **arrays)
-        return frame
-
-    return loaded(study, alter)
+    return loaded(study, lambda frame: synthetic.with_classes(frame, tmp_path, KEY, COUNTS))
 
 
 def read(results, tmp_path, name):
@@ -72,3 +64,32 @@ def test_without_the_scores_of_each_trial_intervals_cover_seeds(results, tmp_pat
 
 def test_class_splits_cover_all(synthetic, loaded):
     assert covers(loaded(synthetic.small(class_splits=2))) == SPLITS
+
+
+def test_captions_of_a_study_with_class_splits_speak_of_them(synthetic, loaded):
+    """No caption, column or text of a section says that it is over seeds."""
+    study = synthetic.study(class_splits=3, noise=synthetic.noise([0.0, 0.4]))
+
+    def alter(frame):
+        return pd.concat([frame.assign(split=i, key=frame["key"] + f"-{i}") for i in range(3)])
+
+    results = loaded(study, alter)
+    sections = [discovery.build("dml.report.sections", name) for name in contents.STUDY]
+    said = [text for own in sections if own.applies(results) for text in texts(own.content(results))]
+    assert any("Mean over class splits" in text for text in said)
+    assert any("paired over class splits" in text for text in said)
+    for text in said:
+        assert not re.search(r"(over|by|single) (the )?seeds?\b|\bSeeds\b|seed by seed", text), text
+
+
+def texts(blocks):
+    for block in blocks:
+        if isinstance(block, Table):
+            yield block.caption
+            yield from (f"{column.label} {column.note}" for column in block.columns)
+        elif isinstance(block, Folded):
+            yield from texts(block.blocks)
+        elif isinstance(block, Drawing):
+            yield block.caption
+        elif isinstance(block, Paragraph):
+            yield block.text

@@ -54,7 +54,11 @@ def test_a_decided_comparison_gets_no_more_seeds_and_an_open_one_all(study, tmp_
     assert study.auto_seeds.looks == (3, 5, 8, 13, 20)
     plan = start(study, tmp_path)
     assert plan.total == 4 * 3
+    assert plan.looking == "look 1 of 5, at 3 seeds"
+    finish(plan, limit=12)
+    assert plan.looking == "look 2 of 5, at 5 seeds"
     finish(plan)
+    assert plan.looking.startswith(f"look {plan.look} of 5")
     found = {name: len(numbers) for name, numbers in seeds(plan).items()}
     assert found["contrastive"] == 3 or found["contrastive"] == 5
     assert found["triplet"] == max(found.values()), "the usual choice is in every comparison"

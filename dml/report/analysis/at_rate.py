@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
-
 from dml.report.analysis.chosen import validations
+from dml.report.analysis.mixed import Mix, mixed
 from dml.report.results import Results
 
 SAME = 1e-6  # rates that differ by less are one
@@ -38,33 +37,36 @@ def shares(rates: Sequence[float], rate: float) -> dict[float, float]:
     return {own: found[own] for own in sorted(found, key=lambda own: own != nearest)}
 
 
-def scores_at(
-    results: Results, dataset: str, noise: str, counting: Mapping[float, float], key: str
-) -> dict[str, pd.Series]:
-    """Each method's scores in percent by seed, under the name of its cell at the first of the rates that count.
+def mixes_at(results: Results, dataset: str, noise: str, counting: Mapping[float, float], key: str) -> dict[str, Mix]:
+    """The cells of each method at the rates that count, under the name of its cell at the first of them.
 
-    Methods without a seed that all of these rates have are left out.
+    Methods without a seed that all of these rates have are left out, and twins (`methods_at`).
 
     Parameters
     ----------
     counting : as `shares` returns them.
     key : of the score.
     """
-    found = {}
-    for name in results.cells_of(dataset, noise, next(iter(counting))):
+    found: dict[str, Mix] = {}
+    for name in methods_at(results, dataset, noise, counting):
         twins = results.twins[dataset, results.methods[name]]
-        cells = [twins.get((noise, rate)) for rate in counting]
-        own = [pd.Series(dtype=float) if cell is None else results.values(cell, key) for cell in cells]
-        table = pd.concat(own, axis=1, join="inner")
-        if len(table):
-            found[name] = (table * list(counting.values())).sum(axis=1)
+        mix = {twins[noise, rate]: share for rate, share in counting.items() if (noise, rate) in twins}
+        if len(mix) == len(counting) and len(mixed(results, mix, key)):
+            found[name] = mix
     return found
+
+
+def methods_at(results: Results, dataset: str, noise: str, counting: Mapping[float, float]) -> list[str]:
+    """The cells that compete at the first of the rates that count; at a measured rate the report's (`rivals`)."""
+    nearest = next(iter(counting))
+    names = results.rivals if len(counting) == 1 else results.cells_of
+    return names(dataset, noise, nearest)
 
 
 def validations_at(
     results: Results, dataset: str, noise: str, counting: Mapping[float, float], names: Sequence[str]
 ) -> dict[str, float] | None:
-    """The validation scores that choose among the cells of `scores_at`, interpolated alike; None: none can."""
+    """The validation scores that choose among the cells of `mixes_at`, interpolated alike; None: none can."""
     found = dict.fromkeys(names, 0.0)
     for rate, share in counting.items():
         twins = {name: results.twins[dataset, results.methods[name]][noise, rate] for name in names}

@@ -90,7 +90,7 @@ def _measured(results: Results, claim: ClaimSection) -> Verdict:
     stand_in = bool(claim.stand_in) or (bool(needs) and not set(needs) & set(sources))
     data = ", ".join(dataset.label for dataset in shown)
     verdict = Verdict(claim, study.name, study.title, "not tested", sources=sources, data=data, stand_in=stand_in)
-    verdict = replace(verdict, objective=metric_label(study.search.objective), tuning=mark(study))
+    verdict = replace(verdict, objective=metric_label(study.search.objective), tuning=mark(study), block=study.block)
     if results.trials.empty:
         return replace(verdict, reason="not run")
     lacking = unmet(results, claim)

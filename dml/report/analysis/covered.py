@@ -10,6 +10,7 @@ Only scores of the study's objective have class scores, and only winners and com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from dml import sequential
+from dml.report.analysis.mixed import Mix, mixed
 from dml.report.analysis.over_classes import Estimate, over_class_means
 from dml.report.once import once
 from dml.report.results import Results
@@ -37,6 +39,11 @@ def looks_made(results: Results) -> int:
     return sum(n <= most for n in planned(results) or ())
 
 
+def over(results: Results) -> str:
+    """What means are taken over and comparisons paired over, for captions: `seeds` or `class splits`."""
+    return f"{results.study.block}s"
+
+
 @once
 def covers(results: Results) -> str:
     """What the intervals of winners and of comparisons with them cover."""
@@ -47,6 +54,12 @@ def covers(results: Results) -> str:
         return f"{SEEDS}, and are adjusted for {made} at which seeds were added or not"
     cells = [name for name in results.cells if len(results.confirmed_of(name))]
     return CLASSES if cells and all(len(class_means(results, name)) for name in cells) else SEEDS
+
+
+def covers_of(results: Results, key: str, name: str) -> str:
+    """As `covers`, of comparisons of a cell by any score: only the objective has scores of classes."""
+    found = covers(results)
+    return SEEDS if found == CLASSES and key != results.objective(results.cells[name].dataset) else found
 
 
 def class_means(results: Results, name: str) -> pd.DataFrame:
@@ -75,25 +88,21 @@ def _class_means(results: Results, name: str) -> pd.DataFrame:
     return pd.DataFrame({**found, -1: counts}).T
 
 
-def of_score(results: Results, name: str) -> Estimate | None:
-    """The mean objective with its interval over seeds and classes; None if another interval is shown."""
+def of_score(results: Results, key: str, mix: Mix) -> Estimate | None:
+    """The mean score with the interval that `covers_of` names; None if that is Student's t over blocks."""
     if planned(results) is not None:
-        return _looked_at(results, results.values(name, _key(results, name)))
-    return _estimate(class_means(results, name)) if covers(results) == CLASSES else None
+        return _looked_at(results, mixed(results, mix, key))
+    of_classes = covers_of(results, key, next(iter(mix))) == CLASSES
+    return _estimate(_mixed_means(results, mix)) if of_classes else None
 
 
-def of_difference(results: Results, first: str, second: str) -> Estimate | None:
-    """The mean difference of two cells, paired by seed and class; None if another interval is shown."""
+def of_difference(results: Results, key: str, first: Mix, second: Mix) -> Estimate | None:
+    """The mean difference of two methods, paired by seed and class; None as in `of_score`."""
     if planned(results) is not None:
-        own, other = (results.values(name, _key(results, name)) for name in (first, second))
-        return _looked_at(results, (own - other).dropna())
-    if covers(results) != CLASSES:
+        return _looked_at(results, (mixed(results, first, key) - mixed(results, second, key)).dropna())
+    if covers_of(results, key, next(iter(first))) != CLASSES:
         return None
-    a, b = class_means(results, first), class_means(results, second)
-    rows, columns = a.index.intersection(b.index), a.columns.intersection(b.columns)
-    both = a.loc[rows, columns] - b.loc[rows, columns]
-    both.loc[-1] = a.loc[-1, columns]
-    return _estimate(both)
+    return _estimate(_combined([_mixed_means(results, first), _mixed_means(results, second)], [1.0, -1.0]))
 
 
 def with_estimate(row: dict[str, Any], own: Estimate | None, prefix: str = "") -> dict[str, Any]:
@@ -104,8 +113,23 @@ def with_estimate(row: dict[str, Any], own: Estimate | None, prefix: str = "") -
     return found | ({"p": own.p} if "p" in row else {})
 
 
-def _key(results: Results, name: str) -> str:
-    return results.objective(results.cells[name].dataset)
+def _mixed_means(results: Results, mix: Mix) -> pd.DataFrame:
+    """As `class_means`, of a method whose cells' rates are interpolated between."""
+    return _combined([class_means(results, name) for name in mix], list(mix.values()))
+
+
+def _combined(tables: Sequence[pd.DataFrame], weights: Sequence[float]) -> pd.DataFrame:
+    """The weighted sum of means of classes, of the seeds and classes that all have; row -1: queries, of the first."""
+    rows, columns = tables[0].index, tables[0].columns
+    for own in tables[1:]:
+        rows, columns = rows.intersection(own.index), columns.intersection(own.columns)
+    found = sum(
+        (weight * own.loc[rows, columns] for own, weight in zip(tables[1:], weights[1:], strict=True)), start=0.0
+    )
+    found = weights[0] * tables[0].loc[rows, columns] + found
+    if -1 in rows:
+        found.loc[-1] = tables[0].loc[-1, columns]
+    return found
 
 
 def _looked_at(results: Results, values: pd.Series) -> Estimate | None:

@@ -7,7 +7,6 @@ interval (Student's t) and the p of the paired t-test.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from dml import statistics
 from dml.report.analysis import best_of_many
 from dml.report.analysis.chosen import best_of, validations
 from dml.report.analysis.covered import of_difference, of_score, with_estimate
+from dml.report.analysis.mixed import Mix, mixed
 from dml.report.analysis.summaries import summary_of
 from dml.report.noises import is_topline
 from dml.report.once import once
@@ -95,11 +95,24 @@ def against_winner(
     return [row | {"p adjusted": row["holm"]} for row in corrected(others)]
 
 
-def _covering(results: Results, row: dict[str, Any]) -> dict[str, Any]:
-    """A row with the intervals that `covered` decides on."""
-    row = with_estimate(row, of_score(results, row["winner"]), "winner ")
-    own = of_difference(results, row["winner"], row["other"]) if row["other"] else None
-    return with_estimate(row, own)
+def compared(
+    results: Results, key: str, mixes: Mapping[str, Mix], validation: Mapping[str, float] | None = None
+) -> list[dict[str, Any]]:
+    """`against_winner` with the intervals and p that `covered` decides on: what pages and recipes show.
+
+    Parameters
+    ----------
+    mixes : the cells of each method, by the name that the rows give it.
+    """
+
+    def covering(row: dict[str, Any]) -> dict[str, Any]:
+        best = mixes[row["winner"]]
+        row = with_estimate(row, of_score(results, key, best), "winner ")
+        own = of_difference(results, key, best, mixes[row["other"]]) if row["other"] else None
+        return with_estimate(row, own)
+
+    scores = {name: mixed(results, mix, key) for name, mix in mixes.items()}
+    return against_winner(scores, validation, covering)
 
 
 def is_worse(row: Mapping[str, Any]) -> bool:
@@ -119,9 +132,8 @@ def versus_winner(results: Results) -> pd.DataFrame:
     groups = dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values())
     for group in sorted(groups, key=lambda group: is_topline(group[1])):
         key = results.objective(group[0])
-        scores = {name: results.values(name, key) for name in results.rivals(*group)}
-        choosing = validations(results, [name for name, own in scores.items() if len(own)])
-        compared = against_winner(scores, choosing, partial(_covering, results))
+        mixes = {name: {name: 1.0} for name in results.rivals(*group)}
+        choosing = validations(results, [name for name in mixes if len(results.values(name, key))])
         condition = dict(zip(("dataset", "noise", "rate"), group, strict=True))
-        rows += [condition | row for row in compared]
+        rows += [condition | row for row in compared(results, key, mixes, choosing)]
     return pd.DataFrame(rows)

@@ -76,6 +76,7 @@ class Verdict:
     flags: tuple[str, ...] = ()  # why its comparison decides nothing, see `dml.report.analysis.flags`
     unknown: tuple[str, ...] = ()  # what is not known about it
     fragile: bool = False  # one more test in the family would leave it undecided
+    block: str = "seed"  # what the effects are paired over
     tuning: str = ""  # the mark of the study's comparisons, see `dml.report.tuning`
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dml.counting import counted
+from dml.report.analysis.covered import covers, over
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import readable, score_label, value_label
 from dml.report.methods import further, setting_labels
@@ -15,10 +16,6 @@ from dml.report.noises import noise_label
 from dml.report.page.tables import Column
 from dml.report.results import Results
 
-P_HOLM = Column("holm", "p (Holm)", "p", "two-sided p of the paired t-test over seeds, after Holm's correction")
-P_ADJUSTED = Column(
-    "p adjusted", "p (adjusted)", "p", "of the paired t-test over seeds, adjusted for the choice of the winner"
-)
 ONE_SEED = "With one seed there are neither intervals nor tests."
 LABELS = {"dataset": "Dataset", "noise": "Noise", "loss": "Loss", "positives": "Positives", "negatives": "Negatives"}
 
@@ -68,13 +65,30 @@ def rate_column() -> Column:
     )
 
 
-def difference_columns(p: Column, several: bool = True) -> tuple[Column, ...]:
+def p_holm(results: Results) -> Column:
+    """p after Holm's correction."""
+    note = f"two-sided p of the paired t-test over {over(results)}, after Holm's correction"
+    return Column("holm", "p (Holm)", "p", note)
+
+
+def p_adjusted(results: Results) -> Column:
+    """p of a comparison with the winner, which `covered` decides on."""
+    note = f"of the comparison with the winner, adjusted for its choice; covers {covers(results)}"
+    return Column("p adjusted", "p (adjusted)", "p", note)
+
+
+def block_column(results: Results) -> Column:
+    """How many seeds, or class splits, a row has."""
+    return Column("seeds", over(results).capitalize(), "count")
+
+
+def difference_columns(results: Results, p: Column, several: bool = True) -> tuple[Column, ...]:
     """The columns of a paired comparison.
 
     Parameters
     ----------
-    p : the column of p, `P_HOLM` or `P_ADJUSTED`.
-    several : whether there are several seeds; one has neither intervals nor tests.
+    p : the column of p, `p_holm` or `p_adjusted`.
+    several : whether there are several blocks (`Study.blocks`); one has neither intervals nor tests.
     """
     tested = (
         Column("low", "95% low", "difference"),
@@ -84,7 +98,7 @@ def difference_columns(p: Column, several: bool = True) -> tuple[Column, ...]:
     return (
         Column("difference", "Difference", "difference", "in points"),
         *(tested if several else ()),
-        Column("seeds", "Seeds", "count"),
+        block_column(results),
     )
 
 
@@ -96,11 +110,11 @@ def interval_note(results: Results) -> str:
     return f"mean ± standard deviation over {blocks}, and the 95% interval of the mean below"
 
 
-def band(results: Results) -> str:
-    """What a caption adds to `Mean over seeds`: the band or interval that is drawn, or why none is."""
+def means(results: Results) -> str:
+    """`Mean over seeds and 95% confidence intervals`: what a figure draws, or why it draws no intervals."""
     if len(results.study.blocks) < 2:
-        return "; one seed, so no intervals are drawn"
-    return " and 95% confidence intervals"
+        return "Mean over seeds; one seed, so no intervals are drawn"
+    return f"Mean over {over(results)} and 95% confidence intervals"
 
 
 def score_frame(results: Results, names: Iterable[str], keys: Iterable[str]) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from dml.report.methods import Method, setting_labels
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.numbers import rate as written
 from dml.report.results import Results
-from dml.report.sections._rows import band, score_frame
+from dml.report.sections._rows import means, score_frame
 
 
 class AgainstSetting:
@@ -45,7 +45,7 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, axis: str,
     file = "-".join(["setting", axis, dataset, noise, f"{rate:g}", *key.split("/")])
     for sign, text in ((".", "-"), ("@", ""), ("+", "plus")):
         file = file.replace(sign, text)
-    caption = f"{label}, against {name}{where}. Mean over seeds{band(results)}."
+    caption = f"{label}, against {name}{where}. {means(results)}."
     names = results.cells_of(dataset, noise, rate)
     only: list[Method] = []
     if len({results.methods[cell].bare for cell in names}) > MANY:

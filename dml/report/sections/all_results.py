@@ -17,7 +17,7 @@ from dml.report.noises import noise_axis
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._rows import band, identity, identity_columns, interval_note, score_frame
+from dml.report.sections._rows import identity, identity_columns, interval_note, means, score_frame
 
 OPEN = 3  # datasets and noise models whose figures are not folded once more, at most
 
@@ -72,7 +72,7 @@ def _drawing(results: Results, dataset: str, noise: str, key: str) -> Folded:
     name = "-".join(["noise", dataset, noise, *key.split("/")]).replace("@", "").replace("+", "plus")
     alt = f"{label} against the label-noise rate{where}."
     figure, added = against_noise_or_best(results, dataset, noise, key)
-    caption = f"{label}{where}. Mean over seeds{band(results)}.{added}"
+    caption = f"{label}{where}. {means(results)}.{added}"
     data = score_frame(results, results.cells_of(dataset, noise), [key])
     drawing = Drawing(name, figure, alt, caption, data=data)
     return Folded(f"{label}, against noise{where}", (drawing,))

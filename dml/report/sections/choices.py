@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 from dml.config import matching
+from dml.report.analysis.covered import over
 from dml.report.analysis.paired import corrected, paired
 from dml.report.labels import readable, score_label
 from dml.report.page.blocks import Block, folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._rows import ONE_SEED, P_HOLM, difference_columns, identity, identity_columns
+from dml.report.sections._rows import ONE_SEED, difference_columns, identity, identity_columns, p_holm
 
 AXES = ("positives", "negatives")
 
@@ -63,13 +64,13 @@ def choice(results: Results, axis: str) -> Table | None:
         *([Column("base choice", "Base", "name")] if several else []),
         Column("base", "With the base" if several else f"With {readable(bases[0])}", "percent"),
         Column("score", "With this", "percent"),
-        *difference_columns(P_HOLM, len(results.study.blocks) > 1),
+        *difference_columns(results, p_holm(results), len(results.study.blocks) > 1),
     )
     key = score_label(results.objective(next(iter(results.cells.values())).dataset))
     named = "the base's" if several else readable(bases[0])
     caption = (
         f"{key}, in percent. Difference: this choice of {axis} minus {named} {axis}, in points, paired over "
-        "seeds, all else equal."
+        f"{over(results)}, all else equal."
     )
     caption += " Holm's correction is over the whole table." if len(results.study.blocks) > 1 else f" {ONE_SEED}"
     return Table(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from dml.report.analysis.covered import over
 from dml.report.analysis.effects import unit
 from dml.report.analysis.verdicts import SIGNS, Verdict
 from dml.report.page.blocks import Block, ClaimEntry, ClaimList, Download, Paragraph
@@ -26,8 +27,9 @@ class Claims:
     def content(self, results: Results) -> Iterator[Block | None]:
         """Each claim with its effect, and a CSV file."""
         yield Paragraph(
-            "Effects are paired over seeds, with their 95% intervals. Holm's correction is over the claims of the same "
-            "paper in all studies. The page of all claims, to which the places link, says how a verdict is made."
+            f"Effects are paired over {over(results)}, with their 95% intervals. Holm's correction is over the claims "
+            "of the same paper in all studies. The page of all claims, to which the places link, says how a verdict "
+            "is made."
         )
         yield ClaimList(tuple(map(_entry, results.verdicts)))
         yield Download("claims", frame(results), "The claims of this study as CSV", ".")

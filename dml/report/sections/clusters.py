@@ -11,7 +11,7 @@ from dml.report.noises import is_topline
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate
 from dml.report.results import Results
-from dml.report.sections._rows import band
+from dml.report.sections._rows import means
 
 
 class Clusters:
@@ -33,7 +33,7 @@ class Clusters:
                 where = results.where(dataset, noise)
                 where += f", with {rate(lowest)} label noise" if any(results.rates(dataset, noise)) else ""
                 caption = (
-                    f"{label} against the number of clusters of k-means{where}. Mean over seeds{band(results)}. "
+                    f"{label} against the number of clusters of k-means{where}. {means(results)}. "
                     "A class in several separate clusters scores low with as many clusters as classes, and "
                     "higher with as many clusters as it has."
                 )

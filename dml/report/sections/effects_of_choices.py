@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from dml.counting import counted
+from dml.report.analysis.covered import over
 from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.variance import Share, shares
@@ -17,6 +18,7 @@ from dml.report.page.numbers import percent
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._crossed import of_each
+from dml.report.sections._rows import block_column
 
 MATTERS = 0.02  # share of the variance from which an interaction is named in the text
 
@@ -48,7 +50,7 @@ def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
         _caption(block, score_label(results.objective(block.dataset)), where, results.study.block),
         png=True,
     )
-    yield folded(_effects_table(name, effects))
+    yield folded(_effects_table(results, name, effects))
     if terms:
         yield Paragraph(interactions_text(terms))
         yield Drawing(
@@ -56,8 +58,8 @@ def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
             share_rows(terms),
             "Shares of the variance between cells by choice and interaction, with 95% intervals.",
             "How much of the variance between cells of the same noise rate each choice and each interaction "
-            "explains, beyond what seeds alone would give, with 95% intervals (noncentral F, of each term and of all "
-            f"others together; the error is the interaction of cells and seeds){where}.",
+            f"explains, beyond what {over(results)} alone would give, with 95% intervals (noncentral F, of each term "
+            f"and of all others together; the error is the interaction of cells and {over(results)}){where}.",
         )
         yield folded(_shares_table(name, terms))
 
@@ -84,7 +86,7 @@ def _caption(block: Crossed, key: str, where: str, unit: str) -> str:
     )
 
 
-def _effects_table(name: str, effects: list[Effect]) -> Table:
+def _effects_table(results: Results, name: str, effects: list[Effect]) -> Table:
     rows = [
         {
             "axis": readable(e.axis),
@@ -106,9 +108,10 @@ def _effects_table(name: str, effects: list[Effect]) -> Table:
             "holm",
             "p (Holm)",
             "p",
-            "two-sided, Student's t over seeds, after Holm's correction over the table (two levels are one question)",
+            f"two-sided, Student's t over {over(results)}, after Holm's correction over the table "
+            "(two levels are one question)",
         ),
-        Column("seeds", "Seeds", "count"),
+        block_column(results),
     )
     caption = "Each choice against the mean of all choices, in points, all else pooled, with 95% intervals."
     return Table(f"effects-{name}", "Effects of choices", caption, columns, pd.DataFrame(rows))

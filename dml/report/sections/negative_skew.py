@@ -61,7 +61,7 @@ def table(results: Results) -> Table:
         columns.append(Column("bound", "Bound", "rate_interval", "the tolerated noise rate, with its 95% interval"))
     measured = int(frame["eta"].notna().sum())
     caption = (
-        f"With 95% intervals; pairs are pooled over the seeds of a cell. Measured in {measured} of {len(frame)} cells. "
+        f"With 95% intervals; pairs are pooled over a cell's trials. Measured in {measured} of {len(frame)} cells. "
     )
     if frame["kept"].notna().any():
         columns.append(Column("kept", "Score kept", "percent", "the score in percent of its reference"))

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dml.counting import counted
+from dml.report.analysis.covered import over
 from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.front import Kept, kept
 from dml.report.figures.pooled import front_points
@@ -17,6 +18,7 @@ from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._crossed import of_each
+from dml.report.sections._rows import block_column
 
 
 class Pareto:
@@ -50,10 +52,10 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, points: li
     number = sum(each.on_front for each in points)
     caption = (
         f"{counted(len(points), 'method')}{results.where(dataset, noise)}: {key} with correct labels, and the share of "
-        f"it that is left at {written(rate)} noise, paired by seed. The {counted(number, 'method')} of the front, "
-        "which no other method beats in both, have the table's numbers where there is room, with 95% intervals over "
-        "seeds. Among many "
-        "methods, some are on the front by luck; the effects above are safer."
+        f"it that is left at {written(rate)} noise, paired by {results.study.block}. The "
+        f"{counted(number, 'method')} of the front, which no other method beats in both, have the table's numbers "
+        f"where there is room, with 95% intervals over {over(results)}. Among many methods, some are on the front "
+        "by luck; the effects above are safer."
     )
     alt = "Clean score against the share kept under noise, by method."
     name = f"pareto-{dataset}-{noise}-{100 * rate:.0f}"
@@ -68,7 +70,7 @@ def _table(results: Results, name: str, rate: float, points: list[Kept]) -> Tabl
         Column("method", "Method", "name"),
         Column("clean", "Clean", "number_interval", "the score with correct labels, in percent"),
         Column("share", f"Kept at {written(rate)}", "number_interval", "in percent of the clean score"),
-        Column("seeds", "Seeds", "count"),
+        block_column(results),
     )
     caption = f"The front at {written(rate)} noise, from the highest clean score to the highest share kept."
     return Table(f"pareto-{name}", f"The front at {written(rate)} noise", caption, columns, pd.DataFrame(rows))

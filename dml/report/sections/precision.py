@@ -12,6 +12,7 @@ from scipy import stats
 
 from dml.counting import counted
 from dml.report.analysis.chosen import explained
+from dml.report.analysis.covered import over
 from dml.report.analysis.paired import is_worse, versus_winner
 from dml.report.analysis.precision import conditions, rank_intervals, scores_of, spread
 from dml.report.analysis.summaries import summary_of
@@ -161,7 +162,7 @@ def ranks(results: Results) -> Table | None:
     )
     caption = (
         "Ranks at each noise rate. The intervals of all ranks of a rate hold together with 95%: all pairs are tested "
-        "over seeds, with Holm's correction."
+        f"over {over(results)}, with Holm's correction."
     )
     return Table("ranks", "Ranks", caption, columns, pd.DataFrame(rows))
 

@@ -40,7 +40,7 @@ def table(results: Results) -> Table | None:
         winner=[results.methods[name].label for name in frame["winner"]],
         other=[results.methods[name].label for name in frame["other"]],
     )
-    *shared, seeds = difference_columns(P_ADJUSTED)
+    *shared, seeds = difference_columns(results, P_ADJUSTED)
     columns = (
         *condition_columns(results),
         Column("winner", "Best"),

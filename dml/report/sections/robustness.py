@@ -19,7 +19,7 @@ from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._rows import band, identity, identity_columns
+from dml.report.sections._rows import identity, identity_columns, means
 
 BOUND_NOTE = "the rate that the loss provably tolerates, from its sampling at the lowest noise rate"
 
@@ -79,8 +79,8 @@ def table(results: Results, place: int = 0) -> Table | None:
     key = next(iter(keys.values()))[0]
     reference = "its topline, trained on the correctly labelled samples only" if has_topline(results) else "rate 0"
     caption = (
-        f"{score_label(key)}, in percent of the score of {reference}, seed by seed. Break point: the noise rate at "
-        "which a tenth is lost, interpolated between the rates."
+        f"{score_label(key)}, in percent of the score of {reference}, paired by {results.study.block}. Break "
+        "point: the noise rate at which a tenth is lost, interpolated between the rates."
     )
     if "bound" in [column.key for column in columns]:
         caption += " Bound: the noise rate that the loss provably tolerates, from eta or gamma as it was measured."
@@ -98,7 +98,7 @@ def _drawing(results: Results, dataset: str, noise: str, key: str, first: bool) 
         f"{score_label(key)}, against the noise rate: training on wrong labels, and the topline, training on the "
         f"correctly labelled samples only{results.where(dataset, noise)}. Last panel: the first in percent of the "
         "second; the gap to 100% is due to wrong labels, not to fewer correct ones. Dotted: where a tenth is lost. "
-        f"Mean over seeds{band(results)}."
+        f"{means(results)}."
     )
     if best:
         caption += only_best(len(best))

@@ -35,7 +35,7 @@ class TrainingLog:
             curves = _curves(results, dataset, noise)
             figure, added = cells_or_best(results, curves, key, ("training steps", label), _draw)
             ends = " Each cell ends where validation scores were best." if results.study.search.stop == "best" else ""
-            caption = f"{label}, during training{where}. Mean over seeds. No step was chosen by it.{ends}{added}"
+            caption = f"{label}, during training{where}. Mean over its trials. No step was chosen by it.{ends}{added}"
             data = series_frame(results, curves, "step", "score")
             drawing = Drawing(f"curves-{dataset}-{noise}", figure, f"{label} during training.", caption, data=data)
             if place < OPEN or figure is None:
@@ -63,7 +63,7 @@ def diagnostics(results: Results) -> Table | None:
         *(Column(f"mean {key}", _label(key), "number", f"mean of {key}") for key in keys),
         Column("seconds", "Time per trial", "seconds"),
     )
-    caption = "Means over the seeds of each cell's confirmed trials."
+    caption = "Means over each cell's confirmed trials."
     return Table("diagnostics", "Training diagnostics", caption, columns, pd.DataFrame(rows))
 
 

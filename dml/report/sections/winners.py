@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dml.report.analysis.chosen import explained
-from dml.report.analysis.covered import covers
+from dml.report.analysis.covered import covers, over
 from dml.report.analysis.flags import doubts
 from dml.report.analysis.paired import LEVEL, is_worse, versus_winner
 from dml.report.analysis.untrained import untrained
@@ -22,7 +22,7 @@ from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, fo
 from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._rows import ONE_SEED, P_ADJUSTED, band, condition_columns, difference_columns, score_frame
+from dml.report.sections._rows import ONE_SEED, condition_columns, difference_columns, means, p_adjusted, score_frame
 from dml.report.sections.all_results import against_noise_or_best
 from dml.report.tuning import after_comma
 
@@ -93,7 +93,7 @@ def winners(results: Results) -> Table | None:
         columns += [Column("runner-up", "Runner-up"), Column("lead", "Lead", "difference_interval", note)]
         caption += f" Lead: winner minus runner-up in points, paired over {block}s" + (
             f", with its 95% interval. p: of that lead. Significantly worse: methods that differ from the winner with "
-            f"p < {LEVEL} and are below it (paired t-test over {block}s, corrected for the number of methods "
+            f"p < {LEVEL} and are below it (paired by {block}, corrected for the number of methods "
             "at that noise rate, and for the choice of the winner if test classes chose it)."
             if several
             else f". {ONE_SEED}"
@@ -101,7 +101,7 @@ def winners(results: Results) -> Table | None:
         caption += f" {explained(results, results.cells)}"
     caption += f" Intervals cover {covers(results)}." if several else ""
     if rivals and several:
-        columns.append(P_ADJUSTED)
+        columns.append(p_adjusted(results))
         columns.append(Column("worse", "Significantly worse", "share", f"methods whose adjusted p is below {LEVEL}"))
     return Table("winners", "Winners", caption, tuple(columns), pd.DataFrame(rows))
 
@@ -122,7 +122,7 @@ def every_pair(results: Results) -> Table | None:
         *condition_columns(results),
         Column("winner", "Winner"),
         Column("other", "Compared with"),
-        *difference_columns(P_ADJUSTED, len(results.study.blocks) > 1),
+        *difference_columns(results, p_adjusted(results), len(results.study.blocks) > 1),
     )
     metric = metric_label(results.study.search.objective)
     caption = f"Winner minus the other method, in points of {metric}, paired over the {results.study.block}s of both."
@@ -155,7 +155,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
     if many and len({results.methods[cell].panel for cell in cells}) <= ROWS:
         caption = (
             f"{label} with {rate(max(rates))} label noise{where}. A square is a method: the darker, the higher its "
-            "mean over seeds. The frame marks the highest, a cross a method without a finished seed."
+            f"mean over {over(results)}. The frame marks the highest, a cross a method without a finished seed."
         )
         alt = f"{label} of each loss with each choice of tuples, as squares{where}."
         data = score_frame(results, results.cells_of(dataset, noise, max(rates)), [key])
@@ -163,7 +163,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
         name = f"best-{dataset}-{noise}"
     if len(rates) > 1:
         figure, added = against_noise_or_best(results, dataset, noise, key)
-        caption = f"{label}, against the {noise_axis(noise)}{where}. Mean over seeds{band(results)}" + (
+        caption = f"{label}, against the {noise_axis(noise)}{where}. {means(results)}" + (
             f".{added}"
             if many
             else "; grey: the lines of the other panels. Colours: the choice of positives. Panels: the loss and the "
@@ -174,9 +174,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
         yield Drawing(name, figure, alt, caption, data=score_frame(results, cells, [key]))
         return
     keys = [k for k in results.score_keys if not k.startswith("validation/")]
-    caption = f"Mean over seeds{band(results)}{where}" + (
-        "; ticks: single seeds" if len(results.study.blocks) > 1 else ""
-    )
+    caption = f"{means(results)}{where}" + (f"; ticks: single {over(results)}" if len(results.study.blocks) > 1 else "")
     caption += "; open diamonds: published values." if results.study.published else "."
     only = [method.label for method in best_methods(results, cells, key)] if many else []
     if many:

@@ -1,0 +1,102 @@
+"""A recipe's intervals and p are those of the page, whatever they cover: classes, planned looks or class splits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml import sequential
+from dml.cli.recipe_text import recipe_text
+from dml.config.auto_seeds import AutoSection
+from dml.report.analysis.covered import covers
+from dml.report.analysis.over_classes import over_class_means
+from dml.report.analysis.paired import versus_winner
+from dml.report.recipe import recipe
+
+KEY = "test/fine/recall@1"
+COUNTS = np.arange(5, 35)
+METHODS = ["random", "easy", "all"]
+
+
+@pytest.fixture
+def study_of(synthetic, loaded, tmp_path):
+    """The results of a study whose intervals cover what is asked for: three methods, at the noise rates 0 and 0.4."""
+
+    def noisy(frame, spread=0.02):
+        draw, confirmed = np.random.default_rng(1), frame["phase"] == "confirm"
+        frame.loc[confirmed, KEY] = 0.5 + spread * draw.standard_normal(confirmed.sum())
+        return frame
+
+    def of_classes(frame):
+        return synthetic.with_classes(frame, tmp_path, KEY, COUNTS)
+
+    def of_splits(frame):
+        return noisy(pd.concat([frame.assign(split=i, key=frame["key"] + f"-{i}") for i in range(4)]))
+
+    def of_looks(frame):
+        return noisy(frame)[frame["seed"] < 8]
+
+    def made(kind):
+        auto = {"seeds": list(range(20)), "auto_seeds": AutoSection()}
+        changes, alter = {
+            "classes": ({"seeds": [0, 1, 2, 3]}, of_classes),
+            "looks": (auto, of_looks),
+            "class splits": ({"class_splits": 4, "seeds": [0, 1]}, of_splits),
+        }[kind]
+        return loaded(synthetic.small(positives=METHODS, **changes), alter)
+
+    return made
+
+
+@pytest.mark.parametrize("kind", ["classes", "looks", "class splits"])
+def test_at_a_measured_rate_all_numbers_are_those_of_the_page(study_of, kind):
+    results = study_of(kind)
+    assert kind in covers(results)
+    for rate in (0.0, 0.4):
+        found, page = recipe(results, rate), versus_winner(results)
+        page = page[page["rate"] == rate].set_index("other")
+        best = page.iloc[0]
+        assert (found.winner.cell, found.winner.low, found.winner.high) == tuple(
+            best[["winner", "winner low", "winner high"]]
+        )
+        assert len(found.methods) == 1 + len(page) == 3
+        for rival in found.methods[1:]:
+            own = page.loc[rival.cell, ["difference", "low", "high", "p adjusted"]]
+            assert (rival.behind, rival.behind_low, rival.behind_high, rival.p) == tuple(own)
+        assert f"intervals cover {covers(results)}" in recipe_text(found, "given", [])
+    assert found.block == ("class split" if kind == "class splits" else "seed")
+
+
+def test_between_rates_classes_are_interpolated_too(study_of, tmp_path):
+    results = study_of("classes")
+    found = recipe(results, 0.1)
+
+    def means(cell):
+        at = [cell, cell.replace("uniform-0|", "uniform-0.4|")]
+        rows = [results.confirmed_of(name)["key"] for name in at]
+        low, high = (np.stack([np.load(tmp_path / f"store/trials/{k}/classes.npz")[KEY] for k in own]) for own in rows)
+        return 75 * low + 25 * high
+
+    for rival in found.methods[1:]:
+        own = over_class_means(means(found.winner.cell) - means(rival.cell), COUNTS)
+        assert (rival.behind_low, rival.behind_high) == pytest.approx((own.low, own.high), abs=0.02)  # float16 is kept
+
+
+def test_between_rates_planned_looks_count_too(study_of):
+    results = study_of("looks")
+    found = recipe(results, 0.1)
+
+    def values(cell):
+        clean, noisy = (results.values(cell.replace("uniform-0|", f"uniform-{rate}|"), KEY) for rate in ("0", "0.4"))
+        return 0.75 * clean + 0.25 * noisy
+
+    for rival in found.methods[1:]:
+        difference = (values(found.winner.cell) - values(rival.cell)).to_numpy()
+        own = sequential.estimate(difference, results.study.auto_seeds.looks)
+        assert (rival.behind_low, rival.behind_high) == pytest.approx((own.low, own.high))
+
+
+def test_another_score_than_the_objective_has_no_scores_of_classes(synthetic, loaded, tmp_path):
+    study = synthetic.small(seeds=[0, 1, 2], evaluation=synthetic.evaluation(["recall@1", "map@r"], ["test"]))
+    results = loaded(study, lambda frame: synthetic.with_classes(frame, tmp_path, KEY, COUNTS))
+    assert recipe(results, 0.0).covers == "seeds and classes"
+    assert recipe(results, 0.0, score="map@r").covers == "seeds"

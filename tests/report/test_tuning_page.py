@@ -1,0 +1,56 @@
+"""docs/ideas/tuning.md: its numbers are those of the published snapshots."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dml.config import load_study
+from dml.report.analysis.covered import of_score
+from dml.report.analysis.paired import versus_winner
+from dml.report.loading import load
+from dml.snapshots import Snapshot
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/ideas/tuning.md").read_text(encoding="utf-8")
+KEY = "test/fine/recall@1"
+
+
+def published(name):
+    study = load_study(ROOT / f"pipelines/studies/{name}.yaml")
+    return load(study, ROOT / "no results", snapshot=Snapshot(ROOT / "docs/results" / name))
+
+
+@pytest.fixture(scope="module")
+def both():
+    return [published(name) for name in ("numbers-fixed", "numbers-tuned")]
+
+
+def means(results, rate):
+    names = results.cells_of("numbers", "uniform", rate)
+    return {results.cells[name].loss.name: results.values(name, KEY).mean() for name in names}
+
+
+def test_each_number_of_the_table(both):
+    rows = re.findall(r"^\| (\d+)% \| (\w+) \| (.+) \| (.+) \|$", PAGE, flags=re.MULTILINE)
+    assert len(rows) == len(both[0].cells) == 8
+    for rate, loss, *shown in rows:
+        for results, text in zip(both, shown, strict=True):
+            found = results.cells_of("numbers", "uniform", int(rate) / 100)
+            (name,) = (own for own in found if results.cells[own].loss.name == loss)
+            own = of_score(results, KEY, {name: 1.0})
+            assert text == f"{results.values(name, KEY).mean():.1f} [{own.low:.1f}, {own.high:.1f}]"
+
+
+def test_what_it_says_about_the_orders(both):
+    order = [sorted(clean := means(results, 0.0), key=clean.get, reverse=True)[:3] for results in both]
+    assert order[0] == ["contrastive", "triplet", "multi_similarity"]
+    assert order[1] == ["contrastive", "multi_similarity", "triplet"]
+    for results, lead in zip(both, (9.5, 1.3), strict=True):
+        noisy = means(results, 0.4)
+        assert sorted(noisy, key=noisy.get, reverse=True)[0] == "triplet"
+        assert noisy["triplet"] - noisy["contrastive"] == pytest.approx(lead, abs=0.06)
+    rows = [versus_winner(results).query("rate == 0") for results in both]
+    behind = rows[0][rows[0]["other"].str.contains("multi_similarity")].iloc[0]
+    assert (round(behind["difference"], 1), round(behind["p adjusted"], 3)) == (3.5, 0.007)
+    assert (rows[1][~rows[1]["other"].str.contains("whitening")]["p adjusted"] > 0.05).all()
