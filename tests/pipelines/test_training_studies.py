@@ -101,6 +101,7 @@ def without_files(monkeypatch):
 def small(study: Study, cell: Cell) -> TrialSpec:
     """A trial of the cell with two steps, small batches, a small network from scratch, and no augmentation."""
     spec = specs.build(study, cell, "confirm", 0, {}, {"packed": "", "split": "", "labels": ""}, lambda *asked: None)
+    spec = specs.with_rate(spec, lambda _: cell.rate)
     training = replace(spec.training, frozen=False, train_from=None, views=1, augment_settings={}, warmup_steps=0)
     if training.backbone in LARGE:
         size = min(training.embedding_size, 16)  # as many as features
