@@ -11,7 +11,8 @@ import typer
 from dml.cli.project import MARKS, Project
 
 TEMPLATE = Path(__file__).parent / "templates" / "project"
-HIDDEN = {"gitignore": ".gitignore", "dvcignore": ".dvcignore"}  # their names in a project
+# Their names in a project. Under those, git and DVC would take them for files of the clone that contains them.
+NAMES = {"stages.yaml": "dvc.yaml", "gitignore": ".gitignore", "dvcignore": ".dvcignore"}
 WRITTEN = """\
   dvc.yaml            the stages, from data to report
   params.yaml         which studies run
@@ -39,7 +40,7 @@ def init(
     """
     root = folder.resolve()
     _refuse_projects(root)
-    texts = {HIDDEN.get(name, name): text for name, text in _template().items()}
+    texts = {NAMES.get(name, name): text for name, text in _template().items()}
     texts[".gitignore"] = _gitignore(root / ".gitignore", texts[".gitignore"])
     git = any((above / ".git").exists() for above in (root, *root.parents))
     if not (root / ".dvc").exists():

@@ -120,7 +120,8 @@ def test_a_clone_has_the_same_pipeline():
     """But for its scripts in `pipelines`, which start the same code."""
     ours = (ROOT / "dvc.yaml").read_text(encoding="utf-8")
     assert (
-        re.sub(r"python pipelines/(\w+)\.py", r"python -m dml.pipeline \1", ours) == (TEMPLATE / "dvc.yaml").read_text()
+        re.sub(r"python pipelines/(\w+)\.py", r"python -m dml.pipeline \1", ours)
+        == (TEMPLATE / "stages.yaml").read_text()
     )
     for name in SAME:
         assert (TEMPLATE / name).read_bytes() == (ROOT / name).read_bytes(), name
