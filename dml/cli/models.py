@@ -32,16 +32,17 @@ def find_model(text: str) -> Path:
     for folder in (path, path / "model"):
         if (folder / DESCRIPTION).is_file():
             return folder
-    if path.is_dir():
-        raise ValueError(
-            f"{text}: no trained model: expected {DESCRIPTION} and model.safetensors in it or in its model/"
-        )
+    nothing = f"{text}: no trained model: expected {DESCRIPTION} and model.safetensors in it or in its model/"
     try:
         project = find_project()
     except ValueError as error:
+        if path.is_dir():
+            raise ValueError(nothing) from None
         raise ValueError(f"{text}: no such folder. Studies and keys are found in a project only; {error}") from None
-    if (project.results / text / "trials.parquet").is_file():
-        return _of_study(project, text)
+    if text == path.name and (project.results / text / "trials.parquet").is_file():
+        return _of_study(project, text)  # also where a folder of images has the study's name
+    if path.is_dir():
+        raise ValueError(nothing)
     if text in project.names():
         raise ValueError(f"study {text!r} has no results here: run it with `dml run {text}`")
     return _of_key(project, text)

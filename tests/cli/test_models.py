@@ -65,6 +65,16 @@ def test_a_study_without_models_or_results_says_what_to_run(project):
         find_model("tiny")
 
 
+def test_a_folder_of_images_does_not_hide_the_study_of_its_name(project, monkeypatch):
+    folder = trial(project, "a0")
+    results(project, "photos", ("a0", "a", "confirm", 0, "finished", 0.3))
+    (project / "photos").mkdir()
+    monkeypatch.chdir(project)
+    assert find_model("photos") == folder
+    with pytest.raises(ValueError, match=r"no trained model: expected model\.json"):
+        find_model("./photos")
+
+
 def test_what_is_nothing_of_these_is_refused(project, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="expected a trial's folder, digits of its key"):
         find_model("nothing")
