@@ -7,16 +7,16 @@ process that has mapped a deleted file keeps its blocks on the disk until its ow
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
+import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock
 
 from dml import files
 from dml.counting import size_text
@@ -28,7 +28,7 @@ PARTIAL = ".part"
 
 
 class ShardCache:
-    """Shards as mapped arrays, fetched when they are first used.
+    """Shards as mapped arrays, fetched when they are first used, by any thread: one prefetches while another evaluates.
 
     Parameters
     ----------
@@ -40,6 +40,7 @@ class ShardCache:
         self.folder, self.limit = Path(folder), limit
         self._mapped: OrderedDict[str, tuple[np.ndarray, float]] = OrderedDict()
         self.misses = 0
+        self._lock = threading.Lock()  # of `_mapped`
 
     def get(self, place: str, name: str, digest: str, size: int) -> np.ndarray:
         """A shard, mapped read-only.
@@ -54,6 +55,10 @@ class ShardCache:
         ------
         DataError : the shard is larger than the cache, missing, or has another digest.
         """
+        with self._lock:
+            return self._get(place, name, digest, size)
+
+    def _get(self, place: str, name: str, digest: str, size: int) -> np.ndarray:
         found = self._mapped.get(digest)
         if found is not None:
             array, touched = found
@@ -69,7 +74,8 @@ class ShardCache:
                 "least one shard, better of many; set shards.cache, or a smaller shards.size"
             )
         path = self._path(digest)
-        with self._locked():
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.folder / "lock"):  # the kernel releases it when its process ends, however it ends
             if not (path.is_file() and path.stat().st_size == size):
                 self.misses += 1
                 self._make_room(size)
@@ -79,14 +85,6 @@ class ShardCache:
         self._forget()
         self._mapped[digest] = array, time.monotonic()
         return array
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the cache's lock, which the kernel releases when its process ends, however it ends."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / "lock", "a", encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
 
     def _path(self, digest: str) -> Path:
         return self.folder / f"{digest[:32]}.npy"

@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -157,6 +158,14 @@ def test_processes_fill_one_cache_without_harm(packed, sharded, tmp_path):
     expected = hashlib.sha256(open_packed(packed).images[rows.reshape(-1)].tobytes()).hexdigest()
     assert [out.read_text().split()[0] for out in outs] == [expected] * 2
     assert sum(path.stat().st_size for path in open_packed(folder).images.cache.folder.glob("*.npy")) <= 2 * SIZE
+
+
+def test_a_thread_prefetches_while_another_evaluates(packed, sharded):
+    one, other = open_packed(packed).images, open_packed(sharded(cache=2 * SIZE)).images
+    rows = np.random.default_rng(7).integers(1797, size=(8, 60, 12))
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda several: [other[some] for some in several], rows))
+    np.testing.assert_array_equal(np.array(found), one[rows.reshape(-1)].reshape(*rows.shape, *one.shape[1:]))
 
 
 def test_a_stopped_writing_resumes_with_the_next_shard(packed, tmp_path):
