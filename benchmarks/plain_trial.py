@@ -5,8 +5,8 @@
 
 `TABLE` has the columns path, fine and split (train, test), as docs/datasets.md describes. Both train a MobileNet v2
 at 128 pixels with a head of 128 dimensions, multi-similarity loss and its miner, AdamW with a cosine schedule, frozen
-batch norm, 16 x 4 images a batch, random resized crops and flips; both score R@1 of the test classes: at the end, or also
-every so many steps, as a trial must whose curve decides when to stop.
+batch norm, 16 x 4 images a batch, random resized crops and flips; both score R@1 of the test classes at the end, or
+also every so many steps, as a trial must whose curve decides when to stop.
 
 - `plain`: PyTorch's `DataLoader`, Pillow, torchvision's transforms, and pytorch-metric-learning's sampler, miner and
   loss. With `upper` it trains the blocks from `features.14` on (the others run without gradients), else all of them.
