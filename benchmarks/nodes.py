@@ -98,7 +98,7 @@ def run(nodes: int, trials: int, seconds: int, lost: float, folder: Path) -> str
                 negatives=["random"],
                 seeds=[0, 1],
                 search={"sampler": "tpe", "trials": 8},
-                training={**benchmark.collapse().training.model_dump(mode="json"), "steps": seconds},
+                training={**benchmark.collapse().model_dump(mode="json")["training"], "steps": seconds},
                 evaluation={"metrics": ["recall@1"], "every": 1, "sets": ["test"]},
                 resources=resources,
             )

@@ -86,7 +86,7 @@ def overhead(steps: int, seeds: int) -> str:
         "seeds": list(range(seeds)),
         "search": {"sampler": "fixed"},
         "resources": {"concurrent": 1},
-        "training": {**collapse().training.model_dump(mode="json"), "steps": steps},
+        "training": {**collapse().model_dump(mode="json")["training"], "steps": steps},
         "evaluation": {"metrics": ["recall@1", "map@r", "nmi"], "every": steps // 3, "sets": ["test"]},
     }
     study = collapse(**changes)

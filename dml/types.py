@@ -5,10 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import AliasChoices, ConfigDict, Field, WithJsonSchema
 from torch import Tensor
+
+Name = Annotated[str, Field(min_length=1)]
+EvaluationSet = Literal["test", "seen", "train"]
+FEWEST_CHECKED = 100
+"""Queries of a compressed search that are also searched exactly: for an interval by the normal distribution."""
+
+
+def setting(description: str, **limits: Any) -> Any:
+    """What a study may set here: `dml.config` checks it, and docs/settings.md and the JSON Schema say it."""
+    return Field(description=description, **limits)
+
+
+def part_of(package: str) -> WithJsonSchema:
+    """In the JSON Schema, the name of a part of a package, or a dotted path; `dml.config.schema` lists the names."""
+    return WithJsonSchema({"parts": package})
 
 
 class Tuples(NamedTuple):
@@ -190,11 +206,13 @@ class FilterSpec:
 
 @dataclass(frozen=True)
 class BatchSpec:
-    """How batches are composed."""
+    """P classes x M samples a batch, by the observed labels."""
 
-    sampler: str = "balanced"
-    classes: int = 16
-    per_class: int = 4
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    sampler: Annotated[Name, part_of("dml.data.batches"), setting("how classes and samples are drawn")] = "balanced"
+    classes: Annotated[int, setting("P; losses on single samples may take 1", ge=1)] = 16
+    per_class: Annotated[int, setting("M; losses on single samples may take 1", ge=1)] = 4
 
     @property
     def size(self) -> int:
@@ -212,48 +230,96 @@ class StartSpec:
 
 
 @dataclass(frozen=True)
-class TrainingSpec:
-    """The network and how it is trained. `dml.config` describes each field."""
+class TrainingSettings:
+    """The network and how it is trained, as a study sets it and a trial takes it."""
 
-    backbone: str = "small_conv"
-    backbone_settings: Mapping[str, Any] = field(default_factory=dict)
-    embedding_size: int = 64
-    normalize: bool = True
-    steps: int = 500
-    batch: BatchSpec = BatchSpec()
-    optimizer: str = "adam"
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.0
-    loss_learning_rate: float | None = None
-    schedule: str = "constant"
-    augment: str = "none"
-    augment_settings: Mapping[str, Any] = field(default_factory=dict)
-    precision: str = "float32"
-    channels_last: bool = False
-    compile: bool = False
-    workers: int = 1  # processes that share each batch
-    keep_checkpoints: tuple[str, ...] = ()
-    device: str = "cpu"  # "cpu" or "cuda"
-    start: StartSpec | None = None  # None: random weights, or the backbone's pretrained ones
-    train_from: str | None = None  # this block and those above are trained, on stored activations of those below
+    backbone: Annotated[
+        Name, part_of("dml.models"), setting("[backbones](networks.md#backbones) says what each is")
+    ] = "small_conv"
+    backbone_settings: Annotated[Mapping[str, Any], setting("settings of the backbone")] = field(default_factory=dict)
+    embedding_size: Annotated[int, setting("dimensions of an embedding", ge=1)] = 64
+    normalize: Annotated[bool, setting("L2-normalise embeddings in loss, miner and evaluation")] = True
+    steps: Annotated[int, setting("0: the untrained network is evaluated", ge=0)] = 500
+    batch: Annotated[BatchSpec, setting("how many classes and samples")] = field(default_factory=BatchSpec)
+    optimizer: Annotated[Literal["adam", "adamw", "sgd", "rmsprop"], setting("sgd: with momentum 0.9")] = "adam"
+    learning_rate: Annotated[float, setting("of the backbone", gt=0)] = 1e-3
+    head_learning_rate: Annotated[float | None, setting("of the embedding head; none: learning_rate", gt=0)] = None
+    weight_decay: Annotated[float, setting("of weights; norms, biases, proxies and beta have none", ge=0)] = 0.0
+    loss_learning_rate: Annotated[float | None, setting("of proxies and beta; none: 10 x learning_rate", gt=0)] = None
+    schedule: Annotated[
+        Literal["constant", "cosine", "step"],
+        setting("step: the rates are multiplied by `step_factor` every `step_every` steps"),
+    ] = "constant"
+    step_every: Annotated[int | None, setting("of the schedule `step`; none: a third of the steps", ge=1)] = None
+    step_factor: Annotated[float, setting("of the schedule `step`", gt=0, lt=1)] = 0.5
+    warmup_steps: Annotated[int, setting("in which the rates rise linearly", ge=0)] = 0
+    head_first_steps: Annotated[int, setting("in which only the head and the loss's parameters are trained", ge=0)] = 0
+    clip_norm: Annotated[float | None, setting("largest norm of the gradient", gt=0)] = None
+    clip_value: Annotated[float | None, setting("largest entry of the gradient", gt=0)] = None
+    ema: Annotated[
+        float | None, setting("decay of an average of the weights, which is evaluated and saved", gt=0, lt=1)
+    ] = None
+    batch_norm: Annotated[
+        Literal["live", "frozen"], setting("frozen: the backbone keeps its statistics and affine parameters")
+    ] = "live"
+    pooling: Annotated[
+        Literal["average", "max", "both", "gem"] | None,
+        setting("of the backbone's last maps; both: average + max; none: the backbone's own"),
+    ] = None
+    augment: Annotated[Name, part_of("dml.data.augment"), setting("random augmentation of training images")] = "none"
+    augment_settings: Annotated[
+        Mapping[str, Any],
+        setting(
+            "`normalization` of pixels is the pretrained backbone's, else ImageNet's, unless it is set here; `none` "
+            "leaves them from 0 to 1"
+        ),
+    ] = field(default_factory=dict)
+    precision: Annotated[Literal["float32", "bfloat16"], setting("bfloat16: by autocast")] = "float32"
+    channels_last: Annotated[bool, setting("memory format of images and weights")] = False
+    compile: Annotated[bool, setting("`torch.compile`")] = False
+    workers: Annotated[
+        int,
+        setting(
+            "processes, on one node or several, that share each batch (data-parallel)",
+            ge=1,
+            validation_alias=AliasChoices("workers", "devices"),  # its name in earlier studies
+        ),
+    ] = 1
+    keep_checkpoints: Annotated[
+        tuple[Literal["last", "best"], ...],
+        setting(
+            "that stay after a trial; best: with the highest first metric on validation classes, so of tuning trials "
+            "only"
+        ),
+    ] = ()
+    head: Annotated[
+        Literal["none", "linear", "mlp"],
+        setting("mlp: with one hidden layer, as wide as the features; none: the features are the embeddings"),
+    ] = "linear"
+    head_norm: Annotated[bool, setting("layer norm of the features before the head")] = False
+    head_dropout: Annotated[float, setting("of the features before the head", ge=0, lt=1)] = 0.0
+    head_start: Annotated[
+        Literal["random", "components", "whitening", "lda"],
+        setting("first weights of a linear head, from the features of the training images"),
+    ] = "random"
+    head_refit: Annotated[
+        Literal["components", "whitening", "lda"] | None,
+        setting("fit the linear head again at each evaluation, to the features of the trained backbone"),
+    ] = None
+    frozen: Annotated[bool, setting("train only the head, on stored features of the backbone")] = False
+    train_from: Annotated[
+        str | None, setting("train this block of the backbone and those above, on stored activations of those below")
+    ] = None
+
+
+@dataclass(frozen=True)
+class TrainingSpec(TrainingSettings):
+    """The network of one trial and how it is trained."""
+
     views: int = 1  # of each image of which activations are stored
-    head: str = "linear"
-    frozen: bool = False  # only the head is trained, on stored features of the backbone
     frozen_precision: str = "float32"  # of the stored features or activations
-    head_learning_rate: float | None = None
-    step_every: int | None = None
-    step_factor: float = 0.5
-    warmup_steps: int = 0
-    head_first_steps: int = 0
-    clip_norm: float | None = None
-    clip_value: float | None = None
-    ema: float | None = None
-    batch_norm: str = "live"
-    pooling: str | None = None
-    head_norm: bool = False
-    head_dropout: float = 0.0
-    head_start: str = "random"
-    head_refit: str | None = None
+    start: StartSpec | None = None  # None: random weights, or the backbone's pretrained ones
+    device: str = "cpu"  # "cpu" or "cuda"
     stop_at: int | None = None  # the step after which training ends; the schedule is that of all `steps`
 
     @property
@@ -268,27 +334,63 @@ class TrainingSpec:
 
 
 @dataclass(frozen=True)
-class EvaluationSpec:
-    """What is measured, on clean labels. `dml.config` describes each field."""
+class EvaluationSettings:
+    """What is measured, on clean labels, as a study sets it and a trial takes it."""
 
-    metrics: tuple[str, ...] = ("recall@1", "map@r", "nmi")
-    every: int | None = None
-    sets: tuple[str, ...] = ("test",)
-    keep_embeddings: bool = False
-    over_clustering: int = 10
-    nmi_average: str = "arithmetic"
-    clustering_start: str = "kmeans++"
-    keep_start_embeddings: bool = False
-    clusters: tuple[int, ...] = ()
-    restarts: int = 1
-    keep_per_query: bool = False
+    metrics: Annotated[
+        tuple[Name, ...],
+        setting("`recall@K`, `precision@K`, `map@r`, `map`, `nmi`, `nmi+`, `ami`, `f1`, `pair_auc`", min_length=1),
+    ] = ("recall@1", "map@r", "nmi")
+    every: Annotated[
+        int | None,
+        setting(
+            "steps between evaluations; none: only at the end (with `search.stop: best`, a tenth of the steps)", ge=1
+        ),
+    ] = None
+    sets: Annotated[
+        tuple[EvaluationSet, ...],
+        setting(
+            "`test`: classes never trained on; `seen`: held-out images of training classes; `train`: training images, "
+            "by their clean labels; the report compares methods on the first",
+            min_length=1,
+        ),
+    ] = ("test",)
+    keep_embeddings: Annotated[bool, setting("save the embeddings of confirmed trials, which the report plots")] = False
+    keep_start_embeddings: Annotated[bool, setting("save those of the network before its first step too")] = False
+    clusters: Annotated[
+        tuple[Annotated[int, Field(ge=1)], ...],
+        setting(
+            "further numbers of clusters for `nmi`, `ami` and `f1`, beside the number of classes, of confirmed "
+            "trials: `[30]` gives `nmi@30`"
+        ),
+    ] = ()
+    restarts: Annotated[int, setting("runs of k-means; the cheapest one is scored", ge=1)] = 1
+    keep_per_query: Annotated[
+        bool, setting("save each query's scores of confirmed trials, to compare methods over queries")
+    ] = False
+    over_clustering: Annotated[int, setting("clusters per class for `nmi+`", ge=1)] = 10
+    nmi_average: Annotated[
+        Literal["arithmetic", "geometric"], setting("mean of the two entropies in NMI; geometric: as in Le & Odobez")
+    ] = "arithmetic"
+    clustering_start: Annotated[
+        Literal["kmeans++", "random"], setting("first centres of k-means; random: as the papers' evaluations start")
+    ] = "kmeans++"
+    search: Annotated[
+        Literal["exact", "compressed"],
+        setting("compressed: an index on disk, exact distances of its candidates, k-means by mini-batches"),
+    ] = "exact"
+    candidates: Annotated[int, setting("of a compressed search, for each query", ge=2)] = 500
+    probes: Annotated[int, setting("lists of the index that a query searches", ge=1)] = 64
+    queries: Annotated[int | None, setting("random queries; none: every image is one", ge=1)] = None
+    checked: Annotated[int, setting("queries that are also searched exactly", ge=FEWEST_CHECKED)] = 1000
+    memory: Annotated[str, setting("bound on the memory of a compressed search")] = "4 GB"  # not part of a trial's key
+
+
+@dataclass(frozen=True)
+class EvaluationSpec(EvaluationSettings):
+    """What is measured of one trial. The set of a tuning trial is `validation`."""
+
     at_start: bool = False  # also before the first step
-    search: str = "exact"
-    candidates: int = 500
-    probes: int = 64
-    queries: int | None = None
-    checked: int = 1000
-    memory: str = "4 GB"  # decides no score; not part of a trial's key
 
 
 @dataclass(frozen=True)

@@ -32,14 +32,14 @@ def audit(
 
     [bold]Examples[/bold]: dml audit my-images · dml audit my-images --review review.csv
     """
-    from dml.config import AuditSection, load_study
+    from dml.config import AuditSection, audited_dataset, load_study
     from dml.files import read_json
     from dml.sweep.auditing.outputs import lines
     from dml.sweep.auditing.reviews import REQUEST, ask, take_in
 
     project = find_project()
     loaded = load_study(Path(os.path.relpath(project.file(study))))
-    (loaded.audit or AuditSection()).chosen(loaded)
+    audited_dataset(loaded.audit or AuditSection(), loaded)
     done, asking = project.root / "audit" / study, project.root / "pipelines" / "audits" / study
     if review is not None and not (done / "plan.json").is_file():
         raise ValueError(f"{study!r} was not audited yet, so there is nothing that was reviewed: dml audit {study}")

@@ -59,7 +59,7 @@ def new(
     import yaml
 
     from dml.cli.proposal import fewer_steps, propose, study_text
-    from dml.config import Study
+    from dml.config import study_from
     from dml.data import DataError, sources
     from dml.data.survey import survey
     from dml.files import write_text
@@ -91,7 +91,7 @@ def new(
 
     def cost(steps: int) -> Estimate:
         text = study_text(name, options, found, replace(settings, steps=steps), facts)
-        study = Study(**{**yaml.safe_load(text), "name": name})
+        study = study_from(yaml.safe_load(text), name)
         return estimate(study, project.data(name), project.store, project.results)
 
     expected = cost(settings.steps)

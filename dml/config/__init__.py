@@ -7,24 +7,24 @@ stay at this boundary: parts take plain keyword arguments, and trials take the r
 from __future__ import annotations
 
 from dml.config.audit import AuditSection
+from dml.config.auditing import audited_cell, audited_dataset
 from dml.config.claims import BreakPointSection, ClaimSection, ComparisonSection, ConditionSection, SlopeSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.files import check_data, check_files, location
 from dml.config.halving import Ladder, ladder
-from dml.config.loading import ConfigError, content_of, load_study, place_of
+from dml.config.loading import ConfigError, content_of, load_study, place_of, study_from
 from dml.config.parts import FilterSection, LossSection, MinerSection
 from dml.config.report import BaseSection, ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.start import StartSection
 from dml.config.stopping import best_point, stops_at_best, value_of
 from dml.config.study import Study
-from dml.config.training import BatchSection, TrainingSection
+from dml.config.training import TrainingSection
 
 __all__ = [
     "AuditSection",
     "BaseSection",
-    "BatchSection",
     "BreakPointSection",
     "ClaimSection",
     "ComparisonSection",
@@ -45,6 +45,8 @@ __all__ = [
     "StartSection",
     "Study",
     "TrainingSection",
+    "audited_cell",
+    "audited_dataset",
     "best_point",
     "check_data",
     "check_files",
@@ -54,5 +56,6 @@ __all__ = [
     "location",
     "place_of",
     "stops_at_best",
+    "study_from",
     "value_of",
 ]

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, model_validator
 
-from dml import losses
-from dml.config import matching
-from dml.config.errors import LocatedError
-from dml.config.terms import Name, Seed, StudySection
+from dml.config.terms import Seed, StudySection
 from dml.config.training import TrainingSection
-from dml.discovery import suggestion
-from dml.types import Cell
-
-if TYPE_CHECKING:
-    from dml.config.study import Study
+from dml.types import Name
 
 
 class AuditSection(StudySection):
@@ -47,84 +40,3 @@ class AuditSection(StudySection):
         if self.backbone is None:
             return None
         return TrainingSection(backbone=self.backbone, backbone_settings=self.backbone_settings, frozen=True)
-
-    def cell(self, study: Study) -> Cell:
-        """The cell whose settings train the networks of `trained`: the dataset's first one that trains and has its
-        attributes.
-
-        Raises
-        ------
-        ValueError : there is none, or its network has seen labels, or is not trained as a whole.
-        """
-        dataset = self.chosen(study)
-        cells = [cell for cell in study.cells() if cell.dataset == dataset]
-        wanted = self.trained if isinstance(self.trained, dict) else {}
-        found = matching.check_matching(cells, wanted)
-        trained = [cell for cell in found if losses.closed_form_of(cell.loss.name) is None]
-        if not trained:
-            raise ValueError(f"{found[0].loss.name!r} is a closed form, which trains no network: choose another loss")
-        cell = trained[0]
-        training = study.training_of(cell)
-        if study.dataset(dataset).passes_on is not None:
-            raise ValueError(
-                f"dataset {dataset!r} has vectors and no images, so there is no network to train: remove it"
-            )
-        if training.frozen:
-            raise ValueError(
-                f"the cell {cell.name} trains only a head on frozen features, which are a representation already: "
-                "remove it, or choose a cell without training.frozen"
-            )
-        if training.train_from is not None:
-            raise ValueError(
-                f"the cell {cell.name} trains only the blocks from {training.train_from!r} on, and no whole network: "
-                "choose a cell without training.train_from"
-            )
-        if training.start is not None:
-            raise ValueError(
-                "training.start gives weights that may come from the audited labels, so no label would be held out: "
-                "remove it, or give weights to the backbone (backbone_settings)"
-            )
-        return cell
-
-    def chosen(self, study: Study) -> str:
-        """The name of the audited dataset.
-
-        Raises
-        ------
-        ValueError : the study has none of this name, or several and none is named.
-        """
-        names = [dataset.label for dataset in study.datasets]
-        if self.dataset and self.dataset not in names:
-            raise ValueError(f"{self.dataset!r} is no dataset of the study{suggestion(self.dataset, names)}")
-        if not self.dataset and len(names) > 1:
-            raise ValueError(f"the study has several datasets: name one, as in audit: {{dataset: {names[0]}}}")
-        return self.dataset or names[0]
-
-
-def check(study: Study) -> None:
-    """Reject a section that names no dataset of the study, or asks for what that dataset does not have.
-
-    Raises
-    ------
-    LocatedError : the message lists the datasets.
-    """
-    if study.audit is None:
-        return
-    try:
-        chosen = study.audit.chosen(study)
-    except ValueError as error:
-        raise LocatedError(str(error), "audit", "dataset") from error
-    vectors = study.dataset(chosen).passes_on is not None
-    if vectors and study.audit.backbone is not None:
-        raise LocatedError(f"dataset {chosen!r} has vectors and no images: remove the backbone", "audit", "backbone")
-    if study.audit.trained is not False:
-        try:
-            study.audit.cell(study)
-        except ValueError as error:
-            raise LocatedError(str(error), "audit", "trained") from error
-    frozen = any(study.training_of(cell).frozen for cell in study.cells() if cell.dataset == chosen)
-    others = study.audit.backbone is not None or study.audit.trained is not False or frozen
-    if not vectors and study.audit.pixels is None and not others:
-        raise LocatedError(
-            "pixels: null leaves nothing to audit with: name a backbone, set trained: true, or keep pixels", "audit"
-        )

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from pydantic import ValidationError
 
 from dml import discovery, miners
-from dml.config import combining, halving, vary
+from dml.config import auditing, claim_checks, combining, halving, report_checks, vary
 from dml.config.errors import LocatedError
 from dml.config.parts import LossSection
+from dml.config.study import Study
 from dml.config.terms import extremes
 from dml.config.training import TrainingSection
 from dml.data import batches, sources
 from dml.types import Cell
-
-if TYPE_CHECKING:
-    from dml.config.study import Study
 
 
 def _check_auto(study: Study) -> None:
@@ -27,8 +25,12 @@ def _check_auto(study: Study) -> None:
         raise LocatedError("auto decides over seeds, but class splits are compared over splits: list them", "seeds")
 
 
-def check(study: Study) -> None:
+def check(study: Study, stated: Collection[str] = ()) -> None:
     """Reject settings that cannot work together.
+
+    Parameters
+    ----------
+    stated : the settings of `training` that the study itself states.
 
     Raises
     ------
@@ -38,12 +40,12 @@ def check(study: Study) -> None:
     _check_policies(study)
     _check_auto(study)
     _check_varied(study)
-    cells = list(combining.combinations(study))
+    cells = list(study.combinations())
     _check_repetitions(study, cells)
     _check_taken(study, cells)
     _check_miner(study, cells)
     _check_objective(study)
-    _check_vectors(study, cells)
+    _check_vectors(study, cells, stated)
     _check_given(study)
     for training in _trainings(study, cells):
         _check_training(study, *training)
@@ -54,6 +56,8 @@ def check(study: Study) -> None:
                 "class_splits",
             )
         halving.check(study, training[0])
+    for room in (claim_checks, report_checks, auditing):
+        room.check(study)
 
 
 def _check_finite(value: Any, *location: str | int) -> None:
@@ -208,7 +212,7 @@ def _check_objective(study: Study) -> None:
             )
 
 
-def _check_vectors(study: Study, cells: list[Cell]) -> None:
+def _check_vectors(study: Study, cells: list[Cell], stated: Collection[str]) -> None:
     """That nothing is asked for which vectors in place of images do not have."""
     own = {dataset.label: dataset.passes_on for dataset in study.datasets}
     for index, dataset in enumerate(study.datasets):
@@ -216,9 +220,9 @@ def _check_vectors(study: Study, cells: list[Cell]) -> None:
             continue
         for cell in {repr(cell.varied): cell for cell in cells}.values():
             training = study.training_of(cell)
-            stated = study.training.model_fields_set | vary.of("training", cell.varied).keys()
-            other = "backbone" in stated and training.backbone != dataset.passes_on and all(own.values())
-            if other or ("frozen" in stated and not training.frozen):
+            chosen = {*stated, *vary.of("training", cell.varied)}
+            other = "backbone" in chosen and training.backbone != dataset.passes_on and all(own.values())
+            if other or ("frozen" in chosen and not training.frozen):
                 given = f"backbone {training.backbone!r}" if other else "frozen: false"
                 raise LocatedError(
                     f"source {dataset.source!r} has vectors, on which only a head is trained: remove {given} from "

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from dml.config.claims import BreakPointSection, ClaimSection, SlopeSection
 from dml.config.errors import LocatedError
 from dml.config.matching import attribute, check_attributes, check_matching
 from dml.config.pairing import pairs, without_toplines
+from dml.config.study import Study
 from dml.discovery import suggestion
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
 from dml.types import Cell
-
-if TYPE_CHECKING:
-    from dml.config.study import Study
 
 T = TypeVar("T")
 LOGGED = "diagnostics/"

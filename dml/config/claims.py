@@ -8,8 +8,9 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from dml.config.printed import PrintedClaim, printed
-from dml.config.terms import Name, StudySection
+from dml.config.terms import StudySection
 from dml.discovery import suggestion
+from dml.types import Name
 
 Match = dict[str, Any]
 

@@ -10,12 +10,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from dml import discovery, noise
-from dml.config.terms import EvaluatedLevel, Level, Name, NameOf, StudySection
+from dml.config.terms import EvaluatedLevel, Level, StudySection
 from dml.counting import bytes_of
 from dml.data import sources
+from dml.types import Name, part_of
 
-SourceName = Annotated[Name, NameOf("dml.data.sources")]
-NoiseName = Annotated[Name, NameOf("dml.noise")]
+SourceName = Annotated[Name, part_of("dml.data.sources")]
+NoiseName = Annotated[Name, part_of("dml.noise")]
 
 
 class ShardsSection(StudySection):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -26,35 +27,40 @@ class LocatedError(ValueError):
         self.location = location
 
 
-def explain(files: Sequence[tuple[Path, str]], model: type[BaseModel], error: ValidationError) -> str:
-    """All problems of a study that `model` rejects, one line each.
+def explain(files: Sequence[tuple[Path, str]], model: type[BaseModel], error: ValueError) -> str:
+    """All problems of a study that `model` or a check rejects, one line each.
 
     Parameters
     ----------
     files : (path, text) of the study's file, then of those that it extends. The line is that of the first best match.
     """
     roots = [(path, yaml.compose(text)) for path, text in files]
-    return "\n".join(dict.fromkeys(_explain(roots, model, problem) for problem in error.errors()))
+    if isinstance(error, ValidationError):
+        return "\n".join(dict.fromkeys(_explain(roots, model, problem) for problem in error.errors()))
+    location = list(getattr(error, "location", ()))
+    return f"{_place(roots, location)}: {_key(location) or 'study'}: {error}"
 
 
 def _explain(roots: Sequence[tuple[Path, yaml.Node]], model: type[BaseModel], problem: Any) -> str:
     location = [part for part in problem["loc"] if not str(part).startswith("function-")]
-    location += getattr(problem.get("ctx", {}).get("error"), "location", ())
-    key = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in location).lstrip(".") or "study"
-    message = problem["msg"].removeprefix("Value error, ")
-    if problem["type"] == "extra_forbidden":
+    message = problem["msg"].removeprefix("Value error, ").replace("valid tuple", "valid list")
+    if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         message = f"unknown key{discovery.suggestion(str(location[-1]), _choices(model, location[:-1]))}"
     elif problem["type"] == "missing":
         message = "this key is missing"
     elif problem["type"] != "value_error":
         message += f", got {problem['input']!r}"
-    return f"{_place(roots, location)}: {key}: {message}"
+    return f"{_place(roots, location)}: {_key(location) or 'study'}: {message}"
 
 
 def place(files: Sequence[tuple[Path, str]], *location: str | int) -> str:
     """`file:line: key` of a setting, for a problem that is found after reading; `files` as in `explain`."""
-    key = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in location).lstrip(".")
-    return f"{_place([(path, yaml.compose(text)) for path, text in files], list(location))}: {key}"
+    return f"{_place([(path, yaml.compose(text)) for path, text in files], list(location))}: {_key(location)}"
+
+
+def _key(location: Iterable[str | int]) -> str:
+    """A location as a study's reader writes it: `losses[0].search.margin`."""
+    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in location).lstrip(".")
 
 
 def _place(roots: Sequence[tuple[Path, yaml.Node]], location: list[Any]) -> str:
@@ -77,13 +83,15 @@ def _choices(model: Any, location: list[Any]) -> list[str]:
     for part in location:
         if isinstance(part, int):
             continue
-        model = _model_in(model.model_fields[part].annotation)
+        model = _model_in(get_type_hints(model)[part])
+    if is_dataclass(model):
+        return [own.name for own in fields(model)]
     return [name for name, field in model.model_fields.items() if not field.exclude]
 
 
 def _model_in(annotation: Any) -> Any:
-    """The model class inside an annotation such as `list[Annotated[LossSection, ...]]`, or None."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    """The class of a section inside an annotation such as `list[Annotated[LossSection, ...]]`, or None."""
+    if isinstance(annotation, type) and (issubclass(annotation, BaseModel) or is_dataclass(annotation)):
         return annotation
     inner = (_model_in(argument) for argument in getattr(annotation, "__args__", ()))
     return next((model for model in inner if model is not None), None)

@@ -89,7 +89,7 @@ def _check_classes(study: Study, path: Path, tunes: Callable[[Cell], object]) ->
         most = (classes + 1) // 2 if half else classes
         try:
             labels = np.arange(most).repeat(batch.per_class)
-            batches.build(batch.sampler, labels=labels, **batch.model_dump(exclude={"sampler"}))
+            batches.build(batch.sampler, labels=labels, classes=batch.classes, per_class=batch.per_class)
         except ValueError:
             place = place_of(path, *location(study, cell, "training.batch"))
             fitted = f", of which tuning fits {most}" if half else ""

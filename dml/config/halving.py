@@ -10,15 +10,12 @@ one bracket of Li et al., JMLR 2018).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dml.config.errors import LocatedError
+from dml.config.search import SearchSection
 from dml.config.stopping import tuning_every
-
-if TYPE_CHECKING:
-    from dml.config.search import SearchSection
-    from dml.config.study import Study
-    from dml.config.training import TrainingSection
+from dml.config.study import Study
+from dml.config.training import TrainingSection
 
 HALVING = "halving"
 

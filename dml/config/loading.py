@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
 
 from dml import discovery
+from dml.config.checks import check
 from dml.config.errors import explain, place
 from dml.config.study import Study
 
@@ -34,9 +34,21 @@ def load_study(path: Path | str) -> Study:
     path = Path(path)
     files = _files(path)
     try:
-        return Study(**{**_content(files), "name": path.stem})
-    except ValidationError as error:
+        return study_from(_content(files), path.stem)
+    except ValueError as error:
         raise ConfigError(explain([(file, text) for file, text, _ in files], Study, error)) from None
+
+
+def study_from(content: Mapping[str, Any], name: str = "") -> Study:
+    """The study with these settings, checked as a whole.
+
+    Raises
+    ------
+    ValueError : of pydantic, for a section that is wrong; `LocatedError` for sections that do not go together.
+    """
+    study, training = Study(**{**content, "name": name}), content.get("training")
+    check(study, stated=training if isinstance(training, Mapping) else ())
+    return study
 
 
 def place_of(path: Path | str, *location: str | int) -> str:

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from pydantic import Field, PrivateAttr, model_validator
 
 from dml import discovery, filters, losses, miners
-from dml.config.terms import Name, NameOf, SpaceTerm, StudySection, extremes, resolved
-from dml.types import Own, Part, Space
+from dml.config.terms import SpaceTerm, StudySection, extremes, resolved
+from dml.types import Name, Own, Part, Space, part_of
 
-LossName = Annotated[Name, NameOf("dml.losses")]
-FilterName = Annotated[Name, NameOf("dml.filters")]
+LossName = Annotated[Name, part_of("dml.losses")]
+FilterName = Annotated[Name, part_of("dml.filters")]
 
 SAMPLE = {"num_classes": 2, "embedding_size": 2}
 """What a trial fills in; these values stand in for it when the settings are checked."""

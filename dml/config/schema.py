@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dml import discovery
 from dml.config.loading import EXTENDS
 from dml.config.study import Study
 
@@ -56,7 +57,7 @@ def schema() -> Schema:
 
 
 def _schema() -> Schema:
-    found = Study.model_json_schema()
+    found = _with_names(Study.model_json_schema())
     del found["properties"]["name"]  # the file's
     _allow_auto_seeds(found["properties"])
     needed = found.pop("required")
@@ -65,6 +66,19 @@ def _schema() -> Schema:
     extends = {"type": "string", "description": description}
     found["properties"] = {EXTENDS: extends, **found["properties"]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def _with_names(schema: Any) -> Any:
+    """A schema with the names of the parts of a package where it says `parts` (`dml.types.part_of`)."""
+    if isinstance(schema, list):
+        return [_with_names(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: _with_names(inner) for key, inner in schema.items()}
+    if isinstance(schema.get("parts"), str):
+        names = list(discovery.names(found.pop("parts")))
+        found = {"anyOf": [{"enum": names}, {"type": "string", "pattern": r"\."}], **found}
+    return found
 
 
 def _allow_auto_seeds(settings: Schema) -> None:
@@ -138,7 +152,8 @@ def _values(field: Schema) -> str:
 def _default(field: Schema) -> str:
     default = field.get("default")
     if default in (None, "", [], {}):
-        return "" if "$ref" in field or "default" not in field else "none"
+        stated = "default" in field or field.get("type") == "object"  # an empty mapping
+        return "none" if stated and "$ref" not in field else ""
     return f"`{json.dumps(default, ensure_ascii=False).replace(chr(34), '')}`"
 
 

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from dml import evaluation
-from dml.config.terms import EvaluatedLevel, Name, Seed, StudySection
+from dml.config.terms import EvaluatedLevel, Seed, StudySection
+from dml.types import Name
 
 Amount = Annotated[float, Field(gt=0)]
 

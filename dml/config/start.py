@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from dml.config.terms import Name, StudySection
+from dml.config.terms import StudySection
 from dml.discovery import suggestion
+from dml.types import Name
 
 ATTRIBUTES = ("dataset", "noise", "rate", "loss", "positives", "negatives")
 ROOMS = ("training", "miner", "loss")

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from dml.config.search import SearchSection
+from dml.config.search import SearchSection
 
 TENTHS = 10  # evaluations of a tuning trial beside that before its first step, at most, unless a study says otherwise
 

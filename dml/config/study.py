@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from dml import discovery
-from dml.config import audit as auditing
-from dml.config import auto_seeds, checks, claim_checks, combining, recipes
-from dml.config import report as reporting
+from dml import discovery, losses
+from dml.config import auto_seeds, closed_forms, combining, recipes
 from dml.config import vary as varying
 from dml.config.audit import AuditSection
 from dml.config.auto_seeds import AutoSection
@@ -22,13 +22,16 @@ from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.parts import TOLD, FilterName, FilterSection, LossName, LossSection, MinerSection
 from dml.config.report import ReportSection
 from dml.config.search import ResourcesSection, SearchSection
-from dml.config.terms import Name, NameOf, Seed, StudySection, as_mapping
+from dml.config.terms import Seed, StudySection, as_mapping
 from dml.config.training import TrainingSection
-from dml.types import Cell
+from dml.types import Cell, Name, Part, part_of
 
 
 class Study(StudySection):
-    """Everything a study says. Each admissible combination of its axes is a cell."""
+    """Everything a study says. Each admissible combination of its axes is a cell.
+
+    Each section checks itself; `dml.config.loading.study_from` also checks that they go together.
+    """
 
     title: str = Field(description="at the top of the report's page")
     description: str = Field("", description="below the title, also in the list of studies")
@@ -49,10 +52,10 @@ class Study(StudySection):
         min_length=1,
         description="names of filters, or mappings; every loss is combined with each; by default none",
     )
-    positives: list[Annotated[Name, NameOf("dml.miners.positives")]] = Field(
+    positives: list[Annotated[Name, part_of("dml.miners.positives")]] = Field(
         [], description="policies, combined with each loss that uses tuples; none: every valid tuple of the batch"
     )
-    negatives: list[Annotated[Name, NameOf("dml.miners.negatives")]] = Field(
+    negatives: list[Annotated[Name, part_of("dml.miners.negatives")]] = Field(
         [], description="policies, combined with each of the positives"
     )
     miner: MinerSection = Field(default_factory=MinerSection, description="settings shared by all pairs of policies")
@@ -88,14 +91,6 @@ class Study(StudySection):
         for name in names:  # here, so that the error has the line
             discovery.find(f"dml.miners.{info.field_name}", name)
         return names
-
-    @model_validator(mode="after")
-    def _check(self) -> Study:
-        checks.check(self)
-        claim_checks.check(self)
-        reporting.check(self)
-        auditing.check(self)
-        return self
 
     @cached_property
     def axes(self) -> dict[str, list[dict[str, Any]]]:
@@ -141,7 +136,39 @@ class Study(StudySection):
 
     def cells(self) -> list[Cell]:
         """Every admissible combination of the study's axes, in its order, each once."""
-        return list({cell.name: cell for cell in combining.combinations(self)}.values())
+        return list({cell.name: cell for cell in self.combinations()}.values())
+
+    def combinations(self) -> Iterator[Cell]:
+        """The cells in the study's order. A cell comes several times if it ignores a setting that varies."""
+        variants = varying.combinations(self.axes)
+        for dataset, noise, loss in itertools.product(self.datasets, self.noise, self.losses):
+            for rate, varied in itertools.product(noise.rates, variants):
+                of_loss = combining.loss_settings(loss, varied)
+                own = combining.loss_with(loss, varied) if of_loss else loss
+                part = own.part()
+                part = Part(part.name, {k: v for k, v in part.settings.items() if k not in of_loss}, part.search)
+                miner = combining.foreign_miner(self.miner) if own.uses_tuples else None
+                for positives, negatives in self._policies(own):
+                    if miner is not None:
+                        positives = negatives = None
+                    of_miner = combining.miner_settings(positives, negatives, miner, varied)
+                    taken = {"loss": of_loss, "miner": of_miner}
+                    kept = {
+                        key: value
+                        for key, value in varied.items()
+                        if (room := key.partition(".")[0]) not in taken or key.partition(".")[2] in taken[room]
+                        if closed_forms.takes(loss.name, key)
+                    }
+                    for section in self.filters:
+                        chosen = section.part() if losses.closed_form_of(loss.name) is None else None
+                        yield Cell(dataset.label, noise.label, rate, part, positives, negatives, miner, kept, chosen)
+
+    def _policies(self, loss: LossSection) -> list[tuple[str | None, str | None]]:
+        """The pairs of policies of one loss; one pair of None if it chooses no tuples."""
+        positives, negatives = loss.positives or self.positives, loss.negatives or self.negatives
+        if not loss.uses_tuples or not positives:
+            return [(None, None)]
+        return list(itertools.product(positives, negatives))
 
     def training_of(self, cell: Cell) -> TrainingSection:
         """The section `training` with what varies filled in."""

@@ -7,14 +7,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from dml import discovery
 from dml.types import Choice, LogUniform, Own, Space, Uniform
+
+SECTION = ConfigDict(extra="forbid", strict=False, allow_inf_nan=False)
+"""What holds for every section. One that adds checks to a record of `dml.types` is a dataclass."""
 
 
 class StudySection(BaseModel):
     """A part of a study: frozen, and without unknown keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, **SECTION)
 
 
 def _space(value: Any) -> Space | Own:
@@ -49,20 +51,8 @@ SpaceTerm = Annotated[Any, BeforeValidator(_space), WithJsonSchema(EITHER)]
 """`{uniform: [0.05, 0.5]}`, `{log_uniform: [low, high]}`, `{choice: [a, b]}`, or `own`: what the part itself states."""
 
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
-Name = Annotated[str, Field(min_length=1)]
 Level = Literal["fine", "coarse"]
 EvaluatedLevel = Literal["fine", "coarse", "given"]
-EvaluationSet = Literal["test", "seen", "train"]
-
-
-class NameOf:
-    """In the JSON Schema of a name: the parts of a package, or a dotted path to a class of another one."""
-
-    def __init__(self, package: str) -> None:
-        self.package = package
-
-    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
-        return {"anyOf": [{"enum": list(discovery.names(self.package))}, {"type": "string", "pattern": r"\."}]}
 
 
 def as_mapping(key: str, accepted: Any) -> BeforeValidator:

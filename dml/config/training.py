@@ -1,17 +1,18 @@
-"""The section `training`: the network and how it is trained. Defaults are those of `dml.types.TrainingSpec`."""
+"""The section `training`: the settings of `dml.types.TrainingSettings`, what is searched of them, and their checks."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, fields, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
+from pydantic.dataclasses import dataclass
 
 from dml import discovery, models
 from dml.config.start import StartSection
-from dml.config.terms import Name, NameOf, SpaceTerm, StudySection, extremes
+from dml.config.terms import SECTION, SpaceTerm, extremes
 from dml.data import augment, batches
-from dml.types import BatchSpec, Choice, Own, TrainingSpec
+from dml.types import Choice, Own, TrainingSettings, TrainingSpec, setting
 
 WHOLE = ("steps", "embedding_size", "warmup_steps", "head_first_steps", "step_every")
 RATES = ("learning_rate", "head_learning_rate", "loss_learning_rate")
@@ -21,117 +22,32 @@ NAMED = ("optimizer", "schedule", "batch_norm", "pooling", "head", "head_norm", 
 NONE = Choice(())
 OWN_RATE = "loss_learning_rate"
 SEARCHABLE = (*REAL, *WHOLE, *NAMED, "head_refit", "normalize")
-OTHERWISE = ("batch", "search", "start")  # `spec` does not copy them: the sweep finds the weights of `start`
 
 
-class BatchSection(StudySection):
-    """P classes x M samples a batch, by the observed labels."""
-
-    sampler: Annotated[Name, NameOf("dml.data.batches")] = Field(
-        BatchSpec.sampler, description="how classes and samples are drawn"
-    )
-    classes: int = Field(BatchSpec.classes, ge=1, description="P; losses on single samples may take 1")
-    per_class: int = Field(BatchSpec.per_class, ge=1, description="M; losses on single samples may take 1")
-
-
-class TrainingSection(StudySection):
+@dataclass(frozen=True, config=SECTION)
+class TrainingSection(TrainingSettings):
     """The network and how it is trained."""
 
-    backbone: Annotated[Name, NameOf("dml.models")] = Field(
-        TrainingSpec.backbone, description="[backbones](networks.md#backbones) says what each is"
-    )
-    backbone_settings: dict[str, Any] = Field({}, description="settings of the backbone")
-    embedding_size: int = Field(TrainingSpec.embedding_size, ge=1, description="dimensions of an embedding")
-    normalize: bool = Field(TrainingSpec.normalize, description="L2-normalise embeddings in loss, miner and evaluation")
-    steps: int = Field(TrainingSpec.steps, ge=0, description="0: the untrained network is evaluated")
-    batch: BatchSection = Field(default_factory=BatchSection, description="how many classes and samples")
-    optimizer: Literal["adam", "adamw", "sgd", "rmsprop"] = Field("adam", description="sgd: with momentum 0.9")
-    learning_rate: float = Field(TrainingSpec.learning_rate, gt=0, description="of the backbone")
-    head_learning_rate: float | None = Field(
-        TrainingSpec.head_learning_rate, gt=0, description="of the embedding head; none: learning_rate"
-    )
-    weight_decay: float = Field(
-        TrainingSpec.weight_decay, ge=0, description="of weights; norms, biases, proxies and beta have none"
-    )
-    loss_learning_rate: float | None = Field(
-        TrainingSpec.loss_learning_rate, gt=0, description="of proxies and beta; none: 10 x learning_rate"
-    )
-    schedule: Literal["constant", "cosine", "step"] = Field(
-        "constant", description="step: the rates are multiplied by `step_factor` every `step_every` steps"
-    )
-    step_every: int | None = Field(
-        TrainingSpec.step_every, ge=1, description="of the schedule `step`; none: a third of the steps"
-    )
-    step_factor: float = Field(TrainingSpec.step_factor, gt=0, lt=1, description="of the schedule `step`")
-    warmup_steps: int = Field(TrainingSpec.warmup_steps, ge=0, description="in which the rates rise linearly")
-    head_first_steps: int = Field(
-        TrainingSpec.head_first_steps, ge=0, description="in which only the head and the loss's parameters are trained"
-    )
-    clip_norm: float | None = Field(TrainingSpec.clip_norm, gt=0, description="largest norm of the gradient")
-    clip_value: float | None = Field(TrainingSpec.clip_value, gt=0, description="largest entry of the gradient")
-    ema: float | None = Field(
-        TrainingSpec.ema, gt=0, lt=1, description="decay of an average of the weights, which is evaluated and saved"
-    )
-    batch_norm: Literal["live", "frozen"] = Field(
-        "live", description="frozen: the backbone keeps its statistics and affine parameters"
-    )
-    pooling: Literal["average", "max", "both", "gem"] | None = Field(
-        None, description="of the backbone's last maps; both: average + max; none: the backbone's own"
-    )
-    augment: Annotated[Name, NameOf("dml.data.augment")] = Field(
-        TrainingSpec.augment, description="random augmentation of training images"
-    )
-    augment_settings: dict[str, Any] = Field(
-        {},
-        description="`normalization` of pixels is the pretrained backbone's, else ImageNet's, unless it is set here; "
-        "`none` leaves them from 0 to 1",
-    )
-    precision: Literal["float32", "bfloat16"] = Field("float32", description="bfloat16: by autocast")
-    channels_last: bool = Field(TrainingSpec.channels_last, description="memory format of images and weights")
-    compile: bool = Field(TrainingSpec.compile, description="`torch.compile`")
-    workers: int = Field(
-        TrainingSpec.workers,
-        ge=1,
-        validation_alias=AliasChoices("workers", "devices"),  # its name in earlier studies
-        description="processes, on one node or several, that share each batch (data-parallel)",
-    )
-    train_from: str | None = Field(
-        TrainingSpec.train_from,
-        description="train this block of the backbone and those above, on stored activations of those below",
-    )
-    views: int | None = Field(
-        None,
-        ge=1,
-        description="with train_from: of each image, the first as in evaluation, the others augmented; none: 4, or 1 "
-        "without augmentation",
-    )
-    keep_checkpoints: list[Literal["last", "best"]] = Field(
-        [],
-        description="that stay after a trial; best: with the highest first metric on validation classes, so of tuning "
-        "trials only",
-    )
-    search: dict[str, SpaceTerm] = Field(
-        {},
-        description="a search space for each searched setting: rates, decay, steps, warm-up, schedule, clipping, "
-        "average, optimiser, batch norm, pooling, `embedding_size`, settings of the head",
-    )
-    start: StartSection | None = Field(None, description="initial weights; none: the backbone's own")
-    head: Literal["none", "linear", "mlp"] = Field(
-        "linear",
-        description="mlp: with one hidden layer, as wide as the features; none: the features are the embeddings",
-    )
-    head_norm: bool = Field(TrainingSpec.head_norm, description="layer norm of the features before the head")
-    head_dropout: float = Field(TrainingSpec.head_dropout, ge=0, lt=1, description="of the features before the head")
-    head_start: Literal["random", "components", "whitening", "lda"] = Field(
-        "random", description="first weights of a linear head, from the features of the training images"
-    )
-    head_refit: Literal["components", "whitening", "lda"] | None = Field(
-        None, description="fit the linear head again at each evaluation, to the features of the trained backbone"
-    )
-    frozen: bool = Field(TrainingSpec.frozen, description="train only the head, on stored features of the backbone")
-    frozen_precision: Literal["float32", "float16"] | None = Field(
-        None, description="of what is stored; none: float32 for features, float16 for activations (train_from)"
-    )
+    views: Annotated[
+        int | None,
+        setting(
+            "with train_from: of each image, the first as in evaluation, the others augmented; none: 4, or 1 without "
+            "augmentation",
+            ge=1,
+        ),
+    ] = None
+    frozen_precision: Annotated[
+        Literal["float32", "float16"] | None,
+        setting("of what is stored; none: float32 for features, float16 for activations (train_from)"),
+    ] = None
+    search: Annotated[
+        dict[str, SpaceTerm],
+        setting(
+            "a search space for each searched setting: rates, decay, steps, warm-up, schedule, clipping, average, "
+            "optimiser, batch norm, pooling, `embedding_size`, settings of the head"
+        ),
+    ] = field(default_factory=dict)
+    start: Annotated[StartSection | None, setting("initial weights; none: the backbone's own")] = None
 
     @model_validator(mode="after")
     def _check(self) -> TrainingSection:
@@ -158,9 +74,8 @@ class TrainingSection(StudySection):
             if key == "pooling" and (self.frozen or self.train_from):
                 raise ValueError("search: pooling: what is stored depends on it. Choices: vary it, or remove it")
             for value in extremes(space):
-                own = {name: getattr(self, name) for name in type(self).model_fields}
                 try:
-                    TrainingSection(**{**own, "search": {}, key: value})
+                    replace(self, **{"search": {}, key: value})
                 except ValidationError as error:
                     raise ValueError(f"search: {key}: {error.errors()[0]['msg']}, got {value!r}") from None
         return self
@@ -241,9 +156,8 @@ class TrainingSection(StudySection):
 
     def spec(self, **changes: Any) -> TrainingSpec:
         """The record that a trial takes, with some fields changed."""
-        given = {name: getattr(self, name) for name in type(self).model_fields if name not in OTHERWISE}
-        given["keep_checkpoints"] = tuple(self.keep_checkpoints)
+        given = {own.name: getattr(self, own.name) for own in fields(TrainingSettings)}
         below = self.train_from is not None
         given["frozen_precision"] = self.frozen_precision or ("float16" if below else TrainingSpec.frozen_precision)
         given["views"] = self.views or (4 if below and self.augment != "none" else TrainingSpec.views)
-        return replace(TrainingSpec(**given, batch=BatchSpec(**self.batch.model_dump())), **changes)
+        return TrainingSpec(**{**given, **changes})

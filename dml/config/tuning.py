@@ -6,13 +6,9 @@ comparisons at one rate say so wherever they are shown: on pages, in recipes, in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dml.config.recipes import RATES
+from dml.config.study import Study
 from dml.counting import counted
-
-if TYPE_CHECKING:
-    from dml.config.study import Study
 
 NOT_TUNED, RATE_NOT_TUNED = "not tuned", "rate not tuned"
 

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 from dml import discovery
 from dml.config.errors import LocatedError
 from dml.config.terms import StudySection
-from dml.config.training import REAL, BatchSection, TrainingSection
+from dml.config.training import REAL, TrainingSection
+from dml.types import BatchSpec, TrainingSettings
 
 ROOMS = ("training", "miner", "loss")
 SECTIONS = (*ROOMS, "training.batch")
@@ -29,7 +31,7 @@ FIXED = {"training.workers", "training.compile", "training.keep_checkpoints", "t
 """Settings that change no result, or that are not settings of a trial."""
 
 Values = dict[str, Any]  # dotted settings, such as `training.batch.per_class`, and their values
-S = TypeVar("S", bound=StudySection)
+S = TypeVar("S", bound=StudySection | TrainingSettings)
 
 
 def axes(vary: Mapping[str, list[Any]]) -> dict[str, list[Values]]:
@@ -69,12 +71,12 @@ def changed(section: S, values: Mapping[str, Any]) -> S:
     """A section with some dotted settings changed, checked again; the section itself without any."""
     if not values:
         return section
-    content = {name: getattr(section, name) for name in type(section).model_fields}
+    content = dict(vars(section))
     for key, value in values.items():
         name, _, rest = key.partition(".")
-        inner = content[name]
         if rest:
-            value = changed(inner, {rest: value}) if isinstance(inner, StudySection) else {**inner, rest: value}
+            inner = content[name]
+            value = {**(vars(inner) if is_dataclass(inner) else inner), rest: value}
         content[name] = value
     return type(section)(**content)
 
@@ -120,6 +122,6 @@ def _check(key: str, location: tuple[str | int, ...]) -> None:
 
 def _settings() -> list[str]:
     """The settings that can vary, without those of losses and policies."""
-    names = [f"training.{name}" for name in TrainingSection.model_fields]
-    names += [f"training.batch.{name}" for name in BatchSection.model_fields]
+    names = [f"training.{own.name}" for own in fields(TrainingSection)]
+    names += [f"training.batch.{own.name}" for own in fields(BatchSpec)]
     return [name for name in names if name not in FIXED]

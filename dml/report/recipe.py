@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import pandas as pd
+from pydantic_core import to_jsonable_python
 
 from dml.counting import counted
 from dml.report.analysis.asked import dataset_of, noise_of, score_of
@@ -148,8 +149,7 @@ def settings_of(results: Results, cell: str) -> dict[str, Any]:
     """
     own = results.cells[cell]
     section = results.study.training_of(own)
-    training = section.model_dump(mode="json", exclude={"search", "keep_checkpoints"})
-    defaults = type(section)().model_dump(mode="json")
+    training, defaults = to_jsonable_python(section), to_jsonable_python(type(section)())
     chosen: dict[str, Any] = {"loss": own.loss.name}
     chosen |= {"miner": own.miner.name} if own.miner is not None else {}
     chosen |= {"positives": own.positives, "negatives": own.negatives} if own.positives is not None else {}
@@ -157,7 +157,7 @@ def settings_of(results: Results, cell: str) -> dict[str, Any]:
     flat = {
         f"training.{name}": value
         for name, value in training.items()
-        if name in ALWAYS or value != defaults.get(name, value)
+        if name in ALWAYS or (value != defaults[name] and name not in ("search", "keep_checkpoints"))
     }
     found = parsed(results.confirmed_of(cell)["settings"].iloc[0]) or {}
     return {**chosen, **flat, **own.varied, **found}

@@ -12,7 +12,7 @@ import numpy as np
 
 from dml import sequential, statistics
 from dml.config import Study
-from dml.config.auto_seeds import Named, named_comparisons
+from dml.config.comparisons import Named, named_comparisons
 from dml.sweep.cells import CellState
 from dml.sweep.store import FINISHED
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dml.config import ResourcesSection, Study
+from dml.config import ResourcesSection, Study, audited_dataset
 from dml.sweep.tasks import in_workers
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import Extraction, Run, extract, in_process
@@ -56,7 +56,7 @@ def bytes_to_store(study: Study, dataset: str, manifest: Mapping[str, Any], stor
 
 def audited_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
     """The network whose features the study's section `audit` asks for, as the settings of a frozen trial."""
-    own = None if study.audit is None or study.audit.chosen(study) != dataset else study.audit.training()
+    own = None if study.audit is None or audited_dataset(study.audit, study) != dataset else study.audit.training()
     return [] if own is None else [own.spec(device=study.resources.device)]
 
 

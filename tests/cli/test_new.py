@@ -32,7 +32,7 @@ def test_a_study_is_written_and_described(dml, project, photos):
     (dataset,) = study.datasets
     assert (dataset.source, dataset.label, dataset.options) == ("imagefolder", "mine", {"root": str(photos)})
     assert (dataset.resize, dataset.on_corrupt) == (32, "error")
-    assert study.evaluation.sets == ["test"]
+    assert study.evaluation.sets == ("test",)
     assert study.training.batch.classes == 2  # three classes train, two of them fit when settings are tuned
     assert study.recipe == "scratch"
     assert len(study.cells()) == 8

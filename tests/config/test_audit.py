@@ -2,7 +2,7 @@
 
 import pytest
 
-from dml.config import ConfigError, Study, load_study
+from dml.config import ConfigError, Study, audited_cell, audited_dataset, load_study
 
 STUDY = """\
 title: t
@@ -23,7 +23,7 @@ def test_without_the_section_nothing_is_audited(tmp_path):
 
 def test_the_only_dataset_is_audited(tmp_path):
     study = load(tmp_path, STUDY.replace("[digits, mnist]", "[digits]") + "audit: {}\n")
-    assert study.audit.chosen(study) == "digits"
+    assert audited_dataset(study.audit, study) == "digits"
     assert (study.audit.pixels, study.audit.looks, study.audit.training()) == (32, 200, None)
 
 
@@ -59,10 +59,10 @@ def test_what_cannot_be_audited(tmp_path, section, expected):
 def test_the_networks_are_those_of_the_first_cell_that_has_the_attributes(tmp_path):
     text = STUDY.replace("[triplet]", "[triplet, softmax]") + "positives: [easy, random]\nnegatives: [hard]\n"
     study = load(tmp_path, text + "audit: {dataset: mnist, pixels: null, trained: true}\n")
-    cell = study.audit.cell(study)
+    cell = audited_cell(study.audit, study)
     assert (cell.dataset, cell.loss.name, cell.positives) == ("mnist", "triplet", "easy")
     study = load(tmp_path, text + "audit: {dataset: mnist, trained: {positives: random}}\n")
-    assert study.audit.cell(study).positives == "random"
+    assert audited_cell(study.audit, study).positives == "random"
     assert study.audit.trained == {"positives": "random"}
     assert load(tmp_path, text + "audit: {dataset: mnist}\n").audit.trained is False
 
@@ -86,7 +86,7 @@ def test_closed_forms_train_no_network(tmp_path):
     study = load(
         tmp_path, STUDY.replace("[triplet]", "[whitening, triplet]") + "audit: {dataset: digits, trained: true}\n"
     )
-    assert study.audit.cell(study).loss.name == "triplet"
+    assert audited_cell(study.audit, study).loss.name == "triplet"
     with pytest.raises(ConfigError, match=r"audit.trained.*'whitening' is a closed form, which trains no network"):
         load(tmp_path, STUDY.replace("[triplet]", "[whitening]") + "audit: {dataset: digits, trained: true}\n")
 

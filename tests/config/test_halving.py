@@ -4,19 +4,19 @@ import math
 
 import pytest
 
-from dml.config import SearchSection, Study, ladder
+from dml.config import SearchSection, Study, ladder, study_from
 
 STUDY = {"title": "A study", "datasets": ["digits"], "losses": ["triplet"]}
 STUDY |= {"positives": ["random"], "negatives": ["random"]}
 
 
 def study(search=(), training=(), every=10):
-    return Study(
-        **STUDY,
-        search={"trials": 9, "early_stopping": "halving", **dict(search)},
-        training={"steps": 90, **dict(training)},
-        evaluation={"every": every},
-    )
+    own = {
+        "search": {"trials": 9, "early_stopping": "halving", **dict(search)},
+        "training": {"steps": 90, **dict(training)},
+        "evaluation": {"every": every},
+    }
+    return study_from({**STUDY, **own})
 
 
 def rungs(trials, steps, every, reduction=3, kind="halving"):
@@ -86,10 +86,11 @@ def test_what_cannot_work_is_said_once_before_anything_runs(search, training, ev
 
 
 def test_steps_that_vary_are_checked_each():
-    overrides = {"search": {"trials": 9, "early_stopping": "halving"}, "evaluation": {"every": 10}}
-    Study(**STUDY, **overrides, vary={"training.steps": [30, 90]})
+    search = {"trials": 9, "early_stopping": "halving"}
+    content = {**STUDY, "search": search, "evaluation": {"every": 10}}
+    study_from({**content, "vary": {"training.steps": [30, 90]}})
     with pytest.raises(ValueError, match=r"1/3 of their 20 steps"):
-        Study(**STUDY, **overrides, vary={"training.steps": [20, 90]})
+        study_from({**content, "vary": {"training.steps": [20, 90]}})
 
 
 def test_the_best_step_brings_the_evaluations():

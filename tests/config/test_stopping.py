@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from dml.config import SearchSection, Study, TrainingSection, best_point, value_of
+from dml.config import SearchSection, Study, TrainingSection, best_point, study_from, value_of
 from dml.config.stopping import default_every, evaluated_steps
 
 KEY = "validation/fine/recall@1"
@@ -70,8 +70,8 @@ def test_an_unknown_rule_is_an_error_with_the_choices():
 
 def test_a_pruner_needs_curves_and_the_best_step_brings_them():
     with pytest.raises(ValueError, match=r"evaluation\.every"):
-        Study(**STUDY, search={"pruner": "median", "stop": "last"})
-    assert Study(**STUDY, search={"pruner": "median", "stop": "best"}).evaluation.every is None
+        study_from({**STUDY, "search": {"pruner": "median", "stop": "last"}})
+    assert study_from({**STUDY, "search": {"pruner": "median", "stop": "best"}}).evaluation.every is None
 
 
 def test_the_digest_of_a_study_that_does_not_say_stays():

@@ -16,10 +16,8 @@ import numpy as np
 import pandas as pd
 
 from dml.config import (
-    BatchSection,
     DatasetSection,
     EvaluationSection,
-    MinerSection,
     NoiseSection,
     PublishedSection,
     ReportSection,
@@ -51,13 +49,14 @@ class SyntheticStudy(Study):
     def _combined(self, axes) -> Iterator[Cell]:
         for dataset, noise, loss in axes:
             for rate, positives, negatives in itertools.product(noise.rates, self.positives, self.negatives):
-                part = Part(loss, {}, {**SEARCH, "scale": LogUniform(1, 10)} if loss == "margin" else SEARCH)
+                search = {**SEARCH, "scale": LogUniform(1, 10)} if loss.name == "margin" else SEARCH
+                part = Part(loss.name, {}, search)
                 yield Cell(dataset.label, noise.model, rate, part, positives, negatives)
 
 
 def study(name: str = "digits", **changes) -> SyntheticStudy:
     """8 methods at three noise rates, three seeds."""
-    dataset = DatasetSection.model_construct(source="digits", train_on="coarse", evaluate_on=["fine"], options={})
+    dataset = DatasetSection(source="digits", train_on="coarse")
     content = {
         "name": name,
         "title": "Which tuples hold up under label noise?",
@@ -68,15 +67,11 @@ def study(name: str = "digits", **changes) -> SyntheticStudy:
         "positives": ["random", "easy"],
         "negatives": ["random", "semihard_random"],
         "seeds": [0, 1, 2],
-        "search": SearchSection.model_construct(
-            sampler="tpe", trials=5, objective="recall@1", level=None, pruner="none", seed=0
-        ),
-        "training": TrainingSection.model_construct(steps=400, batch=BatchSection.model_construct()),
+        "search": SearchSection(trials=5),
+        "training": TrainingSection(steps=400),
         "evaluation": evaluation(["recall@1", "map@r"], ["test", "seen"]),
-        "miner": MinerSection.model_construct(name=None, settings={}, search={}),
-        "published": [],
     }
-    return SyntheticStudy.model_construct(**{**content, **changes})
+    return SyntheticStudy(**{**content, **changes})
 
 
 def small(name: str = "small", **changes) -> SyntheticStudy:
@@ -92,17 +87,17 @@ def small(name: str = "small", **changes) -> SyntheticStudy:
 
 def noise(rates: list[float], *models: str) -> list[NoiseSection]:
     """Noise models with the same rates; by default only `uniform`."""
-    return [NoiseSection.model_construct(model=m, rates=rates, settings={}) for m in models or ("uniform",)]
+    return [NoiseSection(model=m, rates=rates) for m in models or ("uniform",)]
 
 
 def evaluation(metrics: list[str], sets: list[str], every: int | None = 100, keep: bool = False) -> EvaluationSection:
     """What is measured, and whether embeddings are kept."""
-    return EvaluationSection.model_construct(metrics=metrics, every=every, sets=sets, keep_embeddings=keep)
+    return EvaluationSection(metrics=metrics, every=every, sets=sets, keep_embeddings=keep)
 
 
 def plane_study(name: str = "planes", seeds: int = 8) -> SyntheticStudy:
     """Two methods at one rate, beside table 1 of the EPS paper, with 2-d embeddings."""
-    dataset = DatasetSection.model_construct(source="mnist", train_on="coarse", evaluate_on=["fine"], options={})
+    dataset = DatasetSection(source="mnist", train_on="coarse")
     published = [
         PublishedSection(
             paper="eps",
@@ -124,12 +119,10 @@ def plane_study(name: str = "planes", seeds: int = 8) -> SyntheticStudy:
         losses=["triplet"],
         negatives=["random"],
         seeds=list(range(seeds)),
-        search=SearchSection.model_construct(
-            sampler="fixed", trials=1, objective="recall@1", level=None, pruner="none", seed=0
-        ),
+        search=SearchSection(sampler="fixed", trials=1),
         evaluation=evaluation(["recall@1", "recall@5", "recall@10"], ["seen", "test"], every=None, keep=True),
         published=published,
-        training=TrainingSection.model_construct(steps=400, batch=BatchSection.model_construct(), embedding_size=2),
+        training=TrainingSection(steps=400, embedding_size=2),
     )
 
 
@@ -244,8 +237,8 @@ def _number(*parts: object) -> int:
 
 def embedding_study(name: str = "embedded", figures: tuple[str, ...] = (), **changes) -> SyntheticStudy:
     """Two methods at two noise rates, whose embeddings are kept by `keep`; its page shows `figures`."""
-    report = ReportSection.model_construct(figures=list(figures), **changes.pop("report", {}))
-    training = TrainingSection.model_construct(steps=400, batch=BatchSection.model_construct(), embedding_size=4)
+    report = ReportSection(figures=list(figures), **changes.pop("report", {}))
+    training = TrainingSection(steps=400, embedding_size=4)
     content = {"report": report, "seeds": [0, 1], "training": training}
     return small(name, **{**content, **changes})
 

@@ -1,6 +1,7 @@
 """Choices made on other datasets and on clean labels, against a naive loop over the trials."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -86,7 +87,7 @@ def test_heads_choose_for_a_head_and_all_others_for_a_network(synthetic, crossed
 
         return alter
 
-    frozen = synthetic.study().training.model_copy(update={"frozen": True})
+    frozen = replace(synthetic.study().training, frozen=True)
     heads = [crossed_study(name, winner(2), training=frozen) for name in "ab"]
     network = crossed_study("c", winner(3))
     rows = carried_over([*heads, network])

@@ -1,5 +1,7 @@
 """Scores by number of clusters: how they are named, ordered and drawn."""
 
+from dataclasses import replace
+
 import pytest
 
 from dml.report.labels import metric_label
@@ -21,7 +23,7 @@ def measured(synthetic, loaded):
         return frame
 
     study = synthetic.small(evaluation=synthetic.evaluation(["recall@1"], ["test"]))
-    evaluation = study.evaluation.model_copy(update={"metrics": ["recall@1", "nmi"], "clusters": list(NUMBERS)})
+    evaluation = replace(study.evaluation, metrics=["recall@1", "nmi"], clusters=list(NUMBERS))
     results = loaded(study, alter)
     return type(results)(study.model_copy(update={"evaluation": evaluation}), results.trials)
 

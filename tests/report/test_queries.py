@@ -21,7 +21,7 @@ def kept(synthetic, loaded, tmp_path):
 
     def make(without=()):
         study = synthetic.small()
-        study = study.model_copy(update={"evaluation": study.evaluation.model_copy(update={"keep_per_query": True})})
+        study = study.model_copy(update={"evaluation": replace(study.evaluation, keep_per_query=True)})
         results = replace(loaded(study), store=tmp_path / "store")
         written = {}
         for row in results.confirmed.to_dict("records"):

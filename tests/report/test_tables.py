@@ -101,7 +101,7 @@ def test_a_row_that_is_not_reproduced_has_a_reason(synthetic, loaded):
 @pytest.mark.parametrize(("metrics", "count"), [(["recall@1", "recall@5"], 8), (["map@r"], 0)])
 def test_metrics_that_are_not_evaluated_are_no_failures(synthetic, loaded, metrics, count):
     study = synthetic.plane_study()
-    evaluation = study.evaluation.model_copy(update={"metrics": metrics})
+    evaluation = replace(study.evaluation, metrics=metrics)
     results = replace(loaded(study), study=study.model_copy(update={"evaluation": evaluation}))
     table = published_beside(results)
     assert len(table.frame) == count

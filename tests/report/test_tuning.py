@@ -57,9 +57,7 @@ def test_a_mark_is_in_brackets_and_no_mark_adds_nothing():
 @pytest.fixture
 def fixed(synthetic):
     """A study with one setting for each method, and a claim."""
-    search = synthetic.SearchSection.model_construct(
-        sampler="fixed", trials=1, objective="recall@1", level=None, pruner="none", seed=0
-    )
+    search = synthetic.SearchSection(sampler="fixed", trials=1)
     compare = {"first": {"positives": "easy"}, "second": {"positives": "random"}}
     return synthetic.small(search=search, claims=[ClaimSection(paper="own", text="Easy is better.", compare=compare)])
 
@@ -91,9 +89,7 @@ def test_the_index_marks_the_card_and_explains_the_mark_once(fixed, built, tmp_p
 def test_a_table_of_what_to_use_says_how_many_rows_are_at_one_rate(synthetic, loaded):
     table = what_to_use([loaded(synthetic.study())])
     assert table.caption.startswith("In 3 of 3 rows the learning rate is not tuned. ")
-    training = synthetic.TrainingSection.model_construct(
-        steps=400, batch=synthetic.BatchSection.model_construct(), search={"learning_rate": None}
-    )
+    training = synthetic.TrainingSection(steps=400, search={"learning_rate": {"log_uniform": [1e-4, 1e-2]}})
     tuned = what_to_use([loaded(synthetic.study(training=training))])
     assert "tuned" not in tuned.caption
     assert set(tuned.frame["trained"]) == {"network, still rising"}  # by its curve

@@ -54,11 +54,7 @@ def test_the_page_has_a_figure_and_two_tables(loaded):
 
 
 def test_one_trial_per_cell_decides_nothing(synthetic, tmp_path):
-    study = synthetic.small(
-        search=synthetic.SearchSection.model_construct(
-            sampler="tpe", trials=1, objective="recall@1", level=None, pruner="none", seed=0
-        )
-    )
+    study = synthetic.small(search=synthetic.SearchSection(trials=1))
     synthetic.write(study, tmp_path)
     assert not tuning.Tuning().applies(load(study, tmp_path / "results" / study.name))
 

@@ -173,7 +173,7 @@ def test_a_rate_without_a_finished_trial_has_no_row(with_features):
 @pytest.mark.parametrize(("normalize", "said"), [(True, "by cosine"), (False, "by Euclidean distance")])
 def test_the_caption_says_how_neighbours_are_found(with_features, normalize, said):
     results = with_features(net=0.65)
-    training = results.study.training.model_copy(update={"normalize": normalize})
+    training = dataclasses.replace(results.study.training, normalize=normalize)
     study = results.study.model_copy(update={"training": training})
     assert said in best_and_untrained(dataclasses.replace(results, study=study)).caption
 

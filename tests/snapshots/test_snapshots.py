@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -171,7 +172,7 @@ def test_a_study_that_changed_since_it_ran_is_refused_and_a_new_title_is_not_a_c
     (folder / "summary.json").write_text(json.dumps(summary))
     titled = study.model_copy(update={"title": "Another"})
     publish(titled, folder, tmp_path / "out")
-    longer = study.model_copy(update={"training": study.training.model_copy(update={"steps": 7})})
+    longer = study.model_copy(update={"training": replace(study.training, steps=7)})
     with pytest.raises(ValueError, match="has changed since it ran"):
         publish(longer, folder, tmp_path / "other")
     snapshot = Snapshot(tmp_path / "out/toys")

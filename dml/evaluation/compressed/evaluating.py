@@ -23,10 +23,10 @@ from dml.evaluation.compressed.rows import Rows
 from dml.evaluation.compressed.search import SearchJob, _opened, neighbours, search_block, values_of
 from dml.protocols import ClusteringMetric, PairMetric
 from dml.seeding import numpy_generator
+from dml.types import FEWEST_CHECKED
 
 VERSION = 1  # of the files in the folder; raised when they would contain other numbers
 EVERY = 5.0  # seconds between two reports
-FEWEST_CHECKED = 100  # queries, for an interval by the normal distribution
 
 
 class Run(Protocol):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dml import audit
-from dml.config import AuditSection, Study
+from dml.config import AuditSection, Study, audited_dataset
 from dml.data.packing import Packed, of_vectors
 from dml.sweep.extracting import audited_trainings, frozen_trainings, over_ray
 from dml.sweep.pixels import pixels
@@ -53,7 +53,7 @@ def audited(study: Study, section: AuditSection, data_root: Path) -> Audited:
     ValueError : the section names no dataset, or the labels cannot be audited (`dml.audit.check_labels`).
     FileNotFoundError : the images are not packed.
     """
-    dataset = section.chosen(study)
+    dataset = audited_dataset(section, study)
     level, packed = study.dataset(dataset).train_on, open_packed_of(data_root, dataset)
     column = f"given_{level}" if f"given_{level}" in packed.index else level
     numbers = packed.index[column].to_numpy(np.int64)

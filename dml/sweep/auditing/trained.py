@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from dml import audit, files
-from dml.config import AuditSection, Study
+from dml.config import AuditSection, Study, audited_cell
 from dml.data import batches
 from dml.data.packing import ProgressLine
 from dml.discovery import find
@@ -67,7 +67,7 @@ class TrainedVectors:
     ) -> None:
         self._study, self._found, self._run, self._report = study, found, run, report
         self._data_root, self._folder = data_root.resolve(), folder.resolve()
-        self.cell = section.cell(study)
+        self.cell = audited_cell(section, study)
         self._spec = _spec(study, self.cell, found)
         self._check_batches()
         self.digest = keys.key(self._spec)

@@ -62,7 +62,7 @@ def test_a_closed_form_is_a_baseline_itself(synthetic, loaded):
 @pytest.mark.parametrize(("ami", "decided"), [(-0.05, True), (0.05, False)])
 def test_ami_decides_where_it_contradicts_nmi(synthetic, loaded, claim, ami, decided):
     study = synthetic.small()
-    evaluation = study.evaluation.model_copy(update={"metrics": ["recall@1", "nmi", "ami"]})
+    evaluation = replace(study.evaluation, metrics=["recall@1", "nmi", "ami"])
     results = replace(loaded(study), study=study.model_copy(update={"evaluation": evaluation}))
     easy = results.trials["positives"] == "easy"
     frame = results.trials.assign(**{"test/fine/nmi": 0.5 + 0.1 * easy, "test/fine/ami": 0.3 + ami * easy})
