@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dml.theory.collapsing import free_points
+from papers import free_points
 
 
 def test_squared_distances():

@@ -3,15 +3,16 @@
 import pytest
 
 from dml.report import published
-from dml.report.assembly import theory_sections
 from dml.report.page.blocks import Facts
 from dml.report.page.tables import Table
-from dml.report.theory import pair_noise, stability, zero_loss
-from dml.report.theory.bounds import Bounds
-from dml.report.theory.collapse import SAMPLES, Collapse
-from dml.report.theory.pair_noise import PairNoise
-from dml.theory.collapsing import clean_risk
-from dml.theory.noise import pair_noise as theory_pair_noise
+from dml.report.theory_page import theory_sections
+from papers.eps.sections import stability, zero_loss
+from papers.eps.sections.collapse import SAMPLES, Collapse
+from papers.eps.theory import clean_risk
+from papers.noise.sections import pair_noise
+from papers.noise.sections.bounds import Bounds
+from papers.noise.sections.pair_noise import PairNoise
+from papers.noise.theory import pair_noise as theory_pair_noise
 
 
 def _frame(section):

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dml.theory.noise.eta import Skew
+from dml.miners.skew.eta import Skew
 
 
 class Interval(NamedTuple):
@@ -52,7 +52,7 @@ def hinge(eta: float, classes: int | None = None) -> float:
 
 
 def interval(skew: Skew, classes: int | None = None) -> Interval:
-    """The bound for the triplet loss with hinge and mining, from an estimate of eta (`dml.theory.noise.eta.estimate`).
+    """The bound for the triplet loss with hinge and mining, from an estimate of eta (`dml.miners.skew.eta.estimate`).
 
     A larger eta tolerates less noise: the bound's lower end comes from the upper end of eta.
     """

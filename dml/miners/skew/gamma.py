@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dml.theory.noise import eta
+from dml.miners.skew import eta
 
 
 class Gamma(NamedTuple):

@@ -14,9 +14,9 @@ from dml.report.figures import style
 from dml.report.figures.axes import label_ends
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.theory.verdicts.stating import stated
-from dml.theory.collapsing import collapse, crossing
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.eps.theory import collapse, crossing
+from papers.stating import stated
 
 CHANCES = (0.6, 0.75, 0.9)  # that a label is right
 SAMPLES = tuple(range(4, 41, 4))
@@ -25,7 +25,7 @@ BETAS = (-0.5, 0.0, 1.0, 2.0)  # in alphas
 LOSSES: tuple[Literal["triplet", "margin"], ...] = (
     "triplet",
     "margin",
-)  # those that `dml.theory.collapsing.collapse` computes
+)  # those that `papers.eps.theory.collapse` computes
 
 
 class Collapse:

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from dml.report.figures import style
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.theory.verdicts.of_minimisers import MANY, WIDTHS, more_labels, ratio, risks_of, theorem_1, theorem_2
-from dml.report.theory.verdicts.stating import stated
-from dml.theory.collapsing import minimisers
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.eps.theory import minimisers
+from papers.eps.verdicts.of_minimisers import MANY, WIDTHS, more_labels, ratio, risks_of, theorem_1, theorem_2
+from papers.stating import stated
 
 
 class Minimisers:

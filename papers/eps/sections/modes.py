@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from dml.report.figures import style
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.theory.verdicts.stating import stated
-from dml.theory.collapsing import modes
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.eps.theory import modes
+from papers.stating import stated
 
 CHANCES = (0.6, 0.75, 0.9)  # p of the figure
 ALL_CHANCES = (0.55, 0.6, 0.75, 0.9, 0.95)

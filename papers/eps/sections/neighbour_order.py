@@ -12,7 +12,10 @@ from matplotlib.figure import Figure
 from dml.report.figures import style
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.theory.verdicts.of_neighbour_order import (
+from dml.report.sections.protocols import TheoryVerdict
+from papers.eps.theory import expected_risk, ranks
+from papers.eps.theory.collapse import label_probabilities
+from papers.eps.verdicts.of_neighbour_order import (
     ALL_CHANCES,
     CHANCES,
     FOREIGN,
@@ -26,10 +29,7 @@ from dml.report.theory.verdicts.of_neighbour_order import (
     orders,
     pushed,
 )
-from dml.report.theory.verdicts.stating import stated
-from dml.theory.collapsing import expected_risk, ranks
-from dml.theory.collapsing.collapse import label_probabilities
-from dml.theory.verdicts import TheoryVerdict
+from papers.stating import stated
 
 
 class NeighbourOrder:

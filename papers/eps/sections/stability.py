@@ -13,9 +13,9 @@ from dml.report import published
 from dml.report.figures import style
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.theory.verdicts.stating import stated
-from dml.theory import stability
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.eps.theory import stability
+from papers.stating import stated
 
 SEEDS, LEVEL = 8, 0.05
 LOSSES = ("Trip. + SH", "Dist-Margin", "MS")

@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 from dml.report.figures import style
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.theory.verdicts.stating import stated
-from dml.theory.collapsing import clean_risk, free_points
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers import free_points
+from papers.eps.theory import clean_risk
+from papers.stating import stated
 
 ALPHA = 0.2
 STARTS, EMBEDDINGS = 6, 300

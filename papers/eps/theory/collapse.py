@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dml.theory.collapsing import expected_risk
+from papers.eps.theory import expected_risk
 
 
 class Scene(NamedTuple):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dml.theory.collapsing import modes
+from papers.eps.theory import modes
 
 ALPHA = 1.0  # all risks scale with it
 

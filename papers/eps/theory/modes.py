@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dml.theory.collapsing import expected_risk
+from papers.eps.theory import expected_risk
 
 
 class Blocks(NamedTuple):

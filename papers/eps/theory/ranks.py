@@ -21,7 +21,7 @@ from itertools import product
 
 import numpy as np
 
-from dml.theory.collapsing import collapse, expected_risk
+from papers.eps.theory import collapse, expected_risk
 
 ORDERS = ("own group first", "alternating", "other group first")
 

@@ -7,8 +7,8 @@ from functools import cache, partial
 import numpy as np
 from scipy.optimize import brentq
 
-from dml.theory.collapsing import collapse, expected_risk, minimisers
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.eps.theory import collapse, expected_risk, minimisers
 
 ALPHA = 0.2
 SETTINGS = ((8, 2), (12, 2), (12, 3), (20, 10))  # samples and groups

@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from dml.theory.collapsing import ranks
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.eps.theory import ranks
 
 CHANCES = (0.6, 0.8, 0.95)  # p of the figures
 ALL_CHANCES = (0.55, 0.6, 0.7, 0.8, 0.9, 0.95)

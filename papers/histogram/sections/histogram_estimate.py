@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from dml.report.figures import style
 from dml.report.page.blocks import Block, Drawing, Paragraph, folded
 from dml.report.page.tables import Column, Table
-from dml.report.theory.computed.quadruplet_cost import costs
-from dml.report.theory.verdicts import of_histogram as computed
-from dml.report.theory.verdicts.stating import stated
-from dml.theory.histograms import reverse_order
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.histogram.theory import reverse_order
+from papers.histogram.theory.quadruplet_cost import costs
+from papers.histogram.verdicts import of_histogram as computed
+from papers.stating import stated
 
 LOOKS = ((style.VERMILION, "s"), (style.BLUE, "o"), (style.GREEN, "^"))
 

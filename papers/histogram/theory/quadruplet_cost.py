@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 
 from dml.losses import build
-from dml.report.theory.computed.made import Made
+from papers.made import Made
 
 BINS = 201
 

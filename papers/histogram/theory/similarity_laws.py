@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dml.theory.arcs.random_arcs import unit
-from dml.theory.histograms.reverse_order import Similarities
+from papers.histogram.theory.reverse_order import Similarities
+from papers.loop.theory.random_arcs import unit
 
 
 def of_embeddings(x: np.ndarray, labels: np.ndarray) -> Similarities:

@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from dml.report.theory.computed.loop_toy import runs
-from dml.report.theory.computed.quadruplet_cost import costs
-from dml.theory.histograms import reverse_order, similarity_laws
-from dml.theory.histograms.reverse_order import Similarities
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.histogram.theory import reverse_order, similarity_laws
+from papers.histogram.theory.quadruplet_cost import costs
+from papers.histogram.theory.reverse_order import Similarities
+from papers.loop.theory.loop_toy import runs
 
 Word = Literal["confirmed", "refuted", "undecided"]
 BINS = (11, 21, 51, 101, 201, 401, 1001, 2001)

@@ -1,1 +1,1 @@
-"""Figures of the theory page."""
+"""Figures of several sections."""

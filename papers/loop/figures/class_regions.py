@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from dml.report.figures import style
-from dml.theory.arcs.own_class import Counterexample
+from papers.loop.theory.own_class import Counterexample
 
 TITLES = ("equal eigenvalues, flat", "rotations of one law, sphere", "cap beyond a half sphere")
 

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dml.report.figures import style
-from dml.theory.arcs import cases as arc_cases
-from dml.theory.arcs import pair_steps
-from dml.theory.arcs.random_arcs import Arcs
+from papers.loop.theory import cases as arc_cases
+from papers.loop.theory import pair_steps
+from papers.loop.theory.random_arcs import Arcs
 
 PLACES = ((-0.2, 0.1), (-0.55, 0.3), (0.1, 0.1), (-0.2, -0.55))  # x1, x2, y1, y2 as seen from above
 NAMES = ("x1", "x2", "y1", "y2")

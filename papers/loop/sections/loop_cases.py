@@ -9,10 +9,10 @@ import pandas as pd
 
 from dml.report.page.blocks import Block, Drawing, Paragraph, folded
 from dml.report.page.tables import Column, Table
-from dml.report.theory.figures import loop_box
-from dml.report.theory.verdicts import of_cases as computed
-from dml.report.theory.verdicts.stating import stated
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.loop.figures import loop_box
+from papers.loop.verdicts import of_cases as computed
+from papers.stating import stated
 
 
 class LoopCases:

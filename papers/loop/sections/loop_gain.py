@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from dml.report.figures import style
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.theory.arcs import gain as arc_gain
-from dml.theory.arcs.gain import Gain
+from papers.loop.theory import gain as arc_gain
+from papers.loop.theory.gain import Gain
 
 DIMENSIONS = (2, 3, 4, 8, 16, 32, 64, 128, 256, 512)
 LINES = ((3, style.VERMILION), (16, style.PURPLE), (128, style.GREEN), (512, style.BLUE))  # of the right panel

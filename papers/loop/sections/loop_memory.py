@@ -8,10 +8,10 @@ import pandas as pd
 
 from dml.report.page.blocks import Block, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.theory.computed.synthesis_cost import DIMENSION, PER_CLASS, costs
-from dml.report.theory.verdicts.of_memory import memory
-from dml.report.theory.verdicts.stating import stated
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.loop.theory.synthesis_cost import DIMENSION, PER_CLASS, costs
+from papers.loop.verdicts.of_memory import memory
+from papers.stating import stated
 
 NAMES = {"none": "none", "loop": "LoOp", "embedding_expansion": "embedding expansion"}
 

@@ -11,12 +11,12 @@ import pandas as pd
 
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.theory.figures import class_regions
-from dml.report.theory.verdicts.stating import stated
-from dml.theory.arcs import own_class, own_class_shares
-from dml.theory.arcs.own_class import Counterexample
-from dml.theory.arcs.own_class_shares import Share
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.loop.figures import class_regions
+from papers.loop.theory import own_class, own_class_shares
+from papers.loop.theory.own_class import Counterexample
+from papers.loop.theory.own_class_shares import Share
+from papers.stating import stated
 
 Word = Literal["confirmed", "refuted", "undecided"]
 DIMENSION = 3

@@ -8,12 +8,12 @@ import pandas as pd
 
 from dml.report.page.blocks import Block, Drawing, Folded, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.theory.computed.loop_losses import Difference, differences
-from dml.report.theory.figures import nine_steps
-from dml.report.theory.verdicts import of_steps as computed
-from dml.report.theory.verdicts.stating import stated
-from dml.theory.arcs.pair_steps import Form
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.loop.figures import nine_steps
+from papers.loop.theory.loop_losses import Difference, differences
+from papers.loop.theory.pair_steps import Form
+from papers.loop.verdicts import of_steps as computed
+from papers.stating import stated
 
 
 class LoopSteps:

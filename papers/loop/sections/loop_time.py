@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from dml.report.page.blocks import Block, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.theory.verdicts.of_time import time, times
-from dml.report.theory.verdicts.stating import stated
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.loop.verdicts.of_time import time, times
+from papers.stating import stated
 
 
 class LoopTime:

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from dml.report.figures import style
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.theory.computed import loop_toy
-from dml.report.theory.computed.loop_toy import ARMS, PER_CLASS, STEPS, Run
 from dml.statistics import summary
+from papers.loop.theory import loop_toy
+from papers.loop.theory.loop_toy import ARMS, PER_CLASS, STEPS, Run
 
 SCORES = ("seen", "unseen", "inside", "gain")
 COLOURS = {"untrained": style.MUTED, "one end": style.OCHRE, "four ends": style.BLUE, "LoOp": style.VERMILION}

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dml.theory.arcs.random_arcs import Arcs
+from papers.loop.theory.random_arcs import Arcs
 
 CASES = 9
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dml.theory.arcs.cases import angle, box_of, least
-from dml.theory.arcs.random_arcs import Arcs, of_classes, uniform
+from papers.loop.theory.cases import angle, box_of, least
+from papers.loop.theory.random_arcs import Arcs, of_classes, uniform
 
 
 class Gain(NamedTuple):

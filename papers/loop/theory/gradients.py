@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dml.theory.arcs import cases as arc_cases
-from dml.theory.arcs import pair_steps
-from dml.theory.arcs.pair_steps import Form
-from dml.theory.arcs.random_arcs import Arcs, uniform, unit
+from papers.loop.theory import cases as arc_cases
+from papers.loop.theory import pair_steps
+from papers.loop.theory.pair_steps import Form
+from papers.loop.theory.random_arcs import Arcs, uniform, unit
 
 STEP = 1e-5
 

@@ -1,6 +1,6 @@
 """A toy for LoOp: classes of points in the plane, and a small network that embeds them on a sphere.
 
-The supplement's toy (section 5) moves four samples by one gradient step; `dml.theory.arcs.pair_steps` repeats it. Here
+The supplement's toy (section 5) moves four samples by one gradient step; `pair_steps` repeats it. Here
 whole classes are trained. A class is two clusters of the plane, so that the network must fold the plane. All arms see
 the same batches, pairs and initial weights, and differ only in the distance between two pairs (x1, x2) and (y1, y2) of
 different classes in `[d(x1, x2) - distance + margin]_+`, a mean over the positive terms:

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dml.theory.arcs.cases import angle
-from dml.theory.arcs.search import weights
+from papers.loop.theory.cases import angle
+from papers.loop.theory.search import weights
 
 
 class Law(NamedTuple):

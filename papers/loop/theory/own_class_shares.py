@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dml.theory.arcs.own_class import Law, gaussian, leaves
-from dml.theory.arcs.random_arcs import unit
+from papers.loop.theory.own_class import Law, gaussian, leaves
+from papers.loop.theory.random_arcs import unit
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 

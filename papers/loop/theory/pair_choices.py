@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dml.theory.arcs import cases as arc_cases
-from dml.theory.arcs import pair_steps
-from dml.theory.arcs.pair_steps import ZERO, Form, Rates
-from dml.theory.arcs.random_arcs import Arcs
+from papers.loop.theory import cases as arc_cases
+from papers.loop.theory import pair_steps
+from papers.loop.theory.pair_steps import ZERO, Form, Rates
+from papers.loop.theory.random_arcs import Arcs
 
 RULES = ("closest of the nine", "closest points of the arcs", "middle and middle", "x1 and y1", "farthest of the nine")
 APART = 1e-3  # pairs of arcs that are nearer are left out: where arcs cross, the distance has no slope

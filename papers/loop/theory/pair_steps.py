@@ -18,9 +18,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dml.theory.arcs import cases as arc_cases
-from dml.theory.arcs.random_arcs import Arcs, unit
-from dml.theory.arcs.search import weights
+from papers.loop.theory import cases as arc_cases
+from papers.loop.theory.random_arcs import Arcs, unit
+from papers.loop.theory.search import weights
 
 Form = Literal["plain", "squared"]
 TOUCHING = 1e-7  # a plain distance below this has no slope, and its gradient is 0

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dml.theory.arcs.cases import Box, least, tangents, turned
+from papers.loop.theory.cases import Box, least, tangents, turned
 
 Pairing = Literal["printed", "equal"]
 SIGNS = ("+", "-")

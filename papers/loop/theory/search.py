@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dml.theory.arcs import box_search
-from dml.theory.arcs.cases import CASES, angle, box_of
-from dml.theory.arcs.cases import least as nine_cases
-from dml.theory.arcs.random_arcs import Arcs
+from papers.loop.theory import box_search
+from papers.loop.theory.cases import CASES, angle, box_of
+from papers.loop.theory.cases import least as nine_cases
+from papers.loop.theory.random_arcs import Arcs
 
 
 def least(arcs: Arcs) -> np.ndarray:

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dml.theory.arcs import box_search
-from dml.theory.arcs.random_arcs import Arcs
+from papers.loop.theory import box_search
+from papers.loop.theory.random_arcs import Arcs
 
 
 def random(rng: np.random.Generator, n: int, dimension: int) -> Arcs:

@@ -7,13 +7,13 @@ from typing import Literal
 
 import numpy as np
 
-from dml.theory.arcs import cases as arc_cases
-from dml.theory.arcs import printed as arc_printed
-from dml.theory.arcs import random_arcs, segments
-from dml.theory.arcs import search as arc_search
-from dml.theory.arcs.printed import Printed
-from dml.theory.arcs.search import Agreement
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.loop.theory import cases as arc_cases
+from papers.loop.theory import printed as arc_printed
+from papers.loop.theory import random_arcs, segments
+from papers.loop.theory import search as arc_search
+from papers.loop.theory.printed import Printed
+from papers.loop.theory.search import Agreement
 
 Word = Literal["confirmed", "refuted", "undecided"]
 DIMENSIONS, ARCS, DEGENERATE = (2, 3, 8, 128), 400, 80

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from dml.report.theory.computed.synthesis_cost import POINTS, Cost, combinations, costs
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.loop.theory.synthesis_cost import POINTS, Cost, combinations, costs
 
 Word = Literal["confirmed", "refuted"]
 MOST = 2.1  # exponent of a square, with what rounding a fit may add

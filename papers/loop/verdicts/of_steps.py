@@ -7,13 +7,13 @@ from typing import Literal
 
 import numpy as np
 
-from dml.report.theory.computed.loop_losses import differences
-from dml.theory.arcs import gradients as loop_gradients
-from dml.theory.arcs import pair_choices, random_arcs
-from dml.theory.arcs.gradients import Agreement
-from dml.theory.arcs.pair_choices import Row
-from dml.theory.arcs.pair_steps import Form
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.loop.theory import gradients as loop_gradients
+from papers.loop.theory import pair_choices, random_arcs
+from papers.loop.theory.gradients import Agreement
+from papers.loop.theory.loop_losses import differences
+from papers.loop.theory.pair_choices import Row
+from papers.loop.theory.pair_steps import Form
 
 Word = Literal["confirmed", "refuted", "undecided"]
 DIMENSIONS, ARCS, SPREAD = (3, 128), 1200, 0.6

@@ -9,9 +9,9 @@ from typing import Literal
 import pandas as pd
 
 from dml.report.page.numbers import percent
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
 
-FILE = Path(__file__).parents[2] / "loop_time.csv"  # the tables of docs/benchmarks/loop.md
+FILE = Path(__file__).parents[1] / "loop_time.csv"  # the tables of docs/benchmarks/loop.md
 LITTLE = 0.1  # of a training step
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from dml.miners.skew import bounds
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.theory.noise import bounds
 
 ETAS, GAMMAS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0), (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)
 CLASSES = 10  # of the finite case

@@ -13,9 +13,9 @@ from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, label_ends
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.theory.verdicts.stating import stated
-from dml.theory.noise import pair_noise
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.noise.theory import pair_noise
+from papers.stating import stated
 
 CLASSES = (3, 10, 100)
 RATES = np.linspace(0, 0.9, 91)

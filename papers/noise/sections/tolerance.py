@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from dml.miners.skew import bounds
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.theory.verdicts.of_tolerance import CLASSES, RATES, SAMPLES, TRIED, best_found, marginal, proposition_1
-from dml.report.theory.verdicts.stating import stated
-from dml.theory.noise import bounds
-from dml.theory.verdicts import TheoryVerdict
+from dml.report.sections.protocols import TheoryVerdict
+from papers.noise.verdicts.of_tolerance import CLASSES, RATES, SAMPLES, TRIED, best_found, marginal, proposition_1
+from papers.stating import stated
 
 
 class Tolerance:

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dml.theory.collapsing import free_points
-from dml.theory.noise import pair_noise
+from papers import free_points
+from papers.noise.theory import pair_noise
 
 DIAMETER = 2.0  # of the unit sphere: the constant of the auxiliary losses
 SMOOTHINGS = (1e-3, 1e-5, 1e-7)

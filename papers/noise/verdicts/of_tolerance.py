@@ -6,8 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from dml.theory.noise import bounds, unhinged
-from dml.theory.verdicts import TheoryVerdict
+from dml.miners.skew import bounds
+from dml.report.sections.protocols import TheoryVerdict
+from papers.noise.theory import unhinged
 
 CLASSES = (2, 3, 10, 100, 1000, 11318)  # the last: those of Stanford Online Products
 TRIED, SAMPLES = 5, 3  # classes and samples in each, for the descents

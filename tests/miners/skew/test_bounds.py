@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from dml.theory.noise import bounds, eta, pair_noise
+from dml.miners.skew import bounds, eta
+from papers.noise.theory import pair_noise
 
 
 def scanned(classes, least, most):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dml.theory.noise import bounds, eta
+from dml.miners.skew import bounds, eta
 
 CENTRES = np.arange(40) * 0.05 + 0.025
 UNIFORM = np.exp(-(((CENTRES - 1.3) / 0.15) ** 2) / 2)  # distances of unit vectors: a few bins have most of the pairs

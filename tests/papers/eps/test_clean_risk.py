@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dml.theory.collapsing import clean_risk, free_points
+from papers import free_points
+from papers.eps.theory import clean_risk
 
 ALPHA = 0.2
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dml.theory.collapsing import collapse, crossing, expected_risk
+from papers.eps.theory import collapse, crossing, expected_risk
 
 
 @pytest.mark.parametrize("groups", [2, 3])

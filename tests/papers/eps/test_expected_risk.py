@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dml.theory.collapsing import collapse, expected_risk
+from papers.eps.theory import collapse, expected_risk
 
 ALPHA = 0.2
 

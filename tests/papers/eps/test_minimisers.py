@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from dml.theory.collapsing import collapse, expected_risk, free_points, minimisers
+from papers import free_points
+from papers.eps.theory import collapse, expected_risk, minimisers
 
 ALPHA = 0.2
 

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from dml.theory.collapsing import collapse, expected_risk, free_points, modes
+from papers import free_points
+from papers.eps.theory import collapse, expected_risk, modes
 
 ALPHA = 0.2
 

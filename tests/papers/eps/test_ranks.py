@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from dml.theory.collapsing import collapse, expected_risk, free_points, ranks
+from papers import free_points
+from papers.eps.theory import collapse, expected_risk, ranks
 
 CHANCES = (0.55, 0.7, 0.8, 0.9)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.theory import stability
+from papers.eps.theory import stability
 
 
 def test_it_is_the_test_of_the_samples():

@@ -10,11 +10,10 @@ import torch
 
 from dml.losses import build
 from dml.report.page.tables import Table
-from dml.report.theory.computed import quadruplet_cost
-from dml.report.theory.computed.made import Made
-from dml.report.theory.histogram_estimate import HistogramEstimate
-from dml.report.theory.verdicts import of_histogram as histogram_verdicts
-from dml.theory.histograms import reverse_order, similarity_laws
+from papers.histogram.sections.histogram_estimate import HistogramEstimate
+from papers.histogram.theory import quadruplet_cost, reverse_order, similarity_laws
+from papers.histogram.verdicts import of_histogram as histogram_verdicts
+from papers.made import Made
 
 
 def test_verdicts():

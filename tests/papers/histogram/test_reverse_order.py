@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from dml.losses import build
-from dml.theory.histograms import reverse_order, similarity_laws
-from dml.theory.histograms.reverse_order import Similarities
+from papers.histogram.theory import reverse_order, similarity_laws
+from papers.histogram.theory.reverse_order import Similarities
 
 
 def random(seed=0, positives=30, negatives=50):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dml.theory.arcs import box_search
+from papers.loop.theory import box_search
 
 SIDES = np.full(3, 2.0)
 

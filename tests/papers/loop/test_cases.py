@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from dml.losses import geodesic
-from dml.theory.arcs import cases as arc_cases
-from dml.theory.arcs import random_arcs
-from dml.theory.arcs import search as arc_search
-from dml.theory.arcs.random_arcs import Arcs
+from papers.loop.theory import cases as arc_cases
+from papers.loop.theory import random_arcs
+from papers.loop.theory import search as arc_search
+from papers.loop.theory.random_arcs import Arcs
 
 KINDS = tuple(random_arcs.nearly_degenerate(np.random.default_rng(0), 1, 3))
 

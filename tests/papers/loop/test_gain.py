@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from dml.losses import geodesic
-from dml.theory.arcs import gain as arc_gain
-from dml.theory.arcs import random_arcs
-from dml.theory.arcs.random_arcs import Arcs
+from papers.loop.theory import gain as arc_gain
+from papers.loop.theory import random_arcs
+from papers.loop.theory.random_arcs import Arcs
 
 
 @pytest.mark.parametrize("size", [7, 40])

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from dml.report.theory.computed import synthesis_cost
-from dml.report.theory.verdicts import of_memory
+from papers.loop.theory import synthesis_cost
+from papers.loop.verdicts import of_memory
 
 
 @pytest.mark.parametrize(("batch", "per_class"), [(32, 2), (64, 4), (128, 8)])

@@ -7,17 +7,16 @@ import pytest
 
 from dml.report.page.blocks import Drawing, Facts, Folded
 from dml.report.page.tables import Table
-from dml.report.theory import loop_proposition
-from dml.report.theory.computed import loop_losses
-from dml.report.theory.loop_cases import LoopCases
-from dml.report.theory.loop_gain import DIMENSIONS, LoopGain
-from dml.report.theory.loop_proposition import LoopProposition
-from dml.report.theory.loop_steps import LoopSteps
-from dml.report.theory.verdicts import of_cases as case_verdicts
-from dml.report.theory.verdicts import of_steps as step_verdicts
-from dml.theory.arcs import own_class
-from dml.theory.arcs.printed import Critical
-from dml.theory.arcs.search import Agreement
+from papers.loop.sections import loop_proposition
+from papers.loop.sections.loop_cases import LoopCases
+from papers.loop.sections.loop_gain import DIMENSIONS, LoopGain
+from papers.loop.sections.loop_proposition import LoopProposition
+from papers.loop.sections.loop_steps import LoopSteps
+from papers.loop.theory import loop_losses, own_class
+from papers.loop.theory.printed import Critical
+from papers.loop.theory.search import Agreement
+from papers.loop.verdicts import of_cases as case_verdicts
+from papers.loop.verdicts import of_steps as step_verdicts
 
 EXPECTED = {
     "loop-nine-cases": "confirmed",

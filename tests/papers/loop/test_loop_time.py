@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dml.report.theory.verdicts import of_time
+from papers.loop.verdicts import of_time
 
 PAGE = (Path(__file__).parents[3] / "docs/benchmarks/loop.md").read_text(encoding="utf-8")
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from dml.report.page.tables import Table
-from dml.report.theory.computed import loop_toy
-from dml.report.theory.loop_toy import LoopToy
+from papers.loop.sections.loop_toy import LoopToy
+from papers.loop.theory import loop_toy
 
 
 def unit(*shape, seed=0):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from dml.theory.arcs import own_class, own_class_shares
+from papers.loop.theory import own_class, own_class_shares
 
 
 def test_the_flat_counterexample_by_scipy():

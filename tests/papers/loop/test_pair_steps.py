@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from dml.losses import geodesic
-from dml.theory.arcs import cases as arc_cases
-from dml.theory.arcs import gradients as loop_gradients
-from dml.theory.arcs import pair_choices, pair_steps, random_arcs
-from dml.theory.arcs.random_arcs import Arcs
+from papers.loop.theory import cases as arc_cases
+from papers.loop.theory import gradients as loop_gradients
+from papers.loop.theory import pair_choices, pair_steps, random_arcs
+from papers.loop.theory.random_arcs import Arcs
 
 
 def arcs_apart(seed, n, size, spread=None):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dml.theory.arcs import cases as arc_cases
-from dml.theory.arcs import printed as arc_printed
-from dml.theory.arcs import random_arcs
+from papers.loop.theory import cases as arc_cases
+from papers.loop.theory import printed as arc_printed
+from papers.loop.theory import random_arcs
 
 
 def test_equal_signs_are_critical_and_printed_ones_never():

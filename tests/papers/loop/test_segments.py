@@ -8,7 +8,7 @@ import torch
 from scipy.optimize import lsq_linear
 
 from dml.losses import geodesic
-from dml.theory.arcs import segments
+from papers.loop.theory import segments
 
 KINDS = tuple(segments.degenerate(np.random.default_rng(0), 1, 3))
 

@@ -2,9 +2,11 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
-from dml.theory.noise import pair_noise
+from dml import noise
+from papers.noise.theory import pair_noise
 
 
 def counted(p, classes, pair):
@@ -36,3 +38,24 @@ def test_wrong_arguments():
         pair_noise.negative_to_positive(1.5, 3)
     with pytest.raises(ValueError, match="at least 2, got 1"):
         pair_noise.positive_to_negative(0.5, 1)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10])
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.8])
+def test_the_measured_pair_noise_agrees_with_the_formulas(classes, rate):
+    """q+ is the counted `2p(1-p) + p^2 (1 - 1/(K-1))`; the one that the paper prints is off."""
+    labels = np.arange(2000 * classes) % classes
+    observed = noise.build("uniform", rate=rate).corrupt(labels, seed=1).observed
+    table = np.zeros((classes, classes))
+    np.add.at(table, (labels, observed), 1)
+    together = (table**2).sum() - len(labels)  # ordered pairs of one true class that are still together
+    positives = len(labels) * (2000 - 1)
+    negatives = len(labels) * (len(labels) - 2000)
+    arrived = (table.sum(0) ** 2).sum() - (table**2).sum()  # ordered pairs of two true classes with one observed label
+    measured_plus, measured_minus = 1 - together / positives, arrived / negatives
+    assert measured_plus == pytest.approx(pair_noise.positive_to_negative(rate, classes), abs=0.01)
+    assert measured_minus == pytest.approx(pair_noise.negative_to_positive(rate, classes), abs=0.01)
+    printed = pair_noise.positive_to_negative(rate, classes, printed=True)
+    if rate >= 0.3:
+        gap = rate**2 / (classes - 1)
+        assert measured_plus - printed == pytest.approx(gap, abs=0.01)

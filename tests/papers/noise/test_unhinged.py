@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dml.theory.noise import bounds, pair_noise, unhinged
+from dml.miners.skew import bounds
+from papers.noise.theory import pair_noise, unhinged
 
 
 @pytest.mark.parametrize("balanced", [False, True])
