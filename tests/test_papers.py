@@ -64,7 +64,7 @@ def project(tmp_path):
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    
+
     def python(code, status=0):
         code = f"import dml, sys; sys.path = [p for p in sys.path if p != {str(ROOT)!r}]\n{code}"  # without its papers
         command = [sys.executable, "-c", code]

@@ -6,8 +6,9 @@ Each is read from the paper and its supplement, in the project's own words.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from dml.papers import Paper, papers
 
@@ -24,7 +25,7 @@ class PrintedClaim:
     decided_by: str  # "theory", "cpu" or "data"
     place: str = ""
     published_effect: str = ""  # "": the paper gives no number
-    needs: tuple[str, ...] = field(default=())  # the sources that the claim is about, if only their data can decide it
+    needs: tuple[str, ...] = ()  # the sources that the claim is about, if only their data can decide it
     comparison: str = ""  # what would decide it
     note: str = ""
     no_study: str = ""  # why no study decides it, if networks could
@@ -53,8 +54,9 @@ def _claims(of: tuple[Paper, ...]) -> dict[str, PrintedClaim]:
 
 
 def _claim(paper: Paper, row: dict[str, str]) -> PrintedClaim:
+    columns: dict[str, Any] = {**row, "paper": paper.name, "needs": tuple(row.get("needs", "").split())}
     try:
-        claim = PrintedClaim(**{**row, "paper": paper.name, "needs": tuple(row.get("needs", "").split())})
+        claim = PrintedClaim(**columns)
     except TypeError as error:
         raise ValueError(f"{paper.folder / FILE}: wrong columns: {error}") from error
     if not claim.id.startswith(f"{paper.name}-"):
