@@ -172,7 +172,10 @@ def _studies_of(project: Project, name: str) -> list[str]:
 
     paper = name.removeprefix(GROUP)
     own = [load_study(project.file(study)) for study in studies if study.startswith(f"{paper}-")]
-    return [study.name for study in own if study.resources.device == "cpu"]
+    found = [study.name for study in own if study.resources.device == "cpu"]
+    if not found:
+        raise ValueError(f"{name}: expected a study whose name begins with {paper}- and that runs without a GPU")
+    return found
 
 
 def choose(project: Project, names: list[str]) -> list[str]:
