@@ -1,11 +1,12 @@
 """Measures a whole trial beside a plain script that trains the same, for `docs/benchmarks/plain-trial.md`.
 
     python benchmarks/plain_trial.py --root FOLDER --table TABLE.csv --weights mobilenet_v2.safetensors
-        [--steps 150] [--seeds 2] [--out docs/benchmarks/plain-trial.md]
+        [--steps 150] [--every 25] [--seeds 2] [--kinds partial finetune] [--out docs/benchmarks/plain-trial.md]
 
 `TABLE` has the columns path, fine and split (train, test), as docs/datasets.md describes. Both train a MobileNet v2
 at 128 pixels with a head of 128 dimensions, multi-similarity loss and its miner, AdamW with a cosine schedule, frozen
-batch norm, 16 x 4 images a batch, random resized crops and flips; both score R@1 of the test classes.
+batch norm, 16 x 4 images a batch, random resized crops and flips; both score R@1 of the test classes: at the end, or also
+every so many steps, as a trial must whose curve decides when to stop.
 
 - `plain`: PyTorch's `DataLoader`, Pillow, torchvision's transforms, and pytorch-metric-learning's sampler, miner and
   loss. With `upper` it trains the blocks from `features.14` on (the others run without gradients), else all of them.
@@ -21,11 +22,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -64,18 +65,18 @@ class Photographs(Dataset[tuple[Tensor, int]]):
             return self._transform(image.convert("RGB")), int(self.labels[index])
 
 
-def plain(root: Path, table: pd.DataFrame, weights: Path, steps: int, seed: int, upper: bool) -> float:
-    """R@1 of a script without `dml`, but for the network's weights and the score."""
+def plain(root: Path, table: pd.DataFrame, weights: Path, steps: int, every: int, seed: int, upper: bool) -> float:
+    """The last R@1 of a script without `dml`, but for the network's weights and the score."""
     from pytorch_metric_learning import losses, miners, samplers
     from torchvision.transforms import v2
 
     torch.manual_seed(seed)
     np.random.seed(seed)  # noqa: NPY002  (the sampler draws from it)
     tail = [v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5] * 3, [0.5] * 3)]
-    crops = v2.Compose([v2.RandomResizedCrop(SIDE, (0.5, 1.0)), v2.RandomHorizontalFlip(), *tail])
-    central = v2.Compose([v2.Resize(SIDE), v2.CenterCrop(SIDE), *tail])
+    square = v2.Resize((SIDE, SIDE))  # the whole image, as `dml` packs it
+    crops = v2.Compose([square, v2.RandomResizedCrop(SIDE, (0.5, 1.0)), v2.RandomHorizontalFlip(), *tail])
     train = Photographs(root, table[table["split"] == "train"], crops)
-    test = Photographs(root, table[table["split"] == "test"], central)
+    test = Photographs(root, table[table["split"] == "test"], v2.Compose([square, *tail]))
     network = models.build(
         "torchvision", embedding_size=128, name="mobilenet_v2", weights=str(weights), padding="tensorflow"
     )
@@ -92,15 +93,22 @@ def plain(root: Path, table: pd.DataFrame, weights: Path, steps: int, seed: int,
     loss, mine = losses.MultiSimilarityLoss(alpha=2, beta=50, base=0.5), miners.MultiSimilarityMiner(epsilon=0.1)
     sampler = samplers.MPerClassSampler(train.labels, PER_CLASS, CLASSES * PER_CLASS, CLASSES * PER_CLASS * steps)
     network.eval()  # batch norm is frozen, and there is no dropout before the head
-    for images, labels in DataLoader(train, CLASSES * PER_CLASS, sampler=sampler):
+
+    @torch.no_grad()
+    def score() -> float:
+        found = torch.cat([network(images) for images, _ in DataLoader(test, 64)])
+        return evaluation.evaluate(found, torch.from_numpy(test.labels), ["recall@1"])["recall@1"]
+
+    batches = DataLoader(train, CLASSES * PER_CLASS, sampler=sampler)
+    for step, (images, labels) in enumerate(batches, 1):
         embeddings = network(images)
         optimizer.zero_grad()
         loss(embeddings, labels, mine(embeddings, labels)).backward()
         optimizer.step()
         schedule.step()
-    with torch.no_grad():
-        found = torch.cat([network(images) for images, _ in DataLoader(test, 64)])
-    return evaluation.evaluate(found, torch.from_numpy(test.labels), ["recall@1"])["recall@1"]
+        if step % every == 0 or step == steps:
+            found = score()
+    return found
 
 
 def prepare(folder: Path, root: Path, table: Path) -> None:
@@ -140,7 +148,7 @@ def settings(weights: Path, steps: int, **changes: object) -> TrainingSpec:
     )
 
 
-def trial(data: Path, training: TrainingSpec, seed: int) -> float:
+def trial(data: Path, training: TrainingSpec, every: int, seed: int) -> float:
     """R@1 of a trial of `dml`, from its spec to its saved model."""
     spec = TrialSpec(
         phase="confirm",
@@ -150,7 +158,7 @@ def trial(data: Path, training: TrainingSpec, seed: int) -> float:
         loss=LossSpec("multi_similarity"),
         miner=MinerSpec("multi_similarity", "multi_similarity"),
         training=training,
-        evaluation=EvaluationSpec(metrics=("recall@1",)),
+        evaluation=EvaluationSpec(metrics=("recall@1",), every=every),
     )
     with tempfile.TemporaryDirectory() as folder:
         running = Training(spec, data, Path(folder))
@@ -160,42 +168,43 @@ def trial(data: Path, training: TrainingSpec, seed: int) -> float:
         return running.result().scores["test/fine/recall@1"]
 
 
-def seconds(work: Callable[[], float]) -> tuple[float, float]:
+def timed(work: Callable[[], float]) -> tuple[float, float]:
     """The processor time of a call, and its score."""
     started = time.process_time()
     score = work()
     return time.process_time() - started, score
 
 
-def measure(folder: Path, root: Path, table: Path, weights: Path, steps: int, seeds: int) -> str:
+def measure(folder: Path, given: argparse.Namespace) -> str:
     """The table."""
-    listed = pd.read_csv(table)
-    prepare(folder, root, table)
+    root, weights, steps, every = given.root, given.weights, given.steps, given.every or given.steps
+    listed = pd.read_csv(given.table)
+    prepare(folder, root, given.table)
     data = folder / "data"
-    partial = settings(weights, steps, train_from=f"features.{BLOCK}", views=4, frozen_precision="float16")
-    whole = settings(weights, steps)
-    started = time.process_time()
-    stored = extract(open_packed(folder / "packed"), partial, folder / "features", report=lambda line: None)
-    extraction = time.process_time() - started
-    (data / "features.json").write_text(json.dumps({"own": {stored.name: {"folder": str(stored)}}}))
-    kinds: dict[str, Callable[[int], float]] = {
-        "plain, upper blocks": lambda seed: plain(root, listed, weights, steps, seed, upper=True),
-        "`partial`": lambda seed: trial(data, partial, seed),
-        "plain, whole network": lambda seed: plain(root, listed, weights, steps, seed, upper=False),
-        "`finetune`": lambda seed: trial(data, whole, seed),
+    specs = {
+        "partial": settings(weights, steps, train_from=f"features.{BLOCK}", views=4, frozen_precision="float16"),
+        "finetune": settings(weights, steps),
     }
-    found = {name: [seconds(lambda: work(seed)) for seed in range(seeds)] for name, work in kinds.items()}  # noqa: B023
+    notes = [f"{len(listed):,} images, {steps} steps, scored every {every}; torch {torch.__version__}, 1 thread."]
+    if "partial" in given.kinds:
+        started = time.process_time()
+        stored = extract(open_packed(folder / "packed"), specs["partial"], folder / "features", report=print)
+        seconds = time.process_time() - started
+        (data / "features.json").write_text(json.dumps({"own": {stored.name: {"folder": str(stored)}}}))
+        notes.append(f"The stored activations of `partial` took {seconds:.0f} s, once for all trials of a study.")
     lines = ["| a whole trial | processor seconds | ratio | R@1 of each seed |", "|---|---|---|---|"]
-    for base, own in (("plain, upper blocks", "`partial`"), ("plain, whole network", "`finetune`")):
-        for name in (base, own):
-            ratio = statistics.median(a[0] / b[0] for a, b in zip(found[base], found[name], strict=True))
-            scores = ", ".join(f"{100 * score:.1f}" for _, score in found[name])
-            lines.append(f"| {name} | {statistics.median(s for s, _ in found[name]):.0f} | {ratio:.1f} | {scores} |")
-    lines += ["", f"The stored activations of `partial` took {extraction:.0f} s, once for all trials of a study."]
-    lines += [
-        f"{len(listed):,} images, {steps} steps; torch {torch.__version__}, 1 thread; load {os.getloadavg()[0]:.1f}."
-    ]
-    return "\n".join(lines)
+    for kind in given.kinds:
+        base, own = [], []
+        for seed in range(given.seeds):
+            base.append(timed(partial(plain, root, listed, weights, steps, every, seed, kind == "partial")))
+            own.append(timed(partial(trial, data, specs[kind], every, seed)))
+            print(f"seed {seed}: {kind} {own[-1][0]:.0f} s, plain {base[-1][0]:.0f} s", flush=True)
+        blocks = "upper blocks" if kind == "partial" else "whole network"
+        for name, found in ((f"plain, {blocks}", base), (f"`{kind}`", own)):
+            ratio = statistics.median(a[0] / b[0] for a, b in zip(base, found, strict=True))
+            scores = ", ".join(f"{100 * score:.1f}" for _, score in found)
+            lines.append(f"| {name} | {statistics.median(s for s, _ in found):.0f} | {ratio:.1f} | {scores} |")
+    return "\n".join([*lines, "", *notes])
 
 
 def main() -> None:
@@ -204,13 +213,15 @@ def main() -> None:
     parser.add_argument("--table", type=Path, required=True)
     parser.add_argument("--weights", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--every", type=int, help="steps between two scores; default: one score, at the end")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--kinds", nargs="+", choices=["partial", "finetune"], default=["partial", "finetune"])
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)
     keep_freed_memory()
     with tempfile.TemporaryDirectory() as folder:
-        table = measure(Path(folder), given.root, given.table, given.weights, given.steps, given.seeds)
+        table = measure(Path(folder), given)
     print(table)
     if given.out is not None:
         given.out.write_text(

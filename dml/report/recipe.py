@@ -254,7 +254,7 @@ def _without_training(
     instead = (
         "it has learnt nothing of use: train longer, or change the settings"
         if own.on_pixels
-        else "use that, or train the whole network (`frozen: false`)"
+        else "use that, or train more of the network (`recipe: partial` or `finetune`)"
     )
     return [f"{said}, and the winner no more ({percent(more, signed=True)} points): {instead}."]
 

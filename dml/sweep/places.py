@@ -26,15 +26,19 @@ def marked(worker: Mapping[str, float], driver: str) -> dict[str, float]:
     return {**own, MEMORY: own.get(MEMORY, 0) + mark}
 
 
-def free(worker: Mapping[str, float], drivers: Iterable[str]) -> None:
-    """Remove the placement groups of dead drivers; `worker` and the ids are as in `marked`."""
+def free(worker: Mapping[str, float], drivers: Iterable[str]) -> int:
+    """Remove the placement groups of dead drivers; `worker` and the ids are as in `marked`. Returns how many."""
     marks = {marked(worker, driver)[MEMORY] for driver in drivers}
     if not marks:
-        return
+        return 0
     import ray
     from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group
 
-    for name, group in placement_group_table().items():
-        bundles = group["bundles"].values()
-        if group["state"] != "REMOVED" and any(bundle.get(MEMORY) in marks for bundle in bundles):
-            remove_placement_group(PlacementGroup(ray.PlacementGroupID(bytes.fromhex(name))))
+    taken = [
+        PlacementGroup(ray.PlacementGroupID(bytes.fromhex(name)))
+        for name, group in placement_group_table().items()
+        if group["state"] != "REMOVED" and any(bundle.get(MEMORY) in marks for bundle in group["bundles"].values())
+    ]
+    for group in taken:
+        remove_placement_group(group)
+    return len(taken)

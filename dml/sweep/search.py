@@ -21,10 +21,11 @@ from dml.sweep.store import FAILED, PRUNED, Outcome
 
 QUOTES = "'\""  # around the path in an OSError's text
 FREE_SECONDS = 2.0  # between two attempts to free the places of a dead driver's workers
+END_ATTEMPTS = 10  # to free all places after the sweep
 DEAD_SECONDS = 60.0  # in which Ray Train's controller may still ask for places after its driver died
 
-Free = Callable[[Collection[str]], None]
-"""Frees the places of the workers of drivers that died, by the ids of the drivers' actors."""
+Free = Callable[[Collection[str]], int]
+"""Frees the places of the workers of drivers that died, by the ids of the drivers' actors. Returns how many."""
 
 
 class PlanStopper(Stopper):
@@ -170,6 +171,11 @@ def machines_problem(outcome: Outcome) -> OSError:
     return OSError(outcome.errno, os.strerror(outcome.errno), f"{path} (node {outcome.host})")
 
 
+def _id(driver: Any) -> str:
+    """Of an actor."""
+    return driver._actor_id.hex()
+
+
 class Watch(Callback):
     """Reports trials whose workers died to the searcher, and running workers and missing nodes to the stopper.
 
@@ -190,7 +196,7 @@ class Watch(Callback):
     ):
         self._searcher, self._stopper, self._on_resume, self._missing = searcher, stopper, on_resume, missing
         self._free = free
-        self._drivers: dict[str, str] = {}  # Ray's trial id -> the id of the actor that runs it
+        self._drivers: dict[str, Any] = {}  # Ray's trial id -> the actor that runs it
         self._dead: dict[str, float] = {}  # actor id -> when it was last seen
         self._freed = 0.0
         self._trials: list[Any] = []
@@ -202,6 +208,10 @@ class Watch(Callback):
             self._free_some(self._free)
         if (text := self._missing()) is not None:
             self._stopper.stop(ValueError(text))
+
+    def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        if self._free is not None:
+            self._drivers[trial.trial_id] = trial.temporary_state.ray_actor
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         self._searcher.fail(trial.trial_id, f"the trial's worker died too often; the last error:\n{trial.get_error()}")
@@ -215,7 +225,7 @@ class Watch(Callback):
         """Note which actors run trials, and free the places of those that died."""
         for trial in self._trials:
             if (driver := trial.temporary_state.ray_actor) is not None:
-                self._drivers[trial.trial_id] = driver._actor_id.hex()
+                self._drivers[trial.trial_id] = driver
         now = time.monotonic()
         if self._dead and now - self._freed > FREE_SECONDS:
             self._freed = now
@@ -224,12 +234,21 @@ class Watch(Callback):
 
     def _lost(self, trial: Any) -> None:
         if trial.trial_id in self._drivers:
-            self._dead[self._drivers.pop(trial.trial_id)] = time.monotonic()
+            self._dead[_id(self._drivers.pop(trial.trial_id))] = time.monotonic()
 
     def end(self) -> None:
-        """Free the places of all drivers, after the sweep."""
-        if self._free is not None:
-            self._free({*self._drivers.values(), *self._dead})
+        """Kill the drivers and free their places, after the sweep.
+
+        Most ended. One whose workers never found room still waits for them, and would ask for their places again.
+        """
+        if self._free is None:
+            return
+        for driver in self._drivers.values():
+            ray.kill(driver)
+        for _ in range(END_ATTEMPTS):
+            time.sleep(0.5)  # in which killed drivers end
+            if not self._free({*map(_id, self._drivers.values()), *self._dead}):
+                break
 
     def _workers(self) -> list[Any]:
         found = (trial.temporary_state.ray_actor for trial in self._trials if trial.status == trial.RUNNING)

@@ -133,7 +133,10 @@ def _embeddings(folder: Path) -> np.ndarray:
 
 @pytest.fixture
 def place(tmp_path, data, cluster):
-    return Place(tmp_path, data, cluster.address)
+    import ray
+
+    yield Place(tmp_path, data, cluster.address)
+    wait(lambda: ray.available_resources().get("CPU") == ray.cluster_resources()["CPU"])  # no place is left taken
 
 
 def wait(condition, seconds: float = 120.0):
@@ -207,7 +210,7 @@ def test_a_node_joins_late_and_dies_in_the_middle(place, cluster):
         time.sleep(3)
         assert not place.lines(), "nothing runs before there is room"
         node = cluster.add_node(num_cpus=2)
-        wait(lambda: sweep.done() or any(line[4] == "15" for line in place.lines()))
+        wait(lambda: sweep.done() or any(line[4] == "15" for line in place.lines()), 300)
         cluster.remove_node(node, allow_graceful=False)
         place.orders()
         cluster.add_node(num_cpus=2)

@@ -107,10 +107,11 @@ def resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> 
 
 
 def each_resized_crop(images: Tensor, boxes: Tensor, mirrored: Tensor, size: int) -> Tensor:
-    """The same, image by image and rounded to whole levels: uint8 (B, C, size, size)."""
+    """The same, image by image and rounded to whole levels: uint8 (B, C, size, size), `channels_last`."""
     from torchvision.transforms.v2 import functional as F  # takes more than a second
 
-    result = torch.empty(*images.shape[:2], size, size, dtype=images.dtype)
+    shape = (*images.shape[:2], size, size)
+    result = torch.empty(shape, dtype=images.dtype, memory_format=torch.channels_last)
     for image, box, flip, out in zip(images, boxes.int().tolist(), mirrored.tolist(), result, strict=True):
         resized = F.resized_crop(image, *box, [size, size], antialias=True)
         out.copy_(resized.flip(-1) if flip else resized)

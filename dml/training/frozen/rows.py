@@ -63,5 +63,6 @@ class Activations:
         self._shape = shape
 
     def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
-        """float (B, D, 1, 1) -> float32 (B, C, H, W)."""
-        return images.reshape(len(images), *self._shape).float()
+        """float (B, D, 1, 1) -> float32 (B, C, H, W), `channels_last`, in which CPUs convolve faster."""
+        layout = torch.channels_last if len(self._shape) == 3 else torch.contiguous_format
+        return images.reshape(len(images), *self._shape).to(torch.float32, memory_format=layout)
