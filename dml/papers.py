@@ -86,4 +86,4 @@ def _read(path: Path) -> Paper:
     wrong = sorted({*content} - {*known}) or sorted({"title", "year"} - {*content})
     if wrong:
         raise ValueError(f"{path}: {', '.join(wrong)}: expected title and year, and of {', '.join(known[2:])} any")
-    return Paper(path.parent.name, path.parent, **{**content, "sections": tuple(content.get("sections", ()))})
+    return Paper(path.parent.name, path.parent, **{**content, "sections": tuple(content.get("sections") or ())})
