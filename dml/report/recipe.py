@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import pandas as pd
+
 from dml.counting import counted
 from dml.report.analysis.asked import dataset_of, noise_of, score_of
 from dml.report.analysis.at_rate import measured, methods_at, mixes_at, shares, validations_at
@@ -18,12 +20,13 @@ from dml.report.analysis.covered import covers_of, of_score, with_estimate
 from dml.report.analysis.mixed import Mix, mixed
 from dml.report.analysis.paired import compared
 from dml.report.analysis.summaries import summary_of
-from dml.report.analysis.untrained import untrained
+from dml.report.analysis.untrained import above_baseline, untrained
 from dml.report.labels import readable, score_label
-from dml.report.page.numbers import percent
+from dml.report.page.numbers import interval, percent
 from dml.report.page.numbers import rate as rate_text
 from dml.report.results import Results, parsed
 from dml.report.tuning import EXPLAINED, after_comma, mark
+from dml.statistics import summary
 
 LEVEL = 0.05
 ALWAYS = ("backbone", "embedding_size", "steps", "batch", "optimizer", "learning_rate")
@@ -119,7 +122,7 @@ def recipe(
         )
     notes = (
         *_notes(results, dataset, noise, rate, counting, methods, choosing is not None),
-        *_without_training(results, dataset, noise, counting, key, methods[0]),
+        *_without_training(results, dataset, noise, counting, key, mixed(results, mixes[methods[0].cell], key)),
     )
     settings = settings_of(results, methods[0].cell)
     return Recipe(
@@ -240,23 +243,23 @@ def _notes(
 
 
 def _without_training(
-    results: Results, dataset: str, noise: str, counting: Mapping[float, float], key: str, winner: Rival
+    results: Results, dataset: str, noise: str, counting: Mapping[float, float], key: str, winner: pd.Series
 ) -> list[str]:
-    """Whether the best baseline does without training what the winner does."""
+    """Whether the best baseline does without training what the winner, by its scores, does."""
     own = untrained(results, dataset, noise, counting, key)
     if own is None:
         return []
-    said, more = f"Without training: {percent(own.score)} ({own.label})", winner.mean - own.score
-    if winner.low is not None and winner.low > own.score:
-        return [f"{said}, and the winner {percent(more)} points more."]
-    if winner.mean > own.score:
-        return [f"{said}; the winner is not surely better ({percent(more, signed=True)} points)."]
+    said, gain = f"Without training: {percent(own.score)} ({own.label})", summary(above_baseline(winner, own))
+    points = f"{interval(*(percent(value, signed=True) for value in (gain.mean, gain.low, gain.high)))} points"
+    if gain.mean > 0:
+        surely = "more" if gain.low > 0 else "more, not surely"
+        return [f"{said}. The winner has {surely}: {points}, over {results.study.block}s."]
     instead = (
         "it has learnt nothing of use: train longer, or change the settings"
         if own.on_pixels
         else "use that, or train more of the network (`recipe: partial` or `finetune`)"
     )
-    return [f"{said}, and the winner no more ({percent(more, signed=True)} points): {instead}."]
+    return [f"{said}, and the winner no more ({percent(gain.mean, signed=True)} points): {instead}."]
 
 
 def _listed(rates: list[float]) -> str:

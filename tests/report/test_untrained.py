@@ -203,9 +203,9 @@ def test_a_card_of_the_index_names_the_features(with_features):
 @pytest.mark.parametrize(
     ("name", "score", "said"),
     [
-        ("net", 0.65, "65.0 (frozen features), and the winner 15.0 points more."),
-        ("pixels", 0.65, "65.0 (pixels), and the winner 15.0 points more."),
-        ("net", 0.79, "79.0 (frozen features); the winner is not surely better (+1.0 points)."),
+        ("net", 0.65, "65.0 (frozen features). The winner has more: +15.0 [+10.0, +20.0] points, over seeds."),
+        ("pixels", 0.65, "65.0 (pixels). The winner has more: +15.0 [+10.0, +20.0] points, over seeds."),
+        ("net", 0.79, "79.0 (frozen features). The winner has more, not surely: +1.0 [-4.0, +6.0] points, over seeds."),
         ("net", 0.85, "85.0 (frozen features), and the winner no more (-5.0 points): use that"),
         ("net, whitened", 0.85, "85.0 (frozen features, whitened), and the winner no more (-5.0 points): use that"),
         ("vectors", 0.85, "85.0 (vectors), and the winner no more (-5.0 points): use that"),
