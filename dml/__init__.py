@@ -30,7 +30,6 @@ ROOMS = (
     "report",
     "snapshots",
     "sweep",
-    "theory",
 )
 ROOMS += ("tracking", "training", "discovery", "files", "protocols", "seeding", "statistics", "types")
 

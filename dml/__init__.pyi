@@ -16,7 +16,6 @@ from dml import seeding as seeding
 from dml import snapshots as snapshots
 from dml import statistics as statistics
 from dml import sweep as sweep
-from dml import theory as theory
 from dml import tracking as tracking
 from dml import training as training
 from dml import types as types

@@ -59,7 +59,8 @@ def installed(tmp_path_factory):
         pytest.skip("needs setuptools 77 or newer to build a wheel without a network")
     folder = tmp_path_factory.mktemp("wheel")
     source, site = folder / "source", folder / "site"
-    shutil.copytree(ROOT / "dml", source / "dml", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("dml", "papers"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     clean = {key: value for key, value in os.environ.items() if key not in ("DML_MIRROR", "MLFLOW_TRACKING_URI")}
@@ -85,12 +86,13 @@ def installed(tmp_path_factory):
     return site, wheel, python
 
 
-def test_the_wheel_has_each_file_of_the_package(installed):
+def test_the_wheel_has_each_file_of_the_package_and_no_papers(installed):
     _, wheel, _ = installed
     packed = set(zipfile.ZipFile(wheel).namelist())
     tracked = subprocess.run(["git", "ls-files", "dml"], cwd=ROOT, capture_output=True, text=True).stdout.split()
     assert len(tracked) > 500 or not (ROOT / ".git").exists()
     assert not [name for name in tracked if (ROOT / name).is_file() and name not in packed]
+    assert {name.partition("/")[0].partition("-")[0] for name in packed} == {"dml", "noisy_dml"}  # and not `papers`
 
 
 def test_without_extras_the_library_works_and_the_command_says_what_to_install(installed, tmp_path):
@@ -115,6 +117,7 @@ def test_a_project_outside_a_clone_from_init_to_the_report(installed, tmp_path):
     ran = python("-m", "dml", "run", "tiny", cwd=below)
     assert "tiny: 2 cells, 2 trials" in ran
     assert (project / "report/studies/tiny.html").is_file()
+    assert not {"claims.html", "theory.html"} & {path.name for path in (project / "report").iterdir()}  # no papers
     assert "2 of them done already" in python("-m", "dml", "check", "tiny", cwd=below)
     assert "tiny: 2/2 cells, 2/2 trials, finished" in python("-m", "dml", "status", cwd=below)
     assert "report: 1 study page" in python("-m", "dml", "report", cwd=below)

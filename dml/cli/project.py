@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import signal
 import subprocess
@@ -11,11 +9,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from dml.papers import papers, use_project
 
 MARKS = ("dvc.yaml", "params.yaml", "pipelines/studies")
 INTERRUPTED = 130  # the exit code after Ctrl-C
@@ -118,6 +117,7 @@ def find_project(start: Path | None = None) -> Project:
         if all((folder / mark).exists() for mark in MARKS):
             if str(folder) not in sys.path:
                 sys.path.append(str(folder))  # studies name parts of the project's own
+            use_project(folder)
             return Project(folder)
     raise ValueError(
         f"{here} is not in a project: expected a folder with {', '.join(MARKS[:-1])} and {MARKS[-1]}, here or above. "
@@ -139,8 +139,7 @@ def studies_of(project: Project, names: list[str]) -> list[str]:
 
 def groups() -> list[str]:
     """The names that stand for the studies of a paper, such as `paper-eps`."""
-    text = resources.files("dml").joinpath("config/claims.csv").read_text(encoding="utf-8")
-    return [GROUP + paper for paper in dict.fromkeys(row["paper"] for row in csv.DictReader(io.StringIO(text)))]
+    return [GROUP + paper.name for paper in papers()]
 
 
 def check_name(project: Project, study: str) -> None:
@@ -173,7 +172,10 @@ def _studies_of(project: Project, name: str) -> list[str]:
 
     paper = name.removeprefix(GROUP)
     own = [load_study(project.file(study)) for study in studies if study.startswith(f"{paper}-")]
-    return [study.name for study in own if study.resources.device == "cpu"]
+    found = [study.name for study in own if study.resources.device == "cpu"]
+    if not found:
+        raise ValueError(f"{name}: expected a study whose name begins with {paper}- and that runs without a GPU")
+    return found
 
 
 def choose(project: Project, names: list[str]) -> list[str]:

@@ -69,7 +69,7 @@ class ConditionSection(StudySection):
 class ClaimSection(StudySection):
     """One claim: by the id of a paper's, or with its own paper, place and text."""
 
-    claim: str = Field("", description="id of a paper's claim in `dml/config/claims.csv`")
+    claim: str = Field("", description="id of a paper's claim in `papers/<paper>/claims.csv`")
     paper: str = Field("", description="of a claim of your own: any name")
     place: str = Field("", description="where the claim is made")
     text: str = Field("", description="the claim")
@@ -100,7 +100,8 @@ class ClaimSection(StudySection):
     def _check(self) -> ClaimSection:
         if self.claim:
             if self.claim not in printed():
-                raise ValueError(f"claim: unknown id {self.claim!r}{suggestion(self.claim, sorted(printed()))}")
+                choices = suggestion(self.claim, sorted(printed())) if printed() else ": the project has no papers/"
+                raise ValueError(f"claim: unknown id {self.claim!r}{choices}")
             given = [name for name in ("paper", "place", "text") if getattr(self, name)]
             if given:
                 raise ValueError(f"claim {self.claim!r} brings its own {', '.join(given)}: remove {', '.join(given)}")

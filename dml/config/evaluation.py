@@ -63,7 +63,7 @@ class EvaluationSection(EvaluationSettings):
 class PublishedSection(StudySection):
     """Which published rows are shown beside which cells."""
 
-    paper: Name = Field(description="of the row in `dml/report/published.csv`")
+    paper: Name = Field(description="of the row: a folder in `papers`, whose `published.csv` has it")
     table: str = Field(description="of the row")
     labels: str = Field(description="of the row")
     method: str = Field(description="of the row")

@@ -12,6 +12,7 @@ from dml import discovery
 from dml.config.checks import check
 from dml.config.errors import explain, place
 from dml.config.study import Study
+from dml.papers import use_project
 
 EXTENDS = "extends"
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, eight times as fast, where PyYAML was built with it
@@ -25,7 +26,7 @@ def load_study(path: Path | str) -> Study:
     """Read and check a study.
 
     `extends: other` takes all settings of `other.yaml` in the same folder, then those of the file itself: mappings are
-    merged, other values replaced, and `null` restores a default.
+    merged, other values replaced, and `null` restores a default. Claims may be those of the project's `papers`.
 
     Raises
     ------
@@ -33,6 +34,9 @@ def load_study(path: Path | str) -> Study:
     """
     path = Path(path)
     files = _files(path)
+    folder = path.resolve().parent
+    if folder.parts[-2:] == ("pipelines", "studies"):
+        use_project(folder.parents[1])
     try:
         return study_from(_content(files), path.stem)
     except ValueError as error:

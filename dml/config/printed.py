@@ -1,51 +1,34 @@
-"""The claims of the four papers: `claims.csv`, one row per claim, named by a study's `claims`.
+"""The claims of the project's papers: `papers/<paper>/claims.csv`, one row per claim, named by a study's `claims`.
 
-Source: read from the papers and their supplements (Levi et al.: `eps`; Vasudeva et al.: `loop`; Le, Odobez: `noise`;
-the poster of Ustinova, Lempitsky: `histogram`), each claim in our own words. `published_effect` contains the papers'
-numbers, `decided_by` is `theory`, `cpu` or `data`, and `comparison` says what would decide the claim.
+Each is read from the paper and its supplement, in the project's own words.
 """
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from typing import Any
 
-FILE = Path(__file__).with_name("claims.csv")
-DATA = {
-    "cars196": r"\bCars(196)?\b",
-    "cub200": r"\bCUB\b",
-    "sop": r"\bSOP\b|\bOnline Products\b",
-    "flowers102": r"\bFlowers\b",
-    "cuhk03": r"\bCUHK03\b",
-    "market1501": r"\bMarket-1501\b",
-}
-"""Sources that cannot be replaced where a claim is about them, and how the papers write them."""
+from dml.papers import Paper, papers
+
+FILE = "claims.csv"
 
 
 @dataclass(frozen=True)
 class PrintedClaim:
-    """One claim of a paper."""
+    """One claim of a paper. Of the file's columns, `id`, `claim` and `decided_by` are required."""
 
-    id: str
+    id: str  # begins with the paper's name and a hyphen
     paper: str
-    place: str
     claim: str
-    published_effect: str  # "": the paper gives no number
     decided_by: str  # "theory", "cpu" or "data"
-    comparison: str
-    note: str
-    no_study: str  # why no study decides it, if networks could
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The sources that the claim is about, if only their data can decide it."""
-        if self.decided_by != "data":
-            return ()
-        text = " ".join((self.place, self.claim, self.published_effect))
-        return tuple(source for source, pattern in DATA.items() if re.search(pattern, text))
+    place: str = ""
+    published_effect: str = ""  # "": the paper gives no number
+    needs: tuple[str, ...] = ()  # the sources that the claim is about, if only their data can decide it
+    comparison: str = ""  # what would decide it
+    note: str = ""
+    no_study: str = ""  # why no study decides it, if networks could
 
     @property
     def least_sources(self) -> int:
@@ -54,8 +37,28 @@ class PrintedClaim:
         return int(found[1]) if found else 1
 
 
-@cache
 def printed() -> dict[str, PrintedClaim]:
-    """All claims by id, in the order of the papers."""
-    with FILE.open(encoding="utf-8", newline="") as file:
-        return {row["id"]: PrintedClaim(**row) for row in csv.DictReader(file)}
+    """All claims by id, in the order of the papers.
+
+    Raises
+    ------
+    ValueError : a row lacks a column or has an unknown one, or an id does not begin with the paper's name.
+    """
+    return _claims(papers())
+
+
+@cache
+def _claims(of: tuple[Paper, ...]) -> dict[str, PrintedClaim]:
+    found = [_claim(paper, row) for paper in of for row in paper.rows(FILE)]
+    return {claim.id: claim for claim in found}
+
+
+def _claim(paper: Paper, row: dict[str, str]) -> PrintedClaim:
+    columns: dict[str, Any] = {**row, "paper": paper.name, "needs": tuple(row.get("needs", "").split())}
+    try:
+        claim = PrintedClaim(**columns)
+    except TypeError as error:
+        raise ValueError(f"{paper.folder / FILE}: wrong columns: {error}") from error
+    if not claim.id.startswith(f"{paper.name}-"):
+        raise ValueError(f"{paper.folder / FILE}: expected an id that begins with '{paper.name}-', got {claim.id!r}")
+    return claim

@@ -1,4 +1,4 @@
-"""Counts of the distances of drawn pairs, from which `dml.theory` estimates the skew of the sampling: eta and gamma.
+"""Counts of the distances of drawn pairs, from which `skew/` estimates the skew of the sampling: eta and gamma.
 
 Le and Odobez, "Theoretical guarantees of deep embedding losses under label noise", sections 4.2 and 5.3, bound the
 tolerable noise rate by how much more or less often some pairs are drawn than under uniform drawing. For each bin of
@@ -30,7 +30,7 @@ class PairDistances:
 
         seen = PairDistances()
         seen.update(embeddings, labels, tuples)        # in training; costs one Gram matrix
-        dml.theory.noise.eta.estimate(*seen.negatives)       # Skew(eta, low, high, ...)
+        dml.miners.skew.eta.estimate(*seen.negatives)       # Skew(eta, low, high, ...)
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
 """Stage `versions`: which code each stage runs, so that DVC runs a stage again when its code changes.
 
-`data/.versions/<stage>.json` has a digest of each file of `dml` that the stage imports, directly or not, and of the
-modules in the project's folder. DVC runs this stage every time, and the others where their file has changed. That needs
-no list of files, and works in a clone and with an installed package. To run a stage again is cheap: finished downloads,
-packed images and trials stay, and only a raised `version` of a part trains again.
+`data/.versions/<stage>.json` has a digest of each file of `dml` that the stage imports, directly or not, of the modules
+in the project's folder, and for the report of the files in its `papers`. DVC runs this stage every time, and the others
+where their file has changed. That needs no list of files, and works in a clone and with an installed package. To run a
+stage again is cheap: finished downloads, packed images and trials stay, and only a raised `version` of a part trains
+again.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from pathlib import Path
 
 from dml.discovery import KINDS
 from dml.files import read_json
+from dml.papers import PACKAGE as PAPERS
 from dml.pipeline.folders import VERSIONS, write_json
 from dml.pipeline.start import STAGES
 
 TAKES = "nothing"
 SHOWN = 5  # files that are named
 PACKAGE = Path(__file__).parents[1]
+THEORY = PACKAGE / "report/theory_page.py"  # imports sections of the project's papers
 CONFIG = "dml.config"  # counts as a whole; the rooms that it imports to check a study do not
 START = "dml.pipeline.start"  # imports a stage and `dml.config`, whatever the stage
 NOT_READ = (".pyi", ".pyc", ".typed")
@@ -50,9 +53,15 @@ def _again(stages: list[str]) -> str:
 
 
 def digests(stage: str, root: Path = Path()) -> dict[str, str]:
-    """A digest of each file that a stage runs, by its path: `dml/...`, or that of a module in the project's folder."""
-    files = {f"dml/{path.relative_to(PACKAGE).as_posix()}": path for path in files_of(stage)}
-    files |= {path.name: path for path in root.glob("*.py")}
+    """A digest of each file that a stage runs, by its path: `dml/...`, or that of a file in the project's folder."""
+    own = files_of(stage)
+    files = {f"dml/{path.relative_to(PACKAGE).as_posix()}": path for path in own}
+    of_papers = (root / PAPERS).rglob("*") if THEORY in own else ()
+    files |= {
+        path.relative_to(root).as_posix(): path
+        for path in (*root.glob("*.py"), *of_papers)
+        if path.is_file() and path.suffix not in NOT_READ
+    }
     return {name: _digest(path) for name, path in files.items()}
 
 

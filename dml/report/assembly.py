@@ -18,11 +18,11 @@ from dml.report.page.numbers import NOTHING, duration, percent, rate
 from dml.report.page.pages import Notice, Page, PageSection
 from dml.report.plots import points
 from dml.report.results import Results
-from dml.report.sections.protocols import CardSection, Section, TheorySection
+from dml.report.sections.protocols import CardSection, Section
 from dml.report.sections.winners import winners
 from dml.report.tuning import EXPLAINED, after_comma, mark
 
-PACKAGE, THEORY = "dml.report.sections", "dml.report.theory"
+PACKAGE = "dml.report.sections"
 MANY = 5  # datasets; so many are counted at the head of a page, and named where the page says what was run
 
 
@@ -79,23 +79,6 @@ def _best(results: Results) -> list[tuple[str, str, str]]:
 def overview(studies: Sequence[Results], root: Path) -> list[SavedBlock]:
     """What the index says before its cards: what to use, by the crossed studies, and whether that carries over."""
     return Assets(root, "_index").save([what_to_use(studies), carries_over(studies)])  # no study has this name
-
-
-def theory_sections() -> list[TheorySection]:
-    """The sections of the theory page."""
-    return [discovery.build(THEORY, name) for name in contents.THEORY]
-
-
-def theory_page(root: Path, theory: Sequence[TheorySection]) -> Page:
-    """Save the figures and CSV files of the theory page below `root`, and return the page."""
-    assets = Assets(root, "_theory")  # no study has this name
-    sections = [PageSection(s.anchor, s.title, assets.save(s.content())) for s in theory]
-    text = (
-        "Expected risks are exact sums over all labellings. Bounds are solved for a finite number of classes. No model "
-        "was trained for this page, except the small network of LoOp's toy."
-    )
-    title = "What the papers prove, computed"
-    return Page("theory", "theory.html", eyebrow="Theory", title=title, description=[text], sections=sections)
 
 
 def _first_as_key(blocks: Iterable[Block | None]) -> Iterator[Block | None]:

@@ -1,4 +1,4 @@
-"""The page of all claims of the papers, with what the studies and the theory page say about each."""
+"""The page of all claims, of the papers first, with what the studies and the theory page say about each."""
 
 from __future__ import annotations
 
@@ -9,22 +9,16 @@ from types import MappingProxyType
 import pandas as pd
 
 from dml.config.printed import PrintedClaim, printed
+from dml.papers import Paper, papers
 from dml.report.analysis.claims import head
 from dml.report.analysis.verdicts import DECIDED, SIGNS, WORDS, Verdict, Word, worst
 from dml.report.page.assets import Assets
 from dml.report.page.blocks import Block, ClaimEntry, ClaimFilter, ClaimList, Download, Evidence, Paragraph
 from dml.report.page.pages import Page, PageSection
 from dml.report.results import Results
-from dml.report.sections.protocols import TheorySection, VerdictSection
+from dml.report.sections.protocols import TheorySection, TheoryVerdict, VerdictSection
 from dml.report.wording import evidence
-from dml.theory.verdicts import TheoryVerdict
 
-PAPERS = {
-    "eps": "Easy positives (Levi et al.)",
-    "loop": "LoOp (Vasudeva et al.)",
-    "noise": "Label noise (Le, Odobez)",
-    "histogram": "Histogram loss (Ustinova, Lempitsky)",
-}
 OWN = "Claims of the studies' own"
 RULE = (
     "A claim is confirmed if its effect over seeds is significantly on the claimed side, refuted if it is on "
@@ -56,7 +50,9 @@ def claims_page(
     entries = claim_entries(studies, theory, testing)
     verdicts = [verdict for results in studies for verdict in results.verdicts]
     own = [_own(verdict) for verdict in verdicts if verdict.claim.printed is None]
-    groups = {**PAPERS, **{entry.group: entry.group for entry in own}}
+    titles = {paper.name: paper.title for paper in papers_with_claims()}
+    said = ["Every claim of the papers in our own words, with its verdict and where it comes from."] if titles else []
+    groups = {**titles, **{entry.group: entry.group for entry in own}}
     blocks: list[Block] = [
         Paragraph(RULE),
         ClaimFilter(tuple(groups.items()), WORDS),
@@ -64,24 +60,31 @@ def claims_page(
     ]
     assets = Assets(root, "_claims")  # no study has this name
     sections = [PageSection("filter", "Find a claim", assets.save(blocks))]
-    for anchor, title in PAPERS.items():
+    for anchor, title in titles.items():
         items = tuple(entry for entry in entries if entry.group == anchor)
         sections.append(PageSection(anchor, title, assets.save([ClaimList(items)])))
     if own:
         sections.append(PageSection("own", OWN, assets.save([ClaimList(tuple(own))])))
-    counts = {word: sum(entry.verdict == word for entry in entries) for word in WORDS}
+    shown = entries or own
+    counts = {word: sum(entry.verdict == word for entry in shown) for word in WORDS}
     return Page(
         "claims",
         "claims.html",
         eyebrow="Claims",
-        title="What the four papers claim, and what holds",
-        description=["Every claim of the papers in our own words, with its verdict and where it comes from."],
+        title="What the papers claim, and what holds" if titles else "What the studies claim, and what holds",
+        description=said,
         sections=sections,
         facts=[
-            ("Claims", f"{len(entries)}", ""),
+            ("Claims", f"{len(shown)}", ""),
             *((f"{SIGNS[w]} {w.capitalize()}", str(n), "") for w, n in counts.items()),
         ],
     )
+
+
+def papers_with_claims() -> list[Paper]:
+    """Those of the project's papers of which claims are known."""
+    known = {claim.paper for claim in printed().values()}
+    return [paper for paper in papers() if paper.name in known]
 
 
 def claim_entries(
@@ -102,7 +105,7 @@ def _proofs(theory: Sequence[TheorySection]) -> Mapping[str, Sequence[Proof]]:
     for section in theory:
         for verdict in section.verdicts() if isinstance(section, VerdictSection) else []:
             if verdict.claim not in printed():
-                raise ValueError(f"theory section {section.anchor!r}: claims.csv has no claim {verdict.claim!r}")
+                raise ValueError(f"theory section {section.anchor!r}: no paper has the claim {verdict.claim!r}")
             found.setdefault(verdict.claim, []).append((section, verdict))
     return found
 

@@ -1,5 +1,4 @@
-"""What is on each page, in the order of reading. A name is a file in `dml/report/sections/`, or for the
-theory page in `dml/report/theory/`.
+"""What is on a study's page, in the order of reading. A name is a file in `dml/report/sections/`.
 
 A study's page leaves out the sections that do not apply to its results.
 """
@@ -56,24 +55,3 @@ COMPARING = (
 
 INDEX = ("winners",)
 """A study's card on the index shows what these sections' `card` yields, then the key figure."""
-
-THEORY = (
-    "zero_loss",
-    "minimisers",
-    "collapse",
-    "modes",
-    "neighbour_order",
-    "stability",
-    "pair_noise",
-    "tolerance",
-    "bounds",
-    "loop_cases",
-    "loop_gain",
-    "loop_proposition",
-    "loop_steps",
-    "loop_memory",
-    "loop_time",
-    "loop_toy",
-    "histogram_estimate",
-)
-"""The theory page, which needs no results."""

@@ -14,18 +14,19 @@ from dml.report.analysis.claims import with_verdicts
 from dml.report.analysis.rule import with_rule_tests
 from dml.report.analysis.verdicts import SIGNS
 from dml.report.answers import answers
-from dml.report.assembly import theory_sections
-from dml.report.claims_page import PAPERS, claim_entries
+from dml.report.claims_page import claim_entries, papers_with_claims
 from dml.report.labels import metric_label
 from dml.report.loading import load
 from dml.report.not_run import not_run
 from dml.report.page.blocks import ClaimEntry, Evidence
 from dml.report.page.numbers import duration
 from dml.report.results import Results
+from dml.report.theory_page import theory_sections
 from dml.report.tuning import IN_SHORT, after_comma, mark
 from dml.report.wording import evidence
 from dml.snapshots import Snapshot
 
+CLAIMS = "[the papers' claims](#the-papers-claims), "
 HEAD = f"""\
 # Results
 
@@ -35,7 +36,7 @@ intervals over seeds. Snapshots are in [docs/results](results).
 
 On this page:
 [what to use](#which-loss-which-tuples-which-settings-hold-up-under-which-noise),
-[the papers' claims](#the-papers-claims), [each study](#the-studies), [not run](#not-run).
+{CLAIMS}[each study](#the-studies), [not run](#not-run).
 
 {IN_SHORT}
 """
@@ -55,7 +56,8 @@ def overview(studies: Sequence[Study], published: Path, files: Path) -> str:
     loaded = with_verdicts([load(s, nowhere / s.name, None, Snapshot(published / s.name)) for s in studies])
     loaded = with_rule_tests(loaded)
     entries = claim_entries(loaded, theory_sections())
-    lines = [HEAD, *answers(loaded, FIGURES), *_totals(loaded), *_papers(entries, loaded), *_studies(loaded)]
+    head = HEAD if entries else HEAD.replace(CLAIMS, "")
+    lines = [head, *answers(loaded, FIGURES), *_totals(loaded), *_papers(entries, loaded), *_studies(loaded)]
     return "\n".join([*lines, *not_run(files, [study.name for study in studies])]).rstrip() + "\n"
 
 
@@ -70,14 +72,16 @@ def _totals(studies: Sequence[Results]) -> list[str]:
 
 
 def _papers(entries: Sequence[ClaimEntry], studies: Sequence[Results]) -> list[str]:
+    if not entries:
+        return []
     lines = ["## The papers' claims", "", f"| | {' | '.join(word.capitalize() for word in _words(entries))} |"]
     lines.append("|---|" + "---:|" * len(_words(entries)))
-    for paper, name in PAPERS.items():
-        counts = [sum(e.group == paper and e.verdict == word for e in entries) for word in _words(entries)]
-        lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
-    for paper, name in PAPERS.items():
-        own = sorted((entry for entry in entries if entry.group == paper), key=lambda e: _place(e.verdict))
-        lines += ["", f"### {name}", "", *_key_figures(paper, studies)]
+    for paper in papers_with_claims():
+        counts = [sum(e.group == paper.name and e.verdict == word for e in entries) for word in _words(entries)]
+        lines.append(f"| {paper.title} | {' | '.join(map(str, counts))} |")
+    for paper in papers_with_claims():
+        own = sorted((entry for entry in entries if entry.group == paper.name), key=lambda e: _place(e.verdict))
+        lines += ["", f"### {paper.title}", "", *_key_figures(paper.name, studies)]
         decided = [entry for entry in own if entry.verdict in DECIDED]
         if decided:
             lines += [*_by_training(decided), f"<details><summary>{_counts(decided)}</summary>", ""]

@@ -1,37 +1,38 @@
-"""The numbers that the papers publish: `published.csv`, one row per number, looked up by a study's `published` entries.
+"""The numbers that papers publish: `papers/<paper>/published.csv`, a row per number; a study's `published` names rows.
 
-The column `paper` names the source (see `PAPERS`), `table` is the table's number in that paper. `S1` is a supplement's
+The column `table` is the table's number in the paper. `S1` is a supplement's
 table, `S-fig1` its figure and `sec4.3` a section. Values are percentages, unless `metric` has another unit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
 import pandas as pd
 
 from dml.config import PublishedSection
 from dml.discovery import suggestion
+from dml.papers import Paper, papers
 
 COLUMNS = ("paper", "table", "dataset", "labels", "method", "metric", "value")
-PAPERS = {
-    "eps": (
-        "Levi, Xiao, Wang, Darrell: Rethinking preventing class-collapsing in metric learning with margin-based "
-        "losses, ICCV 2021"
-    ),
-    "loop": (
-        "Vasudeva, Deora, Bhattacharya, Pal, Chanda: LoOp: looking for optimal hard negative embeddings for deep "
-        "metric learning, ICCV 2021"
-    ),
-}
+
+
+def table() -> pd.DataFrame:
+    """Every published number: columns paper, table, dataset, labels, method, metric (str) and value (percent)."""
+    return _table(papers())
 
 
 @cache
-def table() -> pd.DataFrame:
-    """Every published number: columns paper, table, dataset, labels, method, metric (str) and value (percent)."""
-    kinds = {**dict.fromkeys(COLUMNS, str), "value": float}
-    return pd.read_csv(Path(__file__).with_name("published.csv"), dtype=kinds, keep_default_na=False)
+def _table(of: tuple[Paper, ...]) -> pd.DataFrame:
+    rows = [{"paper": paper.name, **row} for paper in of for row in paper.rows("published.csv")]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float})
+
+
+def citations(names: Iterable[str]) -> list[str]:
+    """The papers of these names, as one cites them."""
+    known = {paper.name: paper.citation for paper in papers()}
+    return [known.get(name) or name for name in names]
 
 
 def lookup(spec: PublishedSection) -> dict[str, float]:

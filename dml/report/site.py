@@ -6,15 +6,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dml.config import Study
+from dml.config.printed import printed
 from dml.report.analysis.claims import with_verdicts
 from dml.report.analysis.rule import with_rule_tests
-from dml.report.assembly import overview, theory_page, theory_sections
+from dml.report.assembly import overview
 from dml.report.claims_page import claims_page
 from dml.report.loading import load
 from dml.report.page.folder import replaced
 from dml.report.page.html import Renderer
 from dml.report.parallel import prepared, study_pages, workers
 from dml.report.testers import studies_by_claim
+from dml.report.theory_page import theory_page, theory_sections
 from dml.report.tuning import IN_SHORT, mark
 from dml.snapshots import Snapshot
 
@@ -39,9 +41,9 @@ def build(
     data : contains `<study>/pack.json` of the studies that show images.
     known : the folder of all studies' files; the page of claims names those that would test a claim.
     progress : called with the number of study pages that are drawn, after each.
-    out : replaced as a whole by `index.html`, `claims.html`, `theory.html`, `glossary.html`, `assets/`,
-        `studies/<study>.html`, `figures/`, `data/` (CSV) and `plots/` (for DVC). If an error is raised, the old folder
-        is unchanged.
+    out : replaced as a whole by `index.html`, `glossary.html`, `claims.html` and `theory.html` (where there are claims
+        and theory), `assets/`, `studies/<study>.html`, `figures/`, `data/` (CSV) and `plots/` (for DVC). If an error is
+        raised, the old folder is unchanged.
 
     Raises
     ------
@@ -53,20 +55,22 @@ def build(
     if out.exists() and any(out.iterdir()) and not (out / "index.html").is_file():
         raise ValueError(f"report: {out} is not empty and not a report; name another folder, or empty it")
     with replaced(out) as root, prepared(), workers(len(studies)) as pool:
-        renderer = Renderer(root)
         loaded = [load(s, results_root / s.name, store, Snapshot(published / s.name), data / s.name) for s in studies]
         loaded = with_rule_tests(with_verdicts(loaded))
         waiting = study_pages(pool, loaded, root)
         sections = theory_sections()
-        theory, claims = theory_page(root, sections), claims_page(root, loaded, sections, studies_by_claim(known))
+        theory = theory_page(root, sections) if sections else None
+        asked = printed() or any(results.verdicts for results in loaded)
+        claims = claims_page(root, loaded, sections, studies_by_claim(known)) if asked else None
+        renderer = Renderer(root, claims, theory)
         pages = []
         for page in waiting:
             pages.append(page())
             if progress is not None:
                 progress(len(pages))
-        for each in [*pages, theory, claims]:
+        for each in filter(None, [*pages, theory, claims]):
             renderer.page(each)
         renderer.glossary()
         untuned = IN_SHORT if any(mark(study) for study in studies) else ""
-        renderer.index(pages, claims, theory, overview(loaded, root), untuned)
+        renderer.index(pages, overview(loaded, root), untuned)
     return out.resolve() / "index.html"

@@ -9,7 +9,7 @@ from markdown.extensions.toc import slugify
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs/results.md"
 REPORT = ROOT / "report"
-PAPERS = ("eps-", "loop-", "noise-", "histogram-")
+PAPERS = tuple(f"{path.parent.name}-" for path in ROOT.glob("papers/*/paper.yaml"))
 FIGURE = re.compile(
     r"^### (?P<title>.+?)$(?:(?!^### ).)*?^!\[(?P<alt>.+?)\]\((?P<path>figures/results/(?P<study>[\w-]+?)\.png)\)",
     re.M | re.S,

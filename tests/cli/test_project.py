@@ -30,6 +30,11 @@ def test_a_papers_name_stands_for_its_studies_that_need_no_gpu():
     assert not [name for name in found if name.endswith(("-cub200", "-cars196"))]
 
 
+def test_a_paper_without_studies_is_named(project):
+    with pytest.raises(ValueError, match="paper-eps: expected a study whose name begins with eps-"):
+        studies_of(Project(project), ["paper-eps"])
+
+
 def test_a_study_may_be_named_by_its_file(project, monkeypatch):
     file = project / "pipelines/studies/tiny.yaml"
     for name in ("tiny", "tiny.yaml", "pipelines/studies/tiny.yaml", str(file)):

@@ -9,7 +9,6 @@ import pytest
 
 from dml.config import ConfigError, Study, load_study
 from dml.config.pairing import pairs
-from dml.config.printed import printed
 
 BASE = """\
 title: A study
@@ -36,21 +35,6 @@ def found(study: Study) -> list[tuple[list[str], list[str]]]:
     """The names of the cells of each pair."""
     (claim,) = study.claims
     return [([c.name for c in p.first], [c.name for c in p.second]) for p in pairs(claim, study.cells())]
-
-
-def test_the_90_claims_have_unique_ids_that_begin_with_their_paper():
-    claims = list(printed().values())
-    assert len(claims) == 90
-    assert all(claim.id.startswith(f"{claim.paper}-") and claim.claim for claim in claims)
-    by = {kind: sum(claim.decided_by == kind for claim in claims) for kind in ("theory", "cpu", "data")}
-    assert by == {"theory": 25, "cpu": 44, "data": 21}
-
-
-def test_a_claim_that_needs_data_says_which():
-    assert all(bool(claim.needs) == (claim.decided_by == "data") for claim in printed().values())
-    assert printed()["eps-table-6"].needs == ("cars196", "cub200")
-    assert printed()["histogram-reid"].needs == ("cuhk03", "market1501")
-    assert printed()["loop-table-3"].needs == ("cars196", "cub200", "sop")
 
 
 def test_cells_are_paired_by_everything_that_is_not_named(tmp_path):

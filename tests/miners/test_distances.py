@@ -1,4 +1,4 @@
-"""Counts of the distances of drawn pairs, and the skew that `dml.theory.noise.eta` estimates from them."""
+"""Counts of the distances of drawn pairs, and the skew that `dml.miners.skew.eta` estimates from them."""
 
 import json
 
@@ -7,7 +7,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from dml.miners import PairDistances, build
-from dml.theory.noise import eta
+from dml.miners.skew import eta
 from dml.types import Pairs, Tuples
 
 

@@ -34,7 +34,8 @@ class Project:
     def __init__(self, root: Path):
         self.root = root
         ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "pipelines", root / "pipelines", ignore=ignore)
+        for name in ("pipelines", "papers"):
+            shutil.copytree(ROOT / name, root / name, ignore=ignore)
         for name in ("params.yaml", "dvc.yaml", ".dvcignore", ".gitignore", "pyproject.toml"):
             shutil.copy(ROOT / name, root / name)
         (root / "docs/results").mkdir(parents=True)  # nothing is published

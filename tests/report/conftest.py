@@ -12,7 +12,6 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from dml.config import ClaimSection
-from dml.report import contents
 from dml.report.loading import load
 from dml.report.site import build
 
@@ -132,7 +131,7 @@ def loaded(tmp_path):
 @pytest.fixture
 def built(tmp_path, monkeypatch):
     """(study, alter) -> the text of the study's page. The theory page is left empty, which saves time."""
-    monkeypatch.setattr(contents, "THEORY", ())
+    monkeypatch.setattr("dml.report.site.theory_sections", list)
 
     def make(study, alter=lambda frame: frame):
         _synthetic.write(study, tmp_path, alter)

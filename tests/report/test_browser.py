@@ -252,7 +252,7 @@ def test_the_list_of_studies_fits_a_phone(browse, tmp_path):
     facts = [("Data", "joint-flowers-of-a-long-name", "51 classes")]
     title = "Losses, positives and negatives on fine-grained images"
     *pages, theory = (Page(f"study-{n}", "page.html", "", title, (), (), facts=facts, best=best) for n in range(5))
-    Renderer(tmp_path).index(pages, theory, theory)
+    Renderer(tmp_path, theory, theory).index(pages)
     measure = """(page, window) => ({
       page: page.documentElement.clientWidth,
       ends: Array.from(page.querySelectorAll("#study-list td"), (cell) => cell.getBoundingClientRect().right),

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dml.report import contents
 from dml.report.loading import load
 from dml.report.site import build
 
@@ -15,7 +14,7 @@ LABELS = np.repeat(np.arange(5), 12)
 @pytest.fixture
 def folders(synthetic, tmp_path, monkeypatch):
     """(study, arguments of `build` without the folder of the report)."""
-    monkeypatch.setattr(contents, "THEORY", ())
+    monkeypatch.setattr("dml.report.site.theory_sections", list)
     study = synthetic.embedding_study("every", FIGURES, seeds=[0], report={"queries": 3})
     synthetic.write(study, tmp_path)
     synthetic.keep(load(study, tmp_path / "results" / study.name, tmp_path / "store"), LABELS)

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from dml.miners.skew import bounds, eta
 from dml.report.analysis.skew import skew_of
 from dml.report.page.blocks import Folded, Table
 from dml.report.page.cells import rows
 from dml.report.sections.negative_skew import NegativeSkew, table
-from dml.theory.noise import bounds, eta
 
 BINS = 40
 

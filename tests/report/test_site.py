@@ -172,7 +172,7 @@ def test_a_broken_file_is_reported(synthetic, tmp_path, file):
 
 
 def test_a_report_is_replaced_as_a_whole_and_no_other_folder_is(synthetic, tmp_path, monkeypatch):
-    monkeypatch.setattr(contents, "THEORY", ())
+    monkeypatch.setattr("dml.report.site.theory_sections", list)
     study = synthetic.small("empty")
     out = tmp_path / "report"
     build([study], tmp_path, tmp_path, out)
@@ -189,7 +189,7 @@ def test_a_report_is_replaced_as_a_whole_and_no_other_folder_is(synthetic, tmp_p
 
 
 def test_a_failing_build_leaves_the_old_report(synthetic, tmp_path, monkeypatch):
-    monkeypatch.setattr(contents, "THEORY", ())
+    monkeypatch.setattr("dml.report.site.theory_sections", list)
     build([synthetic.small("empty")], tmp_path, tmp_path, tmp_path / "report")
     before = (tmp_path / "report" / "index.html").read_bytes()
     wrong = synthetic.plane_study()
@@ -206,14 +206,14 @@ def test_two_studies_of_one_name_are_refused(synthetic, tmp_path):
 
 
 def test_progress_is_told_after_each_study_page(synthetic, tmp_path, monkeypatch):
-    monkeypatch.setattr(contents, "THEORY", ())
+    monkeypatch.setattr("dml.report.site.theory_sections", list)
     drawn = []
     build([synthetic.study("one"), synthetic.study("two")], tmp_path, tmp_path, tmp_path / "r", progress=drawn.append)
     assert drawn == [1, 2]
 
 
 def test_a_report_without_studies_is_a_page(tmp_path, monkeypatch):
-    monkeypatch.setattr(contents, "THEORY", ())
+    monkeypatch.setattr("dml.report.site.theory_sections", list)
     index = build([], tmp_path, tmp_path, tmp_path / "report")
     assert "params.yaml" in index.read_text(encoding="utf-8")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from dml.theory.noise import gamma
+from dml.miners.skew import gamma
 from dml.training.errors import TrainingError
 from dml.training.loop import Training
 from dml.training.model_files import load_model

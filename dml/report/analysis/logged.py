@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from dml.config.claim_checks import LOGGED
+from dml.miners.skew import eta
 from dml.report.results import Results, parsed
-from dml.theory.noise import eta
 
 
 def is_logged(key: str) -> bool:

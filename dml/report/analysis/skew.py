@@ -2,8 +2,8 @@
 
 Trials store counts of the negatives' distances per bin: as drawn (`eta_drawn`), and as under uniform drawing
 (`eta_uniform`); and those of the positives (`eta_positive_drawn`, `eta_positive_uniform`). A maximum per trial would be
-biased upwards, more so with few pairs, so the seeds of a cell are pooled first. `dml.theory.noise.eta` and
-`dml.theory.noise.gamma` say how.
+biased upwards, more so with few pairs, so the seeds of a cell are pooled first. `dml.miners.skew.eta` and
+`dml.miners.skew.gamma` say how.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from dml import discovery
+from dml.miners.skew import bounds, eta, gamma
 from dml.report.results import Results, parsed
-from dml.theory.noise import bounds, eta, gamma
 
 HINGE, MARGINAL = "triplet", "margin"  # the losses that have a bound: of eta, and of gamma
 REACH = 2.0  # the end of the last bin: the largest distance between normalised embeddings

@@ -19,7 +19,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 class Renderer:
     """Writes pages below the site's root."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, claims: Page | None = None, theory: Page | None = None) -> None:
         self._root = root
         self._environment = Environment(
             loader=PackageLoader("dml.report.page"),
@@ -28,6 +28,7 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._environment.globals |= {"claims": claims, "theory": theory}  # every page leads to them
         assets = root / "assets"  # shared by all pages
         assets.mkdir(parents=True, exist_ok=True)
         for name, files in ASSETS.items():
@@ -38,14 +39,7 @@ class Renderer:
         """Write one page at its `href`."""
         self._write(page.href, "page.html", page=page, root="../" * page.href.count("/"))
 
-    def index(
-        self,
-        studies: Sequence[Page],
-        claims: Page,
-        theory: Page,
-        overview: Sequence[SavedBlock] = (),
-        tuning: str = "",
-    ) -> None:
+    def index(self, studies: Sequence[Page], overview: Sequence[SavedBlock] = (), tuning: str = "") -> None:
         """Write `index.html`: an overview, and a card for each page; studies that have no results yet come last.
 
         Parameters
@@ -53,7 +47,7 @@ class Renderer:
         tuning : what marks such as `not tuned` mean; empty if nothing is marked.
         """
         pages = sorted(studies, key=lambda page: page.waiting)
-        shown = {"pages": pages, "claims": claims, "theory": theory, "overview": overview, "tuning": tuning}
+        shown = {"pages": pages, "overview": overview, "tuning": tuning}
         self._write("index.html", "index.html", **shown, few=FEW, root="")
 
     def glossary(self) -> None:

@@ -42,5 +42,5 @@ is the class; `protocols.py` says what a class provides. A complete section, `se
 A block that is None, or a drawing without a figure, is left out. A file whose name begins with an
 underscore is a helper.
 
-A section of the theory page may also have `verdicts() -> list[TheoryVerdict]`, which the page of claims lists.
+Sections of the theory page are the papers' (`dml/papers.py`); `protocols.py` has their members too.
 '''

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
 
 from dml.report.page.blocks import Block
 from dml.report.results import Results
-from dml.theory.verdicts import TheoryVerdict
 
 
 class Section(Protocol):
@@ -34,8 +34,18 @@ class CardSection(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class TheoryVerdict:
+    """What a computation says about a claim of a paper, always made from computed numbers."""
+
+    claim: str  # the claim's id, `<paper>-<slug>`
+    verdict: Literal["confirmed", "refuted", "undecided"]
+    finding: str  # one or two sentences with the numbers
+    corrected: str = ""  # the statement that holds instead, if the printed one does not
+
+
 class TheorySection(Protocol):
-    """A section of the theory page."""
+    """A section of the theory page, in `papers/<paper>/sections/`."""
 
     anchor: str
     title: str

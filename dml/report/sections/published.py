@@ -12,7 +12,7 @@ from dml.report.analysis.summaries import summary_of
 from dml.report.labels import metric_label
 from dml.report.page.blocks import Block, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.published import PAPERS, lookup
+from dml.report.published import citations, lookup
 from dml.report.results import Results
 from dml.report.sections._rows import interval_note
 
@@ -31,7 +31,7 @@ class Published:
     def content(self, results: Results) -> Iterator[Block | None]:
         """The papers, and a table."""
         papers = dict.fromkeys(spec.paper for spec in results.study.published)
-        yield Paragraph("; ".join(PAPERS.get(paper, paper) for paper in papers) + ".")
+        yield Paragraph("; ".join(citations(papers)) + ".")
         table = published_beside(results)
         yield Paragraph(table.caption) if table.frame.empty else table
 
@@ -41,7 +41,7 @@ def published_beside(results: Results) -> Table:
 
     Raises
     ------
-    ValueError : the study names a row that is not in `published.csv`.
+    ValueError : the study names a row that no paper has.
     """
     rows = []
     evaluated = {metric_label(metric): metric for metric in results.study.evaluation.metrics}

@@ -13,8 +13,8 @@ from dml.config.printed import printed
 from dml.report import claims_page, contents
 from dml.report.analysis.claims import with_verdicts
 from dml.report.loading import load
+from dml.report.sections.protocols import TheoryVerdict
 from dml.report.site import build
-from dml.theory.verdicts import TheoryVerdict
 
 COMPARED = {"first": {"positives": "easy"}, "second": {"positives": "random"}}
 

@@ -1,0 +1,89 @@
+"""The papers of a project: the folders in its folder `papers` that have a `paper.yaml`. `dml` has none of its own.
+
+    papers/eps/paper.yaml       title, year and citation of the paper, and its sections of the theory page
+    papers/eps/claims.csv       its claims, each with the id by which a study's `claims` name it
+    papers/eps/published.csv    its numbers, which a study's `published` puts beside its own
+    papers/eps/sections/*.py    its sections of the theory page, which may decide claims
+
+Only `paper.yaml` is required. Studies whose names begin with `eps-` are the paper's: `dml run paper-eps`.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PACKAGE = "papers"
+MARK = "paper.yaml"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One paper: its folder's name and place, and what its `paper.yaml` says."""
+
+    name: str
+    folder: Path
+    title: str
+    year: int
+    citation: str = ""
+    sections: tuple[str, ...] = ()  # of the theory page, in the order of reading
+    computed: str = ""  # how the numbers of these sections are made, for the head of the theory page
+
+    @property
+    def package(self) -> str:
+        """Where its sections are imported from."""
+        return f"{PACKAGE}.{self.name}.sections"
+
+    def rows(self, file: str) -> list[dict[str, str]]:
+        """The rows of a CSV file in its folder; none if it has no such file."""
+        path = self.folder / file
+        if not path.is_file():
+            return []
+        with path.open(encoding="utf-8", newline="") as lines:
+            return list(csv.DictReader(lines))
+
+
+def papers() -> tuple[Paper, ...]:
+    """The papers of the first folder `papers` on Python's path, newest first; `use_project` puts a project's first.
+
+    Raises
+    ------
+    ValueError : a `paper.yaml` lacks a key or has an unknown one, or another module named `papers` hides the folder.
+    """
+    return _papers(os.getcwd(), tuple(sys.path))
+
+
+def use_project(root: Path) -> None:
+    """Let the papers of a project, if it has any, come before all other modules of that name."""
+    place = str(root.resolve())
+    if sys.path[:1] != [place] and any(Path(place, PACKAGE).glob(f"*/{MARK}")):
+        sys.path[:] = [place, *(other for other in sys.path if other != place)]
+
+
+@cache
+def _papers(here: str, places: tuple[str, ...]) -> tuple[Paper, ...]:
+    for folder in (Path(here, place, PACKAGE) for place in places):
+        found = sorted(map(_read, folder.glob(f"*/{MARK}")), key=lambda paper: (-paper.year, paper.name))
+        if found:
+            spec = importlib.util.find_spec(PACKAGE)
+            if spec is None or not any(folder.samefile(place) for place in spec.submodule_search_locations or ()):
+                raise ValueError(f"{folder} cannot be imported: {spec and spec.origin} has the same name. Remove that")
+            return tuple(found)
+    return ()
+
+
+def _read(path: Path) -> Paper:
+    content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    known = [field.name for field in fields(Paper)[2:]]
+    wrong = sorted({*content} - {*known}) or sorted({"title", "year"} - {*content})
+    if wrong:
+        raise ValueError(f"{path}: {', '.join(wrong)}: expected title and year, and of {', '.join(known[2:])} any")
+    return Paper(path.parent.name, path.parent, **{**content, "sections": tuple(content.get("sections") or ())})

@@ -1,1 +1,0 @@
-"""What the theory page computes with the losses as implemented."""

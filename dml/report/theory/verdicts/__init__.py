@@ -1,1 +1,0 @@
-"""Verdicts on the papers' theory claims, made from the numbers of the theory page."""

@@ -1,1 +1,0 @@
-"""Label noise (Le, Odobez): noise of pairs, bounds on the rate, the skew of sampling, unhinged losses."""

@@ -1,0 +1,1 @@
+"""Easy positives (Levi et al.)."""

@@ -1,0 +1,147 @@
+"""Where easy positives want each neighbour of an anchor (Levi et al. 2021, claims 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dml.report.figures import style
+from dml.report.page.blocks import Block, Drawing, Paragraph
+from dml.report.page.tables import Column, Table
+from dml.report.sections.protocols import TheoryVerdict
+from papers.eps.theory import expected_risk, ranks
+from papers.eps.theory.collapse import label_probabilities
+from papers.eps.verdicts.of_neighbour_order import (
+    ALL_CHANCES,
+    CHANCES,
+    FOREIGN,
+    MANY,
+    PLACES,
+    SAMPLES,
+    SHOWN,
+    beyond,
+    claim_3,
+    claim_4,
+    orders,
+    pushed,
+)
+from papers.stating import stated
+
+
+class NeighbourOrder:
+    """At most one neighbour is pulled by the margin loss; the triplet loss pulls more, the more samples there are."""
+
+    anchor, title = "order", "Which neighbours easy positives pull and push"
+
+    def content(self) -> Iterator[Block | None]:
+        """Verdicts, two figures and a table."""
+        yield Paragraph(
+            "Two groups, and one anchor whose neighbours are sorted by distance. Each neighbour's best distance "
+            "follows from how probable it is that it is the easy positive, and that it is a negative. Claim 3: beyond "
+            "some place M, D = beta + alpha is best (margin). Claim 4: of two neighbours that are more than M places "
+            "apart, the farther one is best alpha beyond the nearer one (triplet)."
+        )
+        yield stated(self.verdicts(), ("Claim 3, margin", "Claim 4, triplet", "All but k neighbours are pushed away"))
+        caption = (
+            "Best distance against the place in the neighbour order. Filled: a neighbour of the anchor's group. Top: "
+            "margin loss. Bottom: triplet loss, relative to the nearest neighbour; at 0 every distance within alpha is "
+            f"equally good. Right: {FOREIGN} neighbours of the other group come first."
+        )
+        alt = "The best distance of each neighbour for three orders of the groups and three probabilities."
+        yield Drawing("order", _places(), alt, caption)
+        caption = (
+            "Solid: the least M that is right for every order of the groups. Dotted: the M of the proof. Right: how "
+            "many neighbours of its group an anchor pulls in the sum over all triples, if both groups are collapsed."
+        )
+        alt = "The places up to which neighbours can be pulled, against the probability of a right label."
+        yield Drawing("pulled", _pulled(), alt, caption)
+        yield _table()
+
+    def verdicts(self) -> list[TheoryVerdict]:
+        """For claims 3 and 4, and for the number of neighbours that are not pushed away."""
+        return [claim_3(), claim_4(), pushed()]
+
+
+def _table() -> Table:
+    rows = []
+    for p in ALL_CHANCES:
+        row = {"p": p, "margin": ranks.pulled_up_to(p), "margin proven": ranks.proven_for_margin(p)}
+        for place in PLACES:
+            row |= dict(zip((f"t{place}", f"t{place} proven"), beyond(p, place), strict=True))
+        rows.append(row | {f"n{n}": ranks.pulled_by_all_triples(n, p) for n in MANY})
+    columns = (
+        Column("p", "p", "number", "probability of a right label"),
+        Column("margin", "Claim 3, M", "count"),
+        Column("margin proven", "by the proof", "count"),
+        *(
+            Column(f"t{t}{kind}", f"Claim 4, place {t}" if not kind else "by the proof", "count")
+            for t in PLACES
+            for kind in ("", " proven")
+        ),
+        *(Column(f"n{n}", f"Pulled, n = {n}", "count", "by the sum over all triples, groups collapsed") for n in MANY),
+    )
+    note = "The least M that is right for every order of the groups, and the M that the paper's bounds give."
+    return Table("order", "Places from which neighbours are pushed", note, columns, pd.DataFrame(rows))
+
+
+def _places() -> Figure:
+    figure = Figure(figsize=(8.2, 4.6), layout="constrained")
+    grid = figure.subplots(2, 3, sharex=True, sharey="row")
+    titles = (*ranks.ORDERS[:2], f"{FOREIGN} of the other group first")
+    for column, (order, title) in enumerate(zip(orders(), titles, strict=True)):
+        own = order[:SHOWN] < SAMPLES // 2
+        for index, (p, shade) in enumerate(zip(CHANCES, style.THREE, strict=True)):
+            lift = 0.16 * (1 - index)
+            best = ranks.best_distance(order, p, 1.0, 0.0)[:SHOWN]
+            _dots(grid[0, column], np.arange(1, SHOWN + 1), best + lift, own, shade, f"p = {p:g}")
+            weights = expected_risk.triplet_weights(label_probabilities(SAMPLES, 2, p), 0, order, easy=True)
+            force = weights[0, 1:SHOWN] - weights[1:SHOWN, 0]
+            force[np.abs(force) < 1e-12] = 0
+            _dots(grid[1, column], np.arange(2, SHOWN + 1), np.sign(force) + lift, own[1:], shade, "")
+        grid[0, column].set_title(title)
+    grid[0, 0].set_yticks([-1, 1], ["beta \N{MINUS SIGN} alpha", "beta + alpha"])
+    grid[1, 0].set_yticks([-1, 0, 1], ["D(1) \N{MINUS SIGN} alpha", "any", "D(1) + alpha"])
+    grid[0, 0].set_ylabel("margin: best D")
+    grid[1, 0].set_ylabel("triplet: best D")
+    grid[0, 0].set_ylim(-1.5, 1.5)
+    grid[1, 0].set_ylim(-1.5, 1.5)
+    grid[0, 0].set_xticks([1, 4, 8, 12, 16])
+    grid[0, 0].legend(frameon=False, fontsize=8, loc="center right")
+    figure.supxlabel("place in the neighbour order", color=style.MUTED, fontsize=9)
+    return figure
+
+
+def _dots(axes: Axes, x: np.ndarray, y: np.ndarray, own: np.ndarray, shade: str, label: str) -> None:
+    """Filled dots for the anchor's group, open ones for the other."""
+    axes.plot(x[own], y[own], "o", color=shade, label=label)
+    axes.plot(x[~own], y[~own], "o", color=shade, markerfacecolor=style.PAPER)
+
+
+def _pulled() -> Figure:
+    figure = Figure(figsize=(8.2, 3.0), layout="constrained")
+    margin, triplet, many = figure.subplots(1, 3)
+    chances = np.linspace(0.52, 0.95, 44)
+    margin.plot(chances, [ranks.pulled_up_to(p) for p in chances], color=style.BLUE)
+    margin.plot(chances, [ranks.proven_for_margin(p) for p in chances], ":", color=style.BLUE)
+    for place, shade in zip(PLACES, style.THREE, strict=True):
+        found = np.array([beyond(float(p), place) for p in chances[::3]])
+        triplet.plot(chances[::3], found[:, 0], color=shade, label=f"place {place}")
+        triplet.plot(chances[::3], found[:, 1], ":", color=shade)
+    for p, shade in zip(CHANCES, style.THREE, strict=True):
+        many.plot(MANY, [ranks.pulled_by_all_triples(n, p) for n in MANY], "o-", color=shade, label=f"p = {p:g}")
+    for axes, title in ((margin, "claim 3: M"), (triplet, "claim 4: M"), (many, "pulled by all triples")):
+        axes.set_title(title)
+        axes.set_yscale("log")
+        axes.set_xlabel("samples" if axes is many else "p")
+        axes.set_yticks([1, 10, 100], ["1", "10", "100"])
+        axes.minorticks_off()
+    many.set_xscale("log")
+    many.set_xticks(MANY, [str(n) for n in MANY])
+    many.minorticks_off()
+    triplet.legend(frameon=False, fontsize=8)
+    many.legend(frameon=False, fontsize=8)
+    return figure

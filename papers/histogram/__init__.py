@@ -1,0 +1,1 @@
+"""Histogram loss (Ustinova, Lempitsky)."""

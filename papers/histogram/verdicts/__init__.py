@@ -1,0 +1,1 @@
+"""Verdicts on the paper's theory claims, made from computed numbers."""

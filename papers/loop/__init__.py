@@ -1,0 +1,1 @@
+"""LoOp (Vasudeva et al.)."""

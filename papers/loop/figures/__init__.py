@@ -1,0 +1,1 @@
+"""Figures of several sections."""

@@ -1,0 +1,76 @@
+"""LoOp's objective over its two angles with the four pairs of roots, and the errors of the printed signs."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dml.report.figures import style
+from dml.report.figures.axes import PercentTicks
+from papers.loop.theory.cases import Box, tangents
+from papers.loop.theory.printed import SIGNS, Printed
+
+EXAMPLE = tuple(np.array([value]) for value in (-0.35, -0.55, -0.15, -0.6, 2.4, 1.9))  # a, b, c, d, alpha0, beta0
+
+
+def figure(printed: dict[str, list[Printed]], dimensions: tuple[int, ...]) -> Figure:
+    """Two panels.
+
+    Parameters
+    ----------
+    printed : for each pairing of signs, what the formulas give in each dimension.
+    """
+    drawn = Figure(figsize=(8.2, 3.4), layout="constrained")
+    left, right = drawn.subplots(1, 2, width_ratios=(1.15, 1))
+    _objective(left, Box(*EXAMPLE))
+    _errors(right, printed["printed"], dimensions)
+    return drawn
+
+
+def _objective(axes: Axes, box: Box) -> None:
+    grid = np.linspace(0, np.pi, 121)
+    alpha, beta = np.meshgrid(grid, grid)
+    value = box.value(alpha, beta)
+    levels = np.linspace(value.min(), value.max(), 13)
+    axes.contour(alpha, beta, value, levels=levels, colors=style.CONTEXT, linewidths=0.9, linestyles="solid")
+    for level in levels[1:7]:  # layers of one colour, because the dark version exchanges only known colours
+        axes.contourf(alpha, beta, value, levels=[value.min() - 1, level], colors=[style.BLUE], alpha=0.09)
+    alpha0, beta0 = float(box.alpha0[0]), float(box.beta0[0])
+    axes.plot([0, alpha0, alpha0, 0, 0], [0, 0, beta0, beta0, 0], color=style.INK, linewidth=1.2)
+    axes.text(alpha0 - 0.06, 0.08, "the box", ha="right", color=style.INK, fontsize=8.5)
+    roots = [[float(np.arctan(root[0])) % np.pi for root in pair] for pair in tangents(box)]
+    for i, first in enumerate(roots[0]):
+        for j, second in enumerate(roots[1]):
+            same = i == j
+            colour, marker = (style.GREEN, "o") if same else (style.VERMILION, "X")
+            axes.plot(first, second, marker, color=colour, markersize=8, markeredgecolor=style.PAPER)
+            text = (SIGNS[i] + SIGNS[j]).replace("-", "\N{MINUS SIGN}")
+            place = (first, second)
+            axes.annotate(text, place, (8, 5), textcoords="offset points", color=colour, weight="bold")
+    axes.set_xlim(0, np.pi)
+    axes.set_ylim(0, np.pi)
+    axes.set_xticks([0, np.pi / 2, np.pi], ["0", "90°", "180°"])
+    axes.set_yticks([0, np.pi / 2, np.pi], ["0", "90°", "180°"])
+    axes.set_xlabel("alpha: along x1 to x2")
+    axes.set_ylabel("beta: along y1 to y2")
+    axes.set_title("interior solutions of one pair of arcs")
+    axes.grid(visible=False)
+
+
+def _errors(axes: Axes, printed: list[Printed], dimensions: tuple[int, ...]) -> None:
+    places = np.arange(len(dimensions))
+    for shift, key, label, colour in (
+        (-0.19, "none", "no valid case", style.VERMILION),
+        (0.19, "wrong", "wrong distance", style.PURPLE),
+    ):
+        shares = [getattr(found, key) for found in printed]
+        axes.bar(places + shift, shares, 0.36, color=colour, label=label)
+        for place, share in zip(places, shares, strict=True):
+            axes.text(place + shift, share, f"{share:.1%}", ha="center", va="bottom", fontsize=8, color=style.INK)
+    axes.set_xticks(places, [f"{size}-d" for size in dimensions])
+    axes.yaxis.set_major_formatter(PercentTicks(1))
+    axes.grid(visible=False, axis="x")
+    axes.margins(y=0.2)
+    axes.legend(frameon=False, loc="upper right", ncols=2)
+    axes.set_title("random arcs, signs as printed")

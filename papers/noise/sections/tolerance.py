@@ -1,0 +1,97 @@
+"""The unhinged losses under label noise: the bound, and what minimises the risk (Le, Odobez, sections 4.1 and 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dml.miners.skew import bounds
+from dml.report.figures import style
+from dml.report.figures.axes import PercentTicks
+from dml.report.page.blocks import Block, Drawing, Paragraph
+from dml.report.page.tables import Column, Table
+from dml.report.sections.protocols import TheoryVerdict
+from papers.noise.verdicts.of_tolerance import CLASSES, RATES, SAMPLES, TRIED, best_found, marginal, proposition_1
+from papers.stating import stated
+
+
+class Tolerance:
+    """Proposition 1, tried empirically, and the unhinged marginal loss."""
+
+    anchor, title = "unhinged", "What the unhinged losses tolerate"
+
+    def content(self) -> Iterator[Block | None]:
+        """Verdicts, a figure and a table."""
+        yield Paragraph(
+            "One negative for each positive pair, on the unit sphere. Under noise the expected unhinged risk is a sum "
+            "over positive pairs times a multiplier, minus a sum over negative pairs times another. While both "
+            "multipliers are positive, the classes at the corners of a regular simplex are the minimiser, as without "
+            "noise. The paper weighs a negative pair by 1/K; with large classes it is drawn with probability 1/(K - "
+            "1)."
+        )
+        yield stated(self.verdicts(), ("Proposition 1", "The unhinged marginal loss"))
+        caption = (
+            "Left: the bound against the number of classes K; dotted: 1 - 1/sqrt(K). The others: mean distances in "
+            f"the best embedding that descents over free points find, {TRIED} classes of {SAMPLES} samples. With the "
+            "weight 1/K all samples meet at one point above the bound (dashed). With 1/(K - 1) the simplex remains on "
+            "both sides of 1 - 1/K (dashed), where the risk is constant."
+        )
+        alt = "The tolerated noise rate against the number of classes, and distances in the minimiser against the rate."
+        yield Drawing("unhinged", _figure(), alt, caption)
+        yield _table()
+
+    def verdicts(self) -> list[TheoryVerdict]:
+        """For proposition 1, and for the marginal loss that equals the triplet loss."""
+        return [proposition_1(), marginal()]
+
+
+def _table() -> Table:
+    rows = [
+        {
+            "K": k,
+            "bound": bounds.unhinged(k),
+            "eps": 1 - bounds.unhinged(k),
+            "root": (1 - bounds.unhinged(k)) * np.sqrt(k),
+            "balanced": 1 - 1 / k,
+        }
+        for k in CLASSES
+    ]
+    columns = (
+        Column("K", "Classes K", "count"),
+        Column("bound", "Bound, weight 1/K", "rate"),
+        Column("eps", "eps(K)", "number", "1 minus the bound"),
+        Column("root", "eps(K) sqrt(K)", "number"),
+        Column("balanced", "Constant risk, weight 1/(K - 1)", "rate", "the only p at which the minimisers change"),
+    )
+    return Table("unhinged", "The bound by classes", "Exact q+ and q-.", columns, pd.DataFrame(rows))
+
+
+def _figure() -> Figure:
+    figure = Figure(figsize=(8.2, 3.1), layout="constrained")
+    left, *pair = figure.subplots(1, 3)
+    classes = np.unique(np.geomspace(2, CLASSES[-1], 60).astype(int))
+    left.plot(classes, [bounds.unhinged(int(k)) for k in classes], color=style.BLUE, label="weight 1/K")
+    left.plot(classes, 1 - 1 / np.sqrt(classes), ":", color=style.BLUE)
+    left.plot(classes, 1 - 1 / classes, color=style.VERMILION, label="1/(K - 1): risk constant")
+    left.set_xscale("log")
+    left.minorticks_off()
+    left.set_ylim(0, 1.02)
+    left.set_xlabel("classes")
+    left.set_title("tolerated noise rate")
+    left.yaxis.set_major_formatter(PercentTicks(1))
+    left.legend(frameon=False, loc="lower right", fontsize=8)
+    marks = (bounds.unhinged(TRIED), 1 - 1 / TRIED)
+    for axes, balanced, name, mark in zip(pair, (False, True), ("1/K", "1/(K - 1)"), marks, strict=True):
+        found = [best_found(p, balanced) for p in RATES]
+        axes.plot(RATES, [f.between for f in found], "o-", color=style.BLUE, label="between classes")
+        axes.plot(RATES, [f.within for f in found], "s-", color=style.VERMILION, label="within a class")
+        axes.axvline(mark, linestyle="--", color=style.MUTED, linewidth=1)
+        axes.set_title(f"distances, weight {name}")
+        axes.set_xlabel("share of wrong labels")
+        axes.xaxis.set_major_formatter(PercentTicks(1))
+        axes.set_ylim(-0.08, 2)
+    pair[1].legend(frameon=False, fontsize=8, loc="center left")
+    return figure

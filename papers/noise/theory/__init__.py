@@ -1,0 +1,1 @@
+"""Label noise (Le, Odobez): noise of pairs, unhinged losses."""

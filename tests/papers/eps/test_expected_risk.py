@@ -1,0 +1,226 @@
+"""Expected risk: against the enumeration of all labellings and simulation; then the paper's theorems and claims."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from papers.eps.theory import collapse, expected_risk
+
+ALPHA = 0.2
+
+
+def random_scene(n, groups, p, seed):
+    """Distances of random points, and random label probabilities around p."""
+    generator = np.random.default_rng(seed)
+    points = generator.normal(size=(n, 3))
+    distances = np.linalg.norm(points[:, None] - points[None], axis=2)
+    probabilities = collapse.label_probabilities(n, groups, p) + generator.uniform(0, 0.1, size=(n, groups))
+    return distances, probabilities / probabilities.sum(axis=1, keepdims=True)
+
+
+def enumerated(distances, probabilities, easy, beta=None):
+    """The definition, in loops over every labelling."""
+    n, groups = probabilities.shape
+    total = 0.0
+    for labels in itertools.product(range(groups), repeat=n):
+        chance = np.prod([probabilities[i, r] for i, r in enumerate(labels)])
+        risk = 0.0
+        for i in range(n):
+            same = [j for j in range(n) if j != i and labels[j] == labels[i]]
+            other = [k for k in range(n) if labels[k] != labels[i]]
+            if easy and same:
+                same = [min(same, key=lambda j: distances[i, j])]
+            if beta is None:
+                risk += sum(max(distances[i, j] - distances[i, k] + ALPHA, 0) for j in same for k in other)
+            else:
+                risk += sum(max(distances[i, j] - beta + ALPHA, 0) for j in same)
+                risk += sum(max(beta - distances[i, k] + ALPHA, 0) for k in other)
+        total += chance * risk
+    if beta is not None:
+        return total / (n * (n - 1))
+    return total / (n * (n - 2) * (1 if easy else n - 1))
+
+
+@pytest.mark.parametrize("easy", [False, True])
+@pytest.mark.parametrize(("n", "groups"), [(4, 2), (8, 2), (6, 3)])
+def test_exact_is_the_enumeration(n, groups, easy):
+    distances, probabilities = random_scene(n, groups, 0.7, n)
+    triplet = expected_risk.triplet(distances, probabilities, ALPHA, easy)
+    assert triplet == pytest.approx(enumerated(distances, probabilities, easy), rel=1e-10)
+    margin = expected_risk.margin(distances, probabilities, ALPHA, 1.2, easy)
+    assert margin == pytest.approx(enumerated(distances, probabilities, easy, 1.2), rel=1e-10)
+
+
+@pytest.mark.parametrize("easy", [False, True])
+@pytest.mark.parametrize("beta", [None, ALPHA])
+@pytest.mark.parametrize("scene_of", [collapse.collapsed, collapse.two_modes])
+def test_simulation_agrees_for_more_samples(easy, beta, scene_of):
+    n, groups = 24, 3
+    scene, labels = scene_of(n, groups, 0.3), collapse.label_probabilities(n, groups, 0.8)
+    mean, error = expected_risk.simulate(scene.distances, labels, ALPHA, beta, easy, scene.order, draws=2000)
+    if beta is None:
+        exact = expected_risk.triplet(scene.distances, labels, ALPHA, easy, scene.order)
+    else:
+        exact = expected_risk.margin(scene.distances, labels, ALPHA, beta, easy, scene.order)
+    assert abs(mean - exact) < 4 * error
+    assert error < 0.05 * exact
+
+
+class TestTheorem1:
+    """Triplet, all positives: the collapsed embedding, groups alpha apart, has the least expected risk."""
+
+    @pytest.mark.parametrize("groups", [2, 3])
+    @pytest.mark.parametrize("p", [0.55, 0.7, 0.95])
+    def test_no_embedding_has_less(self, groups, p):
+        n = 12
+        labels = collapse.label_probabilities(n, groups, p)
+        best = collapse.collapsed(n, groups, ALPHA)
+        least = expected_risk.triplet(best.distances, labels, ALPHA)
+        generator = np.random.default_rng(0)
+        for trial in range(200):
+            points = generator.normal(size=(n, generator.integers(1, 6))) * generator.uniform(0.01, 1)
+            points[:, 0] += collapse.groups_of(n, groups) * generator.uniform(0, 1)
+            distances = np.linalg.norm(points[:, None] - points[None], axis=2)
+            if trial % 2:  # near the collapsed one
+                distances = best.distances + generator.uniform(0, 0.05) * distances
+            assert expected_risk.triplet(distances, labels, ALPHA) >= least - 1e-12
+
+    @pytest.mark.parametrize("p", [0.55, 0.7, 0.95])
+    def test_it_reaches_every_pair_of_terms_own_minimum(self, p):
+        """Each anchor's terms (j, k) and (k, j) together are at their minimum over all distances to j and k."""
+        n, groups = 12, 3
+        labels, scene = collapse.label_probabilities(n, groups, p), collapse.collapsed(n, groups, ALPHA)
+        others = expected_risk.neighbour_order(scene.distances, scene.order)[0]
+        weights = expected_risk.triplet_weights(labels, 0, others, easy=False)
+        gap = scene.distances[0, others][:, None] - scene.distances[0, others][None, :]
+
+        def terms(difference):
+            hinge, reverse = np.maximum(difference + ALPHA, 0), np.maximum(ALPHA - difference, 0)
+            return weights * hinge + weights.T * reverse
+
+        least = np.min([terms(difference) for difference in np.linspace(-1, 1, 401)], axis=0)
+        assert np.allclose(terms(gap), least)
+
+    def test_two_modes_have_more(self):
+        curves = collapse.curves([0.55, 0.7, 0.9], [8, 16, 32], easy=False)
+        assert (curves.two_modes > curves.collapsed).all()
+        assert np.isnan(curves.crossing).all()
+
+    def test_it_is_not_the_only_one(self):
+        """Points of a group at the corners of a simplex of side w, groups w + alpha apart, have the same risk: what the
+        proof's "h = 0" takes from the terms with j = i."""
+        labels, scene = collapse.label_probabilities(12, 3, 0.7), collapse.collapsed(12, 3, ALPHA)
+        simplex = scene.distances + 0.1 * ~np.eye(12, dtype=bool)
+        risk = expected_risk.triplet(simplex, labels, ALPHA)
+        assert risk == pytest.approx(expected_risk.triplet(scene.distances, labels, ALPHA))
+
+
+class TestTheorem2:
+    """Margin, all positives: the collapsed embedding, groups 2 alpha apart, beta = alpha, has the least risk."""
+
+    @pytest.mark.parametrize(("groups", "p"), [(2, 0.55), (2, 0.9), (3, 0.75), (3, 0.95)])
+    def test_no_embedding_and_no_beta_has_less(self, groups, p):
+        n = 12
+        labels = collapse.label_probabilities(n, groups, p)
+        best = collapse.collapsed(n, groups, 2 * ALPHA)
+        least = expected_risk.margin(best.distances, labels, ALPHA, ALPHA)
+        same = labels @ labels.T
+        off = ~np.eye(n, dtype=bool)
+        # The minimum over each pair's distance, whatever beta: 2 alpha times the rarer of the two kinds.
+        assert least == pytest.approx(2 * ALPHA * np.minimum(same, 1 - same)[off].mean())
+        generator = np.random.default_rng(0)
+        for beta in generator.uniform(0, 1, size=200):
+            points = generator.normal(size=(n, 4)) * generator.uniform(0.01, 1)
+            distances = np.linalg.norm(points[:, None] - points[None], axis=2)
+            assert expected_risk.margin(distances, labels, ALPHA, beta) >= least - 1e-12
+
+    def test_it_needs_samples_of_a_group_to_agree_more_often_than_not(self):
+        """With three groups it fails where p^2 + (1 - p)^2 / (t - 1) < 1/2: two modes are better even without EPS."""
+        for p, agree in ((0.6, 0.44), (0.7, 0.535)):
+            labels = collapse.label_probabilities(24, 3, p)
+            assert labels[0] @ labels[1] == pytest.approx(agree)
+            risks = [
+                expected_risk.margin(scene.distances, labels, ALPHA, ALPHA)
+                for scene in (collapse.collapsed(24, 3, 2 * ALPHA), collapse.two_modes(24, 3, 2 * ALPHA))
+            ]
+            assert (risks[1] < risks[0]) == (agree < 0.5)
+
+
+class TestClaims1And2:
+    """With EPS and enough samples an embedding with two modes in the first group beats the collapsed one."""
+
+    @pytest.mark.parametrize("loss", ["triplet", "margin"])
+    @pytest.mark.parametrize("groups", [2, 3])
+    def test_two_modes_win_from_some_n_on(self, loss, groups):
+        p = [0.6, 0.8, 0.95]
+        curves = collapse.curves(p, np.arange(1, 12) * 2 * groups, loss=loss, groups=groups)
+        assert np.isfinite(curves.crossing).all()
+        for row, crossing in enumerate(curves.crossing):
+            beyond = curves.n > crossing
+            assert beyond.any()
+            assert (curves.two_modes[row, beyond] < curves.collapsed[row, beyond]).all()
+            before = curves.n < crossing
+            assert not before.any() or curves.two_modes[row, before][-1] >= curves.collapsed[row, before][-1]
+
+    def test_with_few_samples_they_lose(self):
+        curves = collapse.curves([0.7, 0.9], [4, 60])
+        assert (curves.two_modes[:, 0] > curves.collapsed[:, 0]).all()
+
+    @pytest.mark.parametrize("beta", [0.1, 0.2, 0.3, 0.4])
+    def test_claim_2_for_the_papers_distances_and_any_beta(self, beta):
+        labels = collapse.label_probabilities(60, 2, 0.8)
+        risks = [
+            expected_risk.margin(scene.distances, labels, ALPHA, beta, easy=True, order=scene.order)
+            for scene in (collapse.collapsed(60, 2, ALPHA), collapse.two_modes(60, 2, ALPHA))
+        ]
+        assert risks[1] < risks[0]
+
+
+class TestClaims3And4:
+    """With EPS a sample far down the neighbour order is best far away, though it is of the anchor's class."""
+
+    @pytest.mark.parametrize("p", [0.6, 0.8, 0.95])
+    def test_margin_far_samples_are_best_at_beta_plus_alpha(self, p):
+        n, beta = 120, 0.5
+        labels, scene = collapse.label_probabilities(n, 2, p), collapse.collapsed(n, 2, ALPHA)
+        others = expected_risk.neighbour_order(scene.distances, scene.order)[0]
+        positive = expected_risk.positive_weights(labels, 0, others, easy=True).sum(axis=1)
+        negative = 1 - labels[others] @ labels[0]
+        grid = np.linspace(0, 1.5, 301)
+        pull, push = np.maximum(grid - beta + ALPHA, 0), np.maximum(beta - grid + ALPHA, 0)
+        best = grid[np.argmin(positive[:, None] * pull + negative[:, None] * push, axis=1)]
+        own = np.arange(n - 1) < n // 2 - 1
+        assert best[0] == pytest.approx(beta - ALPHA)  # the nearest one is pulled
+        first = int(np.flatnonzero(best > beta)[0])
+        assert first < n // 4
+        assert np.allclose(best[first:], beta + ALPHA)  # all from some rank on, same-class ones among them, pushed
+        assert own[first:].any()
+        without = expected_risk.positive_weights(labels, 0, others, easy=False).sum(axis=1)
+        alone = grid[np.argmin(without[:, None] * pull + negative[:, None] * push, axis=1)]
+        assert np.allclose(alone[own], beta - ALPHA)  # without EPS the whole class is pulled
+
+    @pytest.mark.parametrize("p", [0.6, 0.8, 0.95])
+    def test_triplet_the_farther_sample_is_best_one_alpha_beyond(self, p):
+        n, near = 120, 0.3
+        labels, scene = collapse.label_probabilities(n, 2, p), collapse.collapsed(n, 2, ALPHA)
+        others = expected_risk.neighbour_order(scene.distances, scene.order)[0]
+        weights = expected_risk.triplet_weights(labels, 0, others, easy=True)
+        grid = np.linspace(near, 1.5, 241)
+        for nearer in (0, 1, 3):
+            farther = np.arange(nearer + 1, n // 2 - 1)  # all of the anchor's own group
+            hinge, reverse = np.maximum(near - grid + ALPHA, 0), np.maximum(grid - near + ALPHA, 0)
+            risk = weights[nearer, farther][:, None] * hinge + weights[farther, nearer][:, None] * reverse
+            best = grid[np.argmin(risk, axis=1)]
+            assert np.allclose(best[-30:], near + ALPHA)
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="multiple of them in samples, got 2 and 7"):
+        collapse.collapsed(7, 2, 1.0)
+    with pytest.raises(ValueError, match="even number of samples in a group, got 3"):
+        collapse.two_modes(6, 2, 1.0)
+    with pytest.raises(ValueError, match="p: expected 0 < p < 1"):
+        collapse.label_probabilities(4, 2, 1.0)
+    with pytest.raises(ValueError, match="Choices: triplet, margin"):
+        collapse.curves([0.5], [4], loss="tripet")

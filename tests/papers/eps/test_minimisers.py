@@ -1,0 +1,179 @@
+"""Theorems 1 and 2: the sums against enumeration, the least risk against descents, and other minimisers."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from papers import free_points
+from papers.eps.theory import collapse, expected_risk, minimisers
+
+ALPHA = 0.2
+
+
+def random_scene(n, groups, seed=0):
+    generator = np.random.default_rng(seed)
+    distances = np.sqrt(free_points.squared(generator.normal(size=(n, 2))))
+    return distances, generator.dirichlet(np.ones(groups), size=n)
+
+
+def enumerated(distances, probabilities, beta, repeated):
+    """Expectation over all labellings; `repeated`: indices may be equal."""
+    n, groups = probabilities.shape
+    total = 0.0
+    for labels in itertools.product(range(groups), repeat=n):
+        chance = np.prod([probabilities[i, r] for i, r in enumerate(labels)])
+        for i, j in itertools.product(range(n), repeat=2):
+            if i == j and not repeated:
+                continue
+            same = labels[i] == labels[j]
+            if beta is not None:
+                gap = distances[i, j] - beta if same else beta - distances[i, j]
+                total += chance * max(gap + ALPHA, 0) / n**2
+            elif same:
+                others = [k for k in range(n) if labels[k] != labels[i]]
+                total += chance * sum(max(distances[i, j] - distances[i, k] + ALPHA, 0) for k in others) / n**3
+    return total
+
+
+@pytest.mark.parametrize("beta", [None, 0.7])
+@pytest.mark.parametrize("count", ["distinct", "all"])
+def test_sums_are_expectations_over_labellings(count, beta):
+    distances, probabilities = random_scene(5, 3)
+    expected = enumerated(distances, probabilities, beta, count == "all")
+    if beta is None:
+        assert minimisers.triplet(distances, probabilities, ALPHA, count) == pytest.approx(expected)
+    else:
+        assert minimisers.margin(distances, probabilities, ALPHA, beta, count) == pytest.approx(expected)
+
+
+def test_the_proofs_count_takes_a_copy_of_a_label_that_is_independent_of_it():
+    """For two samples of which each stands for two with independent labels, at the same place."""
+    distances, probabilities = random_scene(3, 2)
+    each = range(3)
+    triplet, margin = 0.0, 0.0
+    for i, j, k in itertools.product(each, repeat=3):
+        for a, b, c in itertools.product(range(2), repeat=3):
+            chance = probabilities[i, a] * probabilities[j, b] * probabilities[k, c]
+            triplet += (a == b != c) * chance * max(distances[i, j] - distances[i, k] + ALPHA, 0) / 27
+            gap = distances[i, j] - 0.5 if a == b else 0.5 - distances[i, j]
+            margin += chance * max(gap + ALPHA, 0) / 27
+    assert minimisers.triplet(distances, probabilities, ALPHA, "proof") == pytest.approx(triplet)
+    assert minimisers.margin(distances, probabilities, ALPHA, 0.5, "proof") == pytest.approx(margin)
+
+
+def test_distinct_is_the_other_rooms_risk():
+    distances, probabilities = random_scene(6, 3)
+    assert minimisers.triplet(distances, probabilities, ALPHA) * 216 == pytest.approx(
+        expected_risk.triplet(distances, probabilities, ALPHA) * 6 * 5 * 4
+    )
+    assert minimisers.margin(distances, probabilities, ALPHA, 1.2) * 36 == pytest.approx(
+        expected_risk.margin(distances, probabilities, ALPHA, 1.2) * 30
+    )
+
+
+@pytest.mark.parametrize(("n", "groups"), [(8, 2), (12, 3), (20, 10)])
+@pytest.mark.parametrize("p", [0.55, 0.7, 0.95])
+class TestSimplexes:
+    """Collapse has the least risk over distinct samples, and is not the only one."""
+
+    def test_triplet(self, n, groups, p):
+        labels, group = collapse.label_probabilities(n, groups, p), collapse.groups_of(n, groups)
+        least = minimisers.least_triplet(labels, ALPHA)
+        risks = {w: minimisers.triplet(minimisers.simplex(group, w, w + ALPHA), labels, ALPHA) for w in (0, 0.1, 3)}
+        assert list(risks.values()) == pytest.approx([least] * 3, abs=1e-13)
+        assert minimisers.triplet(minimisers.simplex(group, 0.1, 0.1 + 0.9 * ALPHA), labels, ALPHA) > least + 1e-6
+        assert minimisers.triplet(minimisers.simplex(group, 0.1, 0.1 + 1.1 * ALPHA), labels, ALPHA) > least + 1e-6
+
+    def test_counting_a_sample_as_its_own_positive(self, n, groups, p):
+        """Exactly: it pushes a class apart. As the proof: it pulls it together."""
+        labels, group = collapse.label_probabilities(n, groups, p), collapse.groups_of(n, groups)
+
+        def risk(w, count):
+            return minimisers.triplet(minimisers.simplex(group, w, w + ALPHA), labels, ALPHA, count)
+
+        assert risk(ALPHA, "all") < risk(ALPHA / 2, "all") < risk(0, "all")
+        assert risk(2 * ALPHA, "all") == pytest.approx(risk(ALPHA, "all"))
+        assert risk(0, "proof") < risk(ALPHA / 2, "proof") < risk(ALPHA, "proof")
+
+    def test_margin(self, n, groups, p):
+        labels, group = collapse.label_probabilities(n, groups, p), collapse.groups_of(n, groups)
+        least = minimisers.least_margin(labels, ALPHA)
+        holds = minimisers.agreement(p, groups) >= 0.5 - 1e-12
+        for w in (0, 0.1, 3):
+            distances = minimisers.simplex(group, w, w + 2 * ALPHA)
+            risk = minimisers.margin(distances, labels, ALPHA, w + ALPHA)
+            assert (risk == pytest.approx(least, abs=1e-13)) == holds
+            # A sample is its own positive at D = 0, which costs nothing while beta >= alpha.
+            assert minimisers.margin(distances, labels, ALPHA, w + ALPHA, "all") == pytest.approx(risk)
+        far = minimisers.simplex(group, 2 * ALPHA, 2 * ALPHA)
+        if not holds:  # all samples far apart are a minimiser
+            assert minimisers.margin(far, labels, ALPHA, ALPHA) == pytest.approx(least)
+
+
+@pytest.mark.parametrize("p", [0.55, 0.8])
+def test_a_fixed_beta_asks_for_classes_of_that_size(p):
+    """With beta = 1.2 and alpha = 0.2 the best distance within a class is 1, not 0."""
+    labels, group = collapse.label_probabilities(8, 2, p), collapse.groups_of(8, 2)
+    risks = [minimisers.margin(minimisers.simplex(group, w, 1.4), labels, 0.2, 1.2) for w in (0, 0.5, 0.9, 1, 1.1, 1.4)]
+    assert int(np.argmin(risks)) == 3
+    assert risks[3] == pytest.approx(minimisers.least_margin(labels, 0.2))
+
+
+@pytest.mark.parametrize("groups", [2, 3, 4, 10, 100])
+def test_the_turning_point_is_where_half_of_a_groups_pairs_agree(groups):
+    p = minimisers.turning(groups)
+    assert minimisers.agreement(p, groups) == pytest.approx(0.5)
+    assert minimisers.agreement(p + 1e-3, groups) > 0.5
+    if groups > 2:
+        assert minimisers.agreement(p - 1e-3, groups) < 0.5
+
+
+def test_the_turning_points_of_the_note():
+    assert [minimisers.turning(t) for t in (3, 10, 100)] == pytest.approx([2 / 3, 0.7, 0.7065], abs=1e-4)
+
+
+def triplet_slopes(weights):
+    def risk(squared):
+        hinge = squared[:, :, None] - squared[:, None, :] + ALPHA
+        on = weights * (hinge > 0)
+        return float((on * hinge).sum()), on.sum(axis=2) - on.sum(axis=1)
+
+    return risk
+
+
+def placed(distances):
+    """Points with these squared distances, by classical scaling."""
+    centred = np.eye(len(distances)) - 1 / len(distances)
+    values, vectors = np.linalg.eigh(-centred @ distances @ centred / 2)
+    return (vectors * np.sqrt(np.maximum(values, 0)))[:, 1:]
+
+
+@pytest.mark.slow
+class TestDescents:
+    """Free points from random starts never go below the least risk, and reach it."""
+
+    @pytest.mark.parametrize(("dimension", "spread"), [(1, False), (7, True)])
+    @pytest.mark.parametrize("p", [0.6, 0.9])
+    def test_triplet(self, dimension, spread, p):
+        """Two groups of 4: in 7 dimensions descents from near a wide simplex end wide, on a line all end collapsed."""
+        labels, group = collapse.label_probabilities(8, 2, p), collapse.groups_of(8, 2)
+        least = minimisers.least_triplet(labels, ALPHA) * 512
+        weights = minimisers._triples(labels, "distinct")
+        generator = np.random.default_rng(0)
+        own = np.equal.outer(group, group) & ~np.eye(8, dtype=bool)
+        reached, widths = 0, []
+        for _ in range(6):
+            start = generator.normal(size=(8, dimension)) * 0.3
+            start[:, 0] += group * generator.uniform(0, 1)
+            if spread:
+                start = placed(minimisers.simplex(group, 0.5, 0.5 + ALPHA)) + 0.1 * start
+            for size in np.geomspace(1e-1, 1e-4, 12):  # a descent stops at kinks; a shake gets it on
+                end = free_points.descend(triplet_slopes(weights), start, steps=100)
+                start = end.points + size * generator.normal(size=start.shape)
+                assert end.risk >= least - 1e-9
+            if end.risk < least * 1.01:
+                reached += 1
+                widths.append(free_points.squared(end.points)[own].mean())
+        assert reached > 0
+        assert max(widths) > ALPHA if spread else max(widths) < ALPHA / 10

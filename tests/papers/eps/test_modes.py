@@ -1,0 +1,129 @@
+"""Modes under easy positives: the block sums against the full risks, and the bounds against searches."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from papers import free_points
+from papers.eps.theory import collapse, expected_risk, modes
+
+ALPHA = 0.2
+
+
+def scene(n, groups, mode, rest, foreign):
+    """Distances of classes split into modes, and the order among equal ones: own mode, rest of the group, others."""
+    group, part = collapse.groups_of(n, groups), np.arange(n) // mode
+    own, inside = np.equal.outer(group, group), np.equal.outer(part, part)
+    return np.where(inside, 0.0, np.where(own, rest, foreign)), np.where(inside, 0.0, np.where(own, 1.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("n", "groups", "mode"), [(8, 2, 4), (8, 2, 2), (12, 2, 1), (12, 3, 2), (12, 3, 4), (24, 3, 4)]
+)
+@pytest.mark.parametrize(("rest", "foreign"), [(0.0, 0.2), (0.1, 0.3), (0.2, 0.2), (0.5, 1.0)])
+def test_an_anchors_risk_is_its_share_of_the_whole(n, groups, mode, rest, foreign):
+    labels = collapse.label_probabilities(n, groups, 0.7)
+    distances, order = scene(n, groups, mode, rest, foreign)
+    weights = modes.blocks(n, groups, 0.7, mode)
+    triplet = expected_risk.triplet(distances, labels, ALPHA, True, order) * (n - 2)
+    assert modes.triplet(weights, ALPHA, rest, foreign) == pytest.approx(triplet)
+    margin = expected_risk.margin(distances, labels, ALPHA, 0.3, True, order) * (n - 1)
+    assert modes.margin(weights, ALPHA, 0.3, rest, foreign) == pytest.approx(margin)
+
+
+@pytest.mark.parametrize("mode", [1, 2, 4, 8])
+@pytest.mark.parametrize("p", [0.55, 0.9])
+def test_the_corners_have_the_least_risk(mode, p):
+    weights = modes.blocks(16, 2, p, mode)
+    grid = np.linspace(0, 0.8, 17)
+    pairs = [(a, b) for a in grid for b in grid if a <= b]
+    least = modes.best_triplet(weights, ALPHA)
+    assert min(modes.triplet(weights, ALPHA, *pair) for pair in pairs) == pytest.approx(least)
+    least = modes.best_margin(weights, ALPHA)
+    found = min(modes.margin(weights, ALPHA, beta, *pair) for pair in pairs for beta in np.linspace(-0.4, 0.8, 25))
+    assert found == pytest.approx(least)
+
+
+@pytest.mark.parametrize("p", [0.55, 0.7, 0.9])
+@pytest.mark.parametrize("loss", ["triplet", "margin"])
+def test_no_embedding_with_a_collapsed_class_is_below_the_bound(p, loss):
+    generator = np.random.default_rng(0)
+    n, labels = 12, collapse.label_probabilities(12, 2, p)
+    bound = modes.collapsed_at_least(n, 2, p, ALPHA, loss)
+    for trial in range(150):
+        points = generator.normal(size=(n, 3)) * generator.uniform(0, 0.5)
+        if trial % 3 == 0:
+            points[:] = 0
+        points[: n // 2] = points[0]
+        distances = free_points.squared(points)
+        order = generator.random((n, n))
+        if loss == "triplet":
+            risk = expected_risk.triplet(distances, labels, ALPHA, True, order) * n * (n - 2)
+        else:
+            betas = np.linspace(-0.2, 1.5, 18)
+            risk = min(expected_risk.margin(distances, labels, ALPHA, b, True, order) for b in betas) * n * (n - 1)
+        assert risk >= bound - 1e-12
+
+
+@pytest.mark.parametrize("p", [0.55, 0.9])
+def test_the_bound_of_the_triplet_loss_is_an_expectation_over_labellings(p):
+    """Of the negatives of an anchor's group, if a positive of the group exists; 8 samples, 4 anchors."""
+    total = 0.0
+    for labels in itertools.product((0, 1), repeat=4):
+        chance = np.prod([p if label == 0 else 1 - p for label in labels])
+        alike = sum(label == labels[0] for label in labels[1:])
+        total += chance * (3 - alike) * (alike > 0)
+    assert modes.collapsed_at_least(8, 2, p, ALPHA, "triplet") == pytest.approx(4 * ALPHA * total)
+
+
+@pytest.mark.parametrize("p", [0.55, 0.75, 0.95])
+def test_no_order_of_the_neighbours_has_a_lower_margin_risk(p):
+    """Whatever D and beta, a neighbour costs at least 2 alpha min(P, N): the least sum over all orders."""
+    n = 10
+    labels = collapse.label_probabilities(n, 2, p)
+    sums = []
+    for own in itertools.combinations(range(n - 1), n // 2 - 1):
+        others = np.full(n - 1, -1)
+        others[list(own)] = np.arange(1, n // 2)
+        others[others < 0] = np.arange(n // 2, n)
+        positive = expected_risk.positive_weights(labels, 0, others, easy=True).sum(axis=1)
+        sums.append(2 * ALPHA * np.minimum(positive, 1 - labels[others] @ labels[0]).sum())
+    assert min(sums) == pytest.approx(modes.least_margin(n, 2, p, ALPHA))
+    assert modes.best_margin(modes.blocks(n, 2, p, 1), ALPHA) >= min(sums)
+
+
+@pytest.mark.parametrize("p", [0.6, 0.75, 0.9])
+def test_collapse_is_beaten_for_many_samples(p):
+    for n in (128, 256, 1024):
+        assert n * modes.best_triplet(modes.blocks(n, 2, p, 8), ALPHA) < modes.collapsed_at_least(
+            n, 2, p, ALPHA, "triplet"
+        )
+        assert n * modes.best_margin(modes.blocks(n, 2, p, 2), ALPHA) < modes.collapsed_at_least(
+            n, 2, p, ALPHA, "margin"
+        )
+
+
+def test_the_best_modes_of_the_triplet_loss_have_about_8_to_16_samples_of_256():
+    for p in (0.7, 0.9):
+        sizes = [1, 2, 4, 8, 16, 32, 64, 128]
+        risks = [modes.best_triplet(modes.blocks(256, 2, p, size), ALPHA) for size in sizes]
+        assert sizes[int(np.argmin(risks))] in (8, 16)
+
+
+def test_with_three_labels_and_much_noise_one_point_is_as_good_for_the_margin_loss():
+    """Where samples of a group agree in less than half of all cases, beta = -alpha and the constant map are best."""
+    few, many = modes.blocks(24, 3, 0.6, 2), modes.blocks(24, 3, 0.6, 8)
+    one = modes.margin(many, ALPHA, -ALPHA, 0.0, 0.0)
+    assert one == pytest.approx(2 * ALPHA * many.positive.sum())
+    assert modes.best_margin(few, ALPHA) == pytest.approx(one)
+    assert modes.best_margin(modes.blocks(24, 3, 0.8, 2), ALPHA) < 0.7 * modes.best_margin(
+        modes.blocks(24, 3, 0.8, 8), ALPHA
+    )
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="modes of 1 to 4, got 8 and 5"):
+        modes.blocks(8, 2, 0.7, 5)
+    with pytest.raises(ValueError, match="multiple of 3 samples"):
+        modes.blocks(8, 3, 0.7, 2)

@@ -1,0 +1,158 @@
+"""Claims 3 and 4: the formulas against the exact weights, and M against every order of small groups."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from papers import free_points
+from papers.eps.theory import collapse, expected_risk, ranks
+
+CHANCES = (0.55, 0.7, 0.8, 0.9)
+
+
+def all_orders(n):
+    """Every order of the two groups among the neighbours of sample 0."""
+    for own in itertools.combinations(range(n - 1), n // 2 - 1):
+        order = np.full(n - 1, -1)
+        order[list(own)] = np.arange(1, n // 2)
+        order[order < 0] = np.arange(n // 2, n)
+        yield order
+
+
+def test_orders():
+    assert list(ranks.order_of("own group first", 6)) == [1, 2, 3, 4, 5]
+    assert list(ranks.order_of("alternating", 6)) == [3, 1, 4, 2, 5]
+    assert list(ranks.order_of("other group first", 6)) == [3, 4, 5, 1, 2]
+    assert list(ranks.order_of("other group first", 6, foreign=1)) == [3, 1, 2, 4, 5]
+
+
+class TestClaim3:
+    @pytest.mark.parametrize("p", CHANCES)
+    def test_terms_are_products(self, p):
+        q = 1 - p
+        for order in all_orders(8):
+            positive, negative = ranks.margin_terms(order, p)
+            own = order < 4
+            for place in range(7):
+                mine, others = own[:place].sum(), (~own[:place]).sum()
+                if own[place]:
+                    expected = p**2 * q**mine * p**others + q**2 * p**mine * q**others
+                    assert negative[place] == pytest.approx(2 * p * q)
+                else:
+                    expected = p * q * (q**mine * p**others + p**mine * q**others)
+                    assert negative[place] == pytest.approx(p**2 + q**2)
+                assert positive[place] == pytest.approx(expected)
+
+    @pytest.mark.parametrize("p", CHANCES)
+    def test_the_best_distance_is_that_of_a_search(self, p):
+        order = ranks.order_of("other group first", 12, foreign=2)
+        positive, negative = ranks.margin_terms(order, p)
+        grid = np.linspace(0, 2, 201)
+        pull, push = np.maximum(grid - 1.2 + 0.2, 0), np.maximum(1.2 - grid + 0.2, 0)
+        best = grid[(positive[:, None] * pull + negative[:, None] * push).argmin(axis=1)]
+        assert np.allclose(ranks.best_distance(order, p, 0.2, 1.2), best)
+
+    @pytest.mark.parametrize("p", [*CHANCES, 0.95])
+    def test_at_most_one_is_pulled_and_none_beyond_m(self, p):
+        last = 0
+        for order in all_orders(12):
+            positive, negative = ranks.margin_terms(order, p)
+            pulled = np.flatnonzero(positive > negative)
+            assert len(pulled) <= 1
+            if len(pulled):
+                assert pulled[0] == np.flatnonzero(order < 6)[0]  # the nearest of the own group
+                last = max(last, int(pulled[0]) + 1)
+        assert last == min(ranks.pulled_up_to(p), 7)  # behind the six samples of the other group at most
+        assert ranks.pulled_up_to(p) <= ranks.proven_for_margin(p)
+
+    @pytest.mark.parametrize("p", CHANCES)
+    def test_the_proofs_bound(self, p):
+        m = ranks.proven_for_margin(p)
+        assert 4 * p**m < 2 * p * (1 - p) <= 4 * p ** (m - 1)
+
+
+class TestClaim4:
+    @pytest.mark.parametrize("p", CHANCES)
+    def test_terms_are_the_triplet_weights(self, p):
+        labels = collapse.label_probabilities(8, 2, p)
+        for order in all_orders(8):
+            weights, own = expected_risk.triplet_weights(labels, 0, order, easy=True), order < 4
+            for near, far in itertools.combinations(range(7), 2):
+                before, between = own[:near], own[near + 1 : far]
+                first, second = ranks.triplet_terms(
+                    p,
+                    (int(before.sum()), int((~before).sum()), bool(own[near])),
+                    (int(between.sum()), int((~between).sum())),
+                    bool(own[far]),
+                )
+                assert first == pytest.approx(weights[near, far])
+                assert second == pytest.approx(weights[far, near])
+
+    @pytest.mark.parametrize("p", CHANCES)
+    @pytest.mark.parametrize("place", [1, 2, 3])
+    def test_m_is_that_of_every_order(self, p, place):
+        n = 12
+        labels, last = collapse.label_probabilities(n, 2, p), 0
+        for order in all_orders(n):
+            weights = expected_risk.triplet_weights(labels, 0, order, easy=True)
+            for step in range(1, n - 1 - place):
+                first, second = weights[place - 1, place - 1 + step], weights[place - 1 + step, place - 1]
+                if second >= first * (1 - 1e-12):
+                    last = max(last, step)
+        most = 6 - place + 1  # with so many between, all of one group, every order is among those of 12 samples
+        assert min(last, most) == ranks.pushed_beyond(p, place, most)
+
+    @pytest.mark.parametrize("p", CHANCES)
+    def test_m_is_below_the_proofs_and_larger_steps_are_pushed(self, p):
+        for place in (1, 2):
+            proven = ranks.proven_for_triplet(p, place)
+            assert (1 - p) ** (place + 2) > 4 * p ** (place + proven + 1)
+            assert ranks.pushed_beyond(p, place, 2 * proven) == ranks.pushed_beyond(p, place, proven) <= proven
+
+
+@pytest.mark.parametrize(("n", "p"), [(16, 0.6), (64, 0.8), (64, 0.95)])
+def test_all_triples_pull_a_neighbour_if_moving_it_outwards_costs(n, p):
+    """The slope of the whole sum, by moving one neighbour a little, the others of its group staying at 0."""
+    labels, order = collapse.label_probabilities(n, 2, p), np.arange(1, n)
+    weights = expected_risk.triplet_weights(labels, 0, order, easy=True)
+    at = np.where(order < n // 2, 0.0, 1.0)
+    pulled = 0
+    for place in range(n // 2 - 1):
+        moved = at.copy()
+        moved[place] += 1e-6
+        risks = [(weights * np.maximum(d[:, None] - d[None, :] + 1, 0)).sum() for d in (at, moved)]
+        pulled += risks[1] > risks[0]
+    assert ranks.pulled_by_all_triples(n, p) == pulled
+
+
+def test_more_samples_more_are_pulled():
+    assert [ranks.pulled_by_all_triples(n, 0.8) for n in (64, 256, 1024)] == [7, 13, 19]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("easy", [True, False])
+def test_free_points_that_descend_the_margin_risk(easy):
+    """With EPS each sample keeps one neighbour of its group at beta - alpha, without EPS all of them."""
+    n, alpha, beta, steps = 16, 0.2, 1.0, 2500
+    labels, group = collapse.label_probabilities(n, 2, 0.8), collapse.groups_of(n, 2)
+    off = ~np.eye(n, dtype=bool)
+    own = np.equal.outer(group, group) & off
+    negative = (1 - labels @ labels.T) * off
+    points = np.random.default_rng(0).normal(size=(n, n - 1)) / 4
+    for step in range(steps):
+        distances, positive = free_points.squared(points), np.zeros((n, n))
+        for anchor, others in enumerate(expected_risk.neighbour_order(distances)):
+            weights = expected_risk.positive_weights(labels, anchor, others, easy)
+            positive[anchor, others] = weights.sum(axis=1)
+        slopes = positive * (distances > beta - alpha) - negative * (distances < beta + alpha)
+        both = slopes + slopes.T
+        points -= 0.025 * (1 - step / steps) * (both.sum(axis=1, keepdims=True) * points - both @ points)
+    distances = free_points.squared(points)
+    ranked = np.sort(np.where(own, distances, np.inf), axis=1)[:, : n // 2 - 1].mean(axis=0)
+    assert ranked[0] == pytest.approx(beta - alpha, abs=0.02)
+    if easy:
+        assert (ranked[1:] > beta + alpha / 2).all()
+    else:
+        assert ranked[1:] == pytest.approx(np.full(n // 2 - 2, beta - alpha), abs=0.02)
+        assert distances[off & ~own].mean() == pytest.approx(beta + alpha, abs=0.02)

@@ -1,0 +1,103 @@
+"""The theory page's section on the histogram loss, and its cost."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from dml.losses import build
+from dml.report.page.tables import Table
+from papers.histogram.sections.histogram_estimate import HistogramEstimate
+from papers.histogram.theory import quadruplet_cost, reverse_order, similarity_laws
+from papers.histogram.verdicts import of_histogram as histogram_verdicts
+from papers.made import Made
+
+
+def test_verdicts():
+    found = {v.claim: v for v in HistogramEstimate().verdicts()}
+    assert {claim: v.verdict for claim, v in found.items()} == {
+        "histogram-reverse-order": "confirmed",
+        "histogram-all-quadruplets": "confirmed",
+        "histogram-derivatives": "refuted",
+    }
+    assert "margin" in found["histogram-reverse-order"].corrected
+    assert found["histogram-derivatives"].corrected
+
+
+def test_the_loss_is_above_p_and_nearer_with_more_nodes():
+    frame = next(b for b in HistogramEstimate().content() if isinstance(b, Table)).frame
+    for _, rows in frame.groupby("similarities"):
+        assert (rows["bias"] > 0).all()
+        assert rows["bias"].is_monotonic_decreasing
+        assert rows["ratio"].iloc[-1] == pytest.approx(1, abs=0.02)
+        assert (rows["loss"] - rows["margin"]).abs().iloc[4:].max() < 0.2 * rows["bias"].iloc[4]
+
+
+def test_a_loss_that_does_not_converge_is_refuted(monkeypatch):
+    rows = tuple(row | {"bias": 0.1} for row in histogram_verdicts.rows())
+    monkeypatch.setattr(histogram_verdicts, "rows", lambda: rows)
+    assert histogram_verdicts.estimate().verdict == "refuted"
+
+
+def test_a_loss_that_misses_quadruplets_is_refuted(monkeypatch):
+    monkeypatch.setattr(reverse_order, "over_quadruplets", lambda s, bins: 0.5)
+    assert histogram_verdicts.quadruplets().verdict == "refuted"
+
+
+def test_work_that_grows_with_the_quadruplets_is_refuted(monkeypatch):
+    found = [cost._replace(made=cost.quadruplets) for cost in quadruplet_cost.costs()]
+    monkeypatch.setattr(histogram_verdicts, "costs", lambda: found)
+    assert histogram_verdicts.quadruplets().verdict == "refuted"
+
+
+def test_right_derivatives_are_confirmed(monkeypatch):
+    monkeypatch.setattr(histogram_verdicts, "_errors", lambda printed: 1e-9)
+    assert histogram_verdicts.derivatives().verdict == "confirmed"
+
+
+def test_costs_are_counted():
+    for cost in quadruplet_cost.costs():
+        labels = np.repeat(np.arange(cost.batch // 4), 4)
+        same = (labels[:, None] == labels)[np.triu_indices(cost.batch, 1)]
+        assert cost.pairs == len(same)
+        assert cost.quadruplets == same.sum() * (~same).sum()
+        assert cost.largest == cost.batch**2
+        assert cost.made < 60 * cost.pairs
+
+
+def test_other_tensors_are_counted_too():
+    with Made() as seen:
+        x = torch.ones(3, 4)
+        (x @ x.T).sum()
+    assert seen.total == 12 + 12 + 9 + 1
+    assert seen.largest == 12
+
+
+@pytest.mark.slow
+def test_time_grows_with_the_pairs_and_not_with_the_quadruplets():
+    """From 256 to 1024 samples there are 16 times as many pairs, and 65 times as many quadruplets."""
+    taken = {}
+    for batch in (256, 1024):
+        labels = torch.arange(batch // 4).repeat_interleave(4)
+        x = torch.randn(batch, 32, generator=torch.Generator().manual_seed(0), requires_grad=True)
+        loss, times = build("histogram", bins=201), []
+        for _ in range(12):
+            start = time.process_time()
+            loss(x, labels).backward()
+            times.append(time.process_time() - start)
+        taken[batch] = min(times)
+    assert taken[1024] / taken[256] < 40
+
+
+@pytest.mark.slow
+def test_brute_force_on_a_batch():
+    """All quadruplets of 24 samples of a batch, one by one."""
+    x = torch.nn.functional.normalize(torch.randn(24, 8, generator=torch.Generator().manual_seed(1)).double(), dim=1)
+    labels = torch.arange(6).repeat(4)
+    s = similarity_laws.of_embeddings(x.numpy(), labels.numpy())
+    for bins in (11, 201):
+        value = build("histogram", bins=bins)(x, labels).item()
+        assert value == pytest.approx(reverse_order.over_quadruplets(s, bins), abs=1e-9)

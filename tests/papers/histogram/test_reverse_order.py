@@ -1,0 +1,138 @@
+"""The histogram loss as an estimate: brute force over quadruplets, differences, and the losses' implementation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from dml.losses import build
+from papers.histogram.theory import reverse_order, similarity_laws
+from papers.histogram.theory.reverse_order import Similarities
+
+
+def random(seed=0, positives=30, negatives=50):
+    rng = np.random.default_rng(seed)
+    return Similarities(rng.uniform(-1, 1, positives), rng.uniform(-1, 1, negatives))
+
+
+@pytest.mark.parametrize("bins", [2, 3, 21, 201])
+def test_all_quadruplets(bins):
+    """A loop over pairs of pairs, with each similarity's two nodes by hand."""
+    s = random()
+    nodes = np.linspace(-1, 1, bins)
+    step = 2 / (bins - 1)
+
+    def share(value):
+        return np.maximum(1 - np.abs(value - nodes) / step, 0)
+
+    by_hand = np.mean([share(n) @ share(p).cumsum() for n in s.negative for p in s.positive])
+    assert reverse_order.loss(s, bins) == pytest.approx(by_hand, abs=1e-12)
+    assert reverse_order.over_quadruplets(s, bins) == pytest.approx(by_hand, abs=1e-12)
+
+
+def test_the_exact_probability():
+    s = random(1)
+    assert reverse_order.exact(s) == pytest.approx(np.mean(s.negative[:, None] > s.positive))
+    ties = Similarities(np.array([0.1, 0.5]), np.array([0.1, 0.7]))
+    assert reverse_order.exact(ties) == pytest.approx((0.5 + 0 + 1 + 1) / 4)
+    assert reverse_order.with_margin(ties, 0.2) == pytest.approx((1 + 0 + 1 + 1) / 4)
+
+
+@pytest.mark.parametrize("bins", [2, 21, 201])
+def test_the_same_as_the_losses(bins):
+    """Value, and the gradient by the embeddings through the similarities."""
+    g = torch.Generator().manual_seed(0)
+    x = torch.nn.functional.normalize(torch.randn(20, 6, generator=g, dtype=torch.float64), dim=1).requires_grad_()
+    y = torch.arange(5).repeat(4)
+    value = build("histogram", bins=bins, normalize=False)(x, y)
+    s = similarity_laws.of_embeddings(x.detach().numpy(), y.numpy())
+    assert reverse_order.loss(s, bins) == pytest.approx(value.item(), abs=1e-12)
+    first, second = np.triu_indices(20, 1)
+    same = y.numpy()[first] == y.numpy()[second]
+    slope = np.empty(len(first))
+    slope[same], slope[~same] = reverse_order.gradient(s, bins)
+    pairs = (x[first] * x[second]).sum(1)
+    (expected,) = torch.autograd.grad((pairs * torch.from_numpy(slope)).sum(), x)
+    (theirs,) = torch.autograd.grad(build("histogram", bins=bins, normalize=False)(x, y), x)
+    torch.testing.assert_close(theirs, expected, atol=1e-12, rtol=1e-9)
+
+
+@pytest.mark.parametrize("bins", [2, 11, 101])
+def test_derivatives(bins):
+    s = random(2)
+    exact = reverse_order.differences(s, bins)
+    for printed in (False, True):
+        found = reverse_order.gradient(s, bins, printed)
+        errors = [np.abs(a - b).max() / np.abs(b).max() for a, b in zip(found, exact, strict=True)]
+        assert max(errors) > 0.1 if printed else max(errors) < 1e-5
+
+
+def test_slopes_by_the_histogram_entries():
+    """dL/dh by differences, with h+ and h- free."""
+    s, bins, step = random(3), 11, 1e-6
+    h = [reverse_order.histogram(values, bins) for values in s]
+    for which, slope in enumerate(reverse_order.slopes(s, bins)):
+        for r in range(bins):
+            values = []
+            for sign in (1, -1):
+                moved = [entry.copy() for entry in h]
+                moved[which][r] += sign * step
+                values.append(moved[1] @ moved[0].cumsum())
+            assert slope[r] == pytest.approx((values[0] - values[1]) / (2 * step), abs=1e-8)
+
+
+def test_a_histogram_sums_to_one_unless_printed():
+    s = random(4)
+    for bins in (2, 21, 201):
+        assert reverse_order.histogram(s.positive, bins).sum() == pytest.approx(1)
+    assert abs(reverse_order.histogram(s.positive, 21, printed=True).sum() - 1) > 0.1
+
+
+def test_slopes_at_a_node_and_at_the_ends():
+    s = random(5)
+    for node in (0.2, -0.4):
+        at_node = s._replace(positive=np.array([node, *s.positive]))
+        below, above = reverse_order.one_sided(at_node, 21)
+        assert abs(below - above) > 1e-4
+        assert reverse_order.gradient(at_node, 21).positive[0] == pytest.approx(above, abs=1e-6)
+    for end, side in ((1.0, 0), (-1.0, 1)):
+        at_end = s._replace(positive=np.array([end, *s.positive]))
+        inside = reverse_order.one_sided(at_end, 21)[side]
+        assert reverse_order.gradient(at_end, 21).positive[0] == pytest.approx(inside, abs=1e-6)
+
+
+@pytest.mark.parametrize("spread", [3.0, 1.5])
+def test_the_bias_is_half_a_step_times_the_density(spread):
+    s = similarity_laws.clustered(spread, classes=24, seed=1)
+    p, density = reverse_order.exact(s), reverse_order.density(s)
+    biases = []
+    for bins in (51, 101, 201, 401):
+        bias = reverse_order.loss(s, bins) - p
+        assert bias == pytest.approx(density / (bins - 1), rel=0.15)
+        biases.append(bias)
+        margin = reverse_order.with_margin(s, 1 / (bins - 1))
+        assert reverse_order.loss(s, bins) == pytest.approx(margin, abs=0.1 * bias)
+    assert biases == sorted(biases, reverse=True)
+
+
+def test_the_bias_of_known_laws():
+    """s- and s+ uniform on [-1/2, 1/2]: p = 1/2, the density of s- - s+ at 0 is 1."""
+    grid = np.linspace(-0.5, 0.5, 2001)
+    s = Similarities(grid, grid + 1e-5)
+    for bins in (21, 101):
+        assert reverse_order.loss(s, bins) == pytest.approx(0.5 + 1 / (bins - 1), rel=0.02)
+
+
+def test_equal_embeddings_have_the_largest_loss():
+    """All similarities are 1 and in the last node: ties count as reversed, where the probability has them half."""
+    ones = Similarities(np.ones(3), np.ones(4))
+    assert reverse_order.loss(ones, 201) == 1
+    assert reverse_order.exact(ones) == 0.5
+
+
+def test_similarities_of_embeddings():
+    x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    s = similarity_laws.of_embeddings(x, np.array([0, 1, 0]))
+    assert s.positive.tolist() == [1.0]
+    assert s.negative.tolist() == [0.0, 0.0]

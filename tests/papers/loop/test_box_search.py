@@ -1,0 +1,47 @@
+"""The search over a rectangle on functions whose least value is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from papers.loop.theory import box_search
+
+SIDES = np.full(3, 2.0)
+
+
+def test_a_bowl_inside_at_an_edge_and_in_a_corner():
+    centre = np.array([[0.7, 1.3], [-1.0, 0.4], [3.0, 5.0]])
+
+    def bowl(s, t):
+        return (s - centre[:, :1]) ** 2 + 2 * (t - centre[:, 1:]) ** 2
+
+    expected = [0, 1, 1 + 2 * 9]
+    np.testing.assert_allclose(box_search.minimum(bowl, SIDES, SIDES), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("narrow", [1e2, 1e4])
+def test_a_narrow_valley_along_the_diagonal(narrow):
+    def valley(s, t):
+        return (s + t - 2.3) ** 2 * narrow + (s - t - 0.4) ** 2
+
+    np.testing.assert_allclose(box_search.minimum(valley, SIDES, SIDES), 0, atol=1e-9)
+
+
+def test_the_better_of_two_valleys():
+    def wells(s, t):
+        near = np.exp(-((s - 0.4) ** 2 + (t - 0.5) ** 2) * 8)
+        far = np.exp(-((s - 1.6) ** 2 + (t - 1.5) ** 2) * 8)
+        return -near - 1.2 * far
+
+    found = box_search.minimum(wells, SIDES, SIDES)
+    grid = np.linspace(0, 2, 2001)
+    least = wells(grid[:, None], grid[None, :]).min()
+    np.testing.assert_allclose(found, least, atol=1e-6)
+
+
+def test_a_side_of_length_zero():
+    zero = np.zeros(3)
+    found = box_search.minimum(lambda s, t: (t - 0.9) ** 2 + s, zero, SIDES)
+    np.testing.assert_allclose(found, 0, atol=1e-12)
+    np.testing.assert_allclose(box_search.minimum(lambda s, t: 1 + s + t, zero, zero), 1)

@@ -1,0 +1,130 @@
+"""The theory page's sections on LoOp: verdicts come from the numbers, and change when the numbers do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dml.report.page.blocks import Drawing, Facts, Folded
+from dml.report.page.tables import Table
+from papers.loop.sections import loop_proposition
+from papers.loop.sections.loop_cases import LoopCases
+from papers.loop.sections.loop_gain import DIMENSIONS, LoopGain
+from papers.loop.sections.loop_proposition import LoopProposition
+from papers.loop.sections.loop_steps import LoopSteps
+from papers.loop.theory import loop_losses, own_class
+from papers.loop.theory.printed import Critical
+from papers.loop.theory.search import Agreement
+from papers.loop.verdicts import of_cases as case_verdicts
+from papers.loop.verdicts import of_steps as step_verdicts
+
+EXPECTED = {
+    "loop-nine-cases": "confirmed",
+    "loop-case-0": "refuted",
+    "loop-segments": "confirmed",
+    "loop-proposition-1": "refuted",
+    "loop-closest-pair": "refuted",
+    "loop-gradients": "refuted",
+    "loop-hphn-lifted": "confirmed",
+}
+
+
+def flat(blocks):
+    for block in blocks:
+        if isinstance(block, Folded):
+            yield from flat(block.blocks)
+        elif block is not None:
+            yield block
+
+
+def table(section, name):
+    return next(b for b in flat(section.content()) if isinstance(b, Table) and b.name == name).frame
+
+
+def test_verdicts():
+    found = [v for section in (LoopCases(), LoopProposition(), LoopSteps()) for v in section.verdicts()]
+    assert {v.claim: v.verdict for v in found} == EXPECTED
+    for verdict in found:
+        assert verdict.finding
+        assert bool(verdict.corrected) == (verdict.verdict == "refuted")
+
+
+@pytest.mark.parametrize("section", [LoopCases, LoopProposition, LoopSteps])
+def test_verdicts_are_stated_beside_a_figure(section):
+    blocks = list(flat(section().content()))
+    (facts,) = (b for b in blocks if isinstance(b, Facts))
+    for (name, text), verdict in zip(facts.items, section().verdicts(), strict=True):
+        assert name.endswith(f": {verdict.verdict}")
+        assert text.startswith(verdict.finding)
+        assert verdict.corrected in text
+    assert any(isinstance(b, Drawing) and b.figure is not None for b in blocks)
+
+
+def test_nine_cases_that_miss_the_minimum_are_refuted(monkeypatch):
+    hits = np.full(9, 50)
+    found = {
+        kind: Agreement(a.pairs, a.hits, 0.1, a.below, a.attained) for kind, a in case_verdicts.arcs_found().items()
+    }
+    monkeypatch.setattr(case_verdicts, "arcs_found", lambda: found)
+    assert case_verdicts.nine_cases().verdict == "refuted"
+    idle = {kind: Agreement(450, hits * (np.arange(9) > 0), 0.0, 0.0, 0.0) for kind in found}
+    monkeypatch.setattr(case_verdicts, "arcs_found", lambda: idle)
+    assert case_verdicts.nine_cases().verdict == "undecided"
+
+
+def test_printed_signs_that_are_critical_are_confirmed(monkeypatch):
+    found = case_verdicts.critical()
+    exchanged = {(a, "-" if b == "+" else "+"): r for (a, b), r in found.residual.items()}
+    monkeypatch.setattr(case_verdicts, "critical", lambda: Critical(exchanged, found.supplement))
+    assert case_verdicts.case_zero().verdict == "confirmed"
+    assert case_verdicts.case_zero().corrected == ""
+
+
+def test_wrong_segments_are_refuted(monkeypatch):
+    monkeypatch.setattr(case_verdicts, "lines_found", lambda: {"parallel": (100, 0.5)})
+    assert case_verdicts.straight().verdict == "refuted"
+
+
+def test_a_proposition_without_counterexample_is_not_refuted(monkeypatch):
+    example = own_class.flat_counterexample()
+    same = example._replace(second=own_class.gaussian(np.array([0.0, 9.0]), np.diag([9.0, 1.0])))
+    monkeypatch.setattr(loop_proposition, "_examples", lambda: (same, same, same))
+    assert loop_proposition._verdict().verdict == "undecided"  # random pairs leave their class
+
+
+def test_other_gradients_and_choices_change_the_verdict(monkeypatch):
+    exchanged = {
+        (f, "plain" if loss == "squared" else "squared"): a for (f, loss), a in step_verdicts.agreements().items()
+    }
+    monkeypatch.setattr(step_verdicts, "agreements", lambda: exchanged)
+    assert step_verdicts.printed_gradients().verdict == "confirmed"
+    good = {
+        form: {key: [row._replace(good=1.0) for row in rows] for key, rows in step_verdicts.rows(form).items()}
+        for form in ("plain", "squared")
+    }
+    monkeypatch.setattr(step_verdicts, "rows", lambda form: good[form])
+    assert step_verdicts.closest_pair().verdict == "confirmed"
+    unequal = [d._replace(value=0.1) for d in loop_losses.differences()]
+    monkeypatch.setattr(step_verdicts, "differences", lambda: unequal)
+    assert step_verdicts.equal_losses().verdict == "refuted"
+
+
+def test_gains_on_the_page():
+    frame = table(LoopGain(), "loop-gain").set_index(["arcs", "D"])
+    assert len(frame) == 2 * len(DIMENSIONS)
+    assert frame.loc[("random", 3), "mean"] == pytest.approx(0.154, abs=0.008)
+    assert frame.loc[("random", 512), "mean"] == pytest.approx(0.0031, abs=0.0003)
+    assert (frame.loc["within classes", "mean"] < frame.loc["random", "mean"]).all()
+
+
+def test_shares_on_the_page():
+    frame = table(LoopProposition(), "loop-proposition")
+    assert (frame.loc[frame["conditions"] == "yes", "leaving"] == 0).all()
+    assert (frame.loc[frame["conditions"] == "yes", "samples"] == "own side").all()
+    assert (frame.loc[frame["samples"] == "all", "leaving"] > 0.05).all()
+
+
+def test_hphn_differs_with_four_samples():
+    for difference in loop_losses.differences():
+        largest = max(difference.value, difference.gradient)
+        assert largest < 1e-12 if difference.per_class == 2 else largest > 0.01

@@ -1,0 +1,92 @@
+"""LoOp's toy: its distances, its data, and what training changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from dml.report.page.tables import Table
+from papers.loop.sections.loop_toy import LoopToy
+from papers.loop.theory import loop_toy
+
+
+def unit(*shape, seed=0):
+    g = torch.Generator().manual_seed(seed)
+    return torch.nn.functional.normalize(torch.randn(*shape, generator=g, dtype=torch.float64), dim=-1)
+
+
+def test_distances_seed_by_seed():
+    x1, x2 = unit(3, 5, 3), unit(3, 5, 3, seed=1)
+    for arm, distance in loop_toy.DISTANCES.items():
+        found = distance(x1, x2)
+        assert found.shape == (3, 5, 5)
+        for seed in range(3):
+            alone = distance(x1[seed : seed + 1], x2[seed : seed + 1])[0]
+            torch.testing.assert_close(found[seed], alone, msg=arm)
+
+
+def test_loop_is_the_least_and_one_end_the_largest():
+    x1, x2 = unit(2, 6, 3), unit(2, 6, 3, seed=1)
+    one, four, loop = (loop_toy.DISTANCES[arm](x1, x2) for arm in ("one end", "four ends", "LoOp"))
+    assert (loop <= four + 1e-5).all()
+    assert (four <= one + 1e-5).all()
+    by_hand = min((a - b).norm() for a in (x1[0, 2], x2[0, 2]) for b in (x1[0, 4], x2[0, 4]))
+    assert four[0, 2, 4].item() == pytest.approx(by_hand.item(), abs=1e-6)
+
+
+def test_pairs_are_disjoint_and_of_one_class():
+    first, second = loop_toy._pairs(torch.Generator().manual_seed(0))
+    assert len(set(first.tolist()) | set(second.tolist())) == loop_toy.CLASSES * loop_toy.PAIRS
+    assert torch.equal(first // loop_toy.PER_CLASS, second // loop_toy.PER_CLASS)
+
+
+def test_adam_is_torchs():
+    start = torch.randn(4, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    ours, theirs = start.clone().requires_grad_(), start.clone().requires_grad_()
+    optimizer = torch.optim.Adam([theirs], lr=loop_toy.RATE)
+    moments = [(torch.zeros_like(ours), torch.zeros_like(ours))]
+    for step in range(1, 6):
+        for parameter in (ours, theirs):
+            parameter.grad = None
+            (parameter**2 * step).sum().backward()
+        optimizer.step()
+        loop_toy._adam([ours], [ours.grad], moments, step)
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_r_precision_by_hand(monkeypatch):
+    monkeypatch.setattr(loop_toy, "PER_CLASS", 3)
+    x = torch.tensor([[0.0], [0.1], [5.0], [5.1], [5.2], [0.2]])
+    labels = torch.tensor([0, 0, 0, 1, 1, 1])
+    # the two nearest: of 0: 0.1 and 0.2; of 0.1: 0 and 0.2; of 5.0: 5.1 and 5.2; and so on
+    assert loop_toy._r_precision(x, labels) == pytest.approx((1 + 1 + 0 + 1 + 1 + 0) / 12)
+
+
+def test_training_groups_the_classes_and_the_arms_start_alike():
+    runs = loop_toy.runs()
+    by_arm = {arm: [run for run in runs if run.arm == arm] for arm in loop_toy.ARMS}
+    assert len({len(own) for own in by_arm.values()}) == 1
+    seen = {arm: np.mean([run.seen for run in own]) for arm, own in by_arm.items()}
+    assert min(seen[arm] for arm in loop_toy.ARMS[1:]) > seen["untrained"] + 0.15
+    for run in runs:
+        np.testing.assert_allclose(np.linalg.norm(run.embeddings, axis=1), 1, atol=1e-5)
+        assert 0 <= run.gain < 0.3
+        assert run.embeddings.shape == (len(run.labels), 3)
+
+
+@pytest.mark.slow
+def test_the_same_numbers_every_time():
+    first = loop_toy._runs("LoOp", 2)
+    for one, other in zip(first, loop_toy._runs("LoOp", 2), strict=True):
+        assert one[:6] == other[:6]
+        np.testing.assert_array_equal(one.embeddings, other.embeddings)
+
+
+def test_the_table_compares_loop_with_both():
+    frame = next(b for b in LoopToy().content() if isinstance(b, Table)).frame.set_index("arm")
+    assert list(frame.index) == list(loop_toy.ARMS)
+    lead = frame.loc["LoOp", "seen"] - frame.loc["four ends", "seen"]
+    assert frame.loc["four ends", "loop seen"] == pytest.approx(lead)
+    assert frame.loc["four ends", "loop seen low"] < lead < frame.loc["four ends", "loop seen high"]
+    assert np.isnan(frame.loc["LoOp", "loop seen"])

@@ -1,0 +1,144 @@
+"""The theory page's numbers."""
+
+import pytest
+
+from dml.report import published
+from dml.report.page.blocks import Facts
+from dml.report.page.tables import Table
+from dml.report.theory_page import theory_sections
+from papers.eps.sections import stability, zero_loss
+from papers.eps.sections.collapse import SAMPLES, Collapse
+from papers.eps.theory import clean_risk
+from papers.noise.sections import pair_noise
+from papers.noise.sections.bounds import Bounds
+from papers.noise.sections.pair_noise import PairNoise
+from papers.noise.theory import pair_noise as theory_pair_noise
+
+
+def _frame(section):
+    return next(block for block in section.content() if isinstance(block, Table)).frame
+
+
+def test_two_modes_win_only_with_easy_positives():
+    frame = _frame(Collapse())
+    assert len(frame) == 12
+    assert (frame.loc[frame["positives"] == "all", "n"].isna()).all()
+    assert (frame.loc[frame["positives"] == "easy", "n"] <= SAMPLES[-1]).all()
+
+
+def test_pair_noise_is_shown_as_counted_and_as_printed():
+    row = _frame(PairNoise()).query("K == 10 and p == 0.5").iloc[0]
+    assert row["q+"] == pytest.approx(0.5 + 0.25 * (1 - 1 / 9))
+    assert row["q+ as printed"] == pytest.approx(0.5 + 0.25 * (1 - 2 / 9))
+    assert row["q-"] == pytest.approx(0.5 / 9 + 0.25 * 8 / 81)
+
+
+def test_bounds_of_uniform_drawing():
+    frame = _frame(Bounds()).set_index("skew")
+    assert frame.loc["eta = 1", "many"] == 1.0
+    assert frame.loc["eta = 2", "many"] == pytest.approx(1 - 0.5**0.5)
+    assert (frame["ten"] <= 1).all()
+
+
+VERDICTS = {
+    "eps-contrastive-collapse": "confirmed",
+    "eps-zero-loss-family": "refuted",
+    "eps-theorem-1": "refuted",
+    "eps-theorem-2": "refuted",
+    "eps-t-labels": "refuted",
+    "eps-claim-1": "confirmed",
+    "eps-claim-2": "confirmed",
+    "eps-no-collapse-minimiser": "confirmed",
+    "eps-claim-3": "confirmed",
+    "eps-claim-4": "confirmed",
+    "eps-pushed-away": "refuted",
+    "eps-stability": "refuted",
+    "noise-pair-noise": "refuted",
+    "noise-proposition-1": "confirmed",
+    "noise-unhinged-marginal": "confirmed",
+}
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    """Each verdict of the theory page by its claim."""
+    found = [v for section in theory_sections() if hasattr(section, "verdicts") for v in section.verdicts()]
+    assert len({v.claim for v in found}) == len(found)
+    return {v.claim: v for v in found}
+
+
+@pytest.mark.parametrize("claim", VERDICTS)
+def test_verdicts(verdicts, claim):
+    assert verdicts[claim].verdict == VERDICTS[claim]
+    assert any(letter.isdigit() for letter in verdicts[claim].finding)
+    assert bool(verdicts[claim].corrected) == (VERDICTS[claim] == "refuted")
+
+
+@pytest.mark.parametrize(
+    ("claim", "numbers"),
+    [
+        ("eps-zero-loss-family", "mean triplet loss of 1 alpha"),
+        ("eps-t-labels", "0.667 (t = 3), 0.700 (t = 10) and 0.706 (t = 100)"),
+        ("eps-claim-1", "from 12, 12, 12 to 1000"),
+        ("eps-claim-2", "from 8, 8, 8 to 1000"),
+        ("eps-no-collapse-minimiser", "modes of 8, 8, 16 samples"),
+        ("eps-stability", "CUB-200-2011, Trip. + SH: +0.3 points, p = 0.20"),
+        ("noise-pair-noise", "0.722 counted and 0.694 printed"),
+        ("noise-proposition-1", "0.37 for 10 classes, 0.11 for 100 and 0.0095 for 11 318"),
+    ],
+)
+def test_findings_have_the_numbers(verdicts, claim, numbers):
+    assert numbers in verdicts[claim].finding
+
+
+def test_a_finding_stands_on_the_page(verdicts):
+    """Each section states its verdicts, with the corrected statement beside a refuted one."""
+    for section in theory_sections():
+        if not hasattr(section, "verdicts"):
+            continue
+        texts = [text for block in section.content() if isinstance(block, Facts) for _, text in block.items]
+        for verdict in section.verdicts():
+            assert any(text.startswith(verdict.finding) and text.endswith(verdict.corrected) for text in texts)
+
+
+class TestVerdictsFollowTheNumbers:
+    """With other numbers the verdicts are others."""
+
+    @pytest.fixture(autouse=True)
+    def _fresh(self):
+        computed = (stability._tests, stability._verdict, pair_noise._verdict, zero_loss._family)
+        for function in computed:
+            function.cache_clear()
+        yield
+        for function in computed:
+            function.cache_clear()
+
+    def test_stability(self, monkeypatch):
+        table = published.table().copy()
+        row = (table["dataset"] == "cub200") & (table["method"] == "EPS + Trip. + SH") & (table["metric"] == "R@1")
+        assert row.sum() == 1
+        table.loc[row, "value"] += 2
+        monkeypatch.setattr(published, "table", lambda: table)
+        assert stability._verdict().verdict == "confirmed"
+
+    def test_pair_noise(self, monkeypatch):
+        right = theory_pair_noise.positive_to_negative
+        monkeypatch.setattr(
+            theory_pair_noise, "positive_to_negative", lambda p, classes, printed=False: right(p, classes)
+        )
+        assert pair_noise._verdict().verdict == "confirmed"
+        monkeypatch.setattr(theory_pair_noise, "negative_to_positive", lambda p, classes: p / 2)
+        assert pair_noise._verdict.__wrapped__().verdict == "undecided"
+
+    def test_zero_loss(self, monkeypatch):
+        monkeypatch.setattr(clean_risk, "printed", clean_risk.corrected)
+        assert zero_loss._family().verdict == "confirmed"
+
+
+def test_the_published_deviation_is_read_in_both_ways():
+    frame = _frame(stability.Stability())
+    assert len(frame) == 10
+    assert sorted(frame.loc[frame["p"] >= 0.05, "case"]) == [
+        "CUB-200-2011, Dist-Margin, as printed",
+        "CUB-200-2011, Trip. + SH",
+    ]

@@ -1,0 +1,161 @@
+"""The seam between the engine and a project's papers: a folder is a paper, and a project may have none."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dml import papers
+from dml.pipeline import versions
+
+ROOT = Path(__file__).parents[1]
+PAPER = "title: A fifth paper\nyear: 2030\ncomputed: Counted.\nsections: [sum_of_two]\n"
+CLAIMS = "id,claim,decided_by\nfifth-sum,One and one are three.,theory\n"
+PUBLISHED = "table,dataset,labels,method,metric,value\n1,digits,all,Triplet,R@1,50\n"
+SECTION = """\
+from dml.report.page.blocks import Paragraph
+from dml.report.sections.protocols import TheoryVerdict
+
+
+class SumOfTwo:
+    anchor, title = "sum", "A sum"
+
+    def content(self):
+        yield Paragraph("It is computed.")
+
+    def verdicts(self):
+        return [TheoryVerdict("fifth-sum", "refuted", f"1 + 1 = {1 + 1}.")]
+"""
+STUDY = """\
+title: A study
+datasets: [digits]
+losses: [triplet]
+positives: [random, easy]
+negatives: [random]
+seeds: [0]
+claims:
+  - {claim: fifth-sum, compare: {first: {positives: easy}, second: {positives: random}}}
+published:
+  - {paper: fifth, table: "1", labels: all, dataset: digits, method: Triplet, match: {positives: easy}}
+"""
+BUILD = """\
+from pathlib import Path
+
+from dml.config import load_study
+from dml.report.site import build
+
+build([load_study("pipelines/studies/mine.yaml")])
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with one paper, a folder of four files, and a function that runs Python in it."""
+    paper = tmp_path / "papers/fifth"
+    texts = {
+        paper / "paper.yaml": PAPER,
+        paper / "claims.csv": CLAIMS,
+        paper / "published.csv": PUBLISHED,
+        paper / "sections/sum_of_two.py": SECTION,
+        tmp_path / "pipelines/studies/mine.yaml": STUDY,
+        tmp_path / "papers/a-manuscript.pdf": "of no concern",
+    }
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def python(code, status=0):
+        code = f"import dml, sys; sys.path = [p for p in sys.path if p != {str(ROOT)!r}]\n{code}"  # without its papers
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+        assert done.returncode == status, done.stderr
+        return done.stdout + done.stderr
+
+    return tmp_path, python
+
+
+@pytest.mark.slow
+def test_a_paper_is_a_folder(project):
+    root, python = project
+    python(BUILD)
+    theory, claims, study, index = (
+        (root / "report" / f"{name}.html").read_text() for name in ("theory", "claims", "studies/mine", "index")
+    )
+    assert 'id="sum"' in theory
+    assert "Counted." in theory
+    assert "It is computed." in theory
+    assert 'id="fifth-sum"' in claims
+    assert 'data-verdict="refuted"' in claims
+    assert "1 + 1 = 2." in claims
+    assert 'href="../claims.html#fifth-sum"' in study
+    assert "50.0" in study
+    assert "A fifth paper" in claims
+    assert index.count("theory.html") == 2
+
+
+@pytest.mark.slow
+def test_a_project_without_papers_has_no_page_of_theory_or_claims(project):
+    root, python = project
+    for path in sorted((root / "papers").rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    said = python("from dml.config import load_study; load_study('pipelines/studies/mine.yaml')", status=1)
+    assert "claim: unknown id 'fifth-sum': the project has no papers/" in said
+    (root / "pipelines/studies/mine.yaml").write_text(STUDY.partition("claims:")[0])
+    python(BUILD)
+    assert not {"theory.html", "claims.html"} & {path.name for path in (root / "report").iterdir()}
+    for name in ("index", "studies/mine", "glossary"):
+        text = (root / "report" / f"{name}.html").read_text()
+        assert "theory.html" not in text
+        assert "claims.html" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "title: A\nyear: 2030\nsection: [a]\n",
+            "section: expected title and year, and of citation, sections, computed any",
+        ),
+        ("title: A\n", "year: expected"),
+        ("", "title, year: expected"),
+    ],
+)
+def test_a_wrong_paper_file_is_refused(tmp_path, monkeypatch, text, said):
+    (tmp_path / "papers/one").mkdir(parents=True)
+    (tmp_path / "papers/one/paper.yaml").write_text(text)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with pytest.raises(ValueError, match=r"paper\.yaml") as raised:
+        papers.papers()
+    assert said in str(raised.value)
+
+
+def test_a_folder_that_another_package_hides_is_named(tmp_path, monkeypatch):
+    import papers as imported  # that of the clone
+
+    (tmp_path / "papers/one").mkdir(parents=True)
+    (tmp_path / "papers/one/paper.yaml").write_text(PAPER)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    with pytest.raises(ValueError, match="cannot be imported") as raised:
+        papers.papers()
+    assert imported.__file__ in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [("id,claim,decided_by\nother-sum,A.,cpu\n", "'fifth-'"), ("id,claim,decided_by,nots\nfifth-a,A.,cpu,\n", "nots")],
+)
+def test_wrong_claims_are_refused(project, claims, said):
+    root, python = project
+    (root / "papers/fifth/claims.csv").write_text(claims)
+    found = python("from dml.config.printed import printed; printed()", status=1)
+    assert "claims.csv" in found
+    assert said in found
+
+
+def test_the_report_counts_the_papers_code_and_no_other_stage_does(project):
+    root, _ = project
+    of = {stage: {name for name in versions.digests(stage, root) if "papers/" in name} for stage in ("report", "sweep")}
+    files = {"paper.yaml", "claims.csv", "published.csv", "sections/sum_of_two.py"}
+    assert of["report"] >= {f"papers/fifth/{name}" for name in files}
+    assert not of["sweep"]
