@@ -19,6 +19,7 @@ from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.rule import RuleTest
 from dml.report.analysis.shares import share
 from dml.report.analysis.variance import shares
+from dml.report.gains import gains_in_short
 from dml.report.in_short import in_short, points
 from dml.report.labels import metric_label, readable
 from dml.report.noises import is_topline, noise_label, noise_name
@@ -55,7 +56,8 @@ def answers(studies: Sequence[Results], figures: Path) -> list[str]:
             "</details>",
             "",
         ]
-    return [QUESTION, "", *lines, *others, *([] if lines or others else [NOTHING_YET]), ""]
+    lines = [*gains_in_short(studies), *lines, *others]
+    return [QUESTION, "", *(lines or [NOTHING_YET]), ""]
 
 
 def _of_joint(results: Results, figures: Path) -> Iterator[str]:

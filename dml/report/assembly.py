@@ -10,6 +10,7 @@ from dml import discovery
 from dml.counting import counted
 from dml.report import contents
 from dml.report.analysis.flags import doubts
+from dml.report.gains import gains
 from dml.report.in_short import carries_over, what_to_use
 from dml.report.labels import metric_label
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
@@ -77,8 +78,9 @@ def _best(results: Results) -> list[tuple[str, str, str]]:
 
 
 def overview(studies: Sequence[Results], root: Path) -> list[SavedBlock]:
-    """What the index says before its cards: what to use, by the crossed studies, and whether that carries over."""
-    return Assets(root, "_index").save([what_to_use(studies), carries_over(studies)])  # no study has this name
+    """What the index says before its cards: what training gains, what to use, and whether that carries over."""
+    tables = [gains(studies), what_to_use(studies), carries_over(studies)]
+    return Assets(root, "_index").save(tables)  # no study has this name
 
 
 def _first_as_key(blocks: Iterable[Block | None]) -> Iterator[Block | None]:

@@ -102,11 +102,11 @@ def carries_over(studies: Sequence[Results]) -> Table | None:
 def in_short(studies: Sequence[Results]) -> list[str]:
     """The tables of `what_to_use` and `carries_over` as lines of Markdown; none if there are none."""
     use, carries = what_to_use(studies), carries_over(studies)
-    lines = _markdown(use, CAPTION.partition(".")[0]) if use else []
-    return [*lines, *(_markdown(carries, CARRIES_CAPTION.partition(":")[0], f"**{CARRIES}** ") if carries else [])]
+    lines = markdown(use, CAPTION.partition(".")[0]) if use else []
+    return [*lines, *(markdown(carries, CARRIES_CAPTION.partition(":")[0], f"**{CARRIES}** ") if carries else [])]
 
 
-def _markdown(table: Table, explains: str, title: str = "") -> list[str]:
+def markdown(table: Table, explains: str, title: str = "") -> list[str]:
     """What the table says, the table, and folded how to read it: the caption from the words `explains` on."""
     lead, words, rest = table.caption.partition(explains)
     labels = [column.label.lower() for column in table.columns]

@@ -36,6 +36,12 @@ class Baseline:
         return self.name.partition(", ")[0] == PIXELS
 
     @property
+    def length(self) -> int | None:
+        """The dimensions of `pixels, 64 whitened`; None: all that its input has."""
+        projection = self.name.partition(", ")[2].partition(" ")
+        return int(projection[0]) if projection[0].isdecimal() else None
+
+    @property
     def label(self) -> str:
         """`pixels`, `vectors`, `frozen features`, `frozen features, 128 whitened`."""
         start, comma, rest = self.name.partition(", ")
@@ -57,7 +63,12 @@ class Gain:
 
 
 def untrained(
-    results: Results, dataset: str, noise: str, rate: float | Mapping[float, float], key: str
+    results: Results,
+    dataset: str,
+    noise: str,
+    rate: float | Mapping[float, float],
+    key: str,
+    length: int | None = None,
 ) -> Baseline | None:
     """The best baseline at a noise rate. None: nothing was scored without training.
 
@@ -65,6 +76,7 @@ def untrained(
     ----------
     rate : or how much each of several measured rates counts, as `at_rate.shares` returns it.
     key : of the score, by which the baseline is the best.
+    length : only of so many dimensions; None: of any number.
     """
     counting = rate if isinstance(rate, Mapping) else {rate: 1.0}
     each = {own: _scores(results, dataset, noise, own, key) for own in counting}
@@ -73,15 +85,19 @@ def untrained(
     for name in shared:
         splits = [sum(100 * each[own][name][i] * counting[own] for own in counting) for i in _parts(each, name)]
         found.append(Baseline(name, splits[0], tuple(splits[1:])))
-    return max(found, key=lambda baseline: baseline.score, default=None)
+    fits = [baseline for baseline in found if length is None or baseline.length == length]
+    return max(fits, key=lambda baseline: baseline.score, default=None)
 
 
-def gain_of_best(results: Results, dataset: str, noise: str, rate: float, key: str) -> Gain | None:
+def gain_of_best(
+    results: Results, dataset: str, noise: str, rate: float, key: str, length: int | None = None
+) -> Gain | None:
     """The best method at a noise rate against the best baseline; None if either has no score.
 
-    The method is chosen as the winner is. The baseline is the best one on the test classes, which favours it.
+    The method is chosen as the winner is. The baseline is the best one on the test classes, which favours it, of
+    `length` dimensions or of any number.
     """
-    own = untrained(results, dataset, noise, rate, key)
+    own = untrained(results, dataset, noise, rate, key, length)
     values = {name: results.values(name, key) for name in results.rivals(dataset, noise, rate)}
     means = {name: float(found.mean()) for name, found in values.items() if len(found)}
     if own is None or not means:

@@ -1,0 +1,96 @@
+"""What training gains over the best score without training, in each study that is tuned: the first table of the index
+and of `docs/results.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from dml import losses
+from dml.counting import counted
+from dml.report.analysis.flags import doubts
+from dml.report.analysis.untrained import Gain, gain_of_best
+from dml.report.in_short import markdown, points
+from dml.report.labels import metric_label, metric_of
+from dml.report.noises import is_topline, noise_name
+from dml.report.page.numbers import NOTHING, percent, rate
+from dml.report.page.tables import Column, Table
+from dml.report.results import Results
+from dml.report.tuning import mark
+from dml.statistics import Summary
+
+TITLE = "What tuned training gains"
+CAPTION = (
+    "Each row is a study at one noise rate, with the method that validation classes choose. Gains are points over the "
+    "best score without training (features or pixels, their principal components, whitening or LDA; chosen on the test "
+    "classes, which favours it): of as many dimensions as the embedding, and of any number. Intervals are over "
+    "{blocks}, of one network and one set of images: other classes may tell otherwise. Other studies are not tuned, or "
+    "have no score without training."
+)
+COLUMNS = (
+    Column("study", "Study", "name"),
+    Column("trained", "Trained"),
+    Column("noise", "Wrong labels"),
+    Column("use", "Best method"),
+    Column("score", "Score"),
+    Column("same", "Gain, same length"),
+    Column("any", "Gain, any length"),
+    Column("sure", "Sure?"),
+)
+
+
+def gains(studies: Sequence[Results]) -> Table | None:
+    """One row per tuned study, dataset, noise model and rate; None without any."""
+    found = [(results, *one) for results in studies if not mark(results.study) for one in _gains(results)]
+    if not found:
+        return None
+    rows = [_row(*one) for one in found]
+    better = [sum(row[kind].startswith("better") for row in rows) for kind in ("sure", "sure any")]
+    lead = (
+        f"Training is surely better than what needs none of its length in {better[0]} of {counted(len(rows), 'row')}, "
+        f"and than that of any length in {better[1]}."
+    )
+    blocks = " or ".join(sorted({f"{results.study.block}s" for results, *_ in found}, reverse=True))
+    return Table("gains", TITLE, f"{lead} {CAPTION.format(blocks=blocks)}", COLUMNS, pd.DataFrame(rows))
+
+
+def gains_in_short(studies: Sequence[Results]) -> list[str]:
+    """The table of `gains` as lines of Markdown; none if there is none."""
+    table = gains(studies)
+    return markdown(table, CAPTION.partition(" is ")[0]) if table else []
+
+
+def _gains(results: Results) -> Iterator[tuple[Gain, Gain | None, str]]:
+    """Of each condition: the gain over baselines of any length, of the embedding's, and the score's key."""
+    for dataset, noise in results.conditions:
+        key = results.objective(dataset).rpartition("/")[0] + "/recall@1"
+        key = key if key in results.score_keys else results.objective(dataset)
+        for at in () if is_topline(noise) else results.rates(dataset, noise):
+            one = gain_of_best(results, dataset, noise, at, key)
+            if one is not None and losses.closed_form_of(results.cells[one.best].loss.name) is None:
+                length = results.study.training_of(results.cells[one.best]).embedding_size
+                yield one, gain_of_best(results, dataset, noise, at, key, length), key
+
+
+def _row(results: Results, one: Gain, same: Gain | None, key: str) -> dict[str, str]:
+    training = results.study.training_of(results.cells[one.best])
+    part = "head" if training.frozen else "upper blocks" if training.train_from else "network"
+    several = len(results.study.datasets) > 1
+    return {
+        "study": f"{results.study.name}, {one.dataset}" if several else results.study.name,
+        "trained": part,
+        "noise": f"{rate(one.rate)} {noise_name(one.noise)}" if one.rate else "none",
+        "use": results.methods[one.best].label,
+        "score": f"{metric_label(metric_of(key))} {percent(results.values(one.best, key).mean())}",
+        "same": NOTHING if same is None else points(same.gain),
+        "any": points(one.gain),
+        "sure": ", ".join(filter(None, (_said((same or one).gain), doubts(results, one.best)))),
+        "sure any": _said(one.gain),
+    }
+
+
+def _said(gain: Summary) -> str:
+    """Whether an interval, which one block does not have, is on one side of zero."""
+    return "better" if gain.low > 0 else "worse" if gain.high < 0 else "not told apart"

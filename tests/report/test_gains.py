@@ -1,0 +1,70 @@
+"""What tuned training gains: the first table of the index."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dml.report.gains import gains, gains_in_short
+
+KEY = "test/fine/recall@1"
+EASY = {0.0: [0.80, 0.82, 0.78], 0.4: [0.50, 0.51, 0.49]}  # the other method is worse
+KINDS = {"net": 0.65, "net, 128 whitened": 0.70, "net, 64 whitened": 0.78, "net, whitened": 0.81}
+
+
+@pytest.fixture
+def results(synthetic, loaded):
+    """A study that is tuned, with scores of easy positives, and baselines of several lengths."""
+
+    def altered(frame):
+        confirmed = frame["phase"] == "confirm"
+        for at, scores in EASY.items():
+            rows = confirmed & (frame["rate"] == at)
+            frame.loc[rows, KEY] = 0.1
+            frame.loc[rows & (frame["positives"] == "easy"), KEY] = scores
+        frame.loc[~confirmed, "objective"] = np.where(frame.loc[~confirmed, "positives"] == "easy", 0.9, 0.2)
+        return frame
+
+    found = loaded(synthetic.small(), altered)
+    training = found.study.training.__class__(embedding_size=128, search={"learning_rate": {"log_uniform": [1e-5, 1]}})
+    study = found.study.model_copy(update={"training": training})
+    alone = {"digits": {name: {KEY: score} for name, score in KINDS.items()}}
+    return dataclasses.replace(found, study=study, summary={**found.summary, "untrained": alone})
+
+
+def test_gains_are_over_the_best_baseline_of_the_same_length_and_of_any(results):
+    frame = gains([results]).frame
+    assert list(frame["noise"]) == ["none", "40% uniform noise"]
+    for (at, scores), row in zip(EASY.items(), frame.to_dict("records"), strict=True):
+        assert "easy" in row["use"]
+        for column, baseline in (("same", 70), ("any", 81)):
+            values = 100 * np.array(scores) - baseline
+            low, high = stats.t.interval(0.95, 2, values.mean(), stats.sem(values))
+            said = row[column].replace("\N{MINUS SIGN}", "-")
+            assert said == f"{values.mean():+.1f} [{low:+.1f}, {high:+.1f}]", at
+    assert [row.partition(",")[0] for row in frame["sure"]] == ["better", "worse"]
+    assert "in 1 of 2 rows, and than that of any length in 0." in gains([results]).caption
+
+
+def test_a_length_without_a_baseline_is_a_dash(results):
+    training = dataclasses.replace(results.study.training, embedding_size=32)
+    other = dataclasses.replace(results, study=results.study.model_copy(update={"training": training}))
+    frame = gains([other]).frame
+    assert list(frame["same"]) == ["\N{EN DASH}"] * 2
+    assert [row.partition(",")[0] for row in frame["sure"]] == ["not told apart", "worse"]
+
+
+def test_studies_that_are_not_tuned_or_have_no_baseline_have_no_row(results, synthetic, loaded):
+    search = results.study.search.model_copy(update={"sampler": "fixed"})
+    fixed = dataclasses.replace(results, study=results.study.model_copy(update={"search": search}))
+    alone = dataclasses.replace(results, summary={**results.summary, "untrained": {}})
+    assert gains([fixed, alone]) is None
+    assert gains_in_short([fixed]) == []
+
+
+def test_the_page_in_markdown_has_the_table_and_folds_how_to_read_it(results):
+    lines = gains_in_short([results])
+    assert lines[0].startswith("Training is surely better")
+    assert sum(line.startswith("| `small` | network |") for line in lines) == 2
+    assert lines[lines.index("<details><summary>How to read it</summary>") + 2].startswith("Each row")
