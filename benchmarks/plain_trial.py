@@ -78,7 +78,12 @@ def plain(root: Path, table: pd.DataFrame, weights: Path, steps: int, every: int
     train = Photographs(root, table[table["split"] == "train"], crops)
     test = Photographs(root, table[table["split"] == "test"], v2.Compose([square, *tail]))
     network = models.build(
-        "torchvision", embedding_size=128, name="mobilenet_v2", weights=str(weights), padding="tensorflow"
+        "torchvision",
+        embedding_size=128,
+        name="mobilenet_v2",
+        weights=str(weights),
+        padding="tensorflow",
+        batch_norm="frozen",
     )
     body = network.backbone.network.features  # type: ignore[union-attr]
     if upper:
@@ -92,15 +97,16 @@ def plain(root: Path, table: pd.DataFrame, weights: Path, steps: int, every: int
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     loss, mine = losses.MultiSimilarityLoss(alpha=2, beta=50, base=0.5), miners.MultiSimilarityMiner(epsilon=0.1)
     sampler = samplers.MPerClassSampler(train.labels, PER_CLASS, CLASSES * PER_CLASS, CLASSES * PER_CLASS * steps)
-    network.eval()  # batch norm is frozen, and there is no dropout before the head
 
     @torch.no_grad()
     def score() -> float:
+        network.eval()
         found = torch.cat([network(images) for images, _ in DataLoader(test, 64)])
         return evaluation.evaluate(found, torch.from_numpy(test.labels), ["recall@1"])["recall@1"]
 
     batches = DataLoader(train, CLASSES * PER_CLASS, sampler=sampler)
     for step, (images, labels) in enumerate(batches, 1):
+        network.train()
         embeddings = network(images)
         optimizer.zero_grad()
         loss(embeddings, labels, mine(embeddings, labels)).backward()
