@@ -43,6 +43,7 @@ EXAMPLES = {
     "partial-cifar100",
     "partial-flowers",
     "partial-flowers-estimated",
+    "partial-flowers-same-settings",
     "partial-flowers-lite0",
     "quickstart",
     "robust-methods",
