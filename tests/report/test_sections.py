@@ -78,7 +78,9 @@ def test_a_new_section_is_one_file_and_one_line(synthetic, built, monkeypatch):
     module = ModuleType(f"{PACKAGE}.seed_spread")
     exec(compile(source, "seed_spread.py", "exec", dont_inherit=True), module.__dict__)
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(discovery, "names", lambda package: (*NAMES, "seed_spread"))
+    names = discovery.names
+    own = {PACKAGE: (*NAMES, "seed_spread")}
+    monkeypatch.setattr(discovery, "names", lambda package: own.get(package) or names(package))
     monkeypatch.setattr(contents, "STUDY", ("winners", "seed_spread"))
     page = built(synthetic.small())
     assert '<h2 id="seed-spread">' in page

@@ -6,6 +6,7 @@ import pytest
 import toy
 
 from dml import sequential
+from dml.config import study_from
 from dml.sweep.plan import Plan
 from dml.sweep.store import FINISHED, Outcome, TrialStore
 
@@ -107,9 +108,10 @@ def test_what_is_refused(toy_study, given, message):
         toy_study(seeds=given)
 
 
-def test_class_splits_need_listed_seeds(toy_study):
+def test_class_splits_need_listed_seeds():
+    content = {"title": "Toys", "losses": ["contrastive"], "datasets": [{"source": "digits"}]}
     with pytest.raises(ValueError, match="class splits are compared over splits"):
-        toy_study(seeds="auto", class_splits=2)
+        study_from({**content, "seeds": "auto", "class_splits": 2})
 
 
 def test_p_and_interval_are_those_of_planned_looks():
