@@ -58,7 +58,10 @@ def papers() -> tuple[Paper, ...]:
     ------
     ValueError : a `paper.yaml` lacks a key or has an unknown one, or another module named `papers` hides the folder.
     """
-    return _papers(os.getcwd(), tuple(sys.path))
+    found = _papers(os.getcwd(), tuple(sys.path))
+    if found:
+        _import_from(found[0].folder.parent)
+    return found
 
 
 def use_project(root: Path) -> None:
@@ -68,14 +71,26 @@ def use_project(root: Path) -> None:
         sys.path[:] = [place, *(other for other in sys.path if other != place)]
 
 
+def _import_from(folder: Path) -> None:
+    """Let `import papers` find this folder, also where another project's was imported before."""
+    if not _is(folder, sys.modules.get(PACKAGE)):
+        for name in [name for name in sys.modules if name.split(".")[0] == PACKAGE]:
+            del sys.modules[name]
+    spec = importlib.util.find_spec(PACKAGE)
+    if not _is(folder, spec):
+        raise ValueError(f"{folder} cannot be imported: {spec and spec.origin} has the same name. Remove that")
+
+
+def _is(folder: Path, package: Any) -> bool:
+    places = getattr(package, "__path__", None) or getattr(package, "submodule_search_locations", None) or ()
+    return any(folder.resolve() == Path(place).resolve() for place in places)
+
+
 @cache
 def _papers(here: str, places: tuple[str, ...]) -> tuple[Paper, ...]:
-    for folder in (Path(here, place, PACKAGE) for place in places):
-        found = sorted(map(_read, folder.glob(f"*/{MARK}")), key=lambda paper: (-paper.year, paper.name))
+    for place in places:
+        found = sorted(map(_read, Path(here, place, PACKAGE).glob(f"*/{MARK}")), key=lambda it: (-it.year, it.name))
         if found:
-            spec = importlib.util.find_spec(PACKAGE)
-            if spec is None or not any(folder.samefile(place) for place in spec.submodule_search_locations or ()):
-                raise ValueError(f"{folder} cannot be imported: {spec and spec.origin} has the same name. Remove that")
             return tuple(found)
     return ()
 

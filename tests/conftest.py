@@ -126,6 +126,12 @@ def _file_of(part: Any) -> str:
     return str(path.relative_to(REPOSITORY)) if path.is_relative_to(REPOSITORY) else str(path)
 
 
+@pytest.fixture(autouse=True)
+def path_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project that a test loads puts its folder first on Python's path: there until the test ends."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
     """The comparison with the golden files; `pytest --golden-update` writes those that may be written."""

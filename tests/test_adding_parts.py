@@ -28,7 +28,7 @@ COPIES = [
 
 @pytest.mark.slow
 def test_a_new_part_of_each_kind_is_found_by_the_suites(tmp_path):
-    for name in ("dml", "tests"):
+    for name in ("dml", "papers", "tests"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "docs", "pipelines", "dvc.yaml", "Makefile", "params.yaml"):
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tmp_path / name)

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -161,7 +162,8 @@ def _run_trials(
     # How many workers Ray Tune starts at the same time. By default they start one after another.
     os.environ["TUNE_MAX_PENDING_TRIALS_PG"] = str(min(room(), MAX_STARTING))
     shared |= {"store": str(plan.store.root), "storage": resources.storage, "device": resources.device}
-    shared |= {"path": tuple(sys.path), "workers": workers, "worker": resources.worker(workers)}
+    worker = places.of_sweep(resources.worker(workers), uuid.uuid4().hex)
+    shared |= {"path": tuple(sys.path), "workers": workers, "worker": worker}
     # The driver of a trial that several workers share takes no processor, and Ray Train finds room for the workers.
     own: dict[str, float]
     own = {"memory": 1} if workers > 1 else {"cpu": resources.cpus_per_trial, "gpu": resources.gpus_per_trial}
@@ -172,7 +174,6 @@ def _run_trials(
 
     stopper = PlanStopper(plan, evaluated)
     searcher = CellSearcher(plan, shared, room, stopper, references.add)
-    worker = resources.worker(workers)
     free = partial(places.free, worker) if workers > 1 else None
     watch = Watch(searcher, stopper, progress.resumed, room.problem, free)
     scratch = tempfile.mkdtemp(prefix="dml-")

@@ -21,11 +21,12 @@ from dml.sweep.store import FAILED, PRUNED, Outcome
 
 QUOTES = "'\""  # around the path in an OSError's text
 FREE_SECONDS = 2.0  # between two attempts to free the places of a dead driver's workers
-END_ATTEMPTS = 10  # to free all places after the sweep
+END_ATTEMPTS = 40  # to free all places after the sweep
+QUIET_ATTEMPTS = 12  # in which a stopped sweep took no place: Ray Train's controllers of killed drivers have ended
 DEAD_SECONDS = 60.0  # in which Ray Train's controller may still ask for places after its driver died
 
-Free = Callable[[Collection[str]], int]
-"""Frees the places of the workers of drivers that died, by the ids of the drivers' actors. Returns how many."""
+Free = Callable[[Collection[str] | None], int]
+"""Frees the places of the workers of drivers by the ids of their actors, or of all (None). Returns how many."""
 
 
 class PlanStopper(Stopper):
@@ -61,8 +62,13 @@ class PlanStopper(Stopper):
         """End the sweep. `raise_problem` raises `problem` after all workers have stopped."""
         self._problem = self._problem or problem
 
+    @property
+    def stopped(self) -> bool:
+        """Whether a problem ended the sweep, perhaps in the middle of trials."""
+        return self._problem is not None
+
     def stop_all(self) -> bool:
-        if self._problem is None:
+        if not self.stopped:
             return False
         for worker in self.workers():
             ray.kill(worker)  # a training worker would react only at its next evaluation
@@ -183,7 +189,7 @@ class Watch(Callback):
     ----------
     on_resume : called when a trial is resumed.
     missing : returns what the cluster has lacked for too long, or None.
-    free : frees the places of the workers of drivers that died; None: trials have one process.
+    free : frees the places of workers; None: trials have one process.
     """
 
     def __init__(
@@ -245,9 +251,11 @@ class Watch(Callback):
             return
         for driver in self._drivers.values():
             ray.kill(driver)
+        quiet, needed = 0, QUIET_ATTEMPTS if self._stopper.stopped else 1
         for _ in range(END_ATTEMPTS):
             time.sleep(0.5)  # in which killed drivers end
-            if not self._free({*map(_id, self._drivers.values()), *self._dead}):
+            quiet = 0 if self._free(None) else quiet + 1
+            if quiet >= needed:
                 break
 
     def _workers(self) -> list[Any]:
