@@ -26,8 +26,8 @@ CAPTION = (
     "Each row is a study at one noise rate, with the method that validation classes choose. Gains are points over the "
     "best score without training (features or pixels, their principal components, whitening or LDA; chosen on the test "
     "classes, which favours it): of as many dimensions as the embedding, and of any number. Intervals are over "
-    "{blocks}, of one network and one set of images: other classes may tell otherwise. Other studies are not tuned, or "
-    "have no score without training."
+    "{blocks}, of one network and one set of images: other classes may tell otherwise. A row with a flag is not counted "
+    "as surely better. Other studies are not tuned, or have no score without training."
 )
 COLUMNS = (
     Column("study", "Study", "name"),
@@ -47,7 +47,7 @@ def gains(studies: Sequence[Results]) -> Table | None:
     if not found:
         return None
     rows = [_row(*one) for one in found]
-    better = [sum(row[kind].startswith("better") for row in rows) for kind in ("sure", "sure any")]
+    better = [sum(row[kind] == "better" for row in rows) for kind in ("sure", "sure any")]
     lead = (
         f"Training is surely better than what needs none of its length in {better[0]} of {counted(len(rows), 'row')}, "
         f"and than that of any length in {better[1]}."
@@ -86,8 +86,10 @@ def _row(results: Results, one: Gain, same: Gain | None, key: str) -> dict[str, 
         "score": f"{metric_label(metric_of(key))} {percent(results.values(one.best, key).mean())}",
         "same": NOTHING if same is None else points(same.gain),
         "any": points(one.gain),
-        "sure": ", ".join(filter(None, (_said((same or one).gain), doubts(results, one.best)))),
-        "sure any": _said(one.gain),
+        **{
+            column: ", ".join(filter(None, (_said(gain.gain), doubts(results, one.best))))
+            for column, gain in (("sure", same or one), ("sure any", one))
+        },
     }
 
 

@@ -44,7 +44,12 @@ def test_gains_are_over_the_best_baseline_of_the_same_length_and_of_any(results)
             said = row[column].replace("\N{MINUS SIGN}", "-")
             assert said == f"{values.mean():+.1f} [{low:+.1f}, {high:+.1f}]", at
     assert [row.partition(",")[0] for row in frame["sure"]] == ["better", "worse"]
-    assert "in 1 of 2 rows, and than that of any length in 0." in gains([results]).caption
+
+
+@pytest.mark.parametrize(("flags", "same"), [("", 1), ("still rising", 0)])
+def test_a_row_with_a_flag_is_not_counted_as_better(results, monkeypatch, flags, same):
+    monkeypatch.setattr("dml.report.gains.doubts", lambda *about: flags)
+    assert f"in {same} of 2 rows, and than that of any length in 0." in gains([results]).caption
 
 
 def test_a_length_without_a_baseline_is_a_dash(results):
