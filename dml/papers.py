@@ -56,7 +56,8 @@ def papers() -> tuple[Paper, ...]:
 
     Raises
     ------
-    ValueError : a `paper.yaml` lacks a key or has an unknown one, or another module named `papers` hides the folder.
+    ValueError : a `paper.yaml` lacks a key, has an unknown one or names a section without a file; or another module
+        named `papers` hides the folder.
     """
     found = _papers(os.getcwd(), tuple(sys.path))
     if found:
@@ -101,4 +102,9 @@ def _read(path: Path) -> Paper:
     wrong = sorted({*content} - {*known}) or sorted({"title", "year"} - {*content})
     if wrong:
         raise ValueError(f"{path}: {', '.join(wrong)}: expected title and year, and of {', '.join(known[2:])} any")
-    return Paper(path.parent.name, path.parent, **{**content, "sections": tuple(content.get("sections") or ())})
+    sections = tuple(content.get("sections") or ())
+    files = {file.stem for file in (path.parent / "sections").glob("*.py")} - {"__init__"}
+    if unknown := [name for name in sections if name not in files]:
+        there = f"there are {', '.join(sorted(files))}" if files else "there is none"
+        raise ValueError(f"{path}: sections: {', '.join(unknown)}: expected files in its folder sections; {there}")
+    return Paper(path.parent.name, path.parent, **{**content, "sections": sections})

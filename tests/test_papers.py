@@ -120,6 +120,7 @@ def test_a_project_without_papers_has_no_page_of_theory_or_claims(project):
         ),
         ("title: A\n", "year: expected"),
         ("", "title, year: expected"),
+        ("title: A\nyear: 2030\nsections: [one]\n", "sections: one: expected files in its folder sections; there is"),
     ],
 )
 def test_a_wrong_paper_file_is_refused(tmp_path, monkeypatch, text, said):
@@ -135,7 +136,7 @@ def test_a_folder_that_another_package_hides_is_named(tmp_path, monkeypatch):
     import papers as imported  # that of the clone
 
     (tmp_path / "papers/one").mkdir(parents=True)
-    (tmp_path / "papers/one/paper.yaml").write_text(PAPER)
+    (tmp_path / "papers/one/paper.yaml").write_text(PAPER.partition("sections")[0])
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     with pytest.raises(ValueError, match="cannot be imported") as raised:
         papers.papers()

@@ -81,7 +81,7 @@ class Workplace:
         path = self.folder / "steps.log"
         return path.read_text().splitlines() if path.is_file() else []
 
-    def wait(self, condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    def wait(self, condition: Callable[[], Any], seconds: float = 180.0) -> Any:
         """Wait until something is true, and return it."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
