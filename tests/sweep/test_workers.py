@@ -188,7 +188,8 @@ def test_places_of_a_driver_that_died_are_freed(cluster):
 
             return placement_group([worker, worker]).id.hex()
 
-    worker, names = {"CPU": 1.0}, ("dead", "alive")
+    worker, other = (places.of_sweep({"CPU": 1.0}, sweep) for sweep in ("this", "other"))
+    names = ("dead", "alive")
     drivers = [ray.remote(num_cpus=0)(Driver).remote() for _ in names]
     groups = [ray.get(d.take.remote(places.marked(worker, name))) for d, name in zip(drivers, names, strict=True)]
     for actor in drivers:
@@ -198,7 +199,12 @@ def test_places_of_a_driver_that_died_are_freed(cluster):
     places.free(worker, ["dead"])
     wait(lambda: placement_group_table()[groups[0]]["state"] == "REMOVED")
     assert placement_group_table()[groups[1]]["state"] == "CREATED"
-    places.free(worker, ["alive"])
+
+    groups.append(ray.get(ray.remote(num_cpus=0)(Driver).remote().take.remote(places.marked(other, "alive"))))
+    assert places.free(worker) == 1  # all of this sweep, without their names
+    wait(lambda: placement_group_table()[groups[1]]["state"] == "REMOVED")
+    assert placement_group_table()[groups[2]]["state"] != "REMOVED"
+    assert places.free(other) == 1
 
 
 def test_a_node_joins_late_and_dies_in_the_middle(place, cluster):
