@@ -20,7 +20,7 @@ from dml.counting import counted
 from dml.data import class_splits
 from dml.sweep import cluster
 from dml.sweep.costs import bytes_to_pack, images_of, spec_of, trial_seconds
-from dml.sweep.extracting import bytes_to_store
+from dml.sweep.extracting import bytes_to_store, stored_trainings
 from dml.sweep.model_size import kept_models
 from dml.sweep.optuna_storage import copied_storage
 from dml.sweep.plan import Plan
@@ -30,6 +30,7 @@ from dml.sweep.space import tuning_trials
 from dml.sweep.starts import Starts
 from dml.sweep.store import Outcome, TrialStore
 from dml.training.data import describe
+from dml.training.frozen.opening import find_features
 from dml.types import Cell, TrialSpec
 
 LONG = 3600.0  # seconds above which a study is called long
@@ -181,7 +182,7 @@ def _ladder(study: Study, cell: Cell, trials: int, spec: TrialSpec) -> Ladder:
 
 
 def is_prepared(study: Study, root: Path) -> bool:
-    """Whether the data stages have written all labels that the study's trials train on.
+    """Whether the data stages have written all labels and stored features that the study's trials train on.
 
     Parameters
     ----------
@@ -197,6 +198,9 @@ def is_prepared(study: Study, root: Path) -> bool:
     try:
         for one in dict.fromkeys(asked):
             describe(root, *one)
+        for dataset in study.datasets:
+            for training in stored_trainings(study, dataset.label):
+                find_features(root, dataset.label, training)
     except (OSError, ValueError, KeyError):
         return False
     return True

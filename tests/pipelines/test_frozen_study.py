@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dml.config import load_study
+from dml.sweep.estimate import is_prepared
 from dml.training.model_files import TrainedEmbedder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -47,6 +49,14 @@ def test_a_sweep_without_its_features_says_which_stage_is_missing(work, refused)
     assert "features.json has no features 'small_conv-" in message
     assert "run `dvc repro`" in message
     assert not (work.root / "store/trials").exists()
+
+
+def test_a_study_without_its_features_is_not_prepared(work):
+    """So `dml check` estimates what it costs, instead of looking for its trials."""
+    study, root = load_study(work.root / "pipelines/studies/mine.yaml"), work.root / "data/mine"
+    assert not is_prepared(study, root)
+    work.stages("features", "mine")
+    assert is_prepared(study, root)
 
 
 def test_from_features_to_models(work):
