@@ -9,9 +9,11 @@ from dml.config import Study, load_study
 from dml.files import write_text
 from dml.pipeline.folders import PUBLISHED, STORE, STUDIES
 from dml.report.overview import FIGURES, overview
+from dml.report.regimes import with_regimes
 from dml.report.site import build
 from dml.snapshots import snapshots
 
+README = Path("README.md")
 OVERVIEW = PUBLISHED.parent / "results.md"
 
 
@@ -21,8 +23,11 @@ def published_studies() -> list[Study]:
 
 
 def write_overview() -> Path:
-    """Write the page and return its path."""
-    write_text(OVERVIEW, overview(published_studies(), PUBLISHED, STUDIES))
+    """Write the page, and its first table into README where that has a place for it; return the page's path."""
+    page = overview(published_studies(), PUBLISHED, STUDIES)
+    write_text(OVERVIEW, page)
+    if README.is_file():
+        write_text(README, with_regimes(README.read_text(encoding="utf-8"), page))
     return OVERVIEW
 
 

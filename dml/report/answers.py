@@ -24,6 +24,7 @@ from dml.report.in_short import in_short, points
 from dml.report.labels import metric_label, readable
 from dml.report.noises import is_topline, noise_label, noise_name
 from dml.report.page.numbers import interval, percent, rate
+from dml.report.regimes import regimes_in_short
 from dml.report.results import Results
 from dml.report.sections.effects_of_choices import interactions_text
 from dml.report.sections.rule_of_thumb import choice_text, rule_sentences
@@ -36,12 +37,13 @@ LEVEL = 0.05
 NOTHING_YET = "No published study has a significant answer yet."
 
 
-def answers(studies: Sequence[Results], figures: Path) -> list[str]:
+def answers(studies: Sequence[Results], figures: Path, cases: Path | None = None) -> list[str]:
     """The lines of the first screen.
 
     Parameters
     ----------
     figures : the folder of the studies' figures, relative to the page.
+    cases : the file of the first table's cases (`dml.report.regimes`).
     """
     joint = sorted((r for r in studies if crossed(r)), key=lambda r: -len(r.cells))
     lines = [line for results in joint for line in _of_joint(results, figures)]
@@ -56,7 +58,7 @@ def answers(studies: Sequence[Results], figures: Path) -> list[str]:
             "</details>",
             "",
         ]
-    lines = [*gains_in_short(studies), *lines, *others]
+    lines = [*regimes_in_short(studies, cases), *gains_in_short(studies), *lines, *others]
     return [QUESTION, "", *(lines or [NOTHING_YET]), ""]
 
 

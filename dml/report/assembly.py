@@ -18,6 +18,7 @@ from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import NOTHING, duration, percent, rate
 from dml.report.page.pages import Notice, Page, PageSection
 from dml.report.plots import points
+from dml.report.regimes import regimes
 from dml.report.results import Results
 from dml.report.sections.protocols import CardSection, Section
 from dml.report.sections.winners import winners
@@ -77,9 +78,11 @@ def _best(results: Results) -> list[tuple[str, str, str]]:
     ]
 
 
-def overview(studies: Sequence[Results], root: Path) -> list[SavedBlock]:
-    """What the index says before its cards: what training gains, what to use, and whether that carries over."""
-    tables = [gains(studies), what_to_use(studies), carries_over(studies)]
+def overview(studies: Sequence[Results], root: Path, cases: Path | None) -> list[SavedBlock]:
+    """What the index says before its cards: what to do (of the file `cases`), what training gains, what to use, and
+    whether that carries over.
+    """
+    tables = [regimes(studies, cases), gains(studies), what_to_use(studies), carries_over(studies)]
     return Assets(root, "_index").save(tables)  # no study has this name
 
 

@@ -43,16 +43,13 @@ COLUMNS = (
 
 def gains(studies: Sequence[Results]) -> Table | None:
     """One row per tuned study, dataset, noise model and rate; None without any."""
-    found = [(results, *one) for results in studies if not mark(results.study) for one in _gains(results)]
-    if not found:
+    tuned = [results for results in studies if not mark(results.study)]
+    rows = [row for results in tuned for _, row in gain_rows(results)]
+    if not rows:
         return None
-    rows = [_row(*one) for one in found]
-    better = [sum(row[kind] == "better" for row in rows) for kind in ("sure", "sure any")]
-    lead = (
-        f"Training is surely better than what needs none of its length in {better[0]} of {counted(len(rows), 'row')}, "
-        f"and than that of any length in {better[1]}."
-    )
-    blocks = " or ".join(sorted({f"{results.study.block}s" for results, *_ in found}, reverse=True))
+    better = sum(row["sure"] == "better" for row in rows)
+    lead = f"Training is surely better than what needs none of its length in {better} of {counted(len(rows), 'row')}."
+    blocks = " or ".join(sorted({f"{results.study.block}s" for results in tuned}, reverse=True))
     return Table("gains", TITLE, f"{lead} {CAPTION.format(blocks=blocks)}", COLUMNS, pd.DataFrame(rows))
 
 
@@ -60,6 +57,12 @@ def gains_in_short(studies: Sequence[Results]) -> list[str]:
     """The table of `gains` as lines of Markdown; none if there is none."""
     table = gains(studies)
     return markdown(table, CAPTION.partition(" is ")[0]) if table else []
+
+
+def gain_rows(results: Results) -> Iterator[tuple[Gain, dict[str, str]]]:
+    """Each condition's gain over baselines of any length, and its row of the table."""
+    for one, same, key in _gains(results):
+        yield one, _row(results, one, same, key)
 
 
 def _gains(results: Results) -> Iterator[tuple[Gain, Gain | None, str]]:
@@ -86,10 +89,7 @@ def _row(results: Results, one: Gain, same: Gain | None, key: str) -> dict[str, 
         "score": f"{metric_label(metric_of(key))} {percent(results.values(one.best, key).mean())}",
         "same": NOTHING if same is None else points(same.gain),
         "any": points(one.gain),
-        **{
-            column: ", ".join(filter(None, (_said(gain.gain), doubts(results, one.best))))
-            for column, gain in (("sure", same or one), ("sure any", one))
-        },
+        "sure": ", ".join(filter(None, (_said((same or one).gain), doubts(results, one.best)))),
     }
 
 

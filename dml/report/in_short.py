@@ -41,10 +41,14 @@ CARRIES_CAPTION = (
 
 
 def what_to_use(studies: Sequence[Results]) -> Table | None:
-    """One row per study, dataset, noise model and rate, by dataset; None with fewer than two rows."""
+    """One row per tuned study, dataset, noise model and rate, by dataset; None with fewer than two rows.
+
+    Where fewer than two studies are tuned, one per study.
+    """
+    tuned = [results for results in studies if not mark(results.study)]
     found = [
         (results, one)
-        for results in studies
+        for results in (tuned if len(tuned) > 1 else studies)
         for block in crossed(results)
         for noise_rate in results.rates(block.dataset, block.noise)
         if (one := held_out(results, block.dataset, block.noise, noise_rate)) is not None

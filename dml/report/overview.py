@@ -20,6 +20,7 @@ from dml.report.loading import load
 from dml.report.not_run import not_run
 from dml.report.page.blocks import ClaimEntry, Evidence
 from dml.report.page.numbers import duration
+from dml.report.regimes import FILE
 from dml.report.results import Results
 from dml.report.theory_page import theory_sections
 from dml.report.tuning import IN_SHORT, after_comma, mark
@@ -57,7 +58,13 @@ def overview(studies: Sequence[Study], published: Path, files: Path) -> str:
     loaded = with_rule_tests(loaded)
     entries = claim_entries(loaded, theory_sections())
     head = HEAD if entries else HEAD.replace(CLAIMS, "")
-    lines = [head, *answers(loaded, FIGURES), *_totals(loaded), *_papers(entries, loaded), *_studies(loaded)]
+    lines = [
+        head,
+        *answers(loaded, FIGURES, files.parent / FILE),
+        *_totals(loaded),
+        *_papers(entries, loaded),
+        *_studies(loaded),
+    ]
     return "\n".join([*lines, *not_run(files, [study.name for study in studies])]).rstrip() + "\n"
 
 

@@ -15,6 +15,7 @@ from dml.report.loading import load
 from dml.report.page.folder import replaced
 from dml.report.page.html import Renderer
 from dml.report.parallel import prepared, study_pages, workers
+from dml.report.regimes import FILE
 from dml.report.testers import studies_by_claim
 from dml.report.theory_page import theory_page, theory_sections
 from dml.report.tuning import IN_SHORT, mark
@@ -39,7 +40,8 @@ def build(
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings. Slow layouts are kept there.
     published : contains the snapshots of studies that were not run here.
     data : contains `<study>/pack.json` of the studies that show images.
-    known : the folder of all studies' files; the page of claims names those that would test a claim.
+    known : the folder of all studies' files; the page of claims names those that would test a claim. Beside it is
+        the file of the cases in the index's first table, if there is one (`dml.report.regimes`).
     progress : called with the number of study pages that are drawn, after each.
     out : replaced as a whole by `index.html`, `glossary.html`, `claims.html` and `theory.html` (where there are claims
         and theory), `assets/`, `studies/<study>.html`, `figures/`, `data/` (CSV) and `plots/` (for DVC). If an error is
@@ -72,5 +74,5 @@ def build(
             renderer.page(each)
         renderer.glossary()
         untuned = IN_SHORT if any(mark(study) for study in studies) else ""
-        renderer.index(pages, overview(loaded, root), untuned)
+        renderer.index(pages, overview(loaded, root, known and known.parent / FILE), untuned)
     return out.resolve() / "index.html"

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from dml.report.gains import gains, gains_in_short
+from dml.report.regimes import END, FILE, START, regimes, regimes_in_short, with_regimes
 
 KEY = "test/fine/recall@1"
 EASY = {0.0: [0.80, 0.82, 0.78], 0.4: [0.50, 0.51, 0.49]}  # the other method is worse
@@ -49,7 +50,7 @@ def test_gains_are_over_the_best_baseline_of_the_same_length_and_of_any(results)
 @pytest.mark.parametrize(("flags", "same"), [("", 1), ("still rising", 0)])
 def test_a_row_with_a_flag_is_not_counted_as_better(results, monkeypatch, flags, same):
     monkeypatch.setattr("dml.report.gains.doubts", lambda *about: flags)
-    assert f"in {same} of 2 rows, and than that of any length in 0." in gains([results]).caption
+    assert f"in {same} of 2 rows." in gains([results]).caption
 
 
 def test_a_length_without_a_baseline_is_a_dash(results):
@@ -73,3 +74,32 @@ def test_the_page_in_markdown_has_the_table_and_folds_how_to_read_it(results):
     assert lines[0].startswith("Training is surely better")
     assert sum(line.startswith("| `small` | network |") for line in lines) == 2
     assert lines[lines.index("<details><summary>How to read it</summary>") + 2].startswith("Each row")
+
+
+def test_a_case_has_the_gains_of_its_study(results, tmp_path):
+    cases = tmp_path / FILE
+    cases.write_text(
+        f"- {{case: Digits, study: {results.study.name}, noise: uniform, rate: 0.4}}\n- {{study: absent}}\n"
+    )
+    (row,) = regimes([results], cases).frame.to_dict("records")
+    of_study = gains([results]).frame.iloc[1]
+    assert row["case"] == "Digits"
+    assert (row["use"], row["same"], row["sure"]) == tuple(of_study[["use", "same", "sure"]])
+    lines = regimes_in_short([results], cases)
+    assert any(line.startswith("| Digits | 40% uniform noise |") for line in lines)
+    page = "\n".join(["text", *lines, "more"])
+    assert with_regimes(f"a\n{START}\nold\n{END}\nb\n", page).count("| Digits |") == 1
+    assert with_regimes("no place for it", page) == "no place for it"
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("{case: Digits, study: STUDY, rate: 0.4}", "lacks 'noise'"),
+        ("{case: Digits, study: STUDY, noise: uniform, rate: 0.3}", "has no gain of uniform noise at rate 0.3"),
+    ],
+)
+def test_a_case_that_no_study_answers_is_refused(results, tmp_path, row, message):
+    (tmp_path / FILE).write_text(f"- {row.replace('STUDY', results.study.name)}\n")
+    with pytest.raises(ValueError, match=message):
+        regimes([results], tmp_path / FILE)
