@@ -6,6 +6,7 @@ comparisons at one rate say so wherever they are shown: on pages, in recipes, in
 
 from __future__ import annotations
 
+from dml import losses
 from dml.config.recipes import RATES
 from dml.config.study import Study
 from dml.counting import counted
@@ -24,6 +25,20 @@ def mark(study: Study) -> str:
     if study.search.sampler == "fixed":
         return NOT_TUNED
     return "" if any(rate in study.training.search for rate in RATES) else RATE_NOT_TUNED
+
+
+def one_search(study: Study) -> str:
+    """What intervals of a tuned study with one class split do not cover; empty if it is not such a study.
+
+    `docs/benchmarks/comparisons.md`: of equal methods, 12% are told apart with 5 seeds and 22% with 11, but 5% with 5
+    class splits.
+    """
+    searched = study.search.sampler != "fixed" and any(not losses.closed_form_of(loss.name) for loss in study.losses)
+    if not searched or study.splits > 1:
+        return ""
+    return (
+        "one class split and one search for each method; how well a search did is not covered (class_splits does)"
+    )
 
 
 def budget_text(study: Study) -> str:
