@@ -36,9 +36,7 @@ def one_search(study: Study) -> str:
     searched = study.search.sampler != "fixed" and any(not losses.closed_form_of(loss.name) for loss in study.losses)
     if not searched or study.splits > 1:
         return ""
-    return (
-        "one class split and one search for each method; how well a search did is not covered (class_splits does)"
-    )
+    return "one class split and one search for each method; how well a search did is not covered (class_splits does)"
 
 
 def budget_text(study: Study) -> str:

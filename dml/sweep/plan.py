@@ -183,7 +183,7 @@ class Plan:
             cell, earlier = self._all[place], [self._search(source) for source in self._sources_of(index)]
             left_out = {"trials", "protocol", "stop", "warm_start"}
             if self.study.search.early_stopping == "none":
-                left_out |= {"early_stopping", "reduction"}  # as before there was early stopping
+                left_out |= {"early_stopping", "reduction", "first_rung"}  # as before there was early stopping
             search = self.study.search.model_dump(mode="json", exclude=left_out)
             spec = self._spec(cell, split, "tune", self.study.search.seed, {})
             terms = {name: repr(space) for name, space in space_of(self.study, cell).items()}
