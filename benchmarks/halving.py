@@ -31,7 +31,7 @@ import datetime
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -57,10 +57,9 @@ from dml.training.data import describe  # noqa: E402
 from dml.training.loop import Training  # noqa: E402
 from dml.types import TrialSpec  # noqa: E402
 
-STEPS, EVERY, METRIC = 270, 10, "fine/map@r"
+STEPS, EVERY, METRIC, RATE_OF_NOISE = 270, 10, "fine/map@r", 0.2
 DRAWS, SIZES = 2000, {9: (30, 50, 60, 90), 27: (10, 30, 40, 50, 60, 90)}  # trials -> the first rungs that are tried
 SHARED: dict[str, Any] = {
-    "noise": [{"model": "uniform", "rates": [0.2]}],
     "seeds": [0],
     "evaluation": {"metrics": ["map@r"], "every": EVERY},
 }
@@ -84,12 +83,14 @@ STUDIES: dict[str, dict[str, Any]] = {
 }
 
 
-def study_of(name: str, **search: Any) -> Study:
+def study_of(name: str, rates: Sequence[float] = (RATE_OF_NOISE,), **search: Any) -> Study:
     """One of the studies, with a search."""
     own = STUDIES[name]
     training = {**own["training"], "steps": STEPS, "schedule": "cosine", "search": RATE}
     section = {"stop": "best", "objective": "map@r", **search}
-    return Study(**{**SHARED, **own, "training": training, "title": name, "name": name, "search": section})
+    noise = [{"model": "uniform", "rates": list(rates)}]
+    given = {"training": training, "title": name, "name": name, "search": section, "noise": noise}
+    return Study(**{**SHARED, **own, **given})
 
 
 class Machine:
