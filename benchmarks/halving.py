@@ -32,7 +32,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -132,6 +132,7 @@ class Pool:
 
     validation: list[list[Any]]
     test: list[list[Any]]
+    values: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)  # by rule: (number, steps) -> value
 
 
 def pool_of(name: str, root: Path, store: TrialStore, size: int) -> Pool:
@@ -186,7 +187,7 @@ def resampled(pool: Pool, stop: str) -> list[str]:
         for first in firsts:
             equal = max(1, round(_ladder(search, size, first).cost / STEPS))
             arms[f"halving of {size} from {first} steps"] = size, partial(halved, first=first), size
-            arms[f"all of {equal}, about as many steps"] = size, full, equal
+            arms[f"{equal} of the {size}, whole, for about as many"] = size, full, equal
     draw, chosen = np.random.default_rng(0), {name: [] for name in arms}
     steps = dict.fromkeys(arms, 0)
     for _ in range(DRAWS):
@@ -212,10 +213,13 @@ def resampled(pool: Pool, stop: str) -> list[str]:
 
 def _value(pool: Pool, number: int, search: SearchSection, steps: int) -> float:
     """What a setting counts with after so many steps."""
-    curve = [point for point in pool.validation[number] if point[0] <= steps]
-    value = value_of(search, "tune", f"validation/{METRIC}", curve[-1][1], curve)
-    assert value is not None
-    return value
+    kept = pool.values.setdefault(search.stop, {})
+    if (number, steps) not in kept:
+        curve = [point for point in pool.validation[number] if point[0] <= steps]
+        value = value_of(search, "tune", f"validation/{METRIC}", curve[-1][1], curve)
+        assert value is not None
+        kept[number, steps] = value
+    return kept[number, steps]
 
 
 def _test(pool: Pool, number: int, stop: str) -> float:
