@@ -10,8 +10,8 @@ on validation classes. Steps are counted, not seconds.
 (a) Resampling. A pool of random settings is trained to the end, and confirmed on test classes with one seed. A search
 draws settings from the pool. A full search trains all of them. Halving stops trials by the same curves with the rule of
 the sweep; a promoted trial has the curve of the uninterrupted one (`tests/sweep/test_halving_processes.py`). Each draw
-gives the same settings to all. The first rung is as early as `evaluation.every` permits, so 10, 30 and 90 stand for
-values of that setting.
+gives the same settings to all. `search.first_rung` sets the first rung; its default of 0.17 is 50 steps here, the
+nearest evaluation. `beside full`: the regret less that of the full search with the same settings.
 
 (b) Searches as a study runs them (TPE; `stop: best`), with the sweep's plan and real trials that pause and resume.
 Their steps are those that the training loop made.
@@ -31,8 +31,8 @@ import datetime
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ import pandas as pd  # noqa: E402
 import torch  # noqa: E402
 from sweep import prepare  # noqa: E402
 
-from dml.config import SearchSection, Study, ladder, value_of  # noqa: E402
+from dml.config import Ladder, SearchSection, Study, ladder, value_of  # noqa: E402
 from dml.statistics import summary  # noqa: E402
 from dml.sweep import keys, specs  # noqa: E402
 from dml.sweep.halving import promotions  # noqa: E402
@@ -57,10 +57,9 @@ from dml.training.data import describe  # noqa: E402
 from dml.training.loop import Training  # noqa: E402
 from dml.types import TrialSpec  # noqa: E402
 
-STEPS, EVERY, METRIC = 270, 10, "fine/map@r"
-DRAWS, SIZES = 2000, {9: (30, 90), 27: (10, 30, 90)}  # trials -> the first rungs that are tried
+STEPS, EVERY, METRIC, RATE_OF_NOISE = 270, 10, "fine/map@r", 0.2
+DRAWS, SIZES = 2000, {9: (30, 50, 60, 90), 27: (10, 30, 40, 50, 60, 90)}  # trials -> the first rungs that are tried
 SHARED: dict[str, Any] = {
-    "noise": [{"model": "uniform", "rates": [0.2]}],
     "seeds": [0],
     "evaluation": {"metrics": ["map@r"], "every": EVERY},
 }
@@ -84,12 +83,14 @@ STUDIES: dict[str, dict[str, Any]] = {
 }
 
 
-def study_of(name: str, **search: Any) -> Study:
+def study_of(name: str, rates: Sequence[float] = (RATE_OF_NOISE,), **search: Any) -> Study:
     """One of the studies, with a search."""
     own = STUDIES[name]
     training = {**own["training"], "steps": STEPS, "schedule": "cosine", "search": RATE}
     section = {"stop": "best", "objective": "map@r", **search}
-    return Study(**{**SHARED, **own, "training": training, "title": name, "name": name, "search": section})
+    noise = [{"model": "uniform", "rates": list(rates)}]
+    given = {"training": training, "title": name, "name": name, "search": section, "noise": noise}
+    return Study(**{**SHARED, **own, **given})
 
 
 class Machine:
@@ -131,6 +132,7 @@ class Pool:
 
     validation: list[list[Any]]
     test: list[list[Any]]
+    values: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)  # by rule: (number, steps) -> value
 
 
 def pool_of(name: str, root: Path, store: TrialStore, size: int) -> Pool:
@@ -154,7 +156,7 @@ def pool_of(name: str, root: Path, store: TrialStore, size: int) -> Pool:
 
 def halved(pool: Pool, drawn: np.ndarray, search: SearchSection, first: int) -> tuple[int, int]:
     """(the setting that halving chooses among those drawn, the steps that it takes)."""
-    rungs = ladder(search, len(drawn), STEPS, first)
+    rungs = _ladder(search, len(drawn), first)
     names = [str(number) for number in drawn]
     values = {name: [_value(pool, int(name), search, rungs.steps[0])] for name in names}
     while (found := promotions(rungs.trials, values, names)) is not None:
@@ -163,6 +165,10 @@ def halved(pool: Pool, drawn: np.ndarray, search: SearchSection, first: int) -> 
             values[name].append(_value(pool, int(name), search, rungs.steps[rung]))
     last = [name for name in names if len(values[name]) == len(rungs.steps)]
     return int(max(last, key=lambda name: values[name][-1])), rungs.cost
+
+
+def _ladder(search: SearchSection, trials: int, first: int) -> Ladder:
+    return ladder(search.model_copy(update={"first_rung": first / STEPS}), trials, STEPS, EVERY)
 
 
 def full(pool: Pool, drawn: np.ndarray, search: SearchSection) -> tuple[int, int]:
@@ -179,9 +185,9 @@ def resampled(pool: Pool, stop: str) -> list[str]:
     for size, firsts in SIZES.items():
         arms[f"all of {size}"] = size, full, size
         for first in firsts:
-            equal = max(1, round(ladder(search, size, STEPS, first).cost / STEPS))
+            equal = max(1, round(_ladder(search, size, first).cost / STEPS))
             arms[f"halving of {size} from {first} steps"] = size, partial(halved, first=first), size
-            arms[f"all of {equal}, about as many steps"] = size, full, equal
+            arms[f"{equal} of the {size}, whole, for about as many"] = size, full, equal
     draw, chosen = np.random.default_rng(0), {name: [] for name in arms}
     steps = dict.fromkeys(arms, 0)
     for _ in range(DRAWS):
@@ -190,23 +196,30 @@ def resampled(pool: Pool, stop: str) -> list[str]:
             number, steps[name] = choose(pool, drawn[:size], search)
             chosen[name].append(number)
     rows = []
+    regrets = {
+        name: 100 * np.array([best - _value(pool, n, search, STEPS) for n in own]) for name, own in chosen.items()
+    }
     for name, (size, _, _) in arms.items():
-        regret = 100 * np.array([best - _value(pool, number, search, STEPS) for number in chosen[name]])
+        regret, whole = regrets[name], f"all of {size}"
         test = 100 * np.array([_test(pool, number, stop) for number in chosen[name]])
-        same = np.mean(np.equal(chosen[name], chosen[f"all of {size}"]))
+        same = np.mean(np.equal(chosen[name], chosen[whole]))
         rows.append(
             f"| {stop} | {name} | {steps[name]:,} | {steps[name] / (size * STEPS):.0%} | {regret.mean():.2f} | "
-            f"{np.quantile(regret, 0.9):.2f} | {test.mean():.2f} | {same:.0%} |"
+            f"{np.quantile(regret, 0.9):.2f} | {(regret - regrets[whole]).mean():+.2f} | {test.mean():.2f} | "
+            f"{same:.0%} |"
         )
     return rows
 
 
 def _value(pool: Pool, number: int, search: SearchSection, steps: int) -> float:
     """What a setting counts with after so many steps."""
-    curve = [point for point in pool.validation[number] if point[0] <= steps]
-    value = value_of(search, "tune", f"validation/{METRIC}", curve[-1][1], curve)
-    assert value is not None
-    return value
+    kept = pool.values.setdefault(search.stop, {})
+    if (number, steps) not in kept:
+        curve = [point for point in pool.validation[number] if point[0] <= steps]
+        value = value_of(search, "tune", f"validation/{METRIC}", curve[-1][1], curve)
+        assert value is not None
+        kept[number, steps] = value
+    return kept[number, steps]
 
 
 def _test(pool: Pool, number: int, stop: str) -> float:
@@ -270,6 +283,9 @@ LADDERS = [
 ]
 """(after how many steps the first and the second rung are, how many of 27 trials reach the second rung and the end)."""
 AFFORDED = 0.30
+COLUMNS = (
+    "| stop | search | steps | of a full search | regret, mean | 90% quantile | beside full | test | same choice |"
+)
 
 
 def other_ladders(pool: Pool) -> list[str]:
@@ -318,8 +334,7 @@ def section(name: str, work: Path, size: int, seeds: int, ladders: bool) -> list
         f"Rank correlation (Spearman) of the settings' validation scores with those after {STEPS} steps: {early}.",
         "",
     ]
-    lines += ["| stop | search | steps | of a full search | regret, mean | regret, 90% quantile | test | same choice |"]
-    lines += ["|---|---|---|---|---|---|---|---|"]
+    lines += [COLUMNS, "|---" * 9 + "|"]
     lines += [row for stop in ("last", "best") for row in resampled(pool, stop)]
     if ladders:
         lines += ["", f"Ladders of at most {AFFORDED:.0%} of the steps of all {max(SIZES)} trials, the best six:", ""]

@@ -46,7 +46,7 @@ def print_costs(project: Project, names: list[str]) -> None:
     ValueError : a study cannot run, as `dml.sweep.checking` finds; or not on this machine, said after its cost.
     """
     from dml.config import load_study, place_of
-    from dml.config.tuning import budget_text
+    from dml.config.tuning import budget_text, one_search
     from dml.data.raw.space import free_bytes
     from dml.sweep.estimate import duration_text, size_text
     from dml.sweep.room import check_machine
@@ -56,8 +56,9 @@ def print_costs(project: Project, names: list[str]) -> None:
         for name in names:
             file = project.file(name).relative_to(project.root)
             estimate = cost(project, name, SECONDS / len(names))
-            tuning = f"  tuning: {budget_text(load_study(file))}"
-            lines = [*estimate.lines(), tuning, tells_apart(project, name, estimate)]
+            study = load_study(file)
+            limit = f"  intervals: of {one}" if (one := one_search(study)) and len(study.blocks) > 1 else ""
+            lines = [*estimate.lines(), f"  tuning: {budget_text(study)}", tells_apart(project, name, estimate), limit]
             print("\n".join(filter(None, lines)), flush=True)
             found.append(estimate)
             free = free_bytes(project.store)
@@ -70,7 +71,6 @@ def print_costs(project: Project, names: list[str]) -> None:
             published = (project.published / name).is_dir()  # then nothing may be left to train
             try:
                 if estimate.stored < estimate.trials and not published:
-                    study = load_study(file)
                     check_machine(study.resources, study.training.workers)
             except ValueError as error:
                 problems.append(f"{place_of(file, 'resources')}: {error}")

@@ -34,6 +34,15 @@ class SearchSection(StudySection):
         "none", description="`halving`: tuning trials that fall behind stop, in rounds; promoted ones resume"
     )
     reduction: int = Field(3, ge=2, description="of so many trials, `early_stopping: halving` promotes one")
+    first_rung: float = Field(
+        0.17, ge=0, lt=1, description="share of the steps before which `early_stopping: halving` stops no trial"
+    )
+    warm_start: int = Field(
+        0,
+        ge=0,
+        description="so many of a cell's tuning trials take the best settings of its loss under an earlier dataset, "
+        "noise model or rate",
+    )
     seed: Seed = Field(0, description="of the search and of its trials")
     stop: Literal["last", "best"] = Field(
         "last",

@@ -50,6 +50,8 @@ class CellState:
     rounds: list[range]  # of proposals
     halving: Halving | None = None  # None: no trial pauses
     split: int = 0  # the class split
+    sources: list[int] = field(default_factory=list)  # cells whose searches end before this one begins
+    searched: bool = False  # whether its search has ended
     round: int = -1
     open: set[int] = field(default_factory=set)  # numbers of the current round's trials that have not ended
     tuned: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)

@@ -4,8 +4,9 @@ Each cell has as many states as there are class splits, which share nothing: eac
 A cell is tuned round by round (`proposals`), then its best settings are confirmed once per seed. With `search.stop:
 best`, the best point of the best tuning trial's curve also says after how many steps the confirmed trials end; a cell
 without searched settings then has one tuning trial. With `search.early_stopping`, all trials of a cell are proposed and
-trained for some steps first, then some are promoted round by round (`halving`). Only validation classes decide.
-Outcomes in the store are reused.
+trained for some steps first, then some are promoted round by round (`halving`). With `search.warm_start`, a cell is
+tuned once the cells are whose best settings it tries first. Only validation classes decide. Outcomes in the store are
+reused.
 The plan is rebuilt from the study, the store and Optuna's storage at each start, so it saves no state.
 """
 
@@ -20,7 +21,7 @@ from typing import Any
 
 import optuna
 
-from dml.config import Study, best_point, ladder, stops_at_best, value_of
+from dml.config import Study, best_point, ladder, sources, stops_at_best, value_of
 from dml.config.stopping import evaluated_steps
 from dml.data import class_splits
 from dml.sweep import keys, specs
@@ -66,7 +67,10 @@ class Plan:
         self._pruning: dict[str, Pruning] = {}
         self.look = 0  # how often comparisons were looked at, with `seeds: auto`
         self._unsettled: list[tuple[Job, Outcome, bool]] = []
-        each = itertools.product(study.cells(), range(study.splits))
+        self._all = study.cells()
+        self._sources = sources(self._all, study.search.warm_start)
+        self._searches: dict[int, str] = {}  # state -> the digest of its search
+        each = itertools.product(self._all, range(study.splits))
         self.cells = [self._cell(index, cell, split, storage) for index, (cell, split) in enumerate(each)]
 
     def start(self, on_end: Callable[[Job, Outcome, bool], None]) -> None:
@@ -77,7 +81,7 @@ class Plan:
         on_end : called for each trial that ended, with its job, its outcome, and whether the outcome is reused.
         """
         self._on_end = on_end
-        for state in self.cells:
+        for state in [state for state in self.cells if not state.sources]:
             self._next_round(state)
         self._settle_all()
 
@@ -158,20 +162,35 @@ class Plan:
         spaces = space_of(self.study, cell)
         if not tuning_trials(self.study, cell):
             return CellState(index, cell, None, [], split=split)
-        left_out = {"trials", "protocol", "stop"}
-        if self.study.search.early_stopping == "none":
-            left_out |= {"early_stopping", "reduction"}  # the name is that of a search before there was early stopping
-        search = self.study.search.model_dump(mode="json", exclude=left_out)
         spec = self._spec(cell, split, "tune", self.study.search.seed, {})
-        # The budget determines the rounds, so another budget is another search. Equal trials still reuse the store.
-        terms = {name: repr(space) for name, space in spaces.items()}
-        identity = keys.digest([keys.key(spec), search, self.study.search.trials, terms])
         own = split_name(cell, split)
-        name = f"{self.study.name}|{own}|{identity[:8]}"
+        name = f"{self.study.name}|{own}|{self._search(index)[:8]}"
         proposals = Proposals(self.study.search, spaces, name, own, storage)
         rungs = ladder(self.study.search, proposals.total, spec.training.steps, spec.evaluation.every or 0)
         halving = Halving(rungs) if len(rungs.steps) > 1 else None
-        return CellState(index, cell, proposals, proposals.rounds(), halving, split)
+        return CellState(index, cell, proposals, proposals.rounds(), halving, split, self._sources_of(index))
+
+    def _sources_of(self, index: int) -> list[int]:
+        """The states whose best settings a cell's search begins with: of the same class split."""
+        place, split = divmod(index, self.study.splits)
+        searched = space_of(self.study, self._all[place])
+        return [source * self.study.splits + split for source in self._sources[place]] if searched else []
+
+    def _search(self, index: int) -> str:
+        """The digest of all that the proposals of a cell's search depend on."""
+        if index not in self._searches:
+            place, split = divmod(index, self.study.splits)
+            cell, earlier = self._all[place], [self._search(source) for source in self._sources_of(index)]
+            left_out = {"trials", "protocol", "stop", "warm_start"}
+            if self.study.search.early_stopping == "none":
+                left_out |= {"early_stopping", "reduction", "first_rung"}  # as before there was early stopping
+            search = self.study.search.model_dump(mode="json", exclude=left_out)
+            spec = self._spec(cell, split, "tune", self.study.search.seed, {})
+            terms = {name: repr(space) for name, space in space_of(self.study, cell).items()}
+            # The budget determines the rounds, so another budget is another search. Equal trials still reuse the store.
+            content: list[Any] = [keys.key(spec), search, self.study.search.trials, terms]
+            self._searches[index] = keys.digest(content + ([earlier] if earlier else []))
+        return self._searches[index]
 
     def _spec(self, cell: Cell, split: int, phase: str, seed: int, settings: Mapping[str, Any]) -> TrialSpec:
         digests = self._data(cell, split, phase, seed)
@@ -203,6 +222,8 @@ class Plan:
                 state.tuned[job.number] = (job, outcome)
                 self._on_end(job, outcome, reused)
         best = self.best(index)
+        state.searched = True
+        self._begin_those_that_wait(index)
         if state.proposals is not None and best is None:
             state.done = True  # every trial of the search failed, so there is nothing to confirm
             if any(each.waits for each in self.cells):
@@ -210,6 +231,14 @@ class Plan:
             return
         state.chosen = {**best[0].settings, **self._stop(*best)} if best else {}
         self._confirm(state, 0, self.study.least_seeds)
+
+    def _begin_those_that_wait(self, index: int) -> None:
+        """Begin the searches that start from the best settings of this one, unless they wait for more."""
+        for state in [state for state in self.cells if index in state.sources]:
+            if state.proposals is not None and all(self.cells[source].searched for source in state.sources):
+                found = [self.best(source) for source in state.sources]
+                state.proposals.start_with([own[0].settings for own in found if own is not None])
+                self._next_round(state)
 
     def _confirm(self, state: CellState, start: int, end: int) -> None:
         """Offer the confirmations of some of the study's seeds."""

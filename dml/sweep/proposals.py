@@ -8,6 +8,9 @@ without a pruner all their trials are one round.
 
 For the same reason, Optuna's pruner compares a trial only with the trials of earlier rounds of its own cell.
 
+With `search.warm_start`, the first trials have settings that the plan hands over (`start_with`). They are part of the
+first round, and the sampler learns from them as from any other trial. A setting that they lack is drawn.
+
 With `search.early_stopping: halving`, proposals end before the first promotion, and the sampler is told what each trial
 has on the first rung: values after equally many steps. What promoted trials reach later is not comparable, so it is not
 told.
@@ -16,7 +19,7 @@ told.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -53,11 +56,16 @@ class Proposals:
         storage: optuna.storages.BaseStorage,
     ):
         self._search, self._spaces, self._cell = search, spaces, cell
-        self._grid = grid(spaces, search.trials) if spaces and search.sampler == "grid" else []
+        self._first = grid(spaces, search.trials) if spaces and search.sampler == "grid" else []  # fixed settings
         self.total = budget(search, spaces)
         self._study = optuna.create_study(storage=storage, study_name=name, direction="maximize", load_if_exists=True)
         self._known = self._study.get_trials(deepcopy=False)
         self._live: dict[int, Trial] = {}
+
+    def start_with(self, found: Sequence[Mapping[str, Any]]) -> None:
+        """Begin with settings that other searches found, each once; those outside this search's spaces are drawn."""
+        own = [{name: s[name] for name, space in self._spaces.items() if _contains(space, s.get(name))} for s in found]
+        self._first = [settings for place, settings in enumerate(own) if settings and settings not in own[:place]]
 
     def rounds(self) -> list[range]:
         """The trial numbers of each round."""
@@ -76,8 +84,8 @@ class Proposals:
         if known is not None and known.state == TrialState.RUNNING:
             trial = Trial(self._study, known._trial_id)
         else:
-            if self._grid and known is None:
-                self._study.enqueue_trial(self._grid[number])
+            if number < len(self._first) and known is None:
+                self._study.enqueue_trial(self._first[number])
             trial = self._study.ask()
         assert trial.number == number, f"cell {self._cell}: asked for trial {number}, got {trial.number}"
         self._live[number] = trial
@@ -149,6 +157,12 @@ class Pruning:
         """Whether to prune the trial, given its score at this step."""
         self._trial.report(value, step)
         return self._trial.should_prune()
+
+
+def _contains(space: Space, value: Any) -> bool:
+    if isinstance(space, Choice):
+        return value in space.options
+    return value is not None and space.low <= value <= space.high
 
 
 def _suggest(trial: Trial, name: str, space: Space) -> Any:

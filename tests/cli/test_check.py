@@ -1,6 +1,7 @@
 """`dml check`: a study's mistakes and its cost."""
 
 import pytest
+import yaml
 
 
 def test_a_valid_study_has_a_cost(dml, project, timed):
@@ -11,6 +12,18 @@ def test_a_valid_study_has_a_cost(dml, project, timed):
     assert "by timing a few steps on random images" in lines[1]
     assert "2 models" in lines[2]
     assert not (project / "store").exists()
+
+
+def test_a_tuned_study_is_told_that_intervals_do_not_cover_the_search(dml, project, timed):
+    path = project / "pipelines/studies/tiny.yaml"
+    fixed = path.read_text()
+    assert "intervals:" not in dml("check", "tiny").out
+    tuned = yaml.safe_load(fixed) | {"search": {"trials": 2}}
+    path.write_text(yaml.safe_dump(tuned))
+    said = "  intervals: of one class split and one search for each method; how well a search did is not covered"
+    assert said in dml("check", "tiny").out
+    path.write_text(yaml.safe_dump(tuned | {"class_splits": {"folds": 2}}))
+    assert "intervals:" not in dml("check", "tiny").out
 
 
 def test_several_studies_are_summed(dml, project):

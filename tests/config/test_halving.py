@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dml.config import SearchSection, Study, ladder, study_from
+from dml.config import Ladder, SearchSection, Study, ladder, study_from
 
 STUDY = {"title": "A study", "datasets": ["digits"], "losses": ["triplet"]}
 STUDY |= {"positives": ["random"], "negatives": ["random"]}
@@ -19,8 +19,9 @@ def study(search=(), training=(), every=10):
     return study_from({**STUDY, **own})
 
 
-def rungs(trials, steps, every, reduction=3, kind="halving"):
-    return ladder(SearchSection(early_stopping=kind, reduction=reduction), trials, steps, every)
+def rungs(trials, steps, every, reduction=3, kind="halving", first=0.0):
+    search = SearchSection(early_stopping=kind, reduction=reduction, first_rung=first)
+    return ladder(search, trials, steps, every)
 
 
 def test_the_rungs_of_the_papers_example():
@@ -44,6 +45,32 @@ def test_rungs_are_evaluations_that_grow(trials, steps, every, reduction):
     assert all(abs(step - steps / reduction ** (rounds - k)) <= every / 2 for k, step in enumerate(found.steps[:-1]))
     left = found.trials[-1] if trials > 1 else 1
     assert left == 1 or steps / reduction ** (rounds + 1) < every, "as many rounds as trials and evaluations permit"
+
+
+def test_by_default_no_trial_stops_in_the_first_sixth_of_its_steps():
+    search = SearchSection(early_stopping="halving")
+    assert ladder(search, 27, 1000, 10) == Ladder((170, 330, 1000), (27, 9, 3))
+    assert ladder(search, 9, 1000, 10) == Ladder((170, 330, 1000), (9, 3, 1))
+    assert ladder(search, 3, 1000, 10) == Ladder((330, 1000), (3, 1))
+    for trials in (9, 18, 27, 81, 243):
+        assert ladder(search, trials, 1000, 10).cost / (1000 * trials) <= 0.30
+
+
+@pytest.mark.parametrize("first", [0.0, 0.05, 0.17, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("every", [1, 7, 10, 50])
+@pytest.mark.parametrize("trials", [3, 9, 40])
+def test_no_rung_is_before_the_first(trials, every, first):
+    found = rungs(trials, 500, every, first=first)
+    assert found.steps[0] >= 500 * first - every / 2
+    assert list(found.steps) == sorted(set(found.steps))
+    assert found.trials == tuple(max(1, trials // 3**k) for k in range(len(found.steps)))
+    without = rungs(trials, 500, every)
+    assert set(found.steps[1:]) <= set(without.steps), "only the first one moves"
+
+
+def test_evaluations_that_are_rare_move_the_first_rung_later():
+    assert rungs(9, 500, 100, first=0.17).steps == (100, 200, 500)
+    assert rungs(9, 300, 100, first=0.17).steps == (100, 300)
 
 
 def test_the_cost_counts_each_step_once():

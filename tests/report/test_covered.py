@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from dml import discovery
+from dml.config import SearchSection
 from dml.report import contents
 from dml.report.analysis.covered import CLASSES, SEEDS, SPLITS, covers
 from dml.report.analysis.over_classes import over_class_means
@@ -44,6 +45,9 @@ def test_intervals_of_a_score_and_of_a_difference_cover_seeds_and_classes(result
     assert row["p"] == pytest.approx(apart.p, rel=0.05)
     assert apart.high - apart.low < 0.5 * (own.high - own.low), "paired by class"
     assert "Intervals cover seeds and classes." in winners(results).caption
+    assert "one class split and one search for each method; how well a search did" in winners(results).caption
+    fixed = replace(results, study=results.study.model_copy(update={"search": SearchSection(sampler="fixed")}))
+    assert "one search for each method" not in winners(fixed).caption, "nothing is searched"
 
 
 def test_a_snapshot_gives_the_same_intervals(results):

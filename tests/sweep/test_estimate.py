@@ -73,16 +73,16 @@ def test_trials_are_counted_as_the_plan_counts_them(tmp_path, search):
 
 
 def test_early_stopping_counts_the_steps_that_it_takes(tmp_path):
-    """9 trials to 10 steps, 3 to 30 and one to 90, in each of two cells; the others train in full."""
+    """9 trials to 20 steps, 3 to 30 and one to 90, in each of two cells; the others train in full."""
     training = {**STUDY["training"], "steps": 90}
     changes = {"training": training, "evaluation": {"every": 10}}
     whole = cost(tmp_path, search={"sampler": "random", "trials": 9}, **changes)
     halved = cost(tmp_path, search={"sampler": "random", "trials": 9, "early_stopping": "halving"}, **changes)
-    assert (whole.steps, halved.steps, halved.whole_steps) == (1620, 2 * (90 + 60 + 60), 1620)
-    assert "(18 to tune, in 420 of 1,620 steps (26%) by early stopping, 6 to confirm)" in halved.lines()[0]
+    assert (whole.steps, halved.steps, halved.whole_steps) == (1620, 2 * (9 * 20 + 3 * 10 + 60), 1620)
+    assert "(18 to tune, in 540 of 1,620 steps (33%) by early stopping, 6 to confirm)" in halved.lines()[0]
     assert "early stopping" not in whole.lines()[0]
     assert whole.trials == halved.trials == 24
-    assert halved.seconds / whole.seconds == pytest.approx((6 + 18 * 420 / 1620) / 24)
+    assert halved.seconds / whole.seconds == pytest.approx((6 + 18 * 540 / 1620) / 24)
     fixed = cost(tmp_path, search={"sampler": "fixed"}, **changes)
     assert fixed.steps == fixed.whole_steps == 0
 

@@ -21,7 +21,7 @@ from dml.sweep.store import FAILED, FINISHED, PAUSED, PRUNED, Outcome, TrialStor
 
 KEY = "validation/fine/recall@1"
 STEPS, EVERY = 90, 10
-HALVING = {"sampler": "tpe", "trials": 9, "early_stopping": "halving"}
+HALVING = {"sampler": "tpe", "trials": 9, "early_stopping": "halving", "first_rung": 0.0}
 
 
 # The rule
@@ -311,7 +311,7 @@ def test_a_full_search_before_changes_nothing_but_the_work(study, tmp_path, stop
 
 
 def test_another_reduction_reuses_what_trained_far_enough(study, tmp_path):
-    search = {"sampler": "random", "trials": 9, "early_stopping": "halving"}
+    search = {**HALVING, "sampler": "random"}
     first = Machine(study(search), tmp_path, learning).run()
     more = Machine(study({**search, "reduction": 2}), tmp_path, learning)
     more.steps = dict(first.steps)
@@ -339,7 +339,7 @@ def test_a_published_trial_counts_if_its_curve_has_the_rungs(study, tmp_path, le
         job.key: replace(outcome, curve=[point for point in outcome.curve if point[0] in left])
         for job, outcome in whole.plan.ended()
     }
-    machine = Machine(study({**search, "early_stopping": "halving"}), tmp_path / "clone", learning)
+    machine = Machine(study({**HALVING, **search}), tmp_path / "clone", learning)
     machine.store = TrialStore(tmp_path / "clone", published=published)
     machine.open()
     machine.run()

@@ -37,7 +37,7 @@ def test_an_uninterrupted_sweep_trains_each_step_once(workplace):
     frame = check(workplace, **TOYS)
     assert len(begun(workplace)) == len(set(begun(workplace))), "no promoted trial began again"
     resumed = [line.split()[-1] for line in workplace.log() if " resume " in line]
-    assert sorted(resumed) == ["2", "2", "2", "2", "6", "6"], (
+    assert sorted(resumed) == ["3", "3", "3", "3", "6", "6"], (
         "of each cell two from the first rung, one from the second"
     )
     tuned = frame[frame["phase"] == "tune"]
@@ -54,7 +54,7 @@ def test_a_killed_worker_and_a_killed_driver_change_nothing(workplace):
     workplace.orders(seconds=0.1, checkpoint_each_step=True)
     process = workplace.start(tracking=uri, **TOYS)
     os.kill(workplace.wait(lambda: training_worker(workplace)), signal.SIGKILL)
-    for rung in (2, 6):
+    for rung in (3, 6):
 
         def paused(rung=rung):
             return [

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from dml.config.tuning import one_search
 from dml.report.analysis.chosen import explained
 from dml.report.analysis.covered import covers, over
 from dml.report.analysis.flags import doubts
@@ -100,6 +101,7 @@ def winners(results: Results) -> Table | None:
         )
         caption += f" {explained(results, results.cells)}"
     caption += f" Intervals cover {covers(results)}." if several else ""
+    caption += f" They are of {one}." if several and (one := one_search(results.study)) else ""
     if rivals and several:
         columns.append(p_adjusted(results))
         columns.append(Column("worse", "Significantly worse", "share", f"methods whose adjusted p is below {LEVEL}"))
