@@ -8,7 +8,9 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 ROOT = Path(__file__).parents[1]
@@ -22,6 +24,18 @@ negatives: [random]
 seeds: [0]
 search: {sampler: fixed}
 training: {backbone: mlp, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
+"""
+PHOTOS = """\
+title: A newcomer's photographs, in seconds
+datasets:
+  - {source: imagefolder, name: photos, options: {root: PHOTOS}, resize: 12}
+losses: [whitening, triplet]
+positives: [easy]
+negatives: [random]
+seeds: [0]
+search: {sampler: fixed}
+training:
+  {backbone: small_conv, backbone_settings: {width: 4}, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
 """
 OWN_PART = """\
 import torch
@@ -124,3 +138,33 @@ def test_a_project_outside_a_clone_from_init_to_the_report(installed, tmp_path):
     assert "nothing runs again" in python("-m", "dml", "why", "tiny", cwd=below)
     again = python("-m", "dvc", "repro", cwd=project)
     assert again.count("Running stage") == again.count("Running stage 'versions'") == 1
+
+
+def test_from_a_folder_of_photographs_to_a_model_a_search_page_and_an_audit(installed, tmp_path):
+    """What docs/start.md tells a newcomer to do, with the study's numbers cut to seconds."""
+    _, _, python = installed
+    colours = np.random.default_rng(0)
+    for number in range(8):
+        folder = tmp_path / f"photos/{number}"
+        folder.mkdir(parents=True)
+        for image in range(8):
+            pixels = colours.normal(30 * number, 20, (20, 24, 3)).clip(0, 255).astype(np.uint8)
+            Image.fromarray(pixels).save(folder / f"{image}.png")
+    project = tmp_path / "project"
+    python("-m", "dml", "init", "project", cwd=tmp_path)
+
+    def dml(*arguments):
+        return python("-m", "dml", *arguments, cwd=project)
+
+    assert "64 images of 8 classes" in dml("new", "photos", "../photos")
+    study = project / "pipelines/studies/photos.yaml"
+    assert f'root: "{tmp_path / "photos"}"' in study.read_text()
+    study.write_text(PHOTOS.replace("PHOTOS", str(tmp_path / "photos")))
+    assert "photos: 2 cells, 2 trials" in dml("run", "photos")
+    assert "whitening" in dml("recipe", "photos")
+    dml("champion", "photos")
+    dml("search", "models:/photos@champion", "../photos", "../photos/3/0.png", "-o", "page.html")
+    assert (project / "page.html").read_text().count("<img") > 5
+    assert "suspect" in dml("audit", "photos")
+    assert (project / "audit/photos/index.html").is_file()
+    assert "report: 1 study page" in dml("report")

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dml.config.parts import filter_text, is_told
+from dml.config import combining
+from dml.config.parts import LossSection, filter_text, is_told
 from dml.report.labels import readable, value_label
 from dml.types import Cell, Part
 
@@ -17,7 +18,7 @@ class Method:
 
     loss: str
     positives: str  # "" if the loss or a foreign miner chooses
-    negatives: str
+    negatives: str  # "" if the loss takes no tuples; `all-pairs`, or a foreign miner, without policies
     filter: str = ""  # as `filter_label` says; "" without one
     settings: str = ""  # those that vary: `per class 2, steps 100`
 
@@ -30,7 +31,7 @@ class Method:
     def label(self) -> str:
         """`triplet, easy + semihard random; per class 2`."""
         tuples = " + ".join(filter(None, (self.positives, self.negatives)))
-        return readable(f"{self.loss}, {tuples}") + (f"; {self.variant}" if self.variant else "")
+        return readable(", ".join(filter(None, (self.loss, tuples)))) + (f"; {self.variant}" if self.variant else "")
 
     @property
     def panel(self) -> str:
@@ -66,7 +67,6 @@ def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) 
     labels : of the settings that vary, as `setting_labels` returns them.
     shared : settings that all variants of the cell's loss have.
     """
-    tuples = cell.name.split("|")[3]
     own = {key: value for key, value in sorted(cell.loss.settings.items()) if key not in shared}
     loss = cell.loss.name.rpartition(".")[2]
     if own:
@@ -74,9 +74,16 @@ def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) 
     varied = {key: value for key, value in cell.further.items() if key in labels and key != "filter"}
     settings = ", ".join(f"{labels[key]} {value_label(value)}" for key, value in varied.items())
     part = filter_label(cell.filter) if "filter" in labels and cell.filter is not None else ""
-    if cell.positives is None or cell.negatives is None:
-        return Method(loss, "", tuples, part, settings)
-    return Method(loss, cell.positives, cell.negatives, part, settings)
+    if cell.positives is not None and cell.negatives is not None:
+        return Method(loss, cell.positives, cell.negatives, part, settings)
+    tuples = cell.name.split("|")[3] if cell.miner is not None or _takes_tuples(cell) else ""
+    return Method(loss, "", tuples, part, settings)
+
+
+def _takes_tuples(cell: Cell) -> bool:
+    """Whether the cell's loss, with its settings, takes tuples; without policies it then takes all pairs."""
+    section = LossSection(name=cell.loss.name, settings=dict(cell.loss.settings))
+    return combining.loss_with(section, cell.varied).uses_tuples
 
 
 def shared_settings(losses: Iterable[Part]) -> dict[str, dict[str, Any]]:

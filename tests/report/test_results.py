@@ -36,6 +36,30 @@ def test_a_loss_shows_the_settings_in_which_its_variants_differ():
     assert names == ["triplet", "triplet(synthesis=loop)", "margin"]
 
 
+@pytest.mark.parametrize(
+    ("loss", "label"),
+    [
+        (Part("whitening"), "whitening"),
+        (Part("softmax"), "softmax"),
+        (Part("triplet", {"synthesis": "loop"}), "triplet"),
+        (Part("triplet"), "triplet, all pairs"),
+    ],
+)
+def test_only_a_loss_that_takes_tuples_is_labelled_with_them(loss, label):
+    cell = Cell("digits", "uniform", 0.0, loss, None, None)
+    assert method_of(cell, {}, loss.settings).label == label
+    assert cell.name.endswith("|all-pairs"), "stored names stay"
+
+
+def test_what_varies_can_decide_whether_a_loss_takes_tuples():
+    cells = [
+        Cell("digits", "uniform", 0.0, Part("triplet"), None, None, varied={"loss.synthesis": kind})
+        for kind in ("none", "loop")
+    ]
+    labels = [method_of(cell, {"loss.synthesis": "synthesis"}, {}).label for cell in cells]
+    assert labels == ["triplet, all pairs; synthesis none", "triplet; synthesis loop"]
+
+
 def test_labels_as_they_are_are_not_called_after_a_noise_model():
     noise = [{"model": "uniform", "rates": [0.0]}, {"model": "asymmetric", "rates": [0.2]}]
     content = {"title": "T", "datasets": [{"source": "digits"}], "losses": ["margin"], "positives": ["easy"]}

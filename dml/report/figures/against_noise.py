@@ -70,7 +70,8 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figur
     shared.set_ylim(top=min(shared.get_ylim()[1], HIGHEST))
     for panel, axes in panels.items():  # the panels share the vertical limits, which are known only now
         own = {m: points for m, points in lines.items() if _panel_of(m) == panel}
-        ends = [(p[-1][1], _end(m, list(own)), look(results, m)[0]) for m, p in own.items() if p]
+        texts = {m: _end(m, list(own)) for m in own}
+        ends = [(p[-1][1], texts[m], look(results, m)[0]) for m, p in own.items() if p and texts[m]]
         if ends:
             broken = any("\n" in text for _, text, _ in ends)
             label_ends(
@@ -93,13 +94,14 @@ def _panel_of(method: Method) -> Panel:
 
 
 def _end(method: Method, others: list[Method]) -> str:
-    """What a line's end says: what tells it from the others of its panel."""
+    """What a line's end says: what tells it from the others of its panel; "" if there are none and no tuples."""
     name = method.filter.partition("(")[0].rstrip()  # in short, unless that names another line too
     if any(m.filter.startswith(name) and m.filter not in ("", method.filter) for m in others if name):
         name = method.filter
-    if len({m.positives for m in others}) > 1 or not any(m.filter for m in others):
+    filtered = any(m.filter for m in others)
+    if len({m.positives for m in others}) > 1 or not filtered:
         name = ", ".join(filter(None, (method.positives or method.negatives, name)))
-    return textwrap.fill(readable(name or "no filter"), LETTERS)
+    return textwrap.fill(readable(name or ("no filter" if filtered else "")), LETTERS)
 
 
 def _grid(methods: list[Method]) -> tuple[Figure, dict[Panel, Axes]]:

@@ -93,7 +93,7 @@ def _legend(figure: Figure, results: Results, names: list[str]) -> None:
     axes = figure.axes[0]
     methods = [results.methods[name] for name in names]
     positives = {positives_label(method): look(results, method)[0] for method in methods}
-    negatives = {negatives_label(method): dash(results, method) for method in methods}
+    negatives = {negatives_label(method) or "no tuples": dash(results, method) for method in methods}
     handles = [axes.plot([], [], color=colour, label=label)[0] for label, colour in positives.items()]
     if len(negatives) > 1:
         grey = [axes.plot([], [], line, color=style.MUTED, label=label)[0] for label, line in negatives.items()]

@@ -38,7 +38,9 @@ def matrix(results: Results, dataset: str, noise: str, rate: float, key: str) ->
         if method.positives not in blocks.setdefault(method.negatives, []):
             blocks[method.negatives].append(method.positives)
     left = 0.3 + 0.062 * max(map(len, losses))  # inches, as all lengths here
-    titles = {name: textwrap.wrap(readable(name), max(6, 2 * len(columns))) for name, columns in blocks.items()}
+    titles = {
+        name: textwrap.wrap(readable(name) or "no tuples", max(6, 2 * len(columns))) for name, columns in blocks.items()
+    }
     top = 0.1 + 0.14 * max(map(len, titles.values()))
     foot = 0.45 + 0.065 * max(len(readable(column)) for columns in blocks.values() for column in columns)
     gap = 0.13

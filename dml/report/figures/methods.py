@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-from dml import discovery, losses
 from dml.report.figures import style
 from dml.report.labels import readable
 from dml.report.methods import Method
@@ -37,7 +34,7 @@ def positives_label(method: Method) -> str:
 
 
 def negatives_label(method: Method) -> str:
-    """`hard negatives`, for a legend; without a choice of positives, the miner or `all pairs`."""
+    """`hard negatives`, for a legend; without a choice of positives, the miner or `all pairs`; else ""."""
     return readable(method.negatives) + (" negatives" if method.positives else "")
 
 
@@ -46,15 +43,9 @@ def short_label(results: Results, method: Method) -> str:
     texts = {
         "loss": readable(method.loss),
         "positives": positives_label(method) if method.positives else "",
-        "negatives": "" if method.loss.partition("(")[0] in _without_tuples() else negatives_label(method),
+        "negatives": negatives_label(method),
     }
     several = [axis for axis in texts if len({getattr(m, axis) for m in results.methods.values()}) > 1]
     parts = [texts[axis] for axis in several if texts[axis]]
     parts += [method.variant] if method.variant else []
     return ", ".join(parts) or method.label
-
-
-@cache
-def _without_tuples() -> frozenset[str]:
-    """The methods in closed form, which choose no tuples."""
-    return frozenset(name for name in discovery.names("dml.losses") if losses.closed_form_of(name) is not None)
