@@ -49,8 +49,8 @@ def gains(studies: Sequence[Results]) -> Table | None:
     rows = [_row(*one) for one in found]
     better = [sum(row[kind] == "better" for row in rows) for kind in ("sure", "sure any")]
     lead = (
-        f"Training is surely better than what needs none of its length in {better[0]} of {counted(len(rows), 'row')}, "
-        f"and than that of any length in {better[1]}."
+        f"Training surely beats the best score without training of the same length in {better[0]} of "
+        f"{counted(len(rows), 'row')}, and of any length in {better[1]}."
     )
     blocks = " or ".join(sorted({f"{results.study.block}s" for results, *_ in found}, reverse=True))
     return Table("gains", TITLE, f"{lead} {CAPTION.format(blocks=blocks)}", COLUMNS, pd.DataFrame(rows))
