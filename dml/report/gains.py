@@ -48,7 +48,10 @@ def gains(studies: Sequence[Results]) -> Table | None:
     if not rows:
         return None
     better = sum(row["sure"] == "better" for row in rows)
-    lead = f"Training is surely better than what needs none of its length in {better} of {counted(len(rows), 'row')}."
+    lead = (
+        f"Training surely beats the best score without training of the same length in {better} of "
+        f"{counted(len(rows), 'row')}."
+    )
     blocks = " or ".join(sorted({f"{results.study.block}s" for results in tuned}, reverse=True))
     return Table("gains", TITLE, f"{lead} {CAPTION.format(blocks=blocks)}", COLUMNS, pd.DataFrame(rows))
 

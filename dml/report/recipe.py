@@ -254,11 +254,12 @@ def _without_training(
     if gain.mean > 0:
         surely = "more" if gain.low > 0 else "more, not surely"
         return [f"{said}. The winner has {surely}: {points}, over {results.study.block}s."]
-    instead = (
-        "it has learnt nothing of use: train longer, or change the settings"
-        if own.on_pixels
-        else "use that, or train more of the network (`recipe: partial` or `finetune`)"
-    )
+    if own.on_pixels:
+        instead = "it has learnt nothing of use: train longer, or change the settings"
+    elif results.study.training.train_from is not None:
+        instead = "use that, or train longer, or all of the network (`recipe: finetune`)"
+    else:
+        instead = "use that, or train more of the network (`recipe: partial` or `finetune`)"
     return [f"{said}, and the winner no more ({percent(gain.mean, signed=True)} points): {instead}."]
 
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +124,25 @@ def test_one_seed_says_nothing_about_chance(synthetic, loaded):
     assert [rival.verdict for rival in found.methods] == [BEST, UNKNOWN]
     assert "One seed: nothing can be said about chance." in found.notes
     json.dumps(found.content(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("train_from", "advice"),
+    [(None, "(`recipe: partial` or `finetune`)"), ("blocks.5.0", "all of the network (`recipe: finetune`)")],
+)
+def test_where_features_alone_are_as_good_it_says_what_more_could_be_trained(results, train_from, advice):
+    training = copy(results.study.training)
+    object.__setattr__(training, "train_from", train_from)  # unchecked: the study's network has no such block
+    alone = {"digits": {"net": {"test/fine/recall@1": 0.95}}}
+    found = recipe(
+        replace(
+            results,
+            study=results.study.model_copy(update={"training": training}),
+            summary={**results.summary, "untrained": alone},
+        ),
+        0.0,
+    )
+    assert advice in found.notes[-1]
 
 
 def test_another_score_decides(synthetic, loaded):
