@@ -346,29 +346,39 @@ def section(name: str, work: Path, size: int, seeds: int, ladders: bool) -> list
     return [*lines, ""]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def begun(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, str]:
+    """The options, with those that benchmarks on these pools share, and the commit; the folder is then `--work`."""
     parser.add_argument("--studies", nargs="+", choices=list(STUDIES), default=list(STUDIES))
     parser.add_argument("--pool", type=int, default=40, help="settings of each study that are trained to their end")
-    parser.add_argument("--seeds", type=int, default=3, help="searches by TPE for each arm")
-    parser.add_argument("--ladders", action="store_true", help="also (c), other ladders")
     parser.add_argument("--work", type=Path, default=Path("/tmp/dml-halving"), help="keeps what was trained")
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    commit, out = git_commit(), given.out and given.out.resolve()
+    parser.add_argument("--out", type=lambda text: Path(text).resolve())
+    given, commit = parser.parse_args(), git_commit()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     torch.set_num_threads(1)
     given.work.mkdir(parents=True, exist_ok=True)
     os.chdir(given.work)
+    return given, commit
+
+
+def written(lines: Sequence[str], out: Path | None) -> None:
+    """Print a page, and write it if a file is given."""
+    text = "\n".join(lines)
+    print(text)
+    if out is not None:
+        out.write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=3, help="searches by TPE for each arm")
+    parser.add_argument("--ladders", action="store_true", help="also (c), other ladders")
+    given, commit = begun(parser)
     lines = ["# Successive halving of tuning trials", "", (__doc__ or "").strip(), ""]
     options = f"--studies {' '.join(given.studies)} --pool {given.pool} --seeds {given.seeds}"
     lines += [f"`{options}`, {DRAWS:,} draws, {datetime.date.today()}, commit {commit}.", ""]
     for name in given.studies:
         lines += section(name, given.work, given.pool, given.seeds, given.ladders)
-    text = "\n".join(lines)
-    print(text)
-    if out is not None:
-        out.write_text(text, encoding="utf-8")
+    written(lines, given.out)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import itertools
-import os
 import sys
 from pathlib import Path
 
@@ -27,12 +26,9 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 import halving  # noqa: E402
 import numpy as np  # noqa: E402
-import optuna  # noqa: E402
-import torch  # noqa: E402
 from sweep import prepare  # noqa: E402
 
 from dml.sweep import keys, specs  # noqa: E402
-from dml.sweep.results import git_commit  # noqa: E402
 from dml.sweep.store import FINISHED, TrialStore  # noqa: E402
 from dml.training.data import describe  # noqa: E402
 
@@ -86,16 +82,7 @@ def rows_of(name: str, scores: dict[float, np.ndarray]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--studies", nargs="+", choices=list(halving.STUDIES), default=list(halving.STUDIES))
-    parser.add_argument("--pool", type=int, default=40, help="settings that are trained at each rate")
-    parser.add_argument("--work", type=Path, default=Path("/tmp/dml-halving"), help="keeps what was trained")
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    commit, out = git_commit(), given.out and given.out.resolve()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    torch.set_num_threads(1)
-    given.work.mkdir(parents=True, exist_ok=True)
-    os.chdir(given.work)
+    given, commit = halving.begun(parser)
     lines = ["# Searches that start from another", "", (__doc__ or "").strip(), ""]
     lines += [f"`--pool {given.pool}`, {halving.DRAWS:,} draws, {datetime.date.today()}, commit {commit}.", ""]
     lines += ["`alike`: the rank correlation of the settings' scores at the two rates.", ""]
@@ -103,10 +90,7 @@ def main() -> None:
     lines += ["|---|---|---|---|---|---|---|"]
     for name in given.studies:
         lines += rows_of(name, scores_of(name, given.work.resolve(), given.pool))
-    text = "\n".join(lines) + "\n"
-    print(text)
-    if out is not None:
-        out.write_text(text, encoding="utf-8")
+    halving.written([*lines, ""], given.out)
 
 
 if __name__ == "__main__":

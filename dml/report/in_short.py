@@ -113,13 +113,16 @@ def in_short(studies: Sequence[Results]) -> list[str]:
 def markdown(table: Table, explains: str, title: str = "") -> list[str]:
     """What the table says, the table, and folded how to read it: the caption from the words `explains` on."""
     lead, words, rest = table.caption.partition(explains)
-    labels = [column.label.lower() for column in table.columns]
-    rows = [
-        f"| `{row['study']}` | {' | '.join(row[column.key] for column in table.columns[1:])} |"
-        for row in table.frame.to_dict("records")
-    ]
-    head = [(title + lead).strip(), "", f"| {' | '.join(labels)} |", "|---" * len(labels) + "|"]
-    return [*head, *rows, "", "<details><summary>How to read it</summary>", "", words + rest, "", "</details>", ""]
+    head = [(title + lead).strip(), "", *rows_in_markdown(table)]
+    return [*head, "", "<details><summary>How to read it</summary>", "", words + rest, "", "</details>", ""]
+
+
+def rows_in_markdown(table: Table) -> list[str]:
+    """The table of texts alone; names are code."""
+    labels, rows = [column.label.lower() for column in table.columns], table.frame.to_dict("records")
+    texts = [[f"`{row[c.key]}`" if c.kind == "name" else row[c.key] for c in table.columns] for row in rows]
+    head, *lines = (f"| {' | '.join(each)} |" for each in [labels, *texts])
+    return [head, "|---" * len(labels) + "|", *lines]
 
 
 def _lead(found: Sequence[tuple[Results, HeldOut]]) -> list[str]:

@@ -15,6 +15,7 @@ import yaml
 from dml.counting import counted
 from dml.report.analysis.untrained import SAME
 from dml.report.gains import gain_rows
+from dml.report.in_short import rows_in_markdown
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.tuning import after_comma
@@ -23,9 +24,9 @@ FILE = "regimes.yaml"
 START, END = "<!-- regimes: written by pipelines/overview.py -->", "<!-- end -->"
 TITLE = "What to do"
 CAPTION = (
-    "Tuned, chosen on validation classes, judged on test classes. Gain: points of R@1 over the best score without "
-    "training in as many dimensions, 95% interval over seeds. Below the baseline: more dimensions without training "
-    "score higher."
+    "All are tuned; validation classes choose the method (loss, positives + negatives), test classes judge. Gain: "
+    "points of R@1 over the best score of as many dimensions without training, 95% interval over seeds. Below the "
+    "baseline: more dimensions without training score higher. An oracle knows the true rate."
 )
 COLUMNS = (
     Column("case", "Case"),
@@ -42,7 +43,7 @@ def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
 
     Raises
     ------
-    ValueError : a row lacks one of `case`, `study`, `noise` and `rate`, or its study has no such noise rate.
+    ValueError : a row of one of these studies lacks `case`, `noise` or `rate`, or the study has no such noise rate.
     """
     known = {results.study.name: results for results in studies}
     asked = yaml.safe_load(file.read_text(encoding="utf-8")) if file and file.is_file() else None
@@ -59,12 +60,18 @@ def regimes_in_short(studies: Sequence[Results], file: Path | None) -> list[str]
     table = regimes(studies, file)
     if table is None:
         return []
-    head = [column.label for column in COLUMNS]
-    cells = [
-        [row[column.key] for column in COLUMNS[:-1]] + [f"`{row['study']}`"] for row in table.frame.to_dict("records")
+    return [
+        START,
+        "",
+        table.caption.removesuffix(CANNOT).strip(),
+        "",
+        *rows_in_markdown(table),
+        "",
+        CANNOT,
+        "",
+        END,
+        "",
     ]
-    lines = [f"| {' | '.join(each)} |" for each in (head, ["---"] * len(head), *cells)]
-    return [START, "", table.caption.removesuffix(CANNOT).strip(), "", *lines, "", CANNOT, "", END, ""]
 
 
 def with_regimes(text: str, page: str) -> str:
@@ -85,7 +92,7 @@ def _row(results: Results, asked: dict[str, Any]) -> dict[str, str]:
     gain, row = found[0]
     said, _, flags = row["sure"].partition(", ")
     cheap = f"no training: {gain.untrained.label.rpartition(', ')[2]}"
-    do = {"better": row["use"], "worse": cheap}.get(said, f"either; {cheap}")
+    do = {"better": row["use"], "worse": cheap}.get(said, f"{row['use']}, or {cheap}")
     return {
         **row,
         "case": case,

@@ -84,6 +84,7 @@ def test_a_case_has_the_gains_of_its_study(results, tmp_path):
     (row,) = regimes([results], cases).frame.to_dict("records")
     of_study = gains([results]).frame.iloc[1]
     assert row["case"] == "Digits"
+    assert row["do"] == "no training: whitened", "training is worse there"
     assert (row["use"], row["same"], row["sure"]) == tuple(of_study[["use", "same", "sure"]])
     lines = regimes_in_short([results], cases)
     assert any(line.startswith("| Digits | 40% uniform |") for line in lines)
