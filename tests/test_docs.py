@@ -86,7 +86,7 @@ def test_the_readmes_study_is_a_study(tmp_path):
     path = tmp_path / "my-images.yaml"
     path.write_text(block)
     study = config.load_study(path)
-    assert len(study.cells()) == 15
+    assert len(study.cells()) == 10
     assert mark(study) == ""
 
 

@@ -44,7 +44,7 @@ COLUMNS = (
 def gains(studies: Sequence[Results]) -> Table | None:
     """One row per tuned study, dataset, noise model and rate; None without any."""
     tuned = [results for results in studies if not mark(results.study)]
-    rows = [row for results in tuned for _, row in gain_rows(results)]
+    rows = [row for results in tuned for row in gain_rows(results)]
     if not rows:
         return None
     better = sum(row["sure"] == "better" for row in rows)
@@ -62,22 +62,27 @@ def gains_in_short(studies: Sequence[Results]) -> list[str]:
     return markdown(table, CAPTION.partition(" is ")[0]) if table else []
 
 
-def gain_rows(results: Results) -> Iterator[tuple[Gain, dict[str, str]]]:
-    """Each condition's gain over baselines of any length, and its row of the table."""
-    for one, same, key in _gains(results):
-        yield one, _row(results, one, same, key)
+def gain_rows(results: Results) -> Iterator[dict[str, str]]:
+    """The rows of the table."""
+    for one, same, key in each_gain(results):
+        yield _row(results, one, same, key)
 
 
-def _gains(results: Results) -> Iterator[tuple[Gain, Gain | None, str]]:
-    """Of each condition: the gain over baselines of any length, of the embedding's, and the score's key."""
+def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Gain | None, str]]:
+    """Of each condition: the gain over baselines of any length, of the embedding's, and the score's key.
+
+    Parameters
+    ----------
+    oracles : also of filters that are told the true rate of wrong labels.
+    """
     for dataset, noise in results.conditions:
         key = results.objective(dataset).rpartition("/")[0] + "/recall@1"
         key = key if key in results.score_keys else results.objective(dataset)
         for at in () if is_topline(noise) else results.rates(dataset, noise):
-            one = gain_of_best(results, dataset, noise, at, key)
+            one = gain_of_best(results, dataset, noise, at, key, oracles=oracles)
             if one is not None and losses.closed_form_of(results.cells[one.best].loss.name) is None:
                 length = results.study.training_of(results.cells[one.best]).embedding_size
-                yield one, gain_of_best(results, dataset, noise, at, key, length), key
+                yield one, gain_of_best(results, dataset, noise, at, key, length, oracles), key
 
 
 def _row(results: Results, one: Gain, same: Gain | None, key: str) -> dict[str, str]:
@@ -92,10 +97,10 @@ def _row(results: Results, one: Gain, same: Gain | None, key: str) -> dict[str, 
         "score": f"{metric_label(metric_of(key))} {percent(results.values(one.best, key).mean())}",
         "same": NOTHING if same is None else points(same.gain),
         "any": points(one.gain),
-        "sure": ", ".join(filter(None, (_said((same or one).gain), doubts(results, one.best)))),
+        "sure": ", ".join(filter(None, (said((same or one).gain), doubts(results, one.best)))),
     }
 
 
-def _said(gain: Summary) -> str:
+def said(gain: Summary) -> str:
     """Whether an interval, which one block does not have, is on one side of zero."""
     return "better" if gain.low > 0 else "worse" if gain.high < 0 else "not told apart"

@@ -54,6 +54,11 @@ def filter_label(part: Part) -> str:
     return value_label(f"{part.text} (oracle)" if is_told(part) else filter_text(part))
 
 
+def is_oracle(cell: Cell) -> bool:
+    """Whether a cell's filter is told the true rate of wrong labels, which nobody knows who trains."""
+    return cell.filter is not None and is_told(cell.filter)
+
+
 def further(cell: Cell) -> dict[str, Any]:
     """`Cell.further`, with the filter as pages call it."""
     return {**cell.further, **({} if cell.filter is None else {"filter": filter_label(cell.filter)})}

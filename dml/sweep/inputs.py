@@ -11,7 +11,7 @@ from dml.data.packing import of_vectors
 from dml.sweep.pixels import pixels
 from dml.training.data import TrialData, open_packed_of
 from dml.training.frozen.recipe import features_id, of_whole_backbone, recipe
-from dml.types import TrialSpec
+from dml.types import EvaluationSet, TrialSpec
 
 PIXELS, VECTORS = "pixels", "vectors"
 SIDE = 32  # pixels of the longer side of an image, at most
@@ -31,11 +31,12 @@ def name_of(spec: TrialSpec, data_root: Path) -> str:
 
 
 def on_new_images(spec: TrialSpec) -> TrialSpec:
-    """The confirmed trial with the evaluation sets that it neither trains on nor is chosen by; there may be none.
+    """The confirmed trial with the evaluation sets that it neither trains on nor is chosen by; there may be none."""
+    return on_sets(spec, tuple(name for name in spec.evaluation.sets if name not in LEARNED_FROM))
 
-    On stored activations it becomes a trial on the features of the whole backbone.
-    """
-    sets = tuple(name for name in spec.evaluation.sets if name not in LEARNED_FROM)
+
+def on_sets(spec: TrialSpec, sets: tuple[EvaluationSet, ...]) -> TrialSpec:
+    """The confirmed trial with these evaluation sets, on the features of the whole backbone if it has activations."""
     wanted = replace(spec.evaluation, sets=sets, keep_per_query=False)
     return replace(spec, phase="confirm", training=of_whole_backbone(spec.training), evaluation=wanted)
 

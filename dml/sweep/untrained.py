@@ -16,7 +16,7 @@ from torch import nn
 
 from dml.data.class_splits import dataset_of
 from dml.models.identity import Identity
-from dml.sweep.inputs import PIXELS, evaluated_rows, inputs, name_of, on_new_images, with_vectors
+from dml.sweep.inputs import PIXELS, evaluated_rows, inputs, name_of, on_new_images, on_sets, with_vectors
 from dml.sweep.plan import Plan
 from dml.training.closed_form import fit, taking_part
 from dml.training.data import TrialData
@@ -58,6 +58,9 @@ def untrained_scores(
 ) -> Scores:
     """Scores without training on the images that confirmed trials neither train on nor are chosen by.
 
+    Also on their training images where a study asks for them (`train`): a network that finds those worse has learned
+    nothing. Projections fitted to labels have no such scores, since they would have been fitted to those images.
+
     A dataset that cannot be scored is reported and left out: the trials' own results do not need it.
 
     Parameters
@@ -92,11 +95,19 @@ def _of_dataset(trials: list[TrialSpec], data_root: Path, report: Callable[[str]
 
 
 def _scored(spec: TrialSpec, data_root: Path, name: str) -> dict[str, dict[str, float]]:
-    """The scores of a trial's input, and of its components, taken on the CPU as those of its embeddings are."""
-    asked = on_new_images(spec)
+    """The scores of a trial's input, and of its components, on new images and on training images where asked."""
+    found = _of_sets(on_new_images(spec), data_root, name)
+    if "train" in spec.evaluation.sets:  # by itself: pixels are less the mean image of what is scored
+        for kind, scores in _of_sets(on_sets(spec, ("train",)), data_root, name).items():
+            found[kind] = found.get(kind, {}) | scores
+    return found
+
+
+def _of_sets(asked: TrialSpec, data_root: Path, name: str) -> dict[str, dict[str, float]]:
+    """The scores of a trial's input on its evaluation sets, taken on the CPU as those of its embeddings are."""
     if not asked.evaluation.sets:
         return {}
-    data, size = open_trial(asked, data_root), spec.training.embedding_size
+    data, size = open_trial(asked, data_root), asked.training.embedding_size
     models: dict[str, nn.Module] = {name: Identity()}
     if name == PIXELS:
         rows = evaluated_rows(asked, data)

@@ -79,18 +79,29 @@ def test_the_page_in_markdown_has_the_table_and_folds_how_to_read_it(results):
 def test_a_case_has_the_gains_of_its_study(results, tmp_path):
     cases = tmp_path / FILE
     cases.write_text(
-        f"- {{case: Digits, study: {results.study.name}, noise: uniform, rate: 0.4}}\n- {{study: absent}}\n"
+        "".join(f"- {{case: Digits, study: {results.study.name}, noise: uniform, rate: {rate}}}\n" for rate in EASY)
+        + "- {study: absent}\n"
     )
-    (row,) = regimes([results], cases).frame.to_dict("records")
-    of_study = gains([results]).frame.iloc[1]
-    assert row["case"] == "Digits"
-    assert row["do"] == "no training: whitened", "training is worse there"
-    assert (row["use"], row["same"], row["sure"]) == tuple(of_study[["use", "same", "sure"]])
+    frame = regimes([results], cases).frame
+    of_study = gains([results]).frame
+    assert list(frame["same"]) == list(of_study["same"])
+    assert [text.removesuffix(", still rising") for text in frame["any"]] == list(of_study["any"])
+    assert list(frame["case"]) == ["Digits"] * 2
+    short, cheap = frame["do"]
+    assert short.startswith("whiten; for 128 dimensions train: ")
+    assert "easy" in short
+    assert cheap == "whiten", "training is worse there"
     lines = regimes_in_short([results], cases)
     assert any(line.startswith("| Digits | 40% uniform |") for line in lines)
     page = "\n".join(["text", *lines, "more"])
-    assert with_regimes(f"a\n{START}\nold\n{END}\nb\n", page).count("| Digits |") == 1
+    assert with_regimes(f"a\n{START}\nold\n{END}\nb\n", page).count("| Digits |") == len(EASY)
     assert with_regimes("no place for it", page) == "no place for it"
+
+
+def test_a_case_is_not_answered_by_a_method_that_is_told_the_rate(results, tmp_path, monkeypatch):
+    monkeypatch.setattr("dml.report.analysis.untrained.is_oracle", lambda cell: cell.positives == "easy")
+    (tmp_path / FILE).write_text(f"- {{case: Digits, study: {results.study.name}, noise: uniform, rate: 0.0}}\n")
+    assert list(regimes([results], tmp_path / FILE).frame["do"]) == ["whiten"]
 
 
 @pytest.mark.parametrize(

@@ -59,11 +59,11 @@ def scored(root, *jobs):
     return untrained_scores(plan, root, lines.append), lines
 
 
-def expected(root, seed):
-    """R@1 of the pixels by cosine."""
+def expected(root, seed, training=False):
+    """R@1 of the pixels by cosine, of the test or the training images."""
     packed = open_packed(root / "packed")
     fine = packed.index["fine"].to_numpy()
-    rows = np.flatnonzero(np.isin(fine, TESTED[seed]))
+    rows = np.flatnonzero(np.isin(fine, TESTED[seed]) != training)
     images = packed.images[rows].reshape(len(rows), -1).astype(float)
     images -= images.mean(axis=0)
     unit = images / np.linalg.norm(images, axis=1, keepdims=True)
@@ -84,10 +84,16 @@ def test_trials_that_start_from_the_same_pixels_are_scored_once(root):
     assert lines == ["digits: scoring the pixels without training (pixels)"]
 
 
-def test_only_images_that_trials_neither_train_on_nor_are_chosen_by(root):
-    found, _ = scored(root, job(0, sets=("train", "test", "validation")))
+def test_training_images_where_a_study_asks_for_them(root):
+    found, _ = scored(root, job(0, sets=("train", "test")))
+    train = {"train/fine/recall@1": pytest.approx(expected(root, 0, training=True), abs=2e-4)}
+    assert found["digits"]["pixels"] == {KEY: pytest.approx(expected(root, 0), abs=2e-4)} | train
+    assert scored(root, job(0, sets=("train",)))[0] == {"digits": {"pixels": train}}
+
+
+def test_not_the_images_that_choose(root):
+    found, _ = scored(root, job(0, sets=("test", "validation")))
     assert list(found["digits"]["pixels"]) == [KEY]
-    assert scored(root, job(0, sets=("train",)))[0] == {}
     assert scored(root, job(0, phase="tune")) == ({}, [])
 
 

@@ -3,8 +3,9 @@
 - Not tuned: see `dml.report.tuning`. A claim about fixed settings needs no tuning.
 - Still rising: between the last two evaluations the mean score of a cell rises by more than `RISE` points.
 - Below the baseline: a cell finds its own training classes (R@1, at the level of its labels) worse than the best of
-  what needs no training. Where training images have no such score, the held-out images of the training classes count,
-  else the test images, and the text says which.
+  what needs no training; on training images that is without labels too, since LDA of them knows them. Where training
+  images have no such score, the held-out images of the training classes count, else the test images, and the text says
+  which.
 
 What a study does not store is not known, and is no flag. Networks without a step of training are baselines themselves.
 """

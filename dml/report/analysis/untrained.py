@@ -15,6 +15,7 @@ import pandas as pd
 
 from dml import statistics
 from dml.report.analysis.chosen import best_of, validations
+from dml.report.methods import is_oracle
 from dml.report.results import Results
 from dml.statistics import Summary
 
@@ -90,15 +91,23 @@ def untrained(
 
 
 def gain_of_best(
-    results: Results, dataset: str, noise: str, rate: float, key: str, length: int | None = None
+    results: Results,
+    dataset: str,
+    noise: str,
+    rate: float,
+    key: str,
+    length: int | None = None,
+    oracles: bool = True,
 ) -> Gain | None:
     """The best method at a noise rate against the best baseline; None if either has no score.
 
     The method is chosen as the winner is. The baseline is the best one on the test classes, which favours it, of
-    `length` dimensions or of any number.
+    `length` dimensions or of any number. Without `oracles` no method counts whose filter is told the true rate.
     """
     own = untrained(results, dataset, noise, rate, key, length)
-    values = {name: results.values(name, key) for name in results.rivals(dataset, noise, rate)}
+    rivals = results.rivals(dataset, noise, rate)
+    rivals = [name for name in rivals if oracles or not is_oracle(results.cells[name])]
+    values = {name: results.values(name, key) for name in rivals}
     means = {name: float(found.mean()) for name, found in values.items() if len(found)}
     if own is None or not means:
         return None
