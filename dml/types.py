@@ -147,13 +147,17 @@ class Cell:
         return columns | ({} if self.filter is None else {"filter": self.filter.text})
 
     @property
+    def tuples(self) -> str:
+        """How tuples are chosen: `easy+semihard_random`, `all-pairs`, or a miner's name without its path."""
+        if self.miner is not None:
+            return self.miner.name.rsplit(".", 1)[-1]
+        return "all-pairs" if self.positives is None else f"{self.positives}+{self.negatives}"
+
+    @property
     def name(self) -> str:
         """A short, readable, unique identity within a study, safe in a file's name."""
-        tuples = "all-pairs" if self.positives is None else f"{self.positives}+{self.negatives}"
-        if self.miner is not None:
-            tuples = self.miner.name.rsplit(".", 1)[-1]
         further = ",".join(f"{key}={value_text(value)}" for key, value in self.further.items())
-        name = f"{self.dataset}|{self.noise}-{self.rate:g}|{self.loss.text}|{tuples}"
+        name = f"{self.dataset}|{self.noise}-{self.rate:g}|{self.loss.text}|{self.tuples}"
         return name + (f"|{further}" if further else "")
 
 

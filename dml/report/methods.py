@@ -81,7 +81,7 @@ def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) 
     part = filter_label(cell.filter) if "filter" in labels and cell.filter is not None else ""
     if cell.positives is not None and cell.negatives is not None:
         return Method(loss, cell.positives, cell.negatives, part, settings)
-    tuples = cell.name.split("|")[3] if cell.miner is not None or _takes_tuples(cell) else ""
+    tuples = cell.tuples if cell.miner is not None or _takes_tuples(cell) else ""
     return Method(loss, "", tuples, part, settings)
 
 
