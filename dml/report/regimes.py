@@ -30,8 +30,8 @@ PROJECTIONS = {"whitened": "whiten", "components": "principal components", "LDA"
 NAMES = {"given": "of people's labels"}
 CAPTION = (
     "Gain: points of R@1 that training adds to the best score without it, of as many dimensions and of any number (95% "
-    "intervals over seeds). Methods (loss, positives + negatives) are tuned and chosen on validation classes, judged on "
-    "test classes. Where training is not surely better, do what is cheaper. No filter here knows the true rate."
+    "intervals over seeds). Methods (loss, positives + negatives) are tuned and chosen on validation classes, judged "
+    "on test classes. Where training is not surely better, do what is cheaper. No filter here knows the true rate."
 )
 COLUMNS = (
     Column("case", "Case"),
