@@ -161,7 +161,7 @@ def test_from_a_folder_of_photographs_to_a_model_a_search_page_and_an_audit(inst
     assert f'root: "{tmp_path / "photos"}"' in study.read_text()
     study.write_text(PHOTOS.replace("PHOTOS", str(tmp_path / "photos")))
     assert "photos: 2 cells, 2 trials" in dml("run", "photos")
-    assert "whitening" in dml("recipe", "photos")
+    assert "whitening" in dml("recommend", "photos")
     dml("champion", "photos")
     dml("search", "models:/photos@champion", "../photos", "../photos/3/0.png", "-o", "page.html")
     assert (project / "page.html").read_text().count("<img") > 5

@@ -14,10 +14,10 @@ import typer
 
 from dml.cli.noise_rate import Rate
 from dml.cli.project import Project, StudyName, find_project
-from dml.cli.recipe import Dataset, Noise, Score, find_recipe
+from dml.cli.recommend import Dataset, Noise, Score, find_recommendation
 
 if TYPE_CHECKING:
-    from dml.report.recipe import Recipe
+    from dml.report.recommendation import Recommendation
     from dml.sweep.champions.train import Champion
 
 STAGES = ("resolve", "download", "pack")
@@ -38,7 +38,7 @@ def champion(
     """Train a study's winner at a noise rate on all classes and images, and register it in MLflow as the champion.
 
     The labels are those of the dataset, as they are. An interrupted training resumes. What the winner is, and why:
-    dml recipe.
+    dml recommend.
 
     [bold]Examples[/bold]: dml champion my-images --rate 0.23 · dml champion my-images --labels labels.csv --onnx
     """
@@ -50,7 +50,7 @@ def champion(
 
         check_extra()
     project = find_project()
-    found, chosen, results = find_recipe(project, study, rate, dataset, noise, score)
+    found, chosen, results = find_recommendation(project, study, rate, dataset, noise, score)
 
     from dml.report.page.numbers import rate as rate_text
 
@@ -97,7 +97,7 @@ def _pack(project: Project, study: str, dataset: str) -> None:
             project.run("-m", "dml.pipeline", stage, study)
 
 
-def _log(tracking: Any, name: str, found: Recipe, made: Champion) -> int:
+def _log(tracking: Any, name: str, found: Recommendation, made: Champion) -> int:
     """Register the champion. Returns its version."""
     from dml.files import read_json
     from dml.sweep.callback import LOADER

@@ -22,7 +22,7 @@ from dml.cli.embed import embed
 from dml.cli.init import init
 from dml.cli.new import new
 from dml.cli.project import INTERRUPTED
-from dml.cli.recipe import recipe
+from dml.cli.recommend import recommend
 from dml.cli.run import run
 from dml.cli.schema import schema
 from dml.cli.scripts import publish, report, why
@@ -34,7 +34,7 @@ from dml.files import explain
 PANELS = {
     "Studies": (init, new, check, run, status, why, report, publish, schema),
     "Labels": (audit,),
-    "Trained models": (recipe, champion, embed, search),
+    "Trained models": (recommend, champion, embed, search),
     "This machine": (ui, clean, doctor),
 }
 

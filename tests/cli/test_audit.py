@@ -44,7 +44,7 @@ def stage(monkeypatch, project):
 
 
 def test_an_audit_runs_the_stage_and_writes_a_study_of_its_labels(dml, project, stage):
-    done = dml("audit", "tiny", "--looks", 20)
+    done = dml("audit", "tiny", "--review-size", 20)
     assert done.code == 0, done.err
     assert stage == [("-m", "dvc", "repro", "audit@tiny")]
     assert "about 10.0% of the labels are wrong: a guess" in done.out

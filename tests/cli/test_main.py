@@ -97,7 +97,7 @@ def test_an_unknown_study_is_named_without_heavy_imports(project):
     program = f"""
 import contextlib, io, sys
 from dml.cli.main import app
-for word in ("check", "recipe", "champion", "why", "publish"):
+for word in ("check", "recommend", "champion", "why", "publish"):
     with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.suppress(SystemExit):
         app([word, "tinny"])
     loaded = set({HEAVY}) & set(sys.modules) - {{"pydantic"}}  # typer's own

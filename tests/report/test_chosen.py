@@ -10,7 +10,7 @@ from dml.report.analysis.held_out import held_out
 from dml.report.analysis.paired import versus_winner
 from dml.report.analysis.untrained import gain_of_best
 from dml.report.loading import load
-from dml.report.recipe import BETTER, recipe
+from dml.report.recommendation import BETTER, recommend
 from dml.report.sections.precision import best_sets
 from dml.report.sections.winners import winners
 
@@ -42,7 +42,7 @@ def test_a_better_method_on_test_classes_is_not_the_winner(study, loaded):
     row = winners(results).frame.iloc[0]
     assert (row["worse"], row["others"]) == (1, 2), "the one above it is not counted"
     assert ON_VALIDATION in winners(results).caption
-    found = recipe(results, 0.0)
+    found = recommend(results, 0.0)
     assert "easy" in found.winner.method
     assert found.methods[1].verdict == BETTER
     assert ON_VALIDATION in found.notes
@@ -57,7 +57,7 @@ def test_without_validation_scores_the_page_says_that_test_classes_choose(study,
     results = loaded(study, lambda frame: altered(frame)[lambda own: own["phase"] == "confirm"])
     assert versus_winner(results)["winner"].str.contains("random").any()
     assert ON_TEST in winners(results).caption
-    assert ON_TEST in recipe(results, 0.0).notes
+    assert ON_TEST in recommend(results, 0.0).notes
 
 
 def test_one_method_without_a_validation_score_leaves_the_choice_to_the_test_classes(study, loaded):

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from dml import discovery
-from dml.cli.recipe_text import recipe_text
+from dml.cli.recommendation_text import recommendation_text
 from dml.config import ClaimSection, load_study
 from dml.report import contents
 from dml.report.in_short import what_to_use
-from dml.report.recipe import recipe
+from dml.report.recommendation import recommend
 from dml.report.tuning import IN_SHORT, NOT_TUNED, RATE_NOT_TUNED, mark, marked
 
 STUDY = """
@@ -95,10 +95,10 @@ def test_a_table_of_what_to_use_says_how_many_rows_are_at_one_rate(synthetic, lo
     assert set(tuned.frame["trained"]) == {"network, still rising"}  # by its curve
 
 
-def test_a_recipe_says_so_in_its_title_and_first_note(fixed, loaded):
-    found = recipe(loaded(fixed), 0.0)
+def test_a_recommendation_says_so_in_its_title_and_first_note(fixed, loaded):
+    found = recommend(loaded(fixed), 0.0)
     assert found.notes[0].startswith("Not tuned: each method has one setting, and all have one learning rate.")
-    assert "not tuned" in recipe_text(found, "given", ["dml champion"]).splitlines()[0]
+    assert "not tuned" in recommendation_text(found, "given", ["dml champion"]).splitlines()[0]
     assert found.content()["tuning"] == NOT_TUNED
 
 

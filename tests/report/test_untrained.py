@@ -8,7 +8,7 @@ from scipy import stats
 
 from dml.report.analysis.untrained import untrained
 from dml.report.page.blocks import Drawing
-from dml.report.recipe import recipe
+from dml.report.recommendation import recommend
 from dml.report.sections.untrained import Untrained, all_scores, best_and_untrained
 from dml.report.sections.winners import Winners, winners
 
@@ -138,7 +138,7 @@ def test_without_noise_any_noise_model_has_the_same_labels(with_projections):
 def test_between_two_rates_a_baseline_is_interpolated_as_methods_are(with_projections):
     found = untrained(with_projections, "digits", "uniform", {0.0: 0.25, 0.4: 0.75}, KEY)
     assert (found.name, found.score) == ("net, whitened", pytest.approx(0.25 * 75 + 0.75 * 70))
-    note = recipe(with_projections, 0.3).notes[-1]
+    note = recommend(with_projections, 0.3).notes[-1]
     assert note.startswith("Without training: 71.2 (frozen features, whitened)")
 
 
@@ -212,10 +212,10 @@ def test_a_card_of_the_index_names_the_features(with_features):
         ("pixels", 0.85, "85.0 (pixels), and the winner no more (-5.0 points): it has learnt nothing"),
     ],
 )
-def test_a_recipe_says_whether_training_is_worth_it(with_features, name, score, said):
-    note = recipe(with_features(**{name: score}), 0.0).notes[-1].replace("\N{MINUS SIGN}", "-")
+def test_a_recommendation_says_whether_training_is_worth_it(with_features, name, score, said):
+    note = recommend(with_features(**{name: score}), 0.0).notes[-1].replace("\N{MINUS SIGN}", "-")
     assert note.startswith(f"Without training: {said}")
 
 
-def test_a_recipe_of_a_study_without_these_scores_says_nothing_of_it(synthetic, loaded):
-    assert not any("Without training" in note for note in recipe(loaded(synthetic.small()), 0.0).notes)
+def test_a_recommendation_of_a_study_without_these_scores_says_nothing_of_it(synthetic, loaded):
+    assert not any("Without training" in note for note in recommend(loaded(synthetic.small()), 0.0).notes)

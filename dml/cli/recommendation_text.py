@@ -1,4 +1,4 @@
-"""A recipe as text."""
+"""A recommendation as text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from dml.counting import counted
 from dml.report.labels import metric_label, metric_of
 from dml.report.page.numbers import NOTHING, interval, p_value, percent
-from dml.report.recipe import BEST, BETTER, WORSE, Recipe, Rival, title
+from dml.report.recommendation import BEST, BETTER, WORSE, Recommendation, Rival, title
 
 MOST = 8  # methods that are significantly worse, at most
 
 
-def recipe_text(found: Recipe, source: str, commands: Sequence[str]) -> str:
+def recommendation_text(found: Recommendation, source: str, commands: Sequence[str]) -> str:
     """The methods as a table, the winner's settings, what a reader must know, and the commands that train it.
 
     Parameters
@@ -29,7 +29,7 @@ def recipe_text(found: Recipe, source: str, commands: Sequence[str]) -> str:
     return "\n".join([*lines, "", "To train it on all classes and images:", *(f"  {one}" for one in commands)])
 
 
-def _table(found: Recipe) -> list[str]:
+def _table(found: Recommendation) -> list[str]:
     worse = [rival for rival in found.methods if rival.verdict == WORSE]
     hidden = {rival.cell for rival in worse[MOST:]}
     head = ("", "method", metric_label(metric_of(found.score)), "behind the best", "p (adjusted)")
@@ -55,7 +55,7 @@ def _number(value: float | None) -> str:
     return NOTHING if value is None else percent(value)
 
 
-def _verdict(found: Recipe) -> list[str]:
+def _verdict(found: Recommendation) -> list[str]:
     """Which methods are as good beyond chance, in a sentence."""
     others = len(found.methods) - 1
     if not others:

@@ -1,4 +1,4 @@
-"""`dml recipe`: the rate that it takes, and what it prints and writes."""
+"""`dml recommend`: the rate that it takes, and what it prints and writes."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ NAME = "tiny"
 
 
 def test_the_winner_its_settings_and_the_command_are_printed_and_written(dml, swept):
-    done = dml("recipe", NAME, "--rate", 0.1, "--json", "recipe.json")
+    done = dml("recommend", NAME, "--rate", 0.1, "--json", "best.json")
     assert done.code == 0, done.err
     assert done.out.startswith(
         "tiny at 10% wrong labels (digits, uniform noise, not tuned): R@1, test classes, fine labels\n"
@@ -23,18 +23,18 @@ def test_the_winner_its_settings_and_the_command_are_printed_and_written(dml, sw
     assert "loss.margin              0.2" in done.out
     assert "interpolated linearly between 0% (75%) and 40% (25%)" in done.out
     assert done.out.endswith("  dml champion tiny --rate 0.1\n")
-    content = json.loads((swept / "recipe.json").read_text())
+    content = json.loads((swept / "best.json").read_text())
     assert content["measured"] == {"0": 0.75, "0.4": 0.25}
     assert content["methods"][0]["verdict"] == "best"
     assert content["commands"] == ["dml champion tiny --rate 0.1"]
 
 
 def test_without_a_rate_the_audit_says_it_else_it_must_be_chosen(dml, swept):
-    done = dml("recipe", NAME)
+    done = dml("recommend", NAME)
     assert done.code == 1
     assert "measured the noise rates 0, 0.4, and no audit of it" in done.err
     write_json(swept / "audit/tiny/summary.json", {"rate": {"guess": 0.3}})
-    done = dml("recipe", NAME)
+    done = dml("recommend", NAME)
     assert "at 30% wrong labels" in done.out
     assert "The rate: first guess of its audit." in done.out
 
@@ -65,14 +65,14 @@ def test_the_order_of_sources_of_the_rate(tmp_path):
     ],
 )
 def test_errors_name_the_choices(dml, swept, arguments, message):
-    done = dml("recipe", *arguments)
+    done = dml("recommend", *arguments)
     assert (done.code, done.out) == (1, "")
     assert message in done.err
     assert done.err.count("\n") == 1
 
 
 def test_a_study_without_results_says_what_to_run(dml, project):
-    assert "study 'tiny' has no finished trials" in dml("recipe", NAME).err
+    assert "study 'tiny' has no finished trials" in dml("recommend", NAME).err
 
 
 def test_published_results_need_no_training(dml, project):
@@ -80,6 +80,6 @@ def test_published_results_need_no_training(dml, project):
     for study in (name, "noise-omniglot"):
         shutil.copy(ROOT / f"pipelines/studies/{study}.yaml", project / "pipelines/studies")
     shutil.copytree(ROOT / "docs/results" / name, project / "docs/results" / name)
-    done = dml("recipe", name, "--rate", 0.368)
+    done = dml("recommend", name, "--rate", 0.368)
     assert "The only method with results at this rate." in done.out
     assert "Published results, of commit" in done.out

@@ -1,16 +1,16 @@
-"""A recipe's intervals and p are those of the page, whatever they cover: classes, planned looks or class splits."""
+"""A recommendation's intervals and p are those of the page, whatever they cover."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dml import sequential
-from dml.cli.recipe_text import recipe_text
+from dml.cli.recommendation_text import recommendation_text
 from dml.config.auto_seeds import AutoSection
 from dml.report.analysis.covered import covers
 from dml.report.analysis.over_classes import over_class_means
 from dml.report.analysis.paired import versus_winner
-from dml.report.recipe import recipe
+from dml.report.recommendation import recommend
 
 KEY = "test/fine/recall@1"
 COUNTS = np.arange(5, 35)
@@ -52,7 +52,7 @@ def test_at_a_measured_rate_all_numbers_are_those_of_the_page(study_of, kind):
     results = study_of(kind)
     assert kind in covers(results)
     for rate in (0.0, 0.4):
-        found, page = recipe(results, rate), versus_winner(results)
+        found, page = recommend(results, rate), versus_winner(results)
         page = page[page["rate"] == rate].set_index("other")
         best = page.iloc[0]
         assert (found.winner.cell, found.winner.low, found.winner.high) == tuple(
@@ -62,13 +62,13 @@ def test_at_a_measured_rate_all_numbers_are_those_of_the_page(study_of, kind):
         for rival in found.methods[1:]:
             own = page.loc[rival.cell, ["difference", "low", "high", "p adjusted"]]
             assert (rival.behind, rival.behind_low, rival.behind_high, rival.p) == tuple(own)
-        assert f"intervals cover {covers(results)}" in recipe_text(found, "given", [])
+        assert f"intervals cover {covers(results)}" in recommendation_text(found, "given", [])
     assert found.block == ("class split" if kind == "class splits" else "seed")
 
 
 def test_between_rates_classes_are_interpolated_too(study_of, tmp_path):
     results = study_of("classes")
-    found = recipe(results, 0.1)
+    found = recommend(results, 0.1)
 
     def means(cell):
         at = [cell, cell.replace("uniform-0|", "uniform-0.4|")]
@@ -83,7 +83,7 @@ def test_between_rates_classes_are_interpolated_too(study_of, tmp_path):
 
 def test_between_rates_planned_looks_count_too(study_of):
     results = study_of("looks")
-    found = recipe(results, 0.1)
+    found = recommend(results, 0.1)
 
     def values(cell):
         clean, noisy = (results.values(cell.replace("uniform-0|", f"uniform-{rate}|"), KEY) for rate in ("0", "0.4"))
@@ -98,5 +98,5 @@ def test_between_rates_planned_looks_count_too(study_of):
 def test_another_score_than_the_objective_has_no_scores_of_classes(synthetic, loaded, tmp_path):
     study = synthetic.small(seeds=[0, 1, 2], evaluation=synthetic.evaluation(["recall@1", "map@r"], ["test"]))
     results = loaded(study, lambda frame: synthetic.with_classes(frame, tmp_path, KEY, COUNTS))
-    assert recipe(results, 0.0).covers == "seeds and classes"
-    assert recipe(results, 0.0, score="map@r").covers == "seeds"
+    assert recommend(results, 0.0).covers == "seeds and classes"
+    assert recommend(results, 0.0, score="map@r").covers == "seeds"

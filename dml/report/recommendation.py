@@ -1,4 +1,4 @@
-"""The recipe: what to train with at a noise rate, by a study's results.
+"""The recommendation: what to train with at a noise rate, by a study's results.
 
 The winner is chosen and compared as in the report's table of winners, so at a measured rate both name the same one.
 """
@@ -52,7 +52,7 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recommendation:
     """The best method of a study at a noise rate, with its settings, and how the others compare."""
 
     study: str
@@ -84,15 +84,15 @@ class Recipe:
 
 
 def rates_of(results: Results, dataset: str | None = None, noise: str | None = None) -> list[float]:
-    """The noise rates that the study measured. Parameters and errors are those of `recipe`."""
+    """The noise rates that the study measured. Parameters and errors are those of `recommend`."""
     dataset = dataset_of(results, dataset)
     return measured(results, dataset, noise_of(results, dataset, noise), results.objective(dataset))
 
 
-def recipe(
+def recommend(
     results: Results, rate: float, dataset: str | None = None, noise: str | None = None, score: str | None = None
-) -> Recipe:
-    """The study's recipe at a noise rate.
+) -> Recommendation:
+    """The study's recommendation at a noise rate.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def recipe(
         *_without_training(results, dataset, noise, counting, key, mixed(results, mixes[methods[0].cell], key)),
     )
     settings = settings_of(results, methods[0].cell)
-    return Recipe(
+    return Recommendation(
         results.study.name,
         dataset,
         noise,
@@ -226,7 +226,7 @@ def _notes(
             found.append(f"The settings are those tuned at {rate_text(nearest)}, the nearest measured rate.")
     elif not math.isclose(nearest, rate, abs_tol=1e-6):
         found.append(
-            f"{rate_text(rate)} is beyond the measured rates: this is the recipe at {rate_text(nearest)}, the nearest. "
+            f"{rate_text(rate)} is beyond the measured rates: this is what holds at {rate_text(nearest)}, the nearest. "
             "Another method may win there: add the rate to the study."
         )
     names = methods_at(results, dataset, noise, counting)
@@ -267,7 +267,7 @@ def _listed(rates: list[float]) -> str:
     return ", ".join(rate_text(rate) for rate in sorted(rates))
 
 
-def title(found: Recipe) -> str:
+def title(found: Recommendation) -> str:
     """`quickstart at 23% wrong labels (digits, uniform noise, not tuned): MAP@R, test classes, fine labels`."""
     place = f"{found.dataset}, {readable(found.noise)} noise{after_comma(found.tuning)}"
     return f"{found.study} at {rate_text(found.rate)} wrong labels ({place}): {score_label(found.score)}"

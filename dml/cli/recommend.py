@@ -1,4 +1,4 @@
-"""`dml recipe`: what to train with at a noise rate."""
+"""`dml recommend`: what to train with at a noise rate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dml.cli.noise_rate import ChosenRate, Rate, chosen_rate
 from dml.cli.project import Project, StudyName, check_name, find_project
 
 if TYPE_CHECKING:
-    from dml.report.recipe import Recipe
+    from dml.report.recommendation import Recommendation
     from dml.report.results import Results
 
 Dataset = Annotated[str | None, typer.Option("--dataset", help="A dataset of the study; none: its only one.")]
@@ -21,7 +21,7 @@ Score = Annotated[
 ]
 
 
-def recipe(
+def recommend(
     study: StudyName,
     rate: Rate = None,
     dataset: Dataset = None,
@@ -33,23 +33,23 @@ def recipe(
 
     Takes results of this project, else the published ones. It trains nothing.
 
-    [bold]Examples[/bold]: dml recipe my-images --rate 0.23 · dml recipe flowers-frozen --rate 0.25 --json recipe.json
+    [bold]Examples[/bold]: dml recommend my-images --rate 0.23 · dml recommend flowers-frozen --json best.json
     """
-    found, chosen, _ = find_recipe(find_project(), study, rate, dataset, noise, score)
+    found, chosen, _ = find_recommendation(find_project(), study, rate, dataset, noise, score)
 
-    from dml.cli.recipe_text import recipe_text
+    from dml.cli.recommendation_text import recommendation_text
     from dml.files import write_json
 
     commands = [command(found, dataset, noise, score)]
-    print(recipe_text(found, chosen.source, commands))
+    print(recommendation_text(found, chosen.source, commands))
     if json is not None:
         write_json(json, {**found.content(), "rate_source": chosen.source, "commands": commands})
 
 
-def find_recipe(
+def find_recommendation(
     project: Project, study: str, rate: float | None, dataset: str | None, noise: str | None, score: str | None
-) -> tuple[Recipe, ChosenRate, Results]:
-    """A study's recipe, where its rate is from, and the results that it is made of.
+) -> tuple[Recommendation, ChosenRate, Results]:
+    """A study's recommendation, where its rate is from, and the results that it is made of.
 
     Raises
     ------
@@ -57,14 +57,14 @@ def find_recipe(
     """
     check_name(project, study)
 
-    from dml.report import recipe as recipes
+    from dml.report import recommendation
     from dml.report.analysis.asked import dataset_of
 
     results = load_results(project, study)
     dataset = dataset_of(results, dataset)
-    measured = recipes.rates_of(results, dataset, noise)
+    measured = recommendation.rates_of(results, dataset, noise)
     chosen = chosen_rate(rate, project.root / "audit" / study, measured, study, dataset)
-    return recipes.recipe(results, chosen.value, dataset, noise, score), chosen, results
+    return recommendation.recommend(results, chosen.value, dataset, noise, score), chosen, results
 
 
 def load_results(project: Project, study: str) -> Results:
@@ -78,8 +78,8 @@ def load_results(project: Project, study: str) -> Results:
     return load(read, project.results / study, project.store, snapshot, project.data(study))
 
 
-def command(found: Recipe, dataset: str | None, noise: str | None, score: str | None) -> str:
-    """The command that trains a recipe."""
+def command(found: Recommendation, dataset: str | None, noise: str | None, score: str | None) -> str:
+    """The command that trains what is recommended."""
     options = {"dataset": dataset, "noise": noise, "score": score}
     given = "".join(f" --{name} {value}" for name, value in options.items() if value is not None)
     return f"dml champion {found.study} --rate {found.rate:g}{given}"

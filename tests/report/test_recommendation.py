@@ -1,4 +1,4 @@
-"""The recipe: at measured rates the report's winner, between them interpolated seed by seed; against scipy."""
+"""The recommendation: at measured rates the report's winner, between them interpolated seed by seed; against scipy."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from scipy import stats
 from dml.config import load_study
 from dml.report.analysis import best_of_many
 from dml.report.loading import load
-from dml.report.recipe import AS_GOOD, BEST, UNKNOWN, WORSE, rates_of, recipe
+from dml.report.recommendation import AS_GOOD, BEST, UNKNOWN, WORSE, rates_of, recommend
 from dml.report.sections.winners import winners
 from dml.snapshots import Snapshot
 
@@ -47,7 +47,7 @@ def positives(found):
 
 @pytest.mark.parametrize("rate", [0.0, 0.4])
 def test_at_a_measured_rate_it_is_the_reports_winner(results, rate):
-    found = recipe(results, rate)
+    found = recommend(results, rate)
     table = winners(results).frame.set_index("rate")
     row = table.loc[rate]
     assert found.winner.cell == row["cell"]
@@ -61,7 +61,7 @@ def test_at_a_measured_rate_it_is_the_reports_winner(results, rate):
 
 
 def test_what_cannot_be_told_from_the_winner_is_as_good(results):
-    found = recipe(results, 0.0)
+    found = recommend(results, 0.0)
     assert positives(found) == ["easy", "all", "random"]
     assert [rival.verdict for rival in found.methods] == [BEST, AS_GOOD, WORSE]
     assert [rival.cell for rival in found.as_good] == [found.methods[1].cell]
@@ -69,7 +69,7 @@ def test_what_cannot_be_told_from_the_winner_is_as_good(results):
 
 @pytest.mark.parametrize(("rate", "share"), [(0.1, 0.25), (0.3, 0.75)])
 def test_between_measured_rates_each_seed_is_interpolated(results, rate, share):
-    found = recipe(results, rate)
+    found = recommend(results, rate)
     expected = {
         name: 100 * ((1 - share) * np.array(SCORES[name, 0.0]) + share * np.array(SCORES[name, 0.4]))
         for name in ("random", "easy", "all")
@@ -91,14 +91,14 @@ def test_between_measured_rates_each_seed_is_interpolated(results, rate, share):
 def test_the_winner_changes_where_the_interpolated_lines_cross(results):
     """Easy falls from 80 to 50.4, random from 70.4 to 60.2: they meet at 0.4 * 9.6 / 19.4."""
     crossing = 0.4 * (80 - 70.4) / ((80 - 70.4) + (60.2 - 50.4))
-    assert positives(recipe(results, crossing - 0.01))[0] == "easy"
-    assert positives(recipe(results, crossing + 0.01))[0] == "random"
+    assert positives(recommend(results, crossing - 0.01))[0] == "easy"
+    assert positives(recommend(results, crossing + 0.01))[0] == "random"
 
 
 def test_beyond_the_measured_rates_the_nearest_counts(results):
-    found = recipe(results, 0.7)
+    found = recommend(results, 0.7)
     assert found.measured == {0.4: 1.0}
-    assert found.methods == recipe(results, 0.4).methods
+    assert found.methods == recommend(results, 0.4).methods
     assert any("70% is beyond the measured rates" in note for note in found.notes)
 
 
@@ -112,7 +112,7 @@ def test_only_seeds_of_both_rates_count_and_methods_without_any_are_left_out(syn
         partly = noisy & (frame["positives"] == "random") & (frame["seed"] >= 3)
         return frame[~(gone | partly)]
 
-    found = recipe(loaded(study, alter), 0.1)
+    found = recommend(loaded(study, alter), 0.1)
     assert positives(found) == ["all", "random"] or positives(found) == ["random", "all"]
     seeds = dict(zip(positives(found), (rival.seeds for rival in found.methods), strict=True))
     assert seeds == {"random": 3, "all": 5}
@@ -120,7 +120,7 @@ def test_only_seeds_of_both_rates_count_and_methods_without_any_are_left_out(syn
 
 
 def test_one_seed_says_nothing_about_chance(synthetic, loaded):
-    found = recipe(loaded(synthetic.small(seeds=[0])), 0.0)
+    found = recommend(loaded(synthetic.small(seeds=[0])), 0.0)
     assert [rival.verdict for rival in found.methods] == [BEST, UNKNOWN]
     assert "One seed: nothing can be said about chance." in found.notes
     json.dumps(found.content(), allow_nan=False)
@@ -134,7 +134,7 @@ def test_where_features_alone_are_as_good_it_says_what_more_could_be_trained(res
     training = copy(results.study.training)
     object.__setattr__(training, "train_from", train_from)  # unchecked: the study's network has no such block
     alone = {"digits": {"net": {"test/fine/recall@1": 0.95}}}
-    found = recipe(
+    found = recommend(
         replace(
             results,
             study=results.study.model_copy(update={"training": training}),
@@ -147,8 +147,8 @@ def test_where_features_alone_are_as_good_it_says_what_more_could_be_trained(res
 
 def test_another_score_decides(synthetic, loaded):
     results = loaded(synthetic.small(evaluation=synthetic.evaluation(["recall@1", "map@r"], ["test", "seen"])))
-    assert recipe(results, 0.0, score="map@r").score == "test/fine/map@r"
-    assert recipe(results, 0.0, score="seen/fine/recall@1").score == "seen/fine/recall@1"
+    assert recommend(results, 0.0, score="map@r").score == "test/fine/map@r"
+    assert recommend(results, 0.0, score="seen/fine/recall@1").score == "seen/fine/recall@1"
 
 
 @pytest.mark.parametrize(
@@ -164,21 +164,21 @@ def test_another_score_decides(synthetic, loaded):
 )
 def test_what_cannot_be_chosen_is_said(results, rate, options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        recipe(results, rate, **options)
+        recommend(results, rate, **options)
 
 
 def test_several_datasets_or_noise_models_must_be_chosen_and_toplines_do_not_count(synthetic, loaded):
     noise = synthetic.noise([0.0, 0.4], "uniform", "small_cluster", "subset")
     results = loaded(synthetic.small(noise=noise))
     with pytest.raises(ValueError, match=r"noise: .* choose one with --noise: uniform, small_cluster$"):
-        recipe(results, 0.4)
-    assert recipe(results, 0.4, noise="small_cluster").noise == "small_cluster"
+        recommend(results, 0.4)
+    assert recommend(results, 0.4, noise="small_cluster").noise == "small_cluster"
 
 
 def test_a_study_without_results_says_what_to_run(synthetic, tmp_path):
     results = load(synthetic.small(), tmp_path / "results")
     with pytest.raises(ValueError, match=r"study 'small' has no finished trials.*dml run small"):
-        recipe(results, 0.2)
+        recommend(results, 0.2)
 
 
 def test_published_results_and_settings():
@@ -188,7 +188,7 @@ def test_published_results_and_settings():
         ROOT / "no results",
         snapshot=Snapshot(ROOT / "docs/results" / name),
     )
-    found = recipe(results, 0.25)
+    found = recommend(results, 0.25)
     assert found.winner.method == "margin, easy + semihard random"
     expected = {"loss": "margin", "loss.beta": 1.4, "training.frozen": True, "training.steps": 500}
     assert expected.items() <= found.settings.items()
