@@ -12,8 +12,8 @@ each split draws its own 8 settings, and comparisons are over splits. The claim 
 - `better untuned`: peaks are equal, but only A's default is its best setting; B's is 5 points below its peak.
 
 Tables of trials go through the report's own analysis: verdicts (`dml.report.analysis.claims`), flags, the comparison
-with the winner (`paired`), who leads after one tuning trial and after all (`sections.tuning.leaders`), and the seeds
-that 2 points need (`precision.Spread`).
+with the winner (`paired`), the part of the searches (`searched`), who leads after one tuning trial and after all
+(`sections.tuning.leaders`), and the seeds that 2 points need (`precision.Spread`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import pandas as pd  # noqa: E402
 
 from dml.config import Study  # noqa: E402
 from dml.report.analysis.claims import with_verdicts  # noqa: E402
-from dml.report.analysis.paired import against_winner  # noqa: E402
+from dml.report.analysis.paired import against_winner, compared  # noqa: E402
 from dml.report.analysis.precision import scores_of, spread_of  # noqa: E402
 from dml.report.results import Results  # noqa: E402
 from dml.report.sections.tuning import leaders  # noqa: E402
@@ -117,8 +117,7 @@ def arm(name: str, tuned: bool, seeds: int, folds: int, draws: int) -> str:
         results, difference = drawn(study, methods, draw)
         verdict = with_verdicts([results])[0].verdicts[0]
         words[verdict.word] += 1
-        scores = {cell: results.values(cell, "test/fine/recall@1") for cell in results.cells}
-        won = against_winner(scores)[0]
+        won = compared(results, "test/fine/recall@1", {cell: {cell: 1.0} for cell in results.cells})[0]
         sign = 1 if won["winner"] == study.cells()[0].name else -1
         low, high = sorted((sign * won["low"], sign * won["high"]))
         covered += low <= difference <= high
@@ -178,9 +177,9 @@ def main() -> None:
         "leads after one tuning trial, and how often the page says that such a lead does not last.",
         "",
         "One search finds each method a setting that is a little off its best. Seeds repeat that setting, not the",
-        "search. So where two methods are equal, a study with one class split decides for one of them too often,",
-        "more often with more seeds: its intervals cover the settings that were chosen, not the methods. Class",
-        "splits repeat the search.",
+        "search. Intervals over seeds alone, as they were before, told equal methods apart in 12% (5 seeds) and 22% (11",
+        "seeds) of studies, and covered the methods in 88% and 78%. The part of the searches is now estimated from the",
+        "tuning trials (`searched`). Class splits repeat the search, and find more with as many trials.",
         "",
         "## Seeds",
         "",

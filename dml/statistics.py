@@ -21,6 +21,8 @@ from dml.seeding import numpy_generator
 ROUNDING = 1e-12  # numbers as near as this are equal
 FEW = 20  # pairs: with fewer the bootstrap's intervals are too narrow
 
+MOST_PAIRS = 1000  # that `pairs_needed` looks at
+
 
 class Summary(NamedTuple):
     """The scores of one method over seeds. Spread and interval are NaN for a single value."""
@@ -183,7 +185,7 @@ def holm(p_values: Sequence[float] | Mapping[str, float]) -> np.ndarray | dict[s
     return out
 
 
-def power(difference: float, spread: float, n: int, level: float = 0.05) -> float:
+def power(difference: float, spread: float, n: int, level: float = 0.05, further: float = 0.0) -> float:
     """The chance that a two-sided paired t-test finds a true mean difference, by the noncentral t (Cohen 1988, 2.3).
 
     Parameters
@@ -192,6 +194,8 @@ def power(difference: float, spread: float, n: int, level: float = 0.05) -> floa
     spread : their standard deviation, in the same unit.
     n : pairs, such as seeds.
     level : of the test; divided by the number of tests for Bonferroni's correction, the first step of Holm's.
+    further : variance of the mean that more pairs do not reduce, in the square of the unit. The degrees of freedom are
+        still n - 1, which is cautious.
 
     Raises
     ------
@@ -203,7 +207,8 @@ def power(difference: float, spread: float, n: int, level: float = 0.05) -> floa
         return 0.0
     shares, weights = _quadrature()
     deviations = np.sqrt(stats.chi2.ppf(shares, n - 1) / (n - 1))  # `stats.nct` is NaN far in the tails
-    bounds, shift = stats.t.ppf(1 - level / 2, n - 1) * deviations, abs(difference) / spread * n**0.5
+    error = (spread**2 / n + further) ** 0.5
+    bounds, shift = stats.t.ppf(1 - level / 2, n - 1) * deviations, abs(difference) / error
     return float(weights @ (special.ndtr(shift - bounds) + special.ndtr(-shift - bounds)))
 
 
@@ -214,24 +219,31 @@ def _quadrature() -> tuple[np.ndarray, np.ndarray]:
     return (points + 1) / 2, weights / 2
 
 
-def detectable(spread: float, n: int, level: float = 0.05, chance: float = 0.8) -> float:
+def detectable(spread: float, n: int, level: float = 0.05, chance: float = 0.8, further: float = 0.0) -> float:
     """The smallest true difference that `power` finds with this chance, in the unit of the spread; inf for one pair."""
     if n < 2:
         return np.inf
     high = spread
-    while power(high, spread, n, level) < chance:
+    while power(high, spread, n, level, further) < chance:
         high *= 2
-    return float(optimize.brentq(lambda size: power(size, spread, n, level) - chance, 0.0, high))
+    return float(optimize.brentq(lambda size: power(size, spread, n, level, further) - chance, 0.0, high))
 
 
-def pairs_needed(difference: float, spread: float, level: float = 0.05, chance: float = 0.8, most: int = 1000) -> int:
+def pairs_needed(
+    difference: float,
+    spread: float,
+    level: float = 0.05,
+    chance: float = 0.8,
+    most: int = MOST_PAIRS,
+    further: float = 0.0,
+) -> int:
     """The least number of pairs with which `power` finds a true difference with this chance; `most` if more."""
     low, high = 1, 2
-    while high < most and power(difference, spread, high, level) < chance:
+    while high < most and power(difference, spread, high, level, further) < chance:
         low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power(difference, spread, middle, level) >= chance else (middle, high)
+        low, high = (low, middle) if power(difference, spread, middle, level, further) >= chance else (middle, high)
     return high
 
 
@@ -247,6 +259,28 @@ def expected_best(scores: ArrayLike) -> np.ndarray:
         raise ValueError(f"expected_best: expected at least one score (n,) without NaN, got {x}")
     shares = np.arange(x.size + 1) / x.size
     return np.array([float((x * np.diff(shares**k)).sum()) for k in range(1, x.size + 1)])
+
+
+def resampled_best(choosing: ArrayLike, scores: ArrayLike) -> float:
+    """The variance of the score of the best of n trials, over draws of n of them with replacement.
+
+    It is exact: the i-th best trial (from 0) is the best of a draw with chance ((n - i) / n)^n - ((n - i - 1) / n)^n.
+
+    Parameters
+    ----------
+    choosing : (n,), by which the best is chosen.
+    scores : (n,), of the same trials.
+
+    Raises
+    ------
+    ValueError : other shapes, no trials, or NaN.
+    """
+    c, x = np.asarray(choosing, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    if c.ndim != 1 or c.shape != x.shape or not c.size or np.isnan(c).any() or np.isnan(x).any():
+        raise ValueError(f"resampled_best: expected two times (n,) without NaN, got {c.shape}, {x.shape}")
+    shares = (c.size - np.arange(c.size + 1)) / c.size
+    chances, ordered = -np.diff(shares**c.size), x[np.argsort(-c, kind="stable")]
+    return float(chances @ (ordered - chances @ ordered) ** 2)
 
 
 def rank_intervals(above: ArrayLike) -> np.ndarray:

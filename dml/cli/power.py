@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ def tells_apart(project: Project, name: str, estimate: Estimate) -> str:
     if not tests:
         return ""
     found, source = _spread(project, study)
+    if found is not None and not study.search.tunes:
+        found = replace(found, searches=0.0)
     if found is None:
         return f"  power: not known: {source}"
     metric = metric_label(study.search.objective)
@@ -43,13 +46,16 @@ def tells_apart(project: Project, name: str, estimate: Estimate) -> str:
         lead = found.detectable(seeds, tests)
         text = f"  power: {seeds} seeds find a lead of {lead:.1f} points of {metric} in 80% of cases"
     needed = found.seeds_for(POINTS, tests)
-    if needed > seeds:
+    if needed is None:
+        text += f"; for {POINTS:g} points no seeds are enough with one search: more tuning trials or class_splits are"
+    elif needed > seeds:
         text += f"; {POINTS:g} points need {needed} seeds"
         if estimate.trial_seconds:
             added = (needed - seeds) * estimate.cells * estimate.trial_seconds / estimate.slots
             text += f", about {duration_text(added)} more"
     comparisons = f", {tests} comparisons" if tests > 1 else ""
-    return f"{text} (spread of a difference: {found.points:.1f} points, {source}{comparisons})"
+    searches = f", of the searches {found.searches**0.5:.1f}" if found.searches else ""
+    return f"{text} (spread of a difference: {found.points:.1f} points{searches}, {source}{comparisons})"
 
 
 def _spread(project: Project, study: Study) -> tuple[Spread | None, str]:

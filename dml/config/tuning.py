@@ -28,15 +28,11 @@ def mark(study: Study) -> str:
 
 
 def one_search(study: Study) -> str:
-    """What intervals of a tuned study with one class split do not cover; empty if it is not such a study.
-
-    `docs/benchmarks/comparisons.md`: of equal methods, 12% are told apart with 5 seeds and 22% with 11, but 5% with 5
-    class splits.
-    """
+    """What intervals of a tuned study with one class split are of; empty if it is not such a study."""
     searched = study.search.sampler != "fixed" and any(not losses.closed_form_of(loss.name) for loss in study.losses)
     if not searched or study.splits > 1:
         return ""
-    return "one class split and one search for each method; how well a search did is not covered (class_splits does)"
+    return "one class split; the part of a search is estimated from its trials (class_splits repeats both)"
 
 
 def budget_text(study: Study) -> str:

@@ -52,7 +52,7 @@ def test_all_pairs_are_tested_as_one_by_one():
     own["same"] = own["m0"] + 2.0  # no spread: the sign test's p
     own.loc[0, "m3"] = np.nan
     values = own.to_numpy()
-    found = precision._paired_t(values[:, [0]] - values[:, 1:])
+    found = precision._paired_t(values[:, [0]] - values[:, 1:], np.zeros(4), np.zeros(4))
     expected = [paired_t((d := values[:, 0] - values[:, j])[~np.isnan(d)]) for j in range(1, 5)]
     np.testing.assert_allclose(found, expected)
 

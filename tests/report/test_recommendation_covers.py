@@ -27,7 +27,7 @@ def study_of(synthetic, loaded, tmp_path):
         return frame
 
     def of_classes(frame):
-        return synthetic.with_classes(frame, tmp_path, KEY, COUNTS)
+        return synthetic.with_classes(frame[frame["phase"] == "confirm"], tmp_path, KEY, COUNTS)
 
     def of_splits(frame):
         return noisy(pd.concat([frame.assign(split=i, key=frame["key"] + f"-{i}") for i in range(4)]))
@@ -98,5 +98,5 @@ def test_between_rates_planned_looks_count_too(study_of):
 def test_another_score_than_the_objective_has_no_scores_of_classes(synthetic, loaded, tmp_path):
     study = synthetic.small(seeds=[0, 1, 2], evaluation=synthetic.evaluation(["recall@1", "map@r"], ["test"]))
     results = loaded(study, lambda frame: synthetic.with_classes(frame, tmp_path, KEY, COUNTS))
-    assert recommend(results, 0.0).covers == "seeds and classes"
-    assert recommend(results, 0.0, score="map@r").covers == "seeds"
+    assert recommend(results, 0.0).covers == "seeds, classes and searches"
+    assert recommend(results, 0.0, score="map@r").covers == "seeds and searches"

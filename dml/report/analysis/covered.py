@@ -1,15 +1,18 @@
 """Which interval is shown, and what it covers: the one place that decides it.
 
-- Several class splits: Student's t over splits, `Results.values`. It covers splits, seeds and classes.
+- Several class splits: Student's t over splits, `Results.values`. It covers splits, searches, seeds and classes.
 - One split, whose trials all left each class's scores: seeds and classes together (`over_classes`).
 - Seeds that were added while comparisons were undecided (`seeds: auto`): over seeds, adjusted for all planned looks.
 - Otherwise: Student's t over seeds.
+
+With one split, and without added seeds, the part of a tuned method's search is added (`searched`).
 
 Only scores of the study's objective have class scores, and only winners and comparisons with them ask for them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -19,11 +22,15 @@ import pandas as pd
 
 from dml import sequential
 from dml.report.analysis.mixed import Mix, mixed
-from dml.report.analysis.over_classes import Estimate, over_class_means
+from dml.report.analysis.over_classes import over_class_means
+from dml.report.analysis.searched import search_terms, searches
+from dml.report.analysis.terms import Estimate, Term, estimate
 from dml.report.once import once
 from dml.report.results import Results
 
-SPLITS, CLASSES, SEEDS = "class splits, seeds and classes", "seeds and classes", "seeds"
+SPLITS = "class splits, seeds, classes and searches"
+CLASSES, SEEDS = "seeds and classes", "seeds"
+CLASSES_SEARCHES, SEARCHES = "seeds, classes and searches", "seeds and searches"
 FIGURE = "classes"  # of `FigureData`, which publishes what is kept
 
 
@@ -53,13 +60,17 @@ def covers(results: Results) -> str:
         made = f"{looks_made(results)} of {len(looks)} planned looks"
         return f"{SEEDS}, and are adjusted for {made} at which seeds were added or not"
     cells = [name for name in results.cells if len(results.confirmed_of(name))]
-    return CLASSES if cells and all(len(class_means(results, name)) for name in cells) else SEEDS
+    if cells and all(len(class_means(results, name)) for name in cells):
+        return CLASSES_SEARCHES if searches(results) else CLASSES
+    return SEARCHES if searches(results) else SEEDS
 
 
 def covers_of(results: Results, key: str, name: str) -> str:
     """As `covers`, of comparisons of a cell by any score: only the objective has scores of classes."""
     found = covers(results)
-    return SEEDS if found == CLASSES and key != results.objective(results.cells[name].dataset) else found
+    if key == results.objective(results.cells[name].dataset):
+        return found
+    return {CLASSES: SEEDS, CLASSES_SEARCHES: SEARCHES}.get(found, found)
 
 
 def class_means(results: Results, name: str) -> pd.DataFrame:
@@ -90,19 +101,45 @@ def _class_means(results: Results, name: str) -> pd.DataFrame:
 
 def of_score(results: Results, key: str, mix: Mix) -> Estimate | None:
     """The mean score with the interval that `covers_of` names; None if that is Student's t over blocks."""
-    if planned(results) is not None:
-        return _looked_at(results, mixed(results, mix, key))
-    of_classes = covers_of(results, key, next(iter(mix))) == CLASSES
-    return _estimate(_mixed_means(results, mix)) if of_classes else None
+    found = _of_weights(results, key, [(mix, 1.0)])
+    if found is None or not 0 <= found.mean <= 100:
+        return found
+    return found._replace(low=max(found.low, 0.0), high=min(found.high, 100.0))
 
 
 def of_difference(results: Results, key: str, first: Mix, second: Mix) -> Estimate | None:
     """The mean difference of two methods, paired by seed and class; None as in `of_score`."""
+    return _of_weights(results, key, [(first, 1.0), (second, -1.0)])
+
+
+def _of_weights(results: Results, key: str, weighted: Sequence[tuple[Mix, float]]) -> Estimate | None:
+    """Of a weighted sum of methods' scores."""
     if planned(results) is not None:
-        return _looked_at(results, (mixed(results, first, key) - mixed(results, second, key)).dropna())
-    if covers_of(results, key, next(iter(first))) != CLASSES:
+        return _looked_at(results, _summed(results, key, weighted))
+    found = covers_of(results, key, next(iter(weighted[0][0])))
+    if found in (SPLITS, SEEDS):
         return None
-    return _estimate(_combined([_mixed_means(results, first), _mixed_means(results, second)], [1.0, -1.0]))
+    weights: Counter[str] = Counter()
+    for mix, sign in weighted:
+        weights.update({name: sign * share for name, share in mix.items()})
+    terms = search_terms(results, weights, key) if found in (CLASSES_SEARCHES, SEARCHES) else []
+    if found in (CLASSES_SEARCHES, CLASSES):
+        table = _combined([_mixed_means(results, mix) for mix, _ in weighted], [sign for _, sign in weighted])
+        return _over_classes(table, terms)
+    return over_seeds(_summed(results, key, weighted), terms)
+
+
+def over_seeds(values: pd.Series, searches: Sequence[Term]) -> Estimate | None:
+    """The mean of values, one per seed, with further variance; None as Student's t has it, without any or with one."""
+    if len(values) < 2 or not searches:
+        return None
+    return estimate(float(values.mean()), [Term(float(values.var()) / len(values), len(values) - 1.0)], searches)
+
+
+def _summed(results: Results, key: str, weighted: Sequence[tuple[Mix, float]]) -> pd.Series:
+    """The weighted sum on the seeds that all have."""
+    own = [sign * mixed(results, mix, key) for mix, sign in weighted]
+    return pd.concat(own, axis=1, join="inner").dropna().sum(axis=1)
 
 
 def with_estimate(row: dict[str, Any], own: Estimate | None, prefix: str = "") -> dict[str, Any]:
@@ -139,11 +176,11 @@ def _looked_at(results: Results, values: pd.Series) -> Estimate | None:
     return None if own is None or not own.look else Estimate(own.mean, own.low, own.high, own.p)
 
 
-def _estimate(table: pd.DataFrame) -> Estimate | None:
+def _over_classes(table: pd.DataFrame, searches: Sequence[Term]) -> Estimate | None:
     means = table.drop(index=-1)
     if min(means.shape) < 2:
         return None
-    return over_class_means(means.to_numpy(), table.loc[-1].to_numpy())
+    return over_class_means(means.to_numpy(), table.loc[-1].to_numpy(), searches)
 
 
 def _saved(results: Results, key: str, part: str, level: str, metric: str) -> dict[str, np.ndarray]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
-from dml.config import BreakPointSection, ClaimSection, SlopeSection
+from dml.config import BreakPointSection, ClaimSection, ComparisonSection, SlopeSection
 from dml.config.claim_checks import score_key
 from dml.config.matching import attribute, identity, matching
 from dml.config.pairing import Line, Pair, pairs, without_toplines
 from dml.report.analysis.covered import planned
 from dml.report.analysis.logged import is_logged, logged
 from dml.report.analysis.logged import unit as logged_unit
+from dml.report.analysis.searched import search_terms
 from dml.report.analysis.shares import break_point, kept
+from dml.report.analysis.terms import Term
 from dml.report.analysis.verdicts import Effect, effect
 from dml.report.labels import score_label
 from dml.report.page.numbers import rate
@@ -26,12 +29,13 @@ def effects(results: Results, claim: ClaimSection) -> list[Effect]:
     parts: dict[str, list[Pair]] = {}
     for pair in pairs(claim, list(results.cells.values())):
         parts.setdefault(identity(pair.each), []).append(pair)
-    found = [(own[0].each, _by_seed(results, claim, own)) for own in parts.values()]
+    found = [(own, _by_seed(results, claim, own).sort_index()) for own in parts.values()]
     if any(values.empty for _, values in found):
         return []
     looks = planned(results)
-    ordered = [(each, values if looks is None else values.sort_index()) for each, values in found]
-    return [effect(values.to_list(), claim, each, looks) for each, values in ordered]
+    return [
+        effect(values.to_list(), claim, own[0].each, looks, _of_searches(results, claim, own)) for own, values in found
+    ]
 
 
 def decisive(results: Results, claim: ClaimSection) -> tuple[tuple[Effect, ...], str]:
@@ -90,6 +94,18 @@ def _by_seed(results: Results, claim: ClaimSection, own: list[Pair]) -> pd.Serie
         first = _value(results, claim, pair.first)
         columns.append(first - _value(results, claim, pair.second) if pair.second else first)
     return pd.concat(columns, axis=1, join="inner").dropna().mean(axis=1)
+
+
+def _of_searches(results: Results, claim: ClaimSection, own: list[Pair]) -> list[Term]:
+    """What searches add to the variance of a mean difference; of slopes, break points and shares it is not known."""
+    if not isinstance(claim.test, ComparisonSection) or claim.share or is_logged(claim.score):
+        return []
+    weights: Counter[str] = Counter()
+    for pair in own:
+        weights.update({pair.first[0].name: 1 / len(own)})
+        weights.subtract({pair.second[0].name: 1 / len(own)})
+    key = score_key(results.study, own[0].first[0].dataset, claim.score)
+    return search_terms(results, weights, key)
 
 
 def _value(results: Results, claim: ClaimSection, line: Line) -> pd.Series:

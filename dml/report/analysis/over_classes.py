@@ -2,28 +2,17 @@
 
 Queries of a class resemble each other, so classes count as wholes: the variance is that of a bootstrap that resamples
 classes with all their queries (Cameron, Gelbach and Miller 2008, section 3), computed directly by linearisation, as of
-a ratio of sums over classes. The variance over seeds adds to it, with the degrees of freedom of Satterthwaite (1946).
-
-The interval is never narrower than the one over seeds, nor than the one over classes: a sum of two variances of which
-one is estimated from three seeds has fewer degrees of freedom than Satterthwaite's formula says.
+a ratio of sums over classes. The variance over seeds adds to it (`terms`).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
-
-class Estimate(NamedTuple):
-    """A mean with its 95% interval, and the two-sided p of a mean of 0."""
-
-    mean: float
-    low: float
-    high: float
-    p: float
+from dml.report.analysis.terms import Estimate, Term, estimate
 
 
 def over_classes(scores: ArrayLike, classes: ArrayLike) -> Estimate:
@@ -47,13 +36,14 @@ def over_classes(scores: ArrayLike, classes: ArrayLike) -> Estimate:
     return over_class_means(means, counts)
 
 
-def over_class_means(means: ArrayLike, counts: ArrayLike) -> Estimate:
+def over_class_means(means: ArrayLike, counts: ArrayLike, searches: Sequence[Term] = ()) -> Estimate:
     """The same from each class's mean.
 
     Parameters
     ----------
     means : (S, C), of each seed and class.
     counts : (C,), queries of each class.
+    searches : further variance of the mean, see `dml.report.analysis.searched`.
     """
     values, weights = np.asarray(means, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     if values.ndim != 2 or min(values.shape) < 2:
@@ -62,13 +52,6 @@ def over_class_means(means: ArrayLike, counts: ArrayLike) -> Estimate:
     each = values @ weights / total
     mean = float(each.mean())
     rest = weights * (values.mean(axis=0) - mean)
-    of_seeds = float(each.var(ddof=1)) / seeds
-    of_classes = float(rest @ rest) * classes / (classes - 1) / total**2
-    both = of_seeds + of_classes
-    if not both > 0:
-        return Estimate(mean, mean, mean, 1.0 if mean == 0 else 0.0)
-    freedom = both**2 / (of_seeds**2 / (seeds - 1) + of_classes**2 / (classes - 1))
-    terms = [(both, freedom), (of_seeds, seeds - 1.0), (of_classes, classes - 1.0)]
-    half = max(float(stats.t.ppf(0.975, own)) * variance**0.5 for variance, own in terms)
-    p = max(float(2 * stats.t.sf(abs(mean) / variance**0.5, own)) for variance, own in terms if variance > 0)
-    return Estimate(mean, mean - half, mean + half, p)
+    of_seeds = Term(float(each.var(ddof=1)) / seeds, seeds - 1.0)
+    of_classes = Term(float(rest @ rest) * classes / (classes - 1) / total**2, classes - 1.0)
+    return estimate(mean, [of_seeds, of_classes], searches)

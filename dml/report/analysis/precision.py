@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ from scipy import special
 
 from dml import statistics
 from dml.config import Study
+from dml.report.analysis.searched import search_term
+from dml.report.analysis.terms import Term
 from dml.report.noises import is_topline
 from dml.report.results import Results
 
@@ -26,23 +29,26 @@ class Spread:
 
     points: float  # its standard deviation
     freedom: int  # degrees of freedom of the estimate
+    searches: float = 0.0  # variance of the mean difference that comes of the two searches, in squared points
 
     def detectable(self, seeds: int, tests: int) -> float:
         """The true difference in points that is found with a chance of 80%, with Bonferroni's correction over tests."""
-        return statistics.detectable(self.points, seeds, LEVEL / max(tests, 1), POWER)
+        return statistics.detectable(self.points, seeds, LEVEL / max(tests, 1), POWER, self.searches)
 
-    def seeds_for(self, points: float, tests: int) -> int:
-        """The seeds with which a true difference of so many points is found with a chance of 80%."""
-        return statistics.pairs_needed(points, self.points, LEVEL / max(tests, 1), POWER)
+    def seeds_for(self, points: float, tests: int) -> int | None:
+        """The seeds with which a true difference of so many points is found with a chance of 80%; None: no number."""
+        found = statistics.pairs_needed(points, self.points, LEVEL / max(tests, 1), POWER, further=self.searches)
+        return None if self.searches and found == statistics.MOST_PAIRS else found
 
 
-def spread_of(scores: pd.DataFrame) -> Spread | None:
+def spread_of(scores: pd.DataFrame, terms: Mapping[str, Term] | None = None) -> Spread | None:
     """The spread of differences, pooled over all pairs of methods; None if fewer than two methods share two seeds.
 
     Parameters
     ----------
     scores : in points, a row per seed and a column per method. Methods that no seed changes, such as closed forms, and
         seeds that not all others finished are left out.
+    terms : what the search of each method adds (`searched`).
     """
     scores = scores.loc[:, scores.std() > 0].dropna()
     seeds, methods = scores.shape
@@ -51,7 +57,10 @@ def spread_of(scores: pd.DataFrame) -> Spread | None:
     rest = scores.sub(scores.mean(axis=1), axis=0)
     rest = rest - rest.mean()
     freedom = (seeds - 1) * (methods - 1)
-    return Spread(math.sqrt(2 * float((rest.to_numpy() ** 2).sum()) / freedom), freedom)
+    variances = [(terms or {})[name].variance if name in (terms or {}) else 0.0 for name in map(str, scores)]
+    return Spread(
+        math.sqrt(2 * float((rest.to_numpy() ** 2).sum()) / freedom), freedom, 2 * sum(variances) / len(variances)
+    )
 
 
 def pooled(spreads: Iterable[Spread | None]) -> Spread | None:
@@ -60,7 +69,16 @@ def pooled(spreads: Iterable[Spread | None]) -> Spread | None:
     freedom = sum(one.freedom for one in known)
     if not freedom:
         return None
-    return Spread(math.sqrt(sum(one.points**2 * one.freedom for one in known) / freedom), freedom)
+    variances = [sum(part(one) * one.freedom for one in known) / freedom for part in (_squared, _of_searches)]
+    return Spread(math.sqrt(variances[0]), freedom, variances[1])
+
+
+def _squared(one: Spread) -> float:
+    return one.points**2
+
+
+def _of_searches(one: Spread) -> float:
+    return one.searches
 
 
 def scores_of(results: Results, dataset: str, noise: str, rate: float) -> pd.DataFrame:
@@ -84,21 +102,32 @@ def most_comparisons(study: Study) -> int:
 
 def spread(results: Results) -> Spread | None:
     """The spread of a study's differences, pooled over its conditions."""
-    return pooled(spread_of(scores_of(results, *one)) for one in conditions(results))
+    return pooled(spread_of(scores_of(results, *one), terms_of(results, *one)) for one in conditions(results))
 
 
-def rank_intervals(scores: pd.DataFrame) -> pd.DataFrame:
+def terms_of(results: Results, dataset: str, noise: str, rate: float) -> dict[str, Term]:
+    """What the search of each method that competes there adds to the variance of its score (`searched`)."""
+    key = results.objective(dataset)
+    found = {name: search_term(results, name, key) for name in results.rivals(dataset, noise, rate)}
+    return {name: term for name, term in found.items() if term is not None}
+
+
+def rank_intervals(scores: pd.DataFrame, terms: Mapping[str, Term] | None = None) -> pd.DataFrame:
     """`lowest` and `highest` rank of each method (index), which all hold together with 95%.
 
-    All pairs are tested by the paired t-test over seeds with Holm's correction.
+    All pairs are tested by the paired t-test over seeds, with the part of the searches, with Holm's correction.
     """
     names, values = list(scores), scores.to_numpy()
+    each = [(terms or {}).get(str(name), Term(0.0, 1.0)) for name in names]
+    variance, freedom = (np.array([term[part] for term in each]) for part in (0, 1))
     first, second = np.triu_indices(len(names), 1)
     differences, p = np.empty(len(first)), np.empty(len(first))
     for i in range(len(names) - 1):  # a method against all later ones
-        rows = first == i
-        found = values[:, [i]] - values[:, i + 1 :]
-        differences[rows], p[rows] = np.nanmean(found, axis=0), _paired_t(found)
+        rows, later = first == i, slice(i + 1, None)
+        found = values[:, [i]] - values[:, later]
+        searched = variance[i] + variance[later]
+        squares = variance[i] ** 2 / freedom[i] + variance[later] ** 2 / freedom[later]
+        differences[rows], p[rows] = np.nanmean(found, axis=0), _paired_t(found, searched, squares)
     known = np.isfinite(p)
     p[known] = np.asarray(statistics.holm(p[known].tolist()))
     above = np.zeros((len(names), len(names)), dtype=bool)
@@ -108,12 +137,22 @@ def rank_intervals(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(statistics.rank_intervals(above), index=names, columns=["lowest", "highest"])
 
 
-def _paired_t(differences: np.ndarray) -> np.ndarray:
-    """`statistics.paired_t` of each column (seeds, C), NaN left out: at once where a column is complete and varies."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        n, spread = len(differences), differences.std(axis=0, ddof=1)
-        p = 2 * special.stdtr(n - 1, -np.abs(differences.mean(axis=0)) / (spread / n**0.5))
-    for column in np.flatnonzero(~(spread > 1e-9)):
+def _paired_t(differences: np.ndarray, searched: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """`statistics.paired_t` of each column (seeds, C), NaN left out; where searches add to the variance, with that.
+
+    Parameters
+    ----------
+    searched, squares : (C,), further variance of the mean, and the sum of its terms' squares by degrees of freedom.
+    """
+    n = np.isfinite(differences).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # columns with one value
+        mean, of_seeds = np.nanmean(differences, axis=0), np.nanvar(differences, axis=0, ddof=1) / n
+        both = of_seeds + searched
+        freedom = both**2 / (of_seeds**2 / (n - 1) + squares)
+        tests = [(of_seeds, n - 1), (both, freedom)]  # as `terms.estimate`: the larger p
+        p = np.max([2 * special.stdtr(own, -np.abs(mean) / np.sqrt(part)) for part, own in tests], axis=0)
+    for column in np.flatnonzero(~(of_seeds * n > 1e-18) & (searched == 0)):
         own = differences[:, column]
         p[column] = statistics.paired_t(own[~np.isnan(own)])
     return p

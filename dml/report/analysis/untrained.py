@@ -15,6 +15,8 @@ import pandas as pd
 
 from dml import statistics
 from dml.report.analysis.chosen import best_of, validations
+from dml.report.analysis.covered import over_seeds
+from dml.report.analysis.searched import search_terms
 from dml.report.methods import is_oracle
 from dml.report.results import Results
 from dml.statistics import Summary
@@ -112,10 +114,11 @@ def gain_of_best(
     if own is None or not means:
         return None
     best = best_of(validations(results, means) or means)
-    gain, above = (
-        statistics.summary(above_baseline(values[best], own)),
-        sum(mean > own.score for mean in means.values()),
-    )
+    apart = above_baseline(values[best], own)
+    gain, above = statistics.summary(apart), sum(mean > own.score for mean in means.values())
+    searched = over_seeds(apart, search_terms(results, {best: 1.0}, key))
+    if searched is not None:
+        gain = gain._replace(low=searched.low, high=searched.high)
     return Gain(dataset, noise, rate, own, best, gain, above, len(means))
 
 

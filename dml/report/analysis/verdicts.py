@@ -9,8 +9,9 @@ An effect has one value per seed, in points. A claim says that the mean effect i
   significantly farther from 0 than `least`.
 - Undecided: neither, or less than two seeds.
 
-Each is a t-test over seeds, two-sided but for the two tests of `equal`. Without a correction, a claim is confirmed if
-the 95% interval of its effect is above `least`. A claim for each value of an attribute is confirmed if all of its parts
+Each is a t-test over seeds, two-sided but for the two tests of `equal`; where settings were tuned in one class split,
+with the part of the searches too (`searched`). Without a correction, a claim is confirmed if the 95% interval of its
+effect is above `least`. A claim for each value of an attribute is confirmed if all of its parts
 are (the largest p), and refuted if any is (the smallest p times their number). Holm's correction is over the claims of
 one paper that were tested, in all studies, separately for both questions. Stand-ins decide no claim, so they are a
 family of their own, and a comparison with flags is in none.
@@ -20,12 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from dml import sequential, statistics
 from dml.config import ClaimSection
+from dml.report.analysis.terms import Term, estimate
 
 Word = Literal["refuted", "undecided", "confirmed", "needs data", "not tested"]
 WORDS: tuple[Word, ...] = ("confirmed", "refuted", "undecided", "not tested", "needs data")
@@ -81,19 +84,27 @@ class Verdict:
 
 
 def effect(
-    values: Sequence[float], claim: ClaimSection, part: Mapping[str, Any], looks: tuple[int, ...] | None = None
+    values: Sequence[float],
+    claim: ClaimSection,
+    part: Mapping[str, Any],
+    looks: tuple[int, ...] | None = None,
+    searches: Sequence[Term] = (),
 ) -> Effect:
     """The effect with its interval and both p, from one value per seed in points.
 
     Parameters
     ----------
     looks : all planned looks of `seeds: auto`, for which interval and p are then adjusted.
+    searches : further variance of the mean.
     """
     x = np.asarray(values, dtype=float)
     if looks and len(x) >= looks[0]:
         return _looked_at(x, claim, part, looks)
-    s = statistics.summary(x)
-    above = statistics.one_sided_t
+    s, above = statistics.summary(x), statistics.one_sided_t
+    if searches and x.size > 1:
+        seeds = Term(float(x.var(ddof=1)) / x.size, x.size - 1.0)
+        own = estimate(s.mean, [seeds], searches)
+        s, above = s._replace(low=own.low, high=own.high), partial(_above, seeds, searches)
     least, y = claim.least, -x if claim.direction == "less" else x
     if claim.direction == "equal":
         confirming = max(above(x, -least), above(-x, -least)) if x.size > 1 else np.nan
@@ -101,6 +112,12 @@ def effect(
     else:
         confirming, refuting = (float(np.minimum(1.0, 2 * above(*side))) for side in ((y, least), (-y, -least)))
     return Effect(part, s.mean, s.low, s.high, s.n, confirming, refuting)
+
+
+def _above(seeds: Term, searches: Sequence[Term], values: np.ndarray, bound: float) -> float:
+    """`statistics.one_sided_t` with further variance."""
+    own = estimate(float(values.mean()) - bound, [seeds], searches)
+    return own.p / 2 if own.mean > 0 else 1 - own.p / 2
 
 
 def _looked_at(x: np.ndarray, claim: ClaimSection, part: Mapping[str, Any], looks: tuple[int, ...]) -> Effect:

@@ -14,7 +14,8 @@ from dml.counting import counted
 from dml.report.analysis.chosen import explained
 from dml.report.analysis.covered import over
 from dml.report.analysis.paired import is_worse, versus_winner
-from dml.report.analysis.precision import conditions, rank_intervals, scores_of, spread
+from dml.report.analysis.precision import conditions, rank_intervals, scores_of, spread, terms_of
+from dml.report.analysis.searched import searches
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import metric_label
 from dml.report.noises import noise_label
@@ -26,6 +27,7 @@ from dml.report.sections._rows import condition_columns, identity, identity_colu
 
 LEVEL = 0.05
 POINTS = 2.0  # a difference that is worth knowing
+UNREACHED = "no number of seeds is enough with one search for each method; more tuning trials or `class_splits` are"
 NAMED = 6  # methods that are not told apart, at most
 
 
@@ -61,8 +63,11 @@ def could_find(results: Results) -> str:
     text = f"With {counted(seeds, results.study.block)}, a true difference of {lead} from the "
     text += f"winner is found with a chance of 80% (spread of a difference over {results.study.block}s: "
     text += _points(found.points)
+    text += f"; of the searches {_points(found.searches**0.5)}" if found.searches else ""
     text += f"; {tests} comparisons)." if tests > 1 else ")."
     needed = found.seeds_for(POINTS, tests)
+    if needed is None:
+        return f"{text} {POINTS:g} points: {UNREACHED}."
     return text + (f" {POINTS:g} points need {counted(needed, results.study.block)}." if needed > seeds else "")
 
 
@@ -98,8 +103,8 @@ def best_sets(results: Results) -> Table | None:
     )
     caption = (
         "The winner and all methods that are not below it with adjusted p < 0.05 (paired t-test over "
-        f"{results.study.block}s). {explained(results, results.cells)} They may still differ by less than the study "
-        "would find: choose the cheapest of them."
+        f"{over(results)}{of_searches(results)}). {explained(results, results.cells)} They may still differ by less "
+        "than the study would find: choose the cheapest of them."
     )
     return Table("best-sets", "The best methods, as a set", caption, columns, pd.DataFrame(rows))
 
@@ -147,7 +152,10 @@ def ranks(results: Results) -> Table | None:
         scores = scores_of(results, *one)
         if not _comparable(scores):
             continue
-        intervals, order = rank_intervals(scores), scores.mean().rank(ascending=False, method="min")
+        intervals, order = (
+            rank_intervals(scores, terms_of(results, *one)),
+            scores.mean().rank(ascending=False, method="min"),
+        )
         for name in scores.mean().sort_values(ascending=False).index:
             row = identity(results, name) | summary_of(results.values(name, results.objective(one[0])), "score")
             rows.append(row | {"rank": order[name]} | dict(intervals.loc[name]))
@@ -162,9 +170,14 @@ def ranks(results: Results) -> Table | None:
     )
     caption = (
         "Ranks at each noise rate. The intervals of all ranks of a rate hold together with 95%: all pairs are tested "
-        f"over {over(results)}, with Holm's correction."
+        f"over {over(results)}{of_searches(results)}, with Holm's correction."
     )
     return Table("ranks", "Ranks", caption, columns, pd.DataFrame(rows))
+
+
+def of_searches(results: Results) -> str:
+    """For captions of tests: ` and searches`, where their part is in them."""
+    return " and searches" if searches(results) else ""
 
 
 def _comparable(scores: pd.DataFrame) -> bool:

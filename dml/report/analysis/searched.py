@@ -1,0 +1,57 @@
+"""How much a tuned method's score depends on its search, from the tuning trials that there are.
+
+Seeds repeat the setting that a search found, not the search. Another search of as many trials would have found another
+setting, a little better or worse. How much so is estimated by the bootstrap: trials are drawn with replacement, as
+many as there are, and the best of them is chosen, as the search chose (`statistics.resampled_best`). It costs no
+training. `benchmarks/comparisons.py` tests it where the truth is known.
+
+Trials count as independent; those of a sampler that learns are not quite. Over class splits nothing is added: each has
+a search of its own, which their spread contains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dml import statistics
+from dml.report.analysis.terms import Term
+from dml.report.results import Results
+
+VALIDATION = "validation"
+
+
+def search_term(results: Results, cell: str, key: str) -> Term | None:
+    """The variance, in squared points, that a cell's search adds to its mean score; None if it has no search.
+
+    Parameters
+    ----------
+    key : of the score, `test/fine/recall@1`. Tuning trials tell how it varies on validation classes; those without
+        that score tell how the search's objective does.
+    """
+    if results.study.splits > 1:
+        return None
+    tried = results.tuned_of(cell)
+    tried = tried[(tried["status"] == "finished") & np.isfinite(tried["objective"].astype(float))]
+    if len(tried) < 2:
+        return None
+    choosing = 100 * tried["objective"].to_numpy(dtype=float)
+    own = "/".join([VALIDATION, *key.split("/")[1:]])
+    scores = 100 * tried[own].to_numpy(dtype=float) if own in tried else choosing
+    if not np.isfinite(scores).all():
+        scores = choosing
+    return Term(statistics.resampled_best(choosing, scores), len(tried) - 1.0)
+
+
+def search_terms(results: Results, weights: Mapping[str, float], key: str) -> list[Term]:
+    """Those of a weighted sum of cells' scores, such as a difference."""
+    found = {cell: search_term(results, cell, key) for cell in weights}
+    return [Term(weights[cell] ** 2 * term.variance, term.freedom) for cell, term in found.items() if term is not None]
+
+
+def searches(results: Results) -> bool:
+    """Whether any cell has a search whose part is known."""
+    if results.study.splits > 1 or not results.study.search.tunes:
+        return False
+    return any(len(results.tuned_of(cell)) > 1 for cell in results.cells)
