@@ -15,6 +15,7 @@ SIDES = (32, 48, 64)  # pixels that a small network trains on quickly without a 
 GPU_SIDE, PARTIAL_SIDE = 224, 128
 PHOTOGRAPH = 64  # pixels of the shorter side, from which a network pretrained on photographs is worth its cost
 PRETRAINED, BLOCK = "efficientnet_lite0", "blocks.5.0"  # its last halving of the resolution
+LENGTH = 1280  # of its features, and of the embeddings: docs/findings.md
 BATCH = 64  # images
 GPU_BATCH = 128
 PER_CLASS = (2, 8)  # images of a class in a batch: the fewest and the most
@@ -118,7 +119,7 @@ def study_text(name: str, options: Mapping[str, Any], found: Survey, settings: P
     facts : lines about the images and the cost, for its head.
     """
     template = environment().get_template("study.yaml")
-    block = {"backbone": PRETRAINED, "train_from": BLOCK}
+    block = {"backbone": PRETRAINED, "train_from": BLOCK, "length": LENGTH}
     return template.render(
         name=name, options=options, corrupt=len(found.corrupt), settings=settings, facts=facts, partial=block
     )

@@ -255,7 +255,7 @@ def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_pa
     looked = survey(sources.build("imagefolder", root=str(folder)), folder)
     content = yaml.safe_load(proposal.study_text("large", {"root": str(folder)}, looked, found, [found.why]))
     study = Study(**content, name="large")
-    assert study.training.train_from == "blocks.5.0"
+    assert (study.training.train_from, study.training.embedding_size) == ("blocks.5.0", 1280)
     assert study.training.head_refit == "whitening"
     assert study.search.stop == "best"
     monkeypatch.setattr(models.find("efficientnet_lite0"), "check_installed", classmethod(absent))
