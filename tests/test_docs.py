@@ -142,7 +142,7 @@ def test_comparisons_at_one_learning_rate_are_marked():
 
 def test_the_readmes_table_is_that_of_the_results():
     results = (ROOT / "docs/results.md").read_text(encoding="utf-8")
-    assert "| `partial-cars` |" in README
+    assert "| `partial-cars-long` |" in README
     assert with_regimes(README, results) == README
 
 

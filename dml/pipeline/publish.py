@@ -6,7 +6,7 @@ from dml.config import Study
 from dml.pipeline.folders import PUBLISHED, RESULTS, STORE, data_root
 from dml.pipeline.overview import OVERVIEW, write_figures, write_overview
 from dml.report.recording import figure_arrays
-from dml.snapshots import check_ran, publish
+from dml.snapshots import Snapshot, check_ran, publish
 
 CODE = ("dml", "pipelines", ":(glob)*.py")  # what decides the results; a project's own parts are modules in its folder
 
@@ -15,7 +15,8 @@ def run(study: Study) -> None:
     check_ran(study, RESULTS / study.name)
     if changed := uncommitted():
         raise ValueError(f"commit these files first: a snapshot names the code that it comes from\n{changed}")
-    arrays = figure_arrays(study, RESULTS / study.name, STORE, data_root(study))
+    before = Snapshot(PUBLISHED / study.name).figures()
+    arrays = figure_arrays(study, RESULTS / study.name, STORE, data_root(study), before)
     found = publish(study, RESULTS / study.name, PUBLISHED, arrays)
     written = [PUBLISHED / study.name]
     if OVERVIEW.is_file():  # only in a clone, whose page is about the papers too

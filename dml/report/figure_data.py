@@ -23,6 +23,7 @@ class FigureData:
     Parameters
     ----------
     published : those of a snapshot, by `<figure>/<key>/<set>/<field>`; None: they are computed.
+    before : of the snapshot that a publication replaces, for trials that it reused: their files are not here.
 
     Attributes
     ----------
@@ -30,6 +31,7 @@ class FigureData:
     """
 
     published: Mapping[str, np.ndarray] | None = None
+    before: Mapping[str, np.ndarray] = field(default_factory=dict)
     found: Arrays = field(default_factory=dict)
 
     def of(self, figure: str, key: str, part: str, compute: Callable[[], Arrays]) -> Arrays:
@@ -41,16 +43,20 @@ class FigureData:
         """
         place = _place(figure, key, part)
         if self.published is None:
-            arrays = compute()
+            arrays = compute() or _at(place, self.before)
             self.found.update({place + name: array for name, array in arrays.items()})
             return arrays
-        return {name.removeprefix(place): a for name, a in self.published.items() if name.startswith(place)}
+        return _at(place, self.published)
 
     def sets(self, figure: str, key: str) -> list[str]:
         """The sets for which a snapshot has arrays of a figure for a trial."""
         place = f"{figure}/{key[:KEY_DIGITS]}/"
         names = [name for name in self.published or {} if name.startswith(place)]
         return list(dict.fromkeys(name.removeprefix(place).split("/")[0] for name in names))
+
+
+def _at(place: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
+    return {name.removeprefix(place): array for name, array in arrays.items() if name.startswith(place)}
 
 
 def _place(figure: str, key: str, part: str) -> str:

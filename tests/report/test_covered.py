@@ -16,6 +16,7 @@ from dml.report.analysis.paired import versus_winner
 from dml.report.figure_data import FigureData
 from dml.report.page.blocks import Drawing, Folded, Paragraph
 from dml.report.page.tables import Table
+from dml.report.recording import figure_arrays
 from dml.report.sections.winners import winners
 
 KEY = "test/fine/recall@1"
@@ -102,3 +103,14 @@ def texts(blocks):
             yield block.caption
         elif isinstance(block, Paragraph):
             yield block.text
+
+
+def test_trials_reused_from_a_snapshot_keep_its_scores_of_classes(results, tmp_path):
+    """A sweep that reuses a published trial stores no scores of its classes."""
+    study, folder = results.study, tmp_path / "results" / results.study.name
+    first = figure_arrays(study, folder, tmp_path / "store", tmp_path)
+    (tmp_path / "store/trials" / results.confirmed["key"].iloc[0] / "classes.npz").unlink()
+    assert len(figure_arrays(study, folder, tmp_path / "store", tmp_path)) < len(first)
+    again = figure_arrays(study, folder, tmp_path / "store", tmp_path, first)
+    assert again.keys() == first.keys()
+    assert all(np.array_equal(again[name], first[name]) for name in first)
