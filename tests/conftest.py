@@ -147,3 +147,13 @@ def object_storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     server.start()
     yield server
     server.kill()
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Any]:
+    """Starts Python programs that need not import `dml` and its libraries: a server that has them forks for each."""
+    from forks import Forks
+
+    server = Forks()
+    yield server
+    server.end()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -31,8 +32,8 @@ evaluation: {metrics: [recall@1, map@r]}
 class Project:
     """A project in a folder of its own. No stage reaches a network: each proxy is a port where nothing answers."""
 
-    def __init__(self, root: Path):
-        self.root = root
+    def __init__(self, root: Path, forks: Any):
+        self.root, self._forks = root, forks
         ignore = shutil.ignore_patterns("__pycache__")
         for name in ("pipelines", "papers"):
             shutil.copytree(ROOT / name, root / name, ignore=ignore)
@@ -65,8 +66,11 @@ class Project:
         return SimpleNamespace(code=done.returncode, text=done.stdout)
 
     def stage(self, name: str, *arguments: str, **environment: str) -> SimpleNamespace:
-        """Run a stage as DVC does."""
-        return self.run(sys.executable, f"pipelines/{name}.py", *arguments, **environment)
+        """Run a stage as DVC does, in a process forked from one that has imported what it needs."""
+        variables = {**self.environment, **environment}
+        done = self._forks.start([f"pipelines/{name}.py", *arguments], self.root, variables)
+        text, _ = done.communicate(300)
+        return SimpleNamespace(code=done.returncode, text=text)
 
     def stages(self, names: str, study: str, **environment: str) -> None:
         """Run stages that must succeed."""
@@ -76,8 +80,8 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path):
-    return Project(tmp_path)
+def project(tmp_path, forks):
+    return Project(tmp_path, forks)
 
 
 @pytest.fixture(scope="session")
@@ -108,5 +112,5 @@ def tiny():
 
 
 @pytest.fixture(scope="module")
-def shared_project(tmp_path_factory):
-    return Project(tmp_path_factory.mktemp("project"))
+def shared_project(tmp_path_factory, forks):
+    return Project(tmp_path_factory.mktemp("project"), forks)
