@@ -157,3 +157,19 @@ def forks() -> Iterator[Any]:
     server = Forks()
     yield server
     server.end()
+
+
+@pytest.fixture(scope="session")
+def ray_address() -> Iterator[str]:
+    """A Ray cluster of two processors, shared by tests whose subject is not how Ray starts or ends."""
+    with pytest.MonkeyPatch.context() as patch:
+        from dml.sweep.cluster import QUIET
+
+        for name, value in QUIET.items():
+            patch.setenv(name, value)
+        from ray.cluster_utils import Cluster
+
+        head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 10**8}
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+    yield cluster.address
+    cluster.shutdown()

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -24,6 +23,7 @@ positives: [random, easy]
 negatives: [random]
 seeds: [0]
 search: {sampler: fixed}
+resources: {concurrent: 1}
 training: {backbone: mlp, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
 evaluation: {metrics: [recall@1, map@r]}
 """
@@ -32,8 +32,8 @@ evaluation: {metrics: [recall@1, map@r]}
 class Project:
     """A project in a folder of its own. No stage reaches a network: each proxy is a port where nothing answers."""
 
-    def __init__(self, root: Path, forks: Any):
-        self.root, self._forks = root, forks
+    def __init__(self, root: Path, request: pytest.FixtureRequest):
+        self.root, self._fixture = root, request.getfixturevalue
         ignore = shutil.ignore_patterns("__pycache__")
         for name in ("pipelines", "papers"):
             shutil.copytree(ROOT / name, root / name, ignore=ignore)
@@ -66,9 +66,11 @@ class Project:
         return SimpleNamespace(code=done.returncode, text=done.stdout)
 
     def stage(self, name: str, *arguments: str, **environment: str) -> SimpleNamespace:
-        """Run a stage as DVC does, in a process forked from one that has imported what it needs."""
+        """Run a stage as DVC does, in a process forked from one that has imported what it needs, with one Ray for all."""
         variables = {**self.environment, **environment}
-        done = self._forks.start([f"pipelines/{name}.py", *arguments], self.root, variables)
+        if name in ("features", "audit", "sweep"):
+            variables["RAY_ADDRESS"] = self._fixture("ray_address")
+        done = self._fixture("forks").start([f"pipelines/{name}.py", *arguments], self.root, variables)
         text, _ = done.communicate(300)
         return SimpleNamespace(code=done.returncode, text=text)
 
@@ -80,8 +82,8 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path, forks):
-    return Project(tmp_path, forks)
+def project(tmp_path, request):
+    return Project(tmp_path, request)
 
 
 @pytest.fixture(scope="session")
@@ -112,5 +114,5 @@ def tiny():
 
 
 @pytest.fixture(scope="module")
-def shared_project(tmp_path_factory, forks):
-    return Project(tmp_path_factory.mktemp("project"), forks)
+def shared_project(tmp_path_factory, request):
+    return Project(tmp_path_factory.mktemp("project"), request)
