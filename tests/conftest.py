@@ -160,6 +160,16 @@ def forks() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with MLflow's tables to copy: MLflow takes seconds to create them."""
+    import mlflow
+
+    path = tmp_path_factory.mktemp("mlflow") / "empty.db"
+    mlflow.MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture(scope="session")
 def ray_address() -> Iterator[str]:
     """A Ray cluster of two processors, shared by tests whose subject is not how Ray starts or ends."""
     with pytest.MonkeyPatch.context() as patch:

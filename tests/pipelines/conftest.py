@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 ROOT = Path(__file__).parents[2]
+IGNORED = shutil.ignore_patterns("__pycache__")
 NOWHERE = "http://127.0.0.1:9"  # the port of `discard`: nothing answers
 TINY = """\
 title: A study of seconds
@@ -34,9 +35,10 @@ class Project:
 
     def __init__(self, root: Path, request: pytest.FixtureRequest):
         self.root, self._fixture = root, request.getfixturevalue
-        ignore = shutil.ignore_patterns("__pycache__")
-        for name in ("pipelines", "papers"):
-            shutil.copytree(ROOT / name, root / name, ignore=ignore)
+        shutil.copytree(ROOT / "pipelines", root / "pipelines", ignore=IGNORED)
+        (root / "papers/none").mkdir(parents=True)  # each report computes the theory of the papers that there are
+        (root / "papers/none/paper.yaml").write_text("title: No claims\nyear: 2026\n")
+        (root / "papers/__init__.py").touch()
         for name in ("params.yaml", "dvc.yaml", ".dvcignore", ".gitignore", "pyproject.toml"):
             shutil.copy(ROOT / name, root / name)
         (root / "docs/results").mkdir(parents=True)  # nothing is published
@@ -51,6 +53,16 @@ class Project:
     def study(self, name: str, text: str = TINY) -> None:
         """Write a study."""
         (self.root / "pipelines/studies" / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+    def add_papers(self) -> None:
+        """Give the project the papers of the repository."""
+        shutil.rmtree(self.root / "papers")
+        shutil.copytree(ROOT / "papers", self.root / "papers", ignore=IGNORED)
+
+    def track(self) -> None:
+        """Give the project MLflow's empty database, if it has none."""
+        if not (self.root / "mlflow.db").exists():
+            shutil.copy(self._fixture("empty_database"), self.root / "mlflow.db")
 
     def run(self, *command: str, timeout: float = 300, **environment: str) -> SimpleNamespace:
         """Run a command in the project: `code`, and `text`, all that it printed."""
@@ -70,6 +82,7 @@ class Project:
         variables = {**self.environment, **environment}
         if name in ("features", "audit", "sweep"):
             variables["RAY_ADDRESS"] = self._fixture("ray_address")
+            self.track()
         done = self._fixture("forks").start([f"pipelines/{name}.py", *arguments], self.root, variables)
         text, _ = done.communicate(300)
         return SimpleNamespace(code=done.returncode, text=text)
