@@ -1,11 +1,12 @@
-"""Python programs without their imports: a server that has imported `dml` and its libraries forks once for each program.
+"""Python programs without their imports: a server that has imported `dml` and its libraries forks for each program.
 
-A program is a process as any other, in its own folder, with its own environment, output, signals and exit code. Only its
-imports were done before, by the server. `python forks.py SOCKET PIPE` is the server.
+A program is a process as any other, in its own folder, with its own environment, output, signals and exit code. Only
+its imports were done before, by the server. `python forks.py SOCKET` is the server.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -19,10 +20,14 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
-LIBRARIES = "ray.tune mlflow.pyfunc optuna pandas sklearn.neighbors dml.sweep.run dml.pipeline.sweep dml.pipeline.report dml.pipeline.features"
+LIBRARIES = ("ray.tune", "mlflow.pyfunc", "optuna", "dml.sweep.run", "dml.cli.main")
+LIBRARIES += tuple(f"dml.pipeline.{stage}" for stage in ("download", "pack", "features", "audit", "sweep", "report"))
 
 
 class Forked:
@@ -148,16 +153,40 @@ def run(arguments: list[str]) -> None:
         runpy.run_path(kind, run_name="__main__")
 
 
+def end(arguments: list[str]) -> NoReturn:
+    """Run, and end as Python does, except that it does not take all modules of the server apart, which takes 0.4 s."""
+    code: int | str | None = 1
+    try:
+        run(arguments)
+        code = 0
+    except SystemExit as ended:
+        code = ended.code
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        code = -signal.SIGINT
+    except BaseException:
+        traceback.print_exc()
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code == -signal.SIGINT:
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(code if isinstance(code, int) else 1 if code else 0)
+
+
 if __name__ == "__main__":
     from dml.sweep.cluster import QUIET  # before Ray is imported, which reads it
 
     os.environ.update(QUIET)
-    multiprocessing.current_process().name = "Forks"  # no program of its own: `dml.pipeline.early` starts nothing for it
-    for library in LIBRARIES.split():
+    multiprocessing.current_process().name = "Forks"  # for which `dml.pipeline.early` starts nothing
+    for library in LIBRARIES:
         importlib.import_module(library)
     multiprocessing.current_process().name = "MainProcess"
     gc.freeze()  # or each program spends a second on what the server imported when it ends
     sys.path.remove(str(Path(__file__).parent))
     asked = serve(socket.socket(fileno=int(sys.argv[1])))
     if asked is not None:
-        run(asked)
+        end(asked)
