@@ -57,20 +57,30 @@ class Workplace:
         """What the toys do from now on."""
         (self.folder / "toy.json").write_text(json.dumps(orders))
 
-    def start(self, environment: dict[str, str] | None = None, **overrides: Any) -> Forked:
-        """Start a sweep in a process group of its own, with a Ray of its own; `overrides` are the study's sections."""
+    def start(self, environment: dict[str, str] | None = None, own_ray: bool = False, **overrides: Any) -> Forked:
+        """Start a sweep in a process group of its own.
+
+        Parameters
+        ----------
+        environment : variables beside those of this process.
+        own_ray : let the sweep start Ray, as on a user's machine, rather than use the one that tests share. Its workers
+            have the sweep's environment, and end with it.
+        overrides : the study's sections. One trial runs at a time, unless `resources` say more.
+        """
         _, _, database = overrides.get("tracking", "").partition("sqlite:///")
         if database and not Path(database).exists():
             shutil.copy(self._request.getfixturevalue("empty_database"), database)
+        overrides["resources"] = {"concurrent": 1, **overrides.get("resources", {})}
         variables = {**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})}
+        if not own_ray:
+            variables.setdefault("RAY_ADDRESS", self._request.getfixturevalue("ray_address"))
         command = [str(HERE / "driver.py"), str(self.folder), json.dumps(overrides)]
         self._processes.append(self._request.getfixturevalue("forks").start(command, self.folder, variables))
         return self._processes[-1]
 
-    def sweep(self, environment: dict[str, str] | None = None, **overrides: Any) -> str:
-        """Run a sweep to its end, on the Ray that tests share, and return what it printed."""
-        ray = {"RAY_ADDRESS": self._request.getfixturevalue("ray_address")}
-        process = self.start({**ray, **(environment or {})}, **overrides)
+    def sweep(self, *arguments: Any, **overrides: Any) -> str:
+        """Run a sweep to its end as `start` does, and return what it printed."""
+        process = self.start(*arguments, **overrides)
         text, _ = process.communicate(timeout=200)
         assert process.returncode == 0, text
         return text
