@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ import torch
 GOLDEN = Path(__file__).parent / "golden"
 REPOSITORY = Path(__file__).parents[1]
 sys.path.insert(0, str(Path(__file__).parent / "servers"))
+os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # a server's eight processes for jobs take 12 s to import
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
