@@ -78,7 +78,7 @@ class Project:
         return SimpleNamespace(code=done.returncode, text=done.stdout)
 
     def stage(self, name: str, *arguments: str, **environment: str) -> SimpleNamespace:
-        """Run a stage as DVC does, in a process forked from one that has imported what it needs, with one Ray for all."""
+        """Run a stage in a process as DVC's, forked from one that has imported what it needs, with one Ray for all."""
         variables = {**self.environment, **environment}
         if name in ("features", "audit", "sweep"):
             variables["RAY_ADDRESS"] = self._fixture("ray_address")

@@ -119,7 +119,10 @@ def test_a_slow_storage_is_said_once(workplace, object_storage, storage):
     workplace.orders()
     environment = access(proxy.endpoint)
     small = {"losses": ["triplet"], "seeds": [0], "search": {"sampler": "fixed"}}
-    text = workplace.sweep(environment, own_ray=True, resources={"storage": storage}, **small)
+    process = workplace.start(environment, own_ray=True, resources={"storage": storage}, **small)
+    workplace.wait(workplace.log)
+    proxy.delay = 0.1
+    text, _ = process.communicate(timeout=200)
     proxy.close()
     assert len(re.findall(r"is slow: a small file took \d+ s", text)) == 1, text
     assert len(outcomes(object_storage, storage)) == 1
