@@ -69,7 +69,7 @@ def test_a_papers_name_chooses_its_studies_that_need_no_gpu(project):
 )
 def test_a_mistake_in_a_study_is_named_with_file_line_and_choices(project, refused, tiny, change, expected):
     project.study("tiny", tiny.replace(*change))
-    message = refused(project.stage("sweep", "tiny"))
+    message = refused(project.stage("download", "tiny"))
     assert all(part in message for part in expected), message
     assert not (project.root / "store").exists()
 
