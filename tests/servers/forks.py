@@ -68,6 +68,7 @@ class Forks:
 
     def __init__(self) -> None:
         self._server: subprocess.Popen[bytes] | None = None
+        self._texts = tempfile.TemporaryDirectory(prefix="dml-forks-")
 
     def start(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Forked:
         """Start a program in a session of its own.
@@ -83,7 +84,7 @@ class Forks:
             command = [sys.executable, __file__, str(theirs.fileno())]
             self._server = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
             theirs.close()
-        handle, name = tempfile.mkstemp(prefix="dml-forked-", suffix=".txt")
+        handle, name = tempfile.mkstemp(dir=self._texts.name)
         status, theirs_to_write = os.pipe()
         asked = json.dumps([list(arguments), str(folder), dict(environment)]).encode()
         head = len(asked).to_bytes(8, "little")
@@ -97,6 +98,7 @@ class Forks:
         if self._server is not None:
             self._socket.close()
             self._server.wait()
+        self._texts.cleanup()
 
 
 def serve(connection: socket.socket) -> list[str] | None:
