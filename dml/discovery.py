@@ -127,11 +127,9 @@ def suggestion(given: str, choices: Iterable[str]) -> str:
 
 def settings_of(part: type) -> dict[str, inspect.Parameter]:
     """The settings that a part's constructor names; empty if it takes any keyword, or has no constructor of its own."""
-    if not _has_constructor(part):
-        return {}
     return {
         name: parameter
-        for name, parameter in inspect.signature(part).parameters.items()
+        for name, parameter in _parameters(part).items()
         if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     }
 
@@ -162,8 +160,7 @@ def accepted_by_bases(part: type, offered: Mapping[str, Any]) -> dict[str, Any]:
 def check_settings(part: type, settings: Mapping[str, Any], label: str) -> None:
     """Raise a ValueError for the first setting that `part` does not take. The message lists those that it takes."""
     known = settings_of(part)
-    parameters = inspect.signature(part).parameters.values() if _has_constructor(part) else ()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+    if any(p.kind is p.VAR_KEYWORD for p in _parameters(part).values()):
         return
     for key in settings:
         if key not in known:
@@ -177,8 +174,12 @@ def check_complete(part: type, settings: Mapping[str, Any], label: str) -> None:
         raise ValueError(f"{label}: needs {', '.join(needed)}")
 
 
-def _has_constructor(part: type) -> bool:
-    return any("__init__" in vars(base) for base in part.__mro__ if base is not object)
+@cache
+def _parameters(part: type) -> Mapping[str, inspect.Parameter]:
+    """Of its constructor. A study asks for those of one class hundreds of times."""
+    if not any("__init__" in vars(base) for base in part.__mro__ if base is not object):
+        return {}
+    return inspect.signature(part).parameters
 
 
 def build(package: str, name: str, /, **settings: Any) -> Any:

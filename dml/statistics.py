@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, special, stats
+from scipy import special  # not `stats` and `optimize`, which take each worker half a second to import
 
 from dml.seeding import numpy_generator
 
@@ -77,7 +77,7 @@ def summary(values: ArrayLike, level: float = 0.95, *, bounds: tuple[float, floa
 @cache
 def _quantile(share: float, freedom: int) -> float:
     """Of Student's t. Tables of thousands of cells ask for the same one."""
-    return float(stats.t.ppf(share, freedom))
+    return float(special.stdtrit(freedom, share))
 
 
 def compare(first: ArrayLike, second: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> Comparison:
@@ -158,6 +158,8 @@ def one_sided_t(values: ArrayLike, bound: float = 0.0) -> float:
         return np.nan
     if np.ptp(x) <= ROUNDING * max(1.0, abs(bound), float(np.abs(x).max())):
         return 2.0**-x.size if x[0] > ROUNDING * max(1.0, abs(bound)) else 1.0
+    from scipy import stats
+
     return float(stats.ttest_1samp(x, 0.0, alternative="greater").pvalue)
 
 
@@ -206,9 +208,9 @@ def power(difference: float, spread: float, n: int, level: float = 0.05, further
     if n < 2:
         return 0.0
     shares, weights = _quadrature()
-    deviations = np.sqrt(stats.chi2.ppf(shares, n - 1) / (n - 1))  # `stats.nct` is NaN far in the tails
+    deviations = np.sqrt(2 * special.gammaincinv((n - 1) / 2, shares) / (n - 1))  # `stats.nct` is NaN far in the tails
     error = (spread**2 / n + further) ** 0.5
-    bounds, shift = stats.t.ppf(1 - level / 2, n - 1) * deviations, abs(difference) / error
+    bounds, shift = special.stdtrit(n - 1, 1 - level / 2) * deviations, abs(difference) / error
     return float(weights @ (special.ndtr(shift - bounds) + special.ndtr(-shift - bounds)))
 
 
@@ -223,6 +225,8 @@ def detectable(spread: float, n: int, level: float = 0.05, chance: float = 0.8, 
     """The smallest true difference that `power` finds with this chance, in the unit of the spread; inf for one pair."""
     if n < 2:
         return np.inf
+    from scipy import optimize
+
     high = spread
     while power(high, spread, n, level, further) < chance:
         high *= 2

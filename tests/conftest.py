@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ import torch
 GOLDEN = Path(__file__).parent / "golden"
 REPOSITORY = Path(__file__).parents[1]
 sys.path.insert(0, str(Path(__file__).parent / "servers"))
+os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # a server's eight processes for jobs take 12 s to import
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,6 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the golden files of new parts and of parts whose version was raised",
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first, so that no worker ends with one of them while the others have nothing to do."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 class Golden:
@@ -147,3 +155,39 @@ def object_storage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     server.start()
     yield server
     server.kill()
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Any]:
+    """Starts Python programs that need not import `dml` and its libraries: a server that has them forks for each."""
+    from forks import Forks
+
+    server = Forks()
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with MLflow's tables to copy: MLflow takes seconds to create them."""
+    import mlflow
+
+    path = tmp_path_factory.mktemp("mlflow") / "empty.db"
+    mlflow.MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture(scope="session")
+def ray_address() -> Iterator[str]:
+    """A Ray cluster of two processors, shared by tests whose subject is not how Ray starts or ends."""
+    with pytest.MonkeyPatch.context() as patch:
+        from dml.sweep.cluster import QUIET
+
+        for name, value in QUIET.items():
+            patch.setenv(name, value)
+        from ray.cluster_utils import Cluster
+
+        head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 10**8}
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+    yield cluster.address
+    cluster.shutdown()

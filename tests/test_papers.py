@@ -1,7 +1,7 @@
 """The seam between the engine and a project's papers: a folder is a paper, and a project may have none."""
 
+import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -51,7 +51,7 @@ build([load_study("pipelines/studies/mine.yaml")])
 
 
 @pytest.fixture
-def project(tmp_path):
+def project(tmp_path, forks):
     """A project with one paper, a folder of four files, and a function that runs Python in it."""
     paper = tmp_path / "papers/fifth"
     texts = {
@@ -68,10 +68,10 @@ def project(tmp_path):
 
     def python(code, status=0):
         code = f"import dml, sys; sys.path = [p for p in sys.path if p != {str(ROOT)!r}]\n{code}"  # without its papers
-        command = [sys.executable, "-c", code]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
-        assert done.returncode == status, done.stderr
-        return done.stdout + done.stderr
+        done = forks.start(["-c", code], tmp_path, os.environ)
+        text, _ = done.communicate(200)
+        assert done.returncode == status, text
+        return text
 
     return tmp_path, python
 

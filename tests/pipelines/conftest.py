@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 ROOT = Path(__file__).parents[2]
+IGNORED = shutil.ignore_patterns("__pycache__")
 NOWHERE = "http://127.0.0.1:9"  # the port of `discard`: nothing answers
 TINY = """\
 title: A study of seconds
@@ -23,6 +24,7 @@ positives: [random, easy]
 negatives: [random]
 seeds: [0]
 search: {sampler: fixed}
+resources: {concurrent: 1}
 training: {backbone: mlp, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
 evaluation: {metrics: [recall@1, map@r]}
 """
@@ -31,11 +33,12 @@ evaluation: {metrics: [recall@1, map@r]}
 class Project:
     """A project in a folder of its own. No stage reaches a network: each proxy is a port where nothing answers."""
 
-    def __init__(self, root: Path):
-        self.root = root
-        ignore = shutil.ignore_patterns("__pycache__")
-        for name in ("pipelines", "papers"):
-            shutil.copytree(ROOT / name, root / name, ignore=ignore)
+    def __init__(self, root: Path, request: pytest.FixtureRequest):
+        self.root, self._fixture = root, request.getfixturevalue
+        shutil.copytree(ROOT / "pipelines", root / "pipelines", ignore=IGNORED)
+        (root / "papers/none").mkdir(parents=True)  # each report computes the theory of the papers that there are
+        (root / "papers/none/paper.yaml").write_text("title: No claims\nyear: 2026\n")
+        (root / "papers/__init__.py").touch()
         for name in ("params.yaml", "dvc.yaml", ".dvcignore", ".gitignore", "pyproject.toml"):
             shutil.copy(ROOT / name, root / name)
         (root / "docs/results").mkdir(parents=True)  # nothing is published
@@ -51,6 +54,16 @@ class Project:
         """Write a study."""
         (self.root / "pipelines/studies" / f"{name}.yaml").write_text(text, encoding="utf-8")
 
+    def add_papers(self) -> None:
+        """Give the project the papers of the repository."""
+        shutil.rmtree(self.root / "papers")
+        shutil.copytree(ROOT / "papers", self.root / "papers", ignore=IGNORED)
+
+    def track(self) -> None:
+        """Give the project MLflow's empty database, if it has none."""
+        if not (self.root / "mlflow.db").exists():
+            shutil.copy(self._fixture("empty_database"), self.root / "mlflow.db")
+
     def run(self, *command: str, timeout: float = 300, **environment: str) -> SimpleNamespace:
         """Run a command in the project: `code`, and `text`, all that it printed."""
         done = subprocess.run(
@@ -65,8 +78,14 @@ class Project:
         return SimpleNamespace(code=done.returncode, text=done.stdout)
 
     def stage(self, name: str, *arguments: str, **environment: str) -> SimpleNamespace:
-        """Run a stage as DVC does."""
-        return self.run(sys.executable, f"pipelines/{name}.py", *arguments, **environment)
+        """Run a stage in a process as DVC's, forked from one that has imported what it needs, with one Ray for all."""
+        variables = {**self.environment, **environment}
+        if name in ("features", "audit", "sweep"):
+            variables["RAY_ADDRESS"] = self._fixture("ray_address")
+            self.track()
+        done = self._fixture("forks").start([f"pipelines/{name}.py", *arguments], self.root, variables)
+        text, _ = done.communicate(300)
+        return SimpleNamespace(code=done.returncode, text=text)
 
     def stages(self, names: str, study: str, **environment: str) -> None:
         """Run stages that must succeed."""
@@ -76,8 +95,8 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path):
-    return Project(tmp_path)
+def project(tmp_path, request):
+    return Project(tmp_path, request)
 
 
 @pytest.fixture(scope="session")
@@ -108,5 +127,5 @@ def tiny():
 
 
 @pytest.fixture(scope="module")
-def shared_project(tmp_path_factory):
-    return Project(tmp_path_factory.mktemp("project"))
+def shared_project(tmp_path_factory, request):
+    return Project(tmp_path_factory.mktemp("project"), request)

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize(
     ("replaced", "line", "expected"),
     [
-        (("batch: {classes: 2, per_class: 4}", "batch: {classes: 5, per_class: 4}"), 12, "training.batch"),
+        (("batch: {classes: 2, per_class: 4}", "batch: {classes: 5, per_class: 4}"), 13, "training.batch"),
         (("seeds: [0]", "vary: {training.batch.classes: [2, 5]}\nseeds: [0]"), 10, "vary"),
     ],
 )

@@ -26,6 +26,7 @@ def test_from_a_folder_of_images_to_a_search(project, tmp_path_factory):
             Image.fromarray(pixels).resize((16, 16)).save(photos / f"kind{number}/{image}.png")
     shutil.copytree(ROOT / "dml", project.root / "dml", ignore=shutil.ignore_patterns("__pycache__"))
     project.environment |= {"PYTHONPATH": str(project.root)}
+    project.track()
     subprocess.run(["git", "init", "-q"], cwd=project.root, check=True)
 
     def dml(*arguments):

@@ -28,6 +28,7 @@ def work(shared_project, tiny):
     shutil.copytree(ROOT / "dml", project.root / "dml", ignore=shutil.ignore_patterns("__pycache__"))
     project.environment |= {"PYTHONPATH": str(project.root)}
     project.study("tiny", tiny)
+    project.track()
     assert project.stage("choose", "tiny").code == 0
     for command in (("init", "-q"), ("add", "-A"), (*PERSON, "commit", "-q", "-m", "start")):
         subprocess.run(["git", *command], cwd=project.root, check=True)

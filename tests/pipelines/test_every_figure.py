@@ -17,6 +17,7 @@ SECTIONS = (
 def page(shared_project):
     """The finished study, and the text of its page."""
     project = shared_project
+    project.add_papers()
     assert project.stage("choose", "every-figure").code == 0
     project.stages("resolve download pack split corrupt sweep", "every-figure")
     done = project.stage("report")

@@ -21,6 +21,7 @@ def folders(root: Path, *classes: str) -> None:
 
 
 def test_an_unknown_study_is_refused_with_the_choices_and_params_stay(project, refused):
+    project.add_papers()
     before = (project.root / "params.yaml").read_text()
     for done in (project.stage("download", "quickstrt"), project.stage("choose", "quickstart", "quickstrt")):
         message = refused(done)
@@ -38,6 +39,7 @@ def test_publishing_a_study_that_never_ran_says_so_before_it_asks_for_commits(pr
 
 
 def test_choosing_writes_the_list_and_keeps_the_comments(project):
+    project.add_papers()
     before = (project.root / "params.yaml").read_text()
     done = project.stage("choose", "eps-table1", "quickstart")
     assert done.code == 0, done.text
@@ -47,6 +49,7 @@ def test_choosing_writes_the_list_and_keeps_the_comments(project):
 
 
 def test_a_papers_name_chooses_its_studies_that_need_no_gpu(project):
+    project.add_papers()
     done = project.stage("choose", "paper-loop", "quickstart", "loop-table2")
     assert done.code == 0, done.text
     studies = yaml.safe_load((project.root / "params.yaml").read_text())["studies"]
@@ -66,7 +69,7 @@ def test_a_papers_name_chooses_its_studies_that_need_no_gpu(project):
 )
 def test_a_mistake_in_a_study_is_named_with_file_line_and_choices(project, refused, tiny, change, expected):
     project.study("tiny", tiny.replace(*change))
-    message = refused(project.stage("sweep", "tiny"))
+    message = refused(project.stage("download", "tiny"))
     assert all(part in message for part in expected), message
     assert not (project.root / "store").exists()
 

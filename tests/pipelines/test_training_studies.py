@@ -36,12 +36,16 @@ TRAINED: set[str] = set()  # what trained in one of the studies
 
 
 def new(cells: Iterator[tuple[int, TrialSpec]]) -> Iterator[tuple[int, TrialSpec]]:
-    """The first trial of a study, and those whose loss, tuples, noise and filter have not trained in another one."""
+    """The first trial of a study, and those whose loss, tuples and filter, or noise, have not trained in another one.
+
+    Losses that differ in numbers are one: that these are in range is checked when the trial is built.
+    """
     for number, spec in cells:
-        parts = repr((spec.loss, spec.miner, spec.filter, spec.noise.model, spec.dataset.train_on))
-        if number == 0 or parts not in TRAINED:
+        choices = sorted((name, value) for name, value in spec.loss.settings.items() if not isinstance(value, float))
+        parts = {repr((spec.loss.name, choices, spec.miner, spec.filter)), spec.noise.model}
+        if number == 0 or not parts <= TRAINED:
             yield number, spec
-        TRAINED.add(parts)
+        TRAINED.update(parts)
 
 
 def different(study: Study) -> Iterator[Cell]:

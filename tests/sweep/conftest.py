@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +16,8 @@ import pytest
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+
+from forks import Forked  # noqa: E402
 
 from dml.config import Study  # noqa: E402
 
@@ -29,9 +31,9 @@ def toy_study() -> Callable[..., Study]:
 
 
 @pytest.fixture
-def workplace(tmp_path: Path) -> Iterator[Workplace]:
+def workplace(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Workplace]:
     """A folder in which sweeps run as processes of their own."""
-    place = Workplace(tmp_path)
+    place = Workplace(tmp_path, request)
     yield place
     place.end()
 
@@ -39,39 +41,46 @@ def workplace(tmp_path: Path) -> Iterator[Workplace]:
 class Workplace:
     """Runs `driver.py` in a folder, and can read what it leaves."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
-        self._processes: list[subprocess.Popen[str]] = []
+    def __init__(self, folder: Path, request: pytest.FixtureRequest):
+        self.folder, self._request = folder, request
+        self._processes: list[Forked] = []
         self._beside: list[Workplace] = []
         self.orders()
 
     def beside(self, name: str) -> Workplace:
         """Another machine: a folder of its own."""
         (self.folder / name).mkdir()
-        self._beside.append(Workplace(self.folder / name))
+        self._beside.append(Workplace(self.folder / name, self._request))
         return self._beside[-1]
 
     def orders(self, **orders: Any) -> None:
         """What the toys do from now on."""
         (self.folder / "toy.json").write_text(json.dumps(orders))
 
-    def start(self, environment: dict[str, str] | None = None, **overrides: Any) -> subprocess.Popen[str]:
-        """Start a sweep in a process group of its own; `overrides` are the study's sections."""
-        process = subprocess.Popen(
-            [sys.executable, str(HERE / "driver.py"), str(self.folder), json.dumps(overrides)],
-            cwd=self.folder,
-            env={**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        self._processes.append(process)
-        return process
+    def start(self, environment: dict[str, str] | None = None, own_ray: bool = False, **overrides: Any) -> Forked:
+        """Start a sweep in a process group of its own.
 
-    def sweep(self, environment: dict[str, str] | None = None, **overrides: Any) -> str:
-        """Run a sweep to its end and return what it printed."""
-        process = self.start(environment, **overrides)
+        Parameters
+        ----------
+        environment : variables beside those of this process.
+        own_ray : let the sweep start Ray, as on a user's machine, rather than use the one that tests share. Its workers
+            have the sweep's environment, and end with it.
+        overrides : the study's sections. One trial runs at a time, unless `resources` say more.
+        """
+        _, _, database = overrides.get("tracking", "").partition("sqlite:///")
+        if database and not Path(database).exists():
+            shutil.copy(self._request.getfixturevalue("empty_database"), database)
+        overrides["resources"] = {"concurrent": 1, **overrides.get("resources", {})}
+        variables = {**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})}
+        if not own_ray:
+            variables.setdefault("RAY_ADDRESS", self._request.getfixturevalue("ray_address"))
+        command = [str(HERE / "driver.py"), str(self.folder), json.dumps(overrides)]
+        self._processes.append(self._request.getfixturevalue("forks").start(command, self.folder, variables))
+        return self._processes[-1]
+
+    def sweep(self, *arguments: Any, **overrides: Any) -> str:
+        """Run a sweep to its end as `start` does, and return what it printed."""
+        process = self.start(*arguments, **overrides)
         text, _ = process.communicate(timeout=200)
         assert process.returncode == 0, text
         return text

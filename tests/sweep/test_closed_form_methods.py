@@ -17,6 +17,7 @@ from dml.evaluation import evaluate
 from dml.files import write_json
 from dml.sweep.champions.train import Wanted, train_champion
 from dml.sweep.checking import check
+from dml.training import closed_form
 from dml.training import data as trial_data
 from dml.training.closed_form import apply, fit
 from dml.training.model_files import TrainedEmbedder
@@ -88,7 +89,8 @@ def test_rows_seeds_and_runs_beside_a_trained_method(workplace):
 
 
 @pytest.mark.parametrize("kind", ["components", "whitening", "lda"])
-def test_a_champion_is_one_linear_layer(tmp_path, kind):
+def test_a_champion_is_one_linear_layer(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(closed_form, "SCORED", 100)
     folder = tmp_path / "store/packed/digits"
     manifest = pack(sources.build("digits"), tmp_path / "raw", folder, report=lambda line: None)
     entry = {**manifest, "folder": os.path.relpath(folder, tmp_path / "data/mine")}

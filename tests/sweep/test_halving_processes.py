@@ -33,7 +33,7 @@ def begun(workplace):
 
 
 def test_an_uninterrupted_sweep_trains_each_step_once(workplace):
-    workplace.sweep(**TOYS)
+    workplace.sweep(resources={"concurrent": 2}, **TOYS)
     frame = check(workplace, **TOYS)
     assert len(begun(workplace)) == len(set(begun(workplace))), "no promoted trial began again"
     resumed = [line.split()[-1] for line in workplace.log() if " resume " in line]
@@ -52,7 +52,7 @@ def test_an_uninterrupted_sweep_trains_each_step_once(workplace):
 def test_a_killed_worker_and_a_killed_driver_change_nothing(workplace):
     uri = f"sqlite:///{workplace.folder / 'mlflow.db'}"
     workplace.orders(seconds=0.1, checkpoint_each_step=True)
-    process = workplace.start(tracking=uri, **TOYS)
+    process = workplace.start(tracking=uri, own_ray=True, **TOYS)
     os.kill(workplace.wait(lambda: training_worker(workplace)), signal.SIGKILL)
     for rung in (3, 6):
 
@@ -66,7 +66,7 @@ def test_a_killed_worker_and_a_killed_driver_change_nothing(workplace):
         workplace.wait(paused, seconds=120)
         process.kill()
         process.wait()
-        process = workplace.start(tracking=uri, **TOYS)
+        process = workplace.start(tracking=uri, own_ray=True, **TOYS)
     text, _ = process.communicate(timeout=200)
     assert process.returncode == 0, text
     check(workplace, **TOYS)

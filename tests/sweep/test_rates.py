@@ -16,17 +16,18 @@ from dml.types import DatasetSpec, EvaluationSpec, FilterSpec, LossSpec, NoiseSp
 RATE = 0.4
 
 
-@pytest.fixture
-def root(tmp_path):
-    """The outputs of the data stages: all digits train, with 40% wrong labels."""
+@pytest.fixture(params=[4])
+def root(tmp_path, request):
+    """The outputs of the data stages: every fourth digit trains, or more, with 40% wrong labels."""
     manifest = pack(sources.build("digits"), tmp_path, tmp_path / "packed", report=lambda line: None)
     (tmp_path / "pack.json").write_text(json.dumps({"digits": {**manifest, "folder": "packed"}}))
     fine = open_packed(tmp_path / "packed").index["fine"].to_numpy()
     for name in ("split", "noise"):
         (tmp_path / name).mkdir()
-    split = pd.DataFrame({"index": np.arange(len(fine)), "final": "train", "tune": "train"})
+    rows = np.arange(0, len(fine), request.param)
+    split = pd.DataFrame({"index": rows, "final": "train", "tune": "train"})
     split.to_parquet(tmp_path / "split/digits.parquet", index=False)
-    table = noise.table(np.arange(len(fine)), fine, [("uniform", RATE, {})], (0, 1), "confirm")
+    table = noise.table(rows, fine[rows], [("uniform", RATE, {})], (0, 1), "confirm")
     table.to_parquet(tmp_path / "noise/digits.parquet", index=False)
     return tmp_path
 
@@ -45,6 +46,7 @@ def trial(seed=0):
     )
 
 
+@pytest.mark.parametrize("root", [1], indirect=True)
 def test_the_estimate_is_close_and_is_made_once(root):
     said = []
     found = [Rates(root, root / "store", said.append)(trial(seed)) for seed in (0, 1, 0)]

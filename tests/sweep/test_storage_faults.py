@@ -33,7 +33,7 @@ def outcomes(object_storage, storage):
 
 def test_the_storage_is_killed_and_comes_back(workplace, object_storage, storage):
     workplace.orders(seconds=0.05, checkpoint_each_step=True)
-    process = workplace.start(object_storage.environment, resources={"storage": storage})
+    process = workplace.start(object_storage.environment, own_ray=True, resources={"storage": storage})
     workplace.wait(lambda: len(outcomes(object_storage, storage)) >= 2, seconds=150)
     object_storage.kill()
     object_storage.start()
@@ -46,7 +46,9 @@ def test_the_storage_is_killed_and_comes_back(workplace, object_storage, storage
 def test_it_stays_away_and_the_next_sweep_resumes(workplace, object_storage, storage):
     resources = {"storage": storage}
     workplace.orders(seconds=0.05, checkpoint_each_step=True)
-    process = workplace.start({**object_storage.environment, "DML_STORAGE_PATIENCE": "1"}, resources=resources)
+    process = workplace.start(
+        {**object_storage.environment, "DML_STORAGE_PATIENCE": "1"}, own_ray=True, resources=resources
+    )
     workplace.wait(lambda: len(outcomes(object_storage, storage)) >= 2, seconds=150)
     object_storage.kill()
     text, _ = process.communicate(timeout=100)
@@ -59,7 +61,7 @@ def test_it_stays_away_and_the_next_sweep_resumes(workplace, object_storage, sto
     before, steps = workplace.results(), len(workplace.log())
     assert len(before) >= 2
     workplace.orders()
-    again = workplace.sweep(object_storage.environment, resources=resources)
+    again = workplace.sweep(object_storage.environment, own_ray=True, resources=resources)
     frame = check(workplace)
     assert outcomes(object_storage, storage) == set(frame["key"])
     begun = {line.split()[1].rsplit("-", 1)[1] for line in workplace.log()[steps:] if line.endswith("begin")}
@@ -70,7 +72,7 @@ def test_another_machine_sees_what_is_only_there(workplace, object_storage, stor
     for name, value in object_storage.environment.items():
         monkeypatch.setenv(name, value)
     resources = {"storage": storage}
-    workplace.sweep(object_storage.environment, resources=resources)
+    workplace.sweep(object_storage.environment, own_ray=True, resources=resources)
     shutil.rmtree(workplace.folder / "store")
     store = TrialStore(workplace.folder / "store", storage).look()
     (line,) = explain(study(resources=resources), store, toy.describe)
@@ -81,7 +83,7 @@ def test_another_machine_sees_what_is_only_there(workplace, object_storage, stor
     assert "toys" in shown
     assert "10/10 trials, finished" in shown
     before = len(workplace.log())
-    again = workplace.sweep(object_storage.environment, resources=resources, losses=["triplet"])
+    again = workplace.sweep(object_storage.environment, own_ray=True, resources=resources, losses=["triplet"])
     assert "5 already done" in again
     assert workplace.log()[before:] == []
     check(workplace, losses=["triplet"])
@@ -100,7 +102,9 @@ def test_another_machine_sees_what_is_only_there(workplace, object_storage, stor
 
 def test_a_wrong_setting_is_said_before_anything_runs(workplace, object_storage, storage):
     """`test_object_storage.py` has the other messages."""
-    process = workplace.start(access(object_storage.endpoint, secret="another"), resources={"storage": storage})
+    process = workplace.start(
+        access(object_storage.endpoint, secret="another"), own_ray=True, resources={"storage": storage}
+    )
     text, _ = process.communicate(timeout=100)
     assert process.returncode != 0
     assert "refuses the credentials" in text
@@ -115,7 +119,10 @@ def test_a_slow_storage_is_said_once(workplace, object_storage, storage):
     workplace.orders()
     environment = access(proxy.endpoint)
     small = {"losses": ["triplet"], "seeds": [0], "search": {"sampler": "fixed"}}
-    text = workplace.sweep(environment, resources={"storage": storage}, **small)
+    process = workplace.start(environment, own_ray=True, resources={"storage": storage}, **small)
+    workplace.wait(workplace.log)
+    proxy.delay = 0.1
+    text, _ = process.communicate(timeout=200)
     proxy.close()
     assert len(re.findall(r"is slow: a small file took \d+ s", text)) == 1, text
     assert len(outcomes(object_storage, storage)) == 1
@@ -125,12 +132,12 @@ def test_a_storage_that_forgets_ends_the_sweep_and_the_next_one_repairs_it(workp
     proxy = Proxy(object_storage.port)
     proxy.forgets = {r"result\.json": 4}
     small = {"losses": ["triplet"], "seeds": [0], "search": {"sampler": "fixed"}, "resources": {"storage": storage}}
-    process = workplace.start(access(proxy.endpoint), **small)
+    process = workplace.start(access(proxy.endpoint), own_ray=True, **small)
     text, _ = process.communicate(timeout=100)
     assert process.returncode != 0
     assert "it does not keep what is written" in text
     assert outcomes(object_storage, storage) == set()
-    again = workplace.sweep(access(proxy.endpoint), **small)
+    again = workplace.sweep(access(proxy.endpoint), own_ray=True, **small)
     proxy.close()
     assert "copied 1 finished trial" in again
     assert len(outcomes(object_storage, storage)) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from checking import check
 from tracking_server import Server
@@ -10,7 +12,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
-def server(tmp_path):
+def server(tmp_path, empty_database):
+    shutil.copy(empty_database, tmp_path / "server.db")
     server = Server(tmp_path)
     server.start()
     yield server
