@@ -177,7 +177,7 @@ def main() -> None:
         "leads after one tuning trial, and how often the page says that such a lead does not last.",
         "",
         "One search finds each method a setting that is a little off its best. Seeds repeat that setting, not the",
-        "search. Intervals over seeds alone, as they were before, told equal methods apart in 12% (5 seeds) and 22% (11",
+        "search. Intervals over seeds alone, as they were, told equal methods apart in 12% (5 seeds) and 22% (11",
         "seeds) of studies, and covered the methods in 88% and 78%. The part of the searches is now estimated from the",
         "tuning trials (`searched`). Class splits repeat the search, and find more with as many trials.",
         "",
