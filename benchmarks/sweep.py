@@ -6,8 +6,8 @@
 one at a time, in a warm worker (measured from the end of the first trial to the end of the last one).
 (b) Trials per hour of the study `collapse-digits`: the sweep against one process per trial, with one process per
 processor at a time. Both start cold.
-(c) The driver's time for trials that do nothing, with and without MLflow (SQLite): wall-clock time, and the driver's
-CPU time, which does not depend on the load of the machine.
+(c) The driver's time for trials that do nothing, with and without MLflow (SQLite), kept up to date by a process beside
+it: wall-clock time until both end, and the driver's CPU time, which does not depend on the load of the machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "benchmarks"))
@@ -105,7 +109,7 @@ def overhead(steps: int, seeds: int) -> str:
         bare.append(time.perf_counter() - started)
     ends: list[float] = []
     store = Path(f"store-a/{steps}")
-    run_study(study, root, store, Path(f"out-a/{steps}"), "sqlite:///a.db", describe=lambda *a: describe(root, *a))
+    run_study(study, root, store, Path(f"out-a/{steps}"), describe=lambda *a: describe(root, *a))
     for path in store.glob("trials/*/result.json"):
         ends.append(path.stat().st_mtime)
     between = (max(ends) - min(ends)) / (len(ends) - 1)
@@ -134,9 +138,9 @@ def one_process_each() -> str:
     started = time.perf_counter()
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import sweep; from pathlib import Path;"
-        "from dml.config import Study; from dml.sweep.run import run_study; import json;"
+        "from dml.config import Study; import json;"
         "study = Study(**json.loads(sys.argv[2]), name='collapse-digits');"
-        "run_study(study, Path('data/collapse-digits'), Path('store-b'), Path('out-b'), 'sqlite:///b.db')"
+        "sweep.swept(study, 'data/collapse-digits', 'b', 'sqlite:///b.db')"
     )
     arguments = [str(ROOT / "benchmarks"), json.dumps(study.model_dump(mode="json"))]
     subprocess.run([sys.executable, "-c", code, *arguments], check=True)
@@ -145,6 +149,18 @@ def one_process_each() -> str:
     ratio = swept / alone
     rates = f"{alone:.0f} with a process each | {swept:.0f} in the sweep"
     return f"| (b) collapse-digits trials per hour | {rates} | {ratio:.1f}x |"
+
+
+def swept(study: Study, data: str, name: str, tracking: str, **kind: Any) -> None:
+    """Sweep a study into `store-<name>` and `out-<name>`, with a process beside it that keeps MLflow up to date."""
+    from dml.pipeline.syncing import Place, syncing
+    from dml.sweep.run import run_study
+
+    file, store, out = Path(f"{study.name or name}.yaml"), f"store-{name}", f"out-{name}"
+    file.write_text(yaml.safe_dump(study.model_dump(mode="json", exclude={"name"})))
+    place = Place(str(file), data, store, out, "audit", "page.html", tracking)
+    with nullcontext() if tracking == "off" else syncing(place):
+        run_study(study, Path(data), Path(store), Path(out), **kind)
 
 
 def one(root: Path, number: int) -> None:
@@ -163,8 +179,6 @@ def one(root: Path, number: int) -> None:
 
 def nothing(trials: int, tracking: str) -> str:
     """A row of (c)."""
-    from dml.sweep.run import run_study
-
     study = collapse(
         noise=[{"model": "uniform", "rates": [k / 10000 for k in range(trials // 10)]}],
         losses=["triplet"],
@@ -179,7 +193,7 @@ def nothing(trials: int, tracking: str) -> str:
         return {"packed": "none", "split": "none", "labels": repr(asked)}
 
     started, used = time.perf_counter(), time.process_time()
-    run_study(study, Path(), Path(f"store-{name}"), Path(f"out-{name}"), tracking, "sweep.Nothing", digests)
+    swept(study, ".", name, tracking, trainer="sweep.Nothing", describe=digests)
     clock, own = time.perf_counter() - started, time.process_time() - used
     summary = json.loads(Path(f"out-{name}/summary.json").read_text())
     assert summary["finished"] == trials, summary

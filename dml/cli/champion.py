@@ -6,19 +6,15 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import chdir, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dml.cli.noise_rate import Rate
 from dml.cli.project import Project, StudyName, find_project
 from dml.cli.recommend import Dataset, Noise, Score, find_recommendation
-
-if TYPE_CHECKING:
-    from dml.report.recommendation import Recommendation
-    from dml.sweep.champions.train import Champion
 
 STAGES = ("resolve", "download", "pack")
 
@@ -56,11 +52,7 @@ def champion(
 
     print(f"{found.winner.method}: the best of {study} at {rate_text(found.rate)} wrong labels", flush=True)
     from dml.sweep.champions.train import Wanted, train_champion
-    from dml.tracking.champions import ALIAS, Champions
 
-    uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project.root / 'mlflow.db'}"
-    with chdir(project.root):  # for MLflow's folder of artifacts
-        tracking = Champions(uri)
     _pack(project, study, found.dataset)
     wanted = Wanted(
         results.study,
@@ -82,8 +74,8 @@ def champion(
         if not (made.folder / ONNX).is_file():  # one that is there was checked
             export_onnx(made.folder)
         print(f"{made.folder / ONNX}: checked with onnxruntime against torch", flush=True)
-    version = _log(tracking, name, found, made)
-    address = f"models:/{name}@{ALIAS}"
+    uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project.root / 'mlflow.db'}"
+    version, address = _register(project, study, name, uri), f"models:/{name}@champion"
     print(f"\n{address} (version {version}) at {uri}\nIts files: {os.path.relpath(made.folder)}")
     print(f"To use it: dml embed {address} IMAGES... -o vectors.npy")
 
@@ -97,36 +89,13 @@ def _pack(project: Project, study: str, dataset: str) -> None:
             project.run("-m", "dml.pipeline", stage, study)
 
 
-def _log(tracking: Any, name: str, found: Recommendation, made: Champion) -> int:
+def _register(project: Project, study: str, name: str, uri: str) -> int:
     """Register the champion. Returns its version."""
-    from dml.files import read_json
-    from dml.sweep.callback import LOADER
-    from dml.sweep.champions.card import CARD
-    from dml.sweep.results import git_commit
-    from dml.training.onnx_export import ONNX
+    from dml.tracking.registry import version_of
 
-    described = read_json(made.folder / "model.json")
-    record = {
-        "folder": str(made.folder.resolve()),
-        "loader": LOADER,
-        "image_shape": described["image_shape"],
-        "embedding_size": described["network"]["embedding_size"],
-        "card": CARD,
-    }
-    has_onnx = (made.folder / ONNX).is_file()
-    score = f"recipe/{found.score}"
-    parts = {"mean": found.winner.mean, "low": found.winner.low, "high": found.winner.high}
-    scores = {f"{score}.{part}": value / 100 for part, value in parts.items() if value is not None}
-    data = {key: value for key, value in made.card["dataset"].items() if key not in ("options", "resize")}
-    return tracking.log(
-        name,
-        found.study,
-        made.key + ("+onnx" if has_onnx else ""),
-        record,
-        {"rate": found.rate, "method": found.winner.method, **found.settings, "dataset": data},
-        scores,
-        {"dml.git_commit": git_commit(), "dml.key": made.key},
-    )
+    if project.run("-m", "dml.pipeline", "sync", study, check=False):
+        raise ConnectionError(f"The champion is trained, but not in MLflow: `dml sync {study}` registers it.")
+    return version_of(name, uri)
 
 
 @contextmanager

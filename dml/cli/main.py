@@ -28,6 +28,7 @@ from dml.cli.schema import schema
 from dml.cli.scripts import publish, report, why
 from dml.cli.search import search
 from dml.cli.status import status
+from dml.cli.sync import sync
 from dml.cli.ui import ui
 from dml.files import explain
 
@@ -35,7 +36,7 @@ PANELS = {
     "Studies": (init, new, check, run, status, why, report, publish, schema),
     "Labels": (audit,),
     "Trained models": (recommend, champion, embed, search),
-    "This machine": (ui, clean, doctor),
+    "This machine": (ui, sync, clean, doctor),
 }
 
 

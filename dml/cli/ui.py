@@ -34,10 +34,6 @@ def ui(
 
 def _print_addresses(server: str, uri: str) -> None:
     """The pages to open: the cells of each study, or the start page if no study has runs."""
-    from dml.tracking.tracker import ENVIRONMENT
-
-    for name, value in ENVIRONMENT.items():  # how long to try; mlflow reads them when it is imported
-        os.environ.setdefault(name, value)
     from dml.tracking.view import ui_addresses
 
     try:

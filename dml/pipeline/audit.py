@@ -37,14 +37,16 @@ def run(study: Study) -> None:
 def audited(study: Study) -> dict[str, Any]:
     """Audit a study and write `audit/<study>`; its summary."""
     from dml.report.audit import write_page
+    from dml.report.runs.audits import audits
     from dml.sweep.auditing import label_files, outputs
     from dml.sweep.auditing.run import run_audit
-    from dml.tracking.audits import log_audit
+    from dml.tracking.runs import Picture
+    from dml.tracking.sync import sync
 
     folder, again = AUDIT / study.name, f"dml audit {study.name} --review review.csv"
     done = run_audit(study, data_root(study), STORE, AUDITS / study.name)
     content = outputs.summary(study.name, done)
-    tables = outputs.write_tables(folder, done)
+    outputs.write_tables(folder, done)
     trains = label_files.trains(study, done.images)
     label_files.write_label_files(folder / "labels", label_files.label_tables(done, trains))
     write_page(
@@ -63,9 +65,7 @@ def audited(study: Study) -> dict[str, Any]:
         ],
     )
     write_json(folder / "summary.json", content)
-    settings = {"dataset": done.images.dataset, "representation": done.found.representation, **done.found.settings}
-    artifacts = [folder / "index.html", folder / "summary.json", *tables]
-    problem = log_audit(study.name, done.found.digest, settings, outputs.metrics(content), artifacts)
+    problem = sync(Picture(study.name, audits(folder, study.name)))
     print(f"{folder / 'index.html'}: {content['suspects']} suspects among {content['images']} labels")
     if done.note:
         print(f"audit: {done.note}", file=sys.stderr)

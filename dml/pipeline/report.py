@@ -9,9 +9,11 @@ import sys
 from dml.config import Study, load_study
 from dml.counting import counted
 from dml.pipeline.folders import PUBLISHED, REPORT, RESULTS, STORE, STUDIES
+from dml.pipeline.sync import sync_study
+from dml.pipeline.syncing import Place
 from dml.report.site import build
 from dml.snapshots import snapshots
-from dml.tracking.pages import log_page
+from dml.tracking.connection import default_uri, is_missing
 
 TAKES = "studies"
 OFTEN = 10  # pages, after which progress is shown
@@ -28,11 +30,12 @@ def run(studies: list[Study]) -> None:
             print(f"report: {drawn} of {len(shown)} ...", flush=True)
 
     print(f"report: {build(shown, RESULTS, STORE, REPORT, PUBLISHED, known=STUDIES, progress=progress)}")
-    for name in sorted(study.name for study in studies):
-        problem = log_page(name, REPORT / "studies" / f"{name}.html")
-        if problem:
-            print(f"report: the page of {name} is not in MLflow (`dml report` retries): {problem}", file=sys.stderr)
-            return
+    for study in studies if not is_missing(default_uri()) else ():
+        if (RESULTS / study.name / "trials.parquet").is_file():
+            problem = sync_study(Place.of(study.name), study)
+            if problem:
+                print(f"report: {study.name} is not up to date in MLflow (see `dml sync`): {problem}", file=sys.stderr)
+                return
 
 
 def pages(chosen: list[Study]) -> list[Study]:

@@ -19,7 +19,7 @@ from dml.pipeline.folders import PARAMS, STUDIES
 # `dml.config` takes seconds to import: only `_run` does.
 
 STAGES = ("resolve", "download", "pack", "split", "corrupt", "features", "audit", "sweep", "report")  # after `versions`
-OTHERS = ("versions", "why", "publish")
+OTHERS = ("versions", "why", "publish", "sync")
 REPEAT = "`dvc repro` again"
 
 

@@ -2,6 +2,7 @@
 
 from dml.config import Study
 from dml.pipeline.folders import PUBLISHED, RESULTS, STORE, STUDIES, data_root
+from dml.pipeline.syncing import Place, syncing
 from dml.sweep.checking import check
 from dml.sweep.published import published_trials
 from dml.sweep.run import run_study
@@ -11,4 +12,5 @@ from dml.sweep.starts import Starts
 def run(study: Study) -> None:
     check(study, data_root(study), STUDIES / f"{study.name}.yaml", Starts(RESULTS, STORE))
     published = published_trials(PUBLISHED)
-    run_study(study, data_root(study), STORE, RESULTS / study.name, published=published, studies=STUDIES)
+    with syncing(Place.of(study.name)):
+        run_study(study, data_root(study), STORE, RESULTS / study.name, published=published, studies=STUDIES)

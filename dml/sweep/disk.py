@@ -196,11 +196,11 @@ def _features(project: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _sweeps(project: Path) -> Iterator[tuple[Path, str]]:
-    """What sweeps of studies that are gone left: search journals, lists of trials."""
+    """What sweeps of studies that are gone left: search journals, lists and tables of trials."""
     studies = studies_of(project)
     for path in sorted((project / "store/sweeps").glob("*")):
         study = path.name.partition(".")[0]
-        if path.is_file() and study not in studies and path.suffix != ".lock":
+        if study not in studies and path.suffix != ".lock":
             yield path, f"of the sweep of {study}, which is gone"
 
 

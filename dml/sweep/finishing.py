@@ -6,7 +6,6 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -14,7 +13,7 @@ from dml.config import ConfigError
 from dml.files import replacing, write_text
 from dml.sweep.closed_forms import closed_form_scores
 from dml.sweep.data_counts import data_counts
-from dml.sweep.models import delete_dropped, missing, record
+from dml.sweep.models import MODEL, best_model, delete_dropped, missing, record
 from dml.sweep.needed import needed_keys, starts_of, studies_that_start
 from dml.sweep.plan import Plan
 from dml.sweep.progress import SweepProgress
@@ -28,10 +27,8 @@ USABLE = ("tuples", "active_share", "anchor_share")  # logged means over the ste
 NAMED = 3  # cells that a message names
 
 
-def write_results(
-    plan: Plan, progress: SweepProgress, out: Path, data_root: Path, seconds: float
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Write `trials.parquet` and `summary.json` into the folder `out`, and return their contents."""
+def write_results(plan: Plan, progress: SweepProgress, out: Path, data_root: Path, seconds: float) -> pd.DataFrame:
+    """Write `trials.parquet` and `summary.json` into the folder `out`, and return the table."""
     frame = trials_frame(plan.study, plan)
     summary = summarize(plan.study, frame, progress.snapshot(), seconds)
     data = data_counts(plan.study, data_root)
@@ -42,10 +39,13 @@ def write_results(
     summary |= {"untrained_by_split": by_split} if by_split else {}
     by_noise = closed_form_scores(plan, data_root)
     summary |= {"untrained_by_noise": by_noise} if by_noise else {}
+    if (best := best_model(plan)) is not None:
+        plan.store.pull_folder(best.key, MODEL)
+        summary["model"] = best.key
     with replacing(out / "trials.parquet") as temporary:
         frame.to_parquet(temporary, index=False)
     write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
-    return frame, summary
+    return frame
 
 
 class Tidying:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console
 from rich.live import Live
@@ -23,15 +23,6 @@ from dml.sweep.store import FAILED, FINISHED, PRUNED, Outcome
 
 LINE_SECONDS = 10.0  # between two plain lines
 TICK_SECONDS = 1.0
-
-
-class Sender(Protocol):
-    """Anything that sends records to the tracking server."""
-
-    @property
-    def unsent(self) -> int:
-        """The number of records that are not sent yet."""
-        ...
 
 
 class SweepProgress:
@@ -56,11 +47,10 @@ class SweepProgress:
         self._state = "starting"
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
-        self._tracking: Sender | None = None
 
-    def watch(self, plan: Plan, tracking: Sender) -> None:
-        """Start to display a plan's trials, and the number of records that are not sent yet."""
-        self._plan, self._tracking, self._state = plan, tracking, "running"
+    def watch(self, plan: Plan) -> None:
+        """Start to display a plan's trials."""
+        self._plan, self._state = plan, "running"
         self._thread.start()
 
     def ended(self, job: Job, outcome: Outcome, reused: bool) -> None:
@@ -105,7 +95,6 @@ class SweepProgress:
             "running": len(running),
             "gpus": self.gpus(len(running)) if plan else "",
             "look": plan.looking if plan else "",
-            "unsent": self._tracking.unsent if self._tracking else 0,
             "elapsed": time.time() - self._started,
             "left": self._remaining.seconds(total - ended, running, self.slots()),
             "best": dict(sorted(self._best.items(), key=lambda item: -item[1])),

@@ -43,7 +43,6 @@ _NOTES = {
     "pruned": "pruned",
     "reused": "already done",
     "resumed": "resumed after a worker died",
-    "unsent": "waiting to be sent to MLflow",
 }
 
 

@@ -21,10 +21,16 @@ from dml.sweep.store import FINISHED, Outcome
 PACKAGES = ("noisy-dml", "torch", "torchvision", "numpy", "ray", "optuna", "mlflow")
 
 
-def trials_frame(study: Study, plan: Plan) -> pd.DataFrame:
-    """One row per trial that ended, in the order of the study's cells, and one float column per score."""
-    rows = [_row(study, plan, job, outcome) for job, outcome in plan.ended()]
-    scores = pd.DataFrame([dict(outcome.scores) for _, outcome in plan.ended()], dtype="float64")
+def trials_frame(study: Study, plan: Plan, running: Iterable[tuple[Job, Outcome]] = ()) -> pd.DataFrame:
+    """One row per trial that ended, in the order of the study's cells, and one float column per score.
+
+    Parameters
+    ----------
+    running : trials that have not ended, whose rows follow.
+    """
+    trials = [*plan.ended(), *running]
+    rows = [_row(study, plan, job, outcome) for job, outcome in trials]
+    scores = pd.DataFrame([dict(outcome.scores) for _, outcome in trials], dtype="float64")
     return pd.concat([pd.DataFrame(rows), scores], axis=1)
 
 

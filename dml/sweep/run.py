@@ -25,9 +25,9 @@ import pandas as pd
 from dml.config import Study
 from dml.counting import counted
 from dml.sweep import cluster, places
-from dml.sweep.callback import NoTracking, TrackingCallback, open_tracking
 from dml.sweep.cells import Job
 from dml.sweep.finishing import Tidying, print_retry, print_unusable, write_results
+from dml.sweep.live import LiveTable
 from dml.sweep.mirror import mirrored
 from dml.sweep.optuna_storage import journal_of, open_storage
 from dml.sweep.plan import Plan
@@ -48,7 +48,6 @@ def run_study(
     data_root: Path,
     store: Path,
     out: Path,
-    tracking: str | None = None,
     trainer: str = TRAINER,
     describe: Describe | None = None,
     published: Mapping[str, Outcome] | None = None,
@@ -62,7 +61,6 @@ def run_study(
     data_root : the folder with the data stages' outputs (`data/<study>`).
     store : the folder of trials, shared by all studies.
     out : the folder for the results; those of other studies are beside it.
-    tracking : MLflow's backend; None: `MLFLOW_TRACKING_URI`, or SQLite in the working directory; `off`: no tracking.
     trainer : dotted path of a `dml.protocols.TrainerFactory`, which runs the trials.
     describe : returns the digests of a trial's data; None: `dml.training.data.describe`.
     published : outcomes that count as stored, see `TrialStore`.
@@ -74,7 +72,7 @@ def run_study(
 
     Raises
     ------
-    ConnectionError : the tracking server or the cluster cannot be reached; nothing was run.
+    ConnectionError : the cluster cannot be reached; nothing was run.
     OSError : a disk is full, or the storage cannot be used. Finished trials are stored.
     KeyboardInterrupt : after Ctrl-C, once all workers have stopped.
     """
@@ -86,20 +84,20 @@ def run_study(
     with only_sweep(store, study.name), mirrored(study.resources.storage, store, study.name):
         progress = SweepProgress(study.name, store / "sweeps" / f"{study.name}.json")
         trials = TrialStore(store, study.resources.storage, published).look()
-        tracker = open_tracking(study, store, tracking, describe)
         references = References(store, study.name)
-        plan, state = None, "failed"
+        live, state = None, "failed"
         try:
             starts = Starts(out.parent, store)
             rates = Rates(data_root, store)
             plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), starts, rates)
             tidying = Tidying(plan, starts, studies)
-            progress.watch(plan, tracker)
+            live = LiveTable(plan)
+            progress.watch(plan)
 
             def ended(job: Job, outcome: Outcome, reused: bool) -> None:
                 references.add(job.key)
                 progress.ended(job, outcome, reused)
-                tracker.trial(plan, job, outcome)
+                live.ended(job)
                 if outcome.status == PRUNED and job.until is not None and not job.spec.training.keep_checkpoints:
                     trials.drop_checkpoints(job.key)
                 tidying.now_and_then()
@@ -107,21 +105,19 @@ def run_study(
             plan.start(ended)
             _copy_missing(plan)
             if not plan.finished:
-                _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, tracker, references)
+                live.write()
+                _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, live, references)
                 trials.look()  # models that other nodes trained are there
-            frame, summary = write_results(plan, progress, out, data_root, time.time() - started)
+            frame = write_results(plan, progress, out, data_root, time.time() - started)
             references.replace(frame["key"])
-            tracker.outcome(plan, summary, [out / "trials.parquet", out / "summary.json", data_root / "study.yaml"])
-            tracker.best_model(plan)
             state = "finished"
         except KeyboardInterrupt:
             state = "interrupted"
             raise
         finally:
-            if plan is not None and state != "finished":
-                tracker.remaining(plan)
-            tracker.close(state)
             progress.close(state)
+            if live is not None:
+                live.close(finished=state == "finished")
         print_unusable(study.name, plan)
         print_retry(study.name, plan)
         tidying.end()
@@ -145,7 +141,7 @@ def _run_trials(
     plan: Plan,
     shared: dict[str, Any],
     progress: SweepProgress,
-    tracking: TrackingCallback | NoTracking,
+    live: LiveTable,
     references: References,
 ) -> None:
     """Run the plan's trials in one Ray Tune run."""
@@ -170,7 +166,7 @@ def _run_trials(
 
     def evaluated(job: Job, curve: list[Any], seconds: float) -> None:
         progress.evaluated(job, curve[-1][0])
-        tracking.running(job, curve, seconds)
+        live.evaluated(job, curve, seconds)
 
     stopper = PlanStopper(plan, evaluated)
     searcher = CellSearcher(plan, shared, room, stopper, references.add)

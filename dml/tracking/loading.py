@@ -14,7 +14,7 @@ def is_model_uri(text: str) -> bool:
 
 
 def model_folder(uri: str, tracking: str | None = None) -> Path:
-    """The folder that `Tracker.model` recorded, downloaded if MLflow's artifacts are on a server.
+    """The folder that the model was logged from, downloaded if MLflow's artifacts are on a server.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def model_folder(uri: str, tracking: str | None = None) -> Path:
     """
     import mlflow
 
-    from dml.tracking.sending import quiet
+    from dml.tracking.connection import quiet
 
     tracking = os.environ.get("MLFLOW_TRACKING_URI") or tracking
     if tracking:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import mlflow
 import numpy as np
 from mlflow.pyfunc import PythonModel
+
+from dml.tracking.runs import Model
 
 REQUIREMENTS = ("torch", "torchvision", "numpy", "pandas", "pillow", "pyarrow", "pydantic", "safetensors", "scipy")
 
@@ -33,32 +35,24 @@ class EmbeddingModel(PythonModel):
         return self._embed(np.array(model_input))  # a copy, since torch rejects read-only (memory-mapped) arrays
 
 
-def log_model(uri: str, run_id: str, record: Mapping[str, Any], name: str = "best") -> str:
-    """Log a model folder to a run, and return the model's URI.
-
-    Parameters
-    ----------
-    uri : MLflow's backend.
-    run_id : the run.
-    record : `folder`, `loader`, `image_shape` and `embedding_size`, as in `Tracker.model`.
-    name : the model's name.
-    """
+def log_model(uri: str, run_id: str, model: Model) -> str:
+    """Log a model to a run of MLflow's backend `uri`, and return the model's URI. Ends the run."""
     from mlflow.models import ModelSignature
     from mlflow.types import Schema, TensorSpec
 
-    kind = np.uint8 if len(record["image_shape"]) == 3 else np.float32  # images, or vectors
-    inputs = Schema([TensorSpec(np.dtype(kind), (-1, *record["image_shape"]))])
-    outputs = Schema([TensorSpec(np.dtype(np.float32), (-1, record["embedding_size"]))])
+    kind = np.uint8 if len(model.image_shape) == 3 else np.float32  # images, or vectors
+    inputs = Schema([TensorSpec(np.dtype(kind), (-1, *model.image_shape))])
+    outputs = Schema([TensorSpec(np.dtype(np.float32), (-1, model.embedding_size))])
     mlflow.set_tracking_uri(uri)
     with mlflow.start_run(run_id=run_id):
         logged = mlflow.pyfunc.log_model(
-            name=name,
+            name=model.name,
             python_model=str(Path(__file__).with_name("_pyfunc_code.py")),
-            artifacts={"model": record["folder"]},
-            model_config={"loader": record["loader"]},
+            artifacts={"model": str(model.folder)},
+            model_config={"loader": model.loader},
             code_paths=[str(Path(__file__).parents[1])],
             signature=ModelSignature(inputs, outputs),
-            input_example=_example(record["image_shape"]).astype(kind),
+            input_example=_example(model.image_shape).astype(kind),
             pip_requirements=[f"{package}=={importlib.metadata.version(package)}" for package in REQUIREMENTS],
         )
     return logged.model_uri

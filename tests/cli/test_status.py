@@ -23,7 +23,6 @@ NOW = {
     "resumed": 0,
     "running": 1,
     "gpus": "",
-    "unsent": 0,
     "elapsed": 12.0,
     "left": 10.0,
     "best": {"digits|triplet": 0.5},

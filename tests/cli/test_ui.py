@@ -2,7 +2,7 @@
 
 import pytest
 
-from dml.tracking import finding, view
+from dml.tracking import view
 
 
 @pytest.fixture
@@ -34,10 +34,10 @@ def test_a_server_that_runs_already_is_named_and_none_is_started(dml, project, p
 def test_a_server_that_does_not_answer_is_named_with_the_reason(dml, project, programs, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracking:5000")
 
-    def refused(uri):
+    def refused(server, uri):
         raise ConnectionError(f"MLflow at {uri}: refused")
 
-    monkeypatch.setattr(finding, "find_studies", refused)
+    monkeypatch.setattr(view, "ui_addresses", refused)
     assert "http://tracking:5000   (the studies' tables are not listed: MLflow at http://tracking:5000: refused)" in (
         dml("ui").out
     )

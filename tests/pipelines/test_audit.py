@@ -61,7 +61,7 @@ def work(tmp_path, monkeypatch):
 @pytest.fixture
 def untracked(monkeypatch):
     """MLflow, which takes seconds to create its database, is left out."""
-    monkeypatch.setattr("dml.tracking.audits.log_audit", lambda *arguments: "")
+    monkeypatch.setattr("dml.tracking.sync.sync", lambda *arguments: "")
 
 
 def misplace() -> None:

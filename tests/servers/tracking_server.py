@@ -46,12 +46,13 @@ class Server:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        until = time.monotonic() + 90
+        until = time.monotonic() + 180
         while time.monotonic() < until:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self._port)) == 0:
                     return
             time.sleep(0.2)
+        self.kill()
         raise AssertionError("the MLflow server does not start")
 
     def kill(self) -> None:

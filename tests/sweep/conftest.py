@@ -38,6 +38,15 @@ def workplace(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Workpl
     place.end()
 
 
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep writes the table of its trials at each event."""
+    from dml.sweep import live
+
+    monkeypatch.setattr(live, "SECONDS", 0.0)
+    monkeypatch.setattr(live, "SHARE", 1e9)
+
+
 class Workplace:
     """Runs `driver.py` in a folder, and can read what it leaves."""
 

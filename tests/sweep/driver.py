@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import toy
+import yaml
 
 from dml.config import Study
+from dml.pipeline.syncing import Place, syncing
 from dml.sweep.run import run_study
 
 BASE: dict[str, Any] = {
@@ -26,12 +29,26 @@ BASE: dict[str, Any] = {
 }
 
 
-def study(**overrides: Any) -> Study:
+def content(**overrides: Any) -> dict[str, Any]:
     """The base study with other sections; it searches what they say, and all trials train to their end."""
-    content = {**BASE, **overrides}
-    content["search"] = {"stop": "last", **content["search"]}
-    content["training"] = {"search": {}, **content["training"]}
-    return Study(**content)
+    found = {**BASE, **overrides}
+    found["search"] = {"stop": "last", **found["search"]}
+    found["training"] = {"search": {}, **found["training"]}
+    return found
+
+
+def study(**overrides: Any) -> Study:
+    """The study of `content`."""
+    return Study(**content(**overrides))
+
+
+def place(folder: Path, uri: str | None = None, **overrides: Any) -> Place:
+    """Where a sweep of this file is, with its study's file, which is written."""
+    found = content(**overrides)
+    name = found.pop("name")
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(found))
+    places = (f"{name}.yaml", "", "store", "out", "audit", "page.html")
+    return Place(*(str(folder / path) for path in places), uri)
 
 
 def main() -> None:
@@ -42,7 +59,8 @@ def main() -> None:
     else:
         kind = {"trainer": "toy.Toy", "describe": toy.describe}
     try:
-        run_study(study(**overrides), folder, folder / "store", folder / "out", tracking, **kind)
+        with nullcontext() if tracking == "off" else syncing(place(folder, tracking, **overrides), seconds=0.5):
+            run_study(study(**overrides), folder, folder / "store", folder / "out", **kind)
     except KeyboardInterrupt:
         sys.exit("interrupted")
     except (OSError, ValueError) as error:

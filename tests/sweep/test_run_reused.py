@@ -5,10 +5,12 @@ from collections import Counter
 
 import mlflow
 import pandas as pd
+import pytest
 import toy
-from driver import study
+from driver import place, study
 from simulated import models, simulate
 
+from dml.pipeline.sync import sync_study
 from dml.sweep.run import run_study
 
 SECTIONS = {"noise": [{"model": "uniform", "rates": [0.0, 0.2]}], "resources": {"keep_models": "cells"}}
@@ -18,7 +20,10 @@ def sweep(root, tracking="off", **sections):
     own = study(**SECTIONS | sections)
     simulate(own, root, lambda job: 0.5 + 0.01 * job.number)
     (root / "study.yaml").write_text("title: Toys")
-    return run_study(own, root, root / "store", root / "out", tracking, "toy.Toy", toy.describe)
+    frame = run_study(own, root, root / "store", root / "out", "toy.Toy", toy.describe)
+    if tracking != "off":
+        assert sync_study(place(root, tracking, **SECTIONS | sections), own) == ""
+    return frame
 
 
 def of_kind(uri, kind):
@@ -44,14 +49,16 @@ def test_study_cell_and_trial_in_mlflow_and_again_without_a_double(tmp_path, mon
     for sections in ({}, {}, {"seeds": [0, 1, 2]}):
         frame = sweep(tmp_path, uri, **sections)
         (parent,), cells, trials = (of_kind(uri, kind) for kind in ("study", "cell", "trial"))
-        assert Counter(run.info.run_name for run in cells) == Counter(frame["cell"].unique())
+        assert Counter(run.data.tags["dml.cell"] for run in cells) == Counter(frame["cell"].unique())
         assert len(trials) == len(frame)
-        by_name = {run.info.run_name: run.info.run_id for run in cells}
+        by_name = {run.data.tags["dml.cell"]: run.info.run_id for run in cells}
         assert all(run.data.tags["mlflow.parentRunId"] == by_name[run.data.tags["dml.cell"]] for run in trials)
         assert {run.data.tags["mlflow.parentRunId"] for run in cells} == {parent.info.run_id}
         assert {run.info.status for run in [parent, *cells, *trials]} == {"FINISHED"}
         done = frame[frame["phase"] == "confirm"].groupby("cell")["objective"].mean()
-        assert {run.info.run_name: run.data.metrics["objective.mean"] for run in cells} == dict(done)
+        assert {run.data.tags["dml.cell"]: run.data.metrics["objective.mean"] for run in cells} == pytest.approx(
+            dict(done)
+        )
     assert parent.data.metrics["trials"] == len(frame)
     client = mlflow.MlflowClient(tracking_uri=uri)
     files = {file.path for file in client.list_artifacts(parent.info.run_id)}

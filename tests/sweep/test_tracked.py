@@ -1,44 +1,24 @@
-"""What MLflow is told of cells and of the study, against numbers computed here."""
+"""What MLflow shows of a sweep, from its table of trials, against numbers computed here."""
 
-import itertools
 import json
-from collections import Counter
+import os
+import time
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from driver import place
 from scipy import stats
 from simulated import simulate
 
-from dml.sweep.callback import TrackingCallback
-from dml.sweep.store import FAILED, Outcome
-from dml.sweep.tracked import CellRecords, columns
-
-
-class Recorder:
-    """A tracker that remembers its records."""
-
-    unsent = 0
-
-    def __init__(self):
-        self.trials, self.cells, self.studies, self.artifacts, self.models = [], [], [], [], []
-
-    def trial(self, trial, key, record):
-        self.trials.append(trial)
-
-    def cell(self, cell, record):
-        json.dumps(record, allow_nan=False)
-        self.cells.append((cell, record))
-
-    def study(self, record):
-        json.dumps(record, allow_nan=False)
-        self.studies.append(record)
-
-    def artifact(self, path):
-        self.artifacts.append(path)
-
-    def model(self, folder, loader, key, shape, size, register):
-        self.models.append((key, register))
-
+from dml.files import write_json
+from dml.pipeline.sync import picture_of
+from dml.report.loading import load
+from dml.report.runs.results import picture
+from dml.sweep.live import LiveTable, live_folder
+from dml.sweep.results import trials_frame
+from dml.sweep.store import FAILED, FINISHED, Outcome
 
 NOISE = [{"model": "uniform", "rates": [0.0, 0.2]}]
 
@@ -50,126 +30,214 @@ def score(job):
     return (value - 0.01 * job.seed) * (0.5 if job.cell.rate else 1.0)
 
 
-SUMMARY = {"cells": 4, "trials": 20, "finished": 20, "failed": 0, "pruned": 0, "seconds": 3.0, "training_seconds": 40.0}
+def shown(plan, tmp_path, state="finished"):
+    """The picture of a plan's trials, and its runs by kind."""
+    frame = trials_frame(plan.study, plan)
+    (tmp_path / "out").mkdir(exist_ok=True)
+    frame.to_parquet(tmp_path / "out" / "trials.parquet")
+    found = picture(load(plan.study, tmp_path / "out"), state)
+    places = {run.key: place for place, run in enumerate(found.runs)}
+    assert all(run.parent is None or places[run.parent.key] < places[run.key] for run in found.runs)
+    assert len(places) == len(found.runs)
+    json.dumps([dict(run.metrics) for run in found.runs], allow_nan=False)
+    return found, {kind: [run for run in found.runs if run.kind == kind] for kind in ("study", "cell", "trial")}
 
 
 def test_a_cells_scores_over_seeds(toy_study, tmp_path):
     plan = simulate(toy_study(seeds=[0, 1, 2], noise=NOISE), tmp_path, score)
-    records = CellRecords(plan)
-    for index, state in enumerate(plan.cells):
-        record = records.cell(index)
+    _, runs = shown(plan, tmp_path)
+    assert len(runs["cell"]) == 4
+    for state, run in zip(plan.cells, runs["cell"], strict=True):
         values = np.array([o.scores["test/fine/recall@1"] for _, o in state.confirmed.values()])
         half = stats.t.ppf(0.975, 2) * values.std(ddof=1) / 3**0.5
         for name in ("objective", "test/fine/recall@1"):
-            own = [record["metrics"][f"{name}.{part}"] for part in ("mean", "std", "low", "high")]
+            own = [run.metrics[f"{name}.{part}"] for part in ("mean", "std", "low", "high")]
             wanted = [values.mean(), values.std(ddof=1), values.mean() - half, values.mean() + half]
-            np.testing.assert_allclose(own, wanted)
-        assert record["metrics"]["test/fine/nmi+.mean"] == pytest.approx(values.mean() / 2)
-        assert record["metrics"]["validation"] == max(
-            o.scores["validation/fine/recall@1"] for _, o in state.tuned.values()
-        )
-        assert (record["metrics"]["seeds"], record["metrics"]["training_seconds"]) == (3, 12.0)
-        best = plan.best(index)[0]
-        assert record["params"]["loss.margin"] == best.settings["loss.margin"]
-        assert (record["params"]["loss"], record["params"]["rate"]) == (state.cell.loss.name, state.cell.rate)
-        assert record["status"] == "FINISHED"
+            np.testing.assert_allclose(own, wanted, atol=5.1e-5)
+            assert all(value == round(value, 4) for value in own), "digits that say nothing fill the screen"
+        assert run.metrics["test/fine/nmi+.mean"] == pytest.approx(values.mean() / 2, abs=5.1e-5)
+        tuned = max(o.scores["validation/fine/recall@1"] for _, o in state.tuned.values())
+        assert run.metrics["validation"] == pytest.approx(tuned, abs=5.1e-5)
+        assert (run.metrics["seeds"], run.metrics["training_seconds"]) == (3, 12.0)
+        best = plan.best(state.index)[0]
+        assert run.params["loss.margin"] == best.settings["loss.margin"]
+        assert (run.params["loss"], run.params["rate"]) == (state.cell.loss.name, state.cell.rate)
+        assert run.status == "FINISHED"
 
 
-def test_the_share_kept_under_noise_is_of_the_same_cell_at_rate_0(toy_study, tmp_path):
+def test_the_share_kept_under_noise_is_that_of_the_report(toy_study, tmp_path):
     plan = simulate(toy_study(noise=NOISE, search={"sampler": "fixed"}), tmp_path, score)
-    records = [CellRecords(plan).cell(index) for index in range(len(plan.cells))]
-    for noisy in (record for record in records if record["params"]["rate"]):
-        (clean,) = [r for r in records if r["params"]["loss"] == noisy["params"]["loss"] and not r["params"]["rate"]]
-        share = noisy["metrics"]["objective.mean"] / clean["metrics"]["objective.mean"]
-        assert noisy["metrics"]["share_kept"] == pytest.approx(share) == pytest.approx(0.5)
-        assert "share_kept" not in clean["metrics"]
+    _, runs = shown(plan, tmp_path)
+    shares = {(run.params["loss"], run.params["rate"]): run.metrics.get("share_kept") for run in runs["cell"]}
+    assert shares == {
+        ("triplet", 0.0): None,
+        ("triplet", 0.2): 0.5,
+        ("contrastive", 0.0): None,
+        ("contrastive", 0.2): 0.5,
+    }
 
 
-def test_the_clean_cell_of_another_noise_model_serves(toy_study, tmp_path):
-    noise = [{"model": "small_cluster", "rates": [0.2]}, {"model": "uniform", "rates": [0.0, 0.2]}]
-    plan = simulate(toy_study(noise=noise, search={"sampler": "fixed"}, seeds=[0]), tmp_path, score)
-    shares = [CellRecords(plan).cell(index)["metrics"].get("share_kept") for index in range(len(plan.cells))]
-    assert [share is None for share in shares] == [state.cell.rate == 0 for state in plan.cells]
-    one = CellRecords(plan).cell(0)["metrics"]
-    assert not {"objective.std", "objective.low"} & one.keys(), "one seed has no spread"
+def test_a_trial_has_its_curve_its_settings_and_its_place(toy_study, tmp_path):
+    plan = simulate(toy_study(), tmp_path, score)
+    _, runs = shown(plan, tmp_path)
+    frame = trials_frame(plan.study, plan)
+    assert [run.tags["dml.key"] for run in runs["trial"]] == list(frame["key"])
+    first = runs["trial"][0]
+    assert (first.name, first.parent) == ("triplet: trial 0", runs["cell"][0])
+    assert first.tags["dml.trial"] == f"{frame['cell'][0]}|tune|0"
+    assert first.curve == [(10, {"validation/fine/recall@1": frame["objective"][0]})]
+    assert first.params["loss.margin"] == json.loads(frame["settings"][0])["loss.margin"]
+    assert first.metrics["objective"] == frame["objective"][0]
+    assert [run.name for run in runs["trial"] if run.tags["dml.phase"] == "confirm"][:2] == [
+        "triplet: seed 0",
+        "triplet: seed 1",
+    ]
 
 
-def test_each_cell_is_told_once_with_its_share_in_whatever_order_cells_end(toy_study, tmp_path):
-    study = toy_study(noise=NOISE, search={"sampler": "fixed"})
-    plan = simulate(study, tmp_path, score)
-    jobs = [job for job, _ in plan.ended()]
-    for order in itertools.islice(itertools.permutations(jobs), 0, 40320, 4000):
-        fresh, tracker = simulate(study, tmp_path, stop=0), Recorder()
-        callback = TrackingCallback(tracker)
-        states = {}
-        for job in order:
-            cell = fresh.cells[job.index]
-            states.setdefault(job.index, dict(cell.confirmed))
-        for state in fresh.cells:
-            state.confirmed.clear()
-            state.done = False
-        for job in order:
-            fresh.cells[job.index].confirmed[job.number] = states[job.index][job.number]
-            callback.trial(fresh, *states[job.index][job.number])
-        assert Counter(name for name, _ in tracker.cells) == Counter(state.cell.name for state in fresh.cells)
-        assert all("share_kept" in record["metrics"] for _, record in tracker.cells if record["params"]["rate"])
-        callback.remaining(fresh)
-        assert len(tracker.cells) == 4, "nothing remains"
+def test_an_interrupted_sweep_and_a_running_one(toy_study, tmp_path):
+    plan = simulate(toy_study(), tmp_path, score, stop=8)
+    for state, unfinished in (("interrupted", "KILLED"), ("running", "RUNNING")):
+        _, runs = shown(plan, tmp_path, state)
+        assert [run.status for run in runs["cell"]] == ["FINISHED", unfinished]
+        assert runs["study"][0].status == unfinished
 
 
-def test_an_interrupted_study_and_a_cell_that_failed(toy_study, tmp_path):
-    plan, tracker = simulate(toy_study(), tmp_path, score, stop=8), Recorder()
-    TrackingCallback(tracker).remaining(plan)
-    assert Counter(record["status"] for _, record in tracker.cells) == Counter({"FINISHED": 1, "KILLED": 1})
-
+def test_a_study_whose_trials_all_failed(toy_study, tmp_path):
+    plan = simulate(toy_study(), tmp_path, score)
     for state in plan.cells:
         for found in (state.tuned, state.confirmed):
             for number, (job, _) in found.items():
                 found[number] = job, Outcome(FAILED, error="the loss became NaN")
-        state.done = True
-    (_, record), _ = CellRecords(plan).remaining()
-    assert (record["status"], record["metrics"]["failed"]) == (
-        "FAILED",
-        float(len(plan.cells[0].tuned) + len(plan.cells[0].confirmed)),
-    )
-    assert CellRecords(plan).study(SUMMARY)["metrics"]["cells"] == 4
+    _, runs = shown(plan, tmp_path)
+    assert {run.status for run in runs["cell"]} == {"FAILED"}
+    assert {run.tags["dml.error"] for run in runs["trial"]} == {"the loss became NaN"}
+    assert runs["study"][0].metrics["failed"] == len(runs["trial"])
+    assert "dml.winner" not in runs["study"][0].tags
 
 
 def test_the_study_has_the_scores_and_settings_of_the_cell_that_wins_in_validation(toy_study, tmp_path):
     def misleading(job):
         return score(job) if job.phase == "tune" else 1 - score(job)
 
-    plan, tracker = simulate(toy_study(noise=NOISE), tmp_path, misleading), Recorder()
-    callback = TrackingCallback(tracker)
-    callback.outcome(plan, SUMMARY, [tmp_path / "study.yaml"])
-    callback.best_model(plan)
-    (study,) = tracker.studies
+    plan = simulate(toy_study(noise=NOISE), tmp_path, misleading)
+    found, runs = shown(plan, tmp_path)
+    (study,) = runs["study"]
     index = next(i for i, s in enumerate(plan.cells) if s.cell.loss.name == "triplet" and not s.cell.rate)
-    winner = plan.cells[index]
-    assert study["tags"]["dml.winner"] == winner.cell.name
-    assert study["tags"]["winner.loss.margin"] == str(plan.best(index)[0].settings["loss.margin"])
-    assert study["metrics"]["objective.mean"] == CellRecords(plan).cell(index)["metrics"]["objective.mean"]
-    assert {name: study["metrics"][name] for name in SUMMARY} == SUMMARY
-    assert study["tags"]["mlflow.note.content"].count("\n| digits, uniform") == 2, "a line per noise rate"
-    assert tracker.artifacts == [tmp_path / "study.yaml"]
-    (model, register) = tracker.models[0]
-    assert model in {job.key for job, _ in winner.confirmed.values()}
-    assert register is None
+    assert study.tags["dml.winner"] == plan.cells[index].cell.name
+    assert study.tags["winner.loss.margin"] == str(plan.best(index)[0].settings["loss.margin"])
+    assert study.metrics["objective.mean"] == runs["cell"][index].metrics["objective.mean"]
+    assert (study.metrics["cells"], study.metrics["trials"]) == (4, 20)
+    assert study.tags["mlflow.note.content"].count("\n| digits, uniform") == 2, "a line per noise rate"
+    assert found.study == "toys"
 
 
-def test_columns_are_what_differs(toy_study, tmp_path):
-    plan = simulate(toy_study(noise=NOISE, vary={"training.batch.per_class": [2, 4]}), tmp_path, score)
-    found = columns(plan)
-    assert found["params"] == ["rate", "loss", "training.batch.per_class"]
-    wanted = [
-        "objective.mean",
-        "share_kept",
-        "objective.low",
-        "objective.high",
-        "validation",
-        "test/fine/recall@1.mean",
+def test_names_and_columns_are_what_differs(toy_study, tmp_path):
+    vary = {"training.batch.per_class": [2, 4]}
+    found, runs = shown(simulate(toy_study(noise=NOISE, vary=vary), tmp_path, score), tmp_path)
+    assert found.columns["params"] == ["loss", "rate", "training.batch.per_class"]
+    assert found.columns["metrics"][:3] == ["objective.mean", "share_kept", "objective.low"]
+    assert found.columns["metrics"][3:] == ["objective.high", "validation", "test/fine/recall@1.mean"]
+    assert [run.name for run in runs["cell"]][:3] == [
+        "triplet, per class 2, 0%",
+        "triplet, per class 4, 0%",
+        "triplet, per class 2, 20%",
     ]
-    assert found["metrics"] == wanted
-    one = columns(simulate(toy_study(losses=["triplet"], search={"sampler": "fixed"}), tmp_path / "one", score))
-    assert one["params"] == ["loss", "rate"], "parallel coordinates need some"
-    assert not {"share_kept", "validation"} & set(one["metrics"])
+
+
+def test_one_cell_has_the_methods_name(toy_study, tmp_path):
+    one = toy_study(losses=["triplet"], search={"sampler": "fixed"})
+    found, runs = shown(simulate(one, tmp_path, score), tmp_path)
+    assert found.columns["params"] == ["loss", "rate"], "parallel coordinates need some"
+    assert not {"share_kept", "validation"} & set(found.columns["metrics"])
+    assert [run.name for run in runs["cell"]] == ["triplet, random + random"]
+
+
+def test_two_variants_of_a_loss_are_told_apart(toy_study, tmp_path):
+    losses = [{"name": "triplet", "settings": {"margin": margin}} for margin in (0.1, 0.2)]
+    study = toy_study(losses=losses, search={"sampler": "fixed"})
+    found, runs = shown(simulate(study, tmp_path, score), tmp_path)
+    assert found.columns["params"] == ["loss"]
+    assert [run.params["loss"] for run in runs["cell"]] == ["triplet(margin=0.1)", "triplet(margin=0.2)"]
+    assert [run.name for run in runs["cell"]] == ["triplet(margin=0.1)", "triplet(margin=0.2)"]
+
+
+def test_the_table_of_a_sweep_that_runs(toy_study, tmp_path, monkeypatch):
+    plan = simulate(toy_study(), tmp_path, score, stop=3)
+    folder = live_folder(tmp_path / "store", "toys")
+    live, job = LiveTable(plan), plan.take()
+    live.evaluated(job, [[5, {"validation/fine/recall@1": 0.25}]], 4.0)
+
+    def rows():
+        return pd.read_parquet(folder / "trials.parquet")
+
+    assert list(rows()["status"]) == [FINISHED] * 3 + ["running"]
+    running = [run for run in picture(load(plan.study, folder), "running").runs if run.status == "RUNNING"]
+    assert {run.kind for run in running} == {"study", "cell", "trial"}
+    (trial,) = [run for run in running if run.kind == "trial"]
+    assert (trial.curve, trial.seconds) == ([(5, {"validation/fine/recall@1": 0.25})], 4.0)
+    stopped = picture(load(plan.study, folder), "interrupted").runs
+    assert {run.status for run in stopped} == {"FINISHED", "KILLED"}
+    live.evaluated(job, [[5, {}], [10, {}]], 8.0)
+    assert rows()["curve"].iloc[-1] == '[[5, {"validation/fine/recall@1": 0.25}]]', "it was written a moment ago"
+    live.close(finished=False)
+    assert list(rows()["status"]) == [FINISHED] * 3
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", lambda *given, **names: (_ for _ in ()).throw(OSError(28, "full")))
+    live.write()
+    live.close(finished=True)
+    assert not Path(folder).exists()
+
+
+def test_what_is_shown_of_a_projects_folders(toy_study, tmp_path):
+    """The results with model, files, champions and audit; while a sweep runs, the table that it writes."""
+    study, where = toy_study(), place(tmp_path)
+    assert picture_of(where, study).runs == []
+    plan = simulate(study, tmp_path, score)
+    (tmp_path / "out").mkdir()
+    trials_frame(study, plan).to_parquet(tmp_path / "out/trials.parquet")
+    key = next(job.key for job, _ in plan.ended() if job.phase == "confirm")
+    write_json(tmp_path / "out/summary.json", {"model": key, "seconds": 7.5, "git_commit": "abc"})
+    write_json(tmp_path / "pack.json", {"digits": {"digest": "d1"}})
+    champion = {
+        "study": "toys",
+        "key": "k1",
+        "versions": {"git_commit": "abc"},
+        "dataset": {"name": "digits", "resize": 8},
+    }
+    champion["recipe"] = {"rate": 0.2, "score": "test/fine/recall@1", "settings": {"loss.margin": 0.3}}
+    champion["recipe"]["methods"] = [{"method": "triplet", "mean": 50.0, "low": None, "high": None}]
+    for place_of, made in (("first", "k1"), ("second", "k2")):
+        folder = tmp_path / "store/champions/mine" / place_of / "model"
+        write_json(folder / "champion.json", {**champion, "key": made})
+        write_json(folder / "model.json", {"image_shape": [8, 8, 1], "network": {"embedding_size": 4}})
+    asked_last = tmp_path / "store/champions/mine/first/model/champion.json"
+    os.utime(asked_last, (time.time() + 60,) * 2)
+    counts = dict.fromkeys(("images", "classes", "suspects", "contradicting_duplicates", "looks"), 3)
+    audit = {**counts, "rate": {"guess": 0.1, "warning": ""}, "review": None, "measured": None, "losses": {}}
+    write_json(
+        tmp_path / "audit/summary.json", {**audit, "digest": "d2", "dataset": "digits", "representation": "pixels"}
+    )
+    write_json(tmp_path / "audit/audit.json", {"settings": {"folds": 5}})
+
+    found = picture_of(where, study)
+    first, *others = found.runs
+    assert (first.kind, first.datasets, first.model.key) == ("study", {"digits": "d1"}, key)
+    assert set(first.files) == {"trials.parquet", "summary.json", "study.yaml", "report/toys.html"}
+    assert (first.metrics["seconds"], first.tags["dml.git_commit"]) == (7.5, "abc")
+    champions = {run.model.key: run for run in others if run.kind == "champion"}
+    assert {key: run.model.alias for key, run in champions.items()} == {"k1": "champion", "k2": None}
+    assert champions["k1"].parent == first
+    assert champions["k1"].metrics == {"recipe/test/fine/recall@1.mean": 0.5}
+    assert champions["k1"].params["dataset"] == {"name": "digits"}
+    (shown_audit,) = [run for run in others if run.kind == "audit"]
+    assert (shown_audit.parent, shown_audit.params["folds"], shown_audit.metrics["rate.guess"]) == (None, 5, 0.1)
+
+    LiveTable(plan).write()
+    for state, updated, status in (
+        ("running", 0, "RUNNING"),
+        ("running", 100, "KILLED"),
+        ("failed", 100, "FAILED"),
+        ("interrupted", 0, "KILLED"),
+    ):
+        write_json(tmp_path / "store/sweeps/toys.json", {"state": state, "updated": time.time() - updated})
+        live = picture_of(where, study).runs[0]
+        assert (live.status, live.files, live.model) == (status, {}, None)

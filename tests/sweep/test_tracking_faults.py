@@ -1,14 +1,22 @@
-"""A tracking server that stops and comes back, or is not there: no trial and no metric is lost."""
+"""A tracking server that stops and comes back, hangs, or is not there: no trial waits for it, and MLflow catches up.
+
+The server and the process beside the sweep are real; the trials end when a test says so.
+"""
 
 from __future__ import annotations
 
 import shutil
+import socket
+import time
 
 import pytest
-from checking import check
+from stepped import Sweep
 from tracking_server import Server
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+from dml.pipeline.sync import sync_study
+from dml.pipeline.syncing import syncing
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400), pytest.mark.usefixtures("at_once")]
 
 
 @pytest.fixture
@@ -20,36 +28,68 @@ def server(tmp_path, empty_database):
     server.kill()
 
 
-def test_the_tracking_server_is_away_for_a_while(workplace, server):
-    workplace.orders(seconds=0.1)
-    process = workplace.start({"DML_TRACKING_PATIENCE": "120"}, tracking=server.uri)
-    workplace.wait(lambda: len(workplace.results()) >= 2)
-    server.kill()
-    workplace.wait(lambda: len(workplace.results()) >= 6)
+def test_the_server_is_away_for_a_while(tmp_path, server, capfd):
+    sweep = Sweep(tmp_path / "a", server.uri)
+    with syncing(sweep.place, 0.2):
+        sweep.end(2)
+        sweep.wait({"FINISHED": 2, "RUNNING": 1})
+        server.kill()
+        sweep.end(2)
+        time.sleep(3)
+        server.start()
+        sweep.wait({"FINISHED": 4, "RUNNING": 1})
+        sweep.finish()
+    sweep.check()
+    assert "dml sync" not in capfd.readouterr().err, "it caught up"
+
+
+def test_the_server_comes_back_after_the_sweep(tmp_path, server, monkeypatch, capfd):
+    monkeypatch.setenv("DML_TRACKING_PATIENCE", "1")
+    sweep = Sweep(tmp_path / "a", server.uri)
+    with syncing(sweep.place, 0.2):
+        sweep.end(2)
+        sweep.wait({"FINISHED": 2, "RUNNING": 1})
+        server.kill()
+        sweep.finish()
+    assert "`dml sync toys` brings it up to date" in capfd.readouterr().err
     server.start()
-    text, _ = process.communicate(timeout=200)
-    assert process.returncode == 0, text
-    check(workplace, server.uri)
+    assert sync_study(sweep.place, sweep.study) == ""
+    sweep.check()
 
 
-def test_the_tracking_server_comes_back_after_the_sweep(workplace, server):
-    workplace.orders(seconds=0.1)
-    process = workplace.start({"DML_TRACKING_PATIENCE": "1"}, tracking=server.uri)
-    workplace.wait(lambda: len(workplace.results()) >= 2)
-    server.kill()
-    text, _ = process.communicate(timeout=200)
-    assert process.returncode == 0, text
-    assert f"MLflow at {server.uri} is unreachable" in text
-    server.start()
-    workplace.sweep(tracking=server.uri)
-    check(workplace, server.uri)
-    assert not list(workplace.folder.glob("store/sweeps/*.jsonl"))
+@pytest.mark.parametrize("hangs", [True, False])
+def test_a_server_that_does_not_answer_is_named_and_delays_nothing(tmp_path, monkeypatch, capfd, hangs):
+    monkeypatch.setenv("DML_TRACKING_PATIENCE", "1")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "3")
+    said = ""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        if hangs:
+            silent.listen(100)
+        sweep = Sweep(tmp_path / "a", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with syncing(sweep.place, 0.2):
+            began = time.monotonic()
+            sweep.end(1)
+            assert time.monotonic() - began < 2, "it does not wait"
+            until = time.monotonic() + 120
+            while "The sweep goes on" not in said and time.monotonic() < until:
+                said += capfd.readouterr().err
+                time.sleep(0.2)
+            sweep.finish()
+    said += capfd.readouterr().err
+    assert f"MLflow at {sweep.place.uri}: " in said
+    assert "The sweep goes on" in said
+    assert "`dml sync toys` brings it up to date" in said
+    assert "Traceback" not in said
 
 
-def test_no_tracking_server_at_the_start(workplace):
-    process = workplace.start(tracking="http://127.0.0.1:9")
-    text, _ = process.communicate(timeout=100)
-    assert process.returncode != 0
-    assert "no MLflow tracking server answers at http://127.0.0.1:9" in text
-    assert "Traceback" not in text
-    assert workplace.log() == []
+def test_two_sweeps_at_once_on_one_server(tmp_path, server):
+    sweeps = [Sweep(tmp_path / name, server.uri, name) for name in ("first", "second")]
+    with syncing(sweeps[0].place, 0.2), syncing(sweeps[1].place, 0.2):
+        for sweep in sweeps:
+            sweep.end(3)
+        for sweep in sweeps:
+            sweep.wait({"FINISHED": 3, "RUNNING": 1})
+            sweep.finish()
+    for sweep in sweeps:
+        sweep.check()

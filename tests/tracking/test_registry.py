@@ -3,12 +3,12 @@
 import mlflow
 import numpy as np
 import pytest
-from tracked import runs
+from tracked import picture, runs
 
-from dml.tracking.registry import register_best
-from dml.tracking.tracker import Tracker
+from dml.tracking.registry import version_of
+from dml.tracking.runs import Model, Picture, Run
+from dml.tracking.sync import sync
 
-LOADER = "tracked.load"
 pytestmark = pytest.mark.filterwarnings("ignore:.*type hint:UserWarning")  # of MLflow, about its own classes
 
 
@@ -20,14 +20,13 @@ def model(tmp_path):
     return folder
 
 
-def send(uri, tmp_path, folder, key="key", register=None):
-    tracker = Tracker("study", tmp_path / "spool.jsonl", uri)
-    tracker.model(folder, LOADER, key, [2, 2, 1], 4, register)
-    assert tracker.close() == 0
+def send(uri, folder, key="key", **names):
+    model = Model(folder, key, [2, 2, 1], 4, loader="tracked.load", **names)
+    assert sync(Picture("study", picture(model=model).runs[:1]), uri) == ""
 
 
-def test_a_model_has_a_signature_and_an_example_that_it_embeds(uri, tmp_path, model):
-    send(uri, tmp_path, model)
+def test_a_model_has_a_signature_and_an_example_that_it_embeds(uri, model):
+    send(uri, model)
     _, (run,) = runs(uri)
     logged = run.data.tags["dml.model"]
     mlflow.set_tracking_uri(uri)
@@ -40,13 +39,11 @@ def test_a_model_has_a_signature_and_an_example_that_it_embeds(uri, tmp_path, mo
     np.testing.assert_array_equal(loaded.predict(example), 2 * example.reshape(1, -1).astype(np.float32))
 
 
-def test_the_best_model_is_registered_once_and_another_one_is_the_next_version(uri, tmp_path, model):
-    send(uri, tmp_path, model)
-    assert register_best("study", "images", uri) == 1
-    assert register_best("study", "images", uri) == 1
-    assert register_best("study", "others", uri) == 1
-    send(uri, tmp_path, model, key="better", register="images")
-    send(uri, tmp_path, model, key="better", register="images")
+def test_the_best_model_is_registered_once_and_another_one_is_the_next_version(uri, model):
+    for names in ({}, {"register": "images"}, {"register": "images"}, {"register": "others"}):
+        send(uri, model, **names)
+    send(uri, model, key="better", register="images")
+    send(uri, model, key="better", register="images")
     client, (run,) = runs(uri)
     versions = client.search_model_versions("name = 'images'")
     assert sorted(int(version.version) for version in versions) == [1, 2]
@@ -57,10 +54,20 @@ def test_the_best_model_is_registered_once_and_another_one_is_the_next_version(u
     assert mlflow.pyfunc.load_model("models:/images/2").predict(images).shape == (3, 4)
 
 
-def test_a_study_without_a_model_is_named(uri, tmp_path):
-    tracker = Tracker("study", tmp_path / "spool.jsonl", uri)
-    assert tracker.close() == 0
-    with pytest.raises(ValueError, match=r"'study' in MLflow has no model: .*DML_PUBLISHED=off .*sweep@study"):
-        register_best("study", "images", uri)
-    with pytest.raises(ValueError, match="'nothing' has no run in MLflow"):
-        register_best("nothing", "images", uri)
+def test_the_champion_that_is_asked_for_last_has_the_alias(uri, model):
+    client = mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
+    (study,) = picture().runs[:1]
+
+    def champion(identity, alias):
+        tags = {"dml.identity": identity, "dml.key": "k"}
+        own = Model(model, identity, [2, 2, 1], 4, "champion", "petals", alias, "tracked.load")
+        return Run("champion", "petals, champion", study, tags=tags, params={"rate": 0.2}, model=own)
+
+    for first, second, version in (("champion", None, 1), (None, "champion", 2), ("champion", None, 1)):
+        shown = [study, champion("first", first), champion("second", second)]
+        assert sync(Picture("study", shown), uri) == ""
+        assert version_of("petals", uri) == version
+        assert len(client.search_model_versions("name = 'petals'")) == 2
+    found = runs(uri, "champion")[1]
+    assert {run.data.tags["mlflow.parentRunId"] for run in found} == {runs(uri, "study")[1][0].info.run_id}
+    assert {run.info.status for run in found} == {"FINISHED"}

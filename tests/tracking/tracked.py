@@ -1,29 +1,67 @@
-"""A trial's record, a model, and the runs in MLflow, for the tests of tracking."""
+"""A study's picture, and the runs in MLflow, for the tests of tracking."""
 
 import json
+from dataclasses import replace
 
 import mlflow
 import numpy as np
 
+from dml.tracking.runs import Picture, Run
 
-def record(n=0, **changes):
-    base = {
-        "name": f"run-{n}",
-        "status": "FINISHED",
-        "params": {"loss": "triplet", "loss.margin": 0.1 * n, "none": None},
-        "tags": {"dml.cell": "cell"},
-        "curve": [[5, {"validation/fine/recall@1": 0.5}], [10, {"validation/fine/recall@1": 0.75}]],
-        "metrics": {"objective": 0.75},
-        "start": 1_700_000_000.0,
-        "end": 1_700_000_010.0,
-    }
-    return {**base, **changes}
+START = 1_700_000_000.0
+CURVE = [(5, {"validation/fine/recall@1": 0.5}), (10, {"validation/fine/recall@1": 0.75})]
+COLUMNS = {"params": ["loss", "rate"], "metrics": ["objective.mean", "objective.low", "test/fine/recall@1.mean"]}
 
 
-def runs(uri):
+def study(**changes):
+    return replace(Run("study", "study", start=START, seconds=60.0, metrics={"cells": 1.0}), **changes)
+
+
+def cell(margin=0.2, score=0.5, parent=None, **changes):
+    params = {"loss": "triplet", "rate": 0.1, "positives": None, "loss.margin": margin}
+    metrics = {"objective.mean": score, "test/fine/recall@1.mean": score}
+    tags = {"dml.cell": "digits|triplet"}
+    base = Run(
+        "cell", "triplet", parent or study(), start=START, seconds=10.0, tags=tags, params=params, metrics=metrics
+    )
+    return replace(base, **changes)
+
+
+def trial(number=0, parent=None, **changes):
+    parent = parent or cell()
+    tags = {"dml.trial": f"digits|triplet|tune|{number}", "dml.key": f"key-{number}", "dml.cell": "digits|triplet"}
+    base = Run("trial", f"triplet: trial {number}", parent, start=START, seconds=10.0, tags=tags, curve=CURVE)
+    return replace(base, params={"loss.margin": 0.1 * number}, metrics={"objective": 0.75}, **changes)
+
+
+def picture(*trials, of_cell=None, **changes):
+    """A study of one cell with these trials, or with two."""
+    of_cell = of_cell or cell(parent=study(**changes))
+    trials = trials or (trial(0), trial(1))
+    return Picture("study", [of_cell.parent, of_cell, *(replace(one, parent=of_cell) for one in trials)], COLUMNS)
+
+
+def runs(uri, kind=None):
+    """The client, and the runs, of one kind or of all."""
     client = mlflow.MlflowClient(tracking_uri=uri)
-    experiment = client.get_experiment_by_name("dml")
-    return client, list(client.search_runs([experiment.experiment_id], max_results=1000))
+    experiment = client.get_experiment_by_name("dml").experiment_id
+    found = client.search_runs([experiment], f"tags.`dml.kind` = '{kind}'" if kind else "", max_results=1000)
+    return client, list(found)
+
+
+def state(uri):
+    """All that MLflow has of the runs that are not deleted, with the whole history of each metric."""
+    client, found = runs(uri)
+    return {
+        run.info.run_id: (
+            run.to_dictionary(),
+            {
+                name: [(m.step, m.value, m.timestamp) for m in client.get_metric_history(run.info.run_id, name)]
+                for name in run.data.metrics
+            },
+        )
+        for run in found
+    }
 
 
 def load(folder):

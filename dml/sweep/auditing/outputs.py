@@ -64,15 +64,6 @@ def summary(study: str, done: AuditRun) -> dict[str, Any]:
     }
 
 
-def metrics(content: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of a summary, flat, as metrics of a run."""
-    found = {name: content[name] for name in ("images", "classes", "suspects", "contradicting_duplicates", "looks")}
-    for part in ("rate", "review", "measured", "losses"):
-        values = (content[part] or {}).items()
-        found |= {f"{part}.{name}": value for name, value in values if isinstance(value, int | float)}
-    return found
-
-
 def measure(found: Audit, wrong: np.ndarray) -> dict[str, float] | None:
     """How well the scores rank the labels that are wrong (bool (n,)); None unless some judged labels are, and some not.
 

@@ -1,14 +1,9 @@
-"""The report's page in MLflow: whole in itself, and never a reason to fail."""
+"""The report's page in MLflow is whole in itself."""
 
 import base64
-from pathlib import Path
 
-import mlflow
-from tracked import record
-
-from dml.tracking.finding import find_study
-from dml.tracking.pages import log_page, self_contained
-from dml.tracking.tracker import Tracker
+from dml.tracking import artifacts
+from dml.tracking.artifacts import contents, self_contained
 
 PAGE = """<link rel="icon" href="data:,"><a class="home" href="../index.html">dml</a> <a href="#winners">winners</a>
 <a href="https://example.org">paper</a> <a href="../data/a%20b.csv" download>CSV</a>
@@ -39,21 +34,8 @@ def test_figures_are_inside_and_links_to_other_files_are_gone(tmp_path):
     assert '<link rel="icon" href="data:,">' in text
 
 
-def test_the_page_is_an_artifact_of_the_studys_run(uri, tmp_path):
-    tracker = Tracker("study", tmp_path / "spool.jsonl", uri)
-    tracker.trial("cell|tune|0", "key", record())
-    assert tracker.close() == 0
-    page = write(tmp_path)
-    assert log_page("study", page, uri) == ""
-    run = find_study("study", uri).run.info
-    logged = mlflow.artifacts.download_artifacts(f"{run.artifact_uri}/report/study.html", tracking_uri=uri)
-    assert Path(logged).read_text(encoding="utf-8") == self_contained(page)
-
-
-def test_what_is_not_there_stops_nothing(uri, tmp_path):
-    page = write(tmp_path)
-    assert log_page("another", page, uri) == "", "no run of this study"
-    missing = tmp_path / "nowhere.db"
-    assert log_page("study", page, f"sqlite:///{missing}") == ""
-    assert not missing.exists()
-    assert "MLflow at http://127.0.0.1:9: " in log_page("study", page, "http://127.0.0.1:9")
+def test_a_large_file_stays_on_disk(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("12345")
+    assert dict(contents("a.csv", tmp_path / "a.csv")) == {"a.csv": b"12345"}
+    monkeypatch.setattr(artifacts, "LARGEST", 4)
+    assert dict(contents("a.csv", tmp_path / "a.csv")) == {}

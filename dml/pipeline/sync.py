@@ -1,0 +1,146 @@
+"""Stage `sync`: bring MLflow up to date with a study's results here, or with what its sweep has reached so far.
+
+`python -m dml.pipeline.sync PLACE SECONDS` does so while a sweep runs (`dml.pipeline.syncing`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dml.files import Locked, locked, read_json
+from dml.pipeline.syncing import Place
+
+if TYPE_CHECKING:
+    from dml.config import Study
+    from dml.tracking.runs import Model, Picture
+    from dml.tracking.sync import Mirror
+
+PATIENCE_SECONDS = 30.0  # for a server that does not answer, after a sweep
+STALE_SECONDS = 60.0  # after which a sweep whose status is not renewed was killed
+TRIALS = "trials.parquet"
+SHARE = 0.1  # of the time that syncs may take while a sweep runs
+
+
+def run(study: Study) -> None:
+    if problem := sync_study(Place.of(study.name), study):
+        sys.exit(f"error: {problem}")
+    print(f"{study.name}: MLflow is up to date")
+
+
+def sync_study(place: Place, study: Study, mirror: Mirror | None = None, patience: float = 0.0) -> str:
+    """Bring MLflow up to date with a study.
+
+    Parameters
+    ----------
+    mirror : remembers what MLflow has, between calls.
+    patience : seconds in which it is tried again after an error.
+
+    Returns
+    -------
+    Why MLflow is not up to date; empty if it is.
+    """
+    from dml.tracking.sync import sync
+
+    try:
+        with locked(Path(place.store, "sweeps", f"{study.name}.mlflow"), wait=patience > 0):
+            return sync(picture_of(place, study), place.uri, patience, mirror)
+    except Locked as error:
+        return f"process {error.holder or '?'} syncs {study.name} already"
+
+
+def picture_of(place: Place, study: Study) -> Picture:
+    """What MLflow should show: the table of a sweep that runs or was interrupted, otherwise the results."""
+    from dml.report.loading import load
+    from dml.report.runs.audits import audits
+    from dml.report.runs.champions import champions
+    from dml.report.runs.results import picture
+    from dml.tracking.runs import Picture
+
+    store, data = Path(place.store), Path(place.data)
+    live = _live(place, study)
+    is_live = live.is_file()
+    results = load(study, live.parent if is_live else Path(place.results), store, data=data)
+    winners, audited = champions(store, study.name), audits(Path(place.audit), study.name)
+    if results.trials.empty and not is_live:
+        return Picture(study.name, [*winners, *audited])
+    found = picture(results, _state(store, study.name) if is_live else "finished")
+    first, *others = found.runs
+    first = replace(first, datasets={n: entry["digest"] for n, entry in (read_json(data / "pack.json") or {}).items()})
+    if not is_live:
+        listed = [Path(place.results, TRIALS), Path(place.results, "summary.json"), data / "study.yaml"]
+        files = {path.name: path for path in listed} | {f"report/{study.name}.html": Path(place.page)}
+        first = replace(first, files=files, model=_model(study, store, str(results.summary.get("model", ""))))
+    below = [replace(run, parent=first) for run in winners]
+    return Picture(study.name, [first, *others, *below, *audited], found.columns)
+
+
+def _live(place: Place, study: Study) -> Path:
+    """The table that `dml.sweep.live` writes; the stage `report` does not import the code of the sweep."""
+    return Path(place.store, "sweeps", f"{study.name}.live", TRIALS)
+
+
+def _state(store: Path, study: str) -> str:
+    """The state of a sweep that has not written its results."""
+    now = read_json(store / "sweeps" / f"{study}.json") or {}
+    state = now.get("state", "interrupted")
+    if state in ("starting", "running"):
+        return "running" if time.time() - now["updated"] < STALE_SECONDS else "interrupted"
+    return str(state)
+
+
+def _model(study: Study, store: Path, key: str) -> Model | None:
+    from dml.tracking.runs import Model
+
+    folder = store / "trials" / key / "model"
+    described: dict[str, Any] | None = read_json(folder / "model.json") if key else None
+    if described is None:
+        return None
+    shape, size = described["image_shape"], described["network"]["embedding_size"]
+    return Model(folder.resolve(), key, shape, size, register=study.resources.register_as)
+
+
+def keep_in_sync(place: Place, seconds: float) -> int:
+    """Sync until the standard input ends, and then once more. Returns the exit code: 0 if MLflow is up to date."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the sweep, whose end this process awaits
+    ended = threading.Event()
+    threading.Thread(target=_await_end, args=(ended,), daemon=True).start()
+
+    from dml.config import load_study
+    from dml.tracking.sync import Mirror
+
+    study, said, shown = load_study(place.study), "", None
+    mirror, live = Mirror(study.name, place.uri), _live(place, study)
+    while not ended.is_set():
+        begun, version = time.monotonic(), live.stat().st_mtime_ns if live.is_file() else None
+        if version is not None and version != shown:
+            problem = sync_study(place, study, mirror)
+            shown = None if problem else version
+            if problem and not said:
+                print(f"{problem}\nThe sweep goes on; MLflow is brought up to date later.", file=sys.stderr, flush=True)
+            said = problem
+        ended.wait(max(seconds if version else 1.0, (time.monotonic() - begun) / SHARE))
+    problem = sync_study(place, study, mirror, float(os.environ.get("DML_TRACKING_PATIENCE", PATIENCE_SECONDS)))
+    if problem:
+        print(
+            f"{problem}\nMLflow lacks results of {study.name}: `dml sync {study.name}` brings it up to date.",
+            file=sys.stderr,
+        )
+    return int(bool(problem))
+
+
+def _await_end(ended: threading.Event) -> None:
+    sys.stdin.buffer.read()
+    ended.set()
+
+
+if __name__ == "__main__":
+    sys.path.append(os.getcwd())  # studies name parts of the project's own
+    sys.exit(keep_in_sync(Place(**json.loads(sys.argv[1])), float(sys.argv[2])))

@@ -1,0 +1,55 @@
+"""A process beside a sweep that keeps MLflow up to date, and cannot delay or end the sweep."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from dml.pipeline.folders import AUDIT, REPORT, RESULTS, STORE, STUDIES
+
+SECONDS = 20.0  # between two syncs
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a study and its results are; paths are relative to the working directory."""
+
+    study: str  # the file
+    data: str
+    store: str
+    results: str  # of this study
+    audit: str
+    page: str
+    uri: str | None = None  # MLflow's backend; None: `MLFLOW_TRACKING_URI`, or SQLite in the working directory
+
+    @classmethod
+    def of(cls, study: str) -> Place:
+        """That of a study of the project in the working directory."""
+        file, page = STUDIES / f"{study}.yaml", REPORT / "studies" / f"{study}.html"
+        places = (file, Path("data", study), STORE, RESULTS / study, AUDIT / study, page)
+        return cls(*map(str, places))
+
+
+@contextmanager
+def syncing(place: Place, seconds: float = SECONDS) -> Iterator[None]:
+    """Sync MLflow every so many seconds while a block runs, and once when it ended.
+
+    That last sync tries again for 30 seconds, or as long as the variable `DML_TRACKING_PATIENCE` says, if the server
+    does not answer. Ctrl-C gives it up.
+    """
+    # By its name: the stage `sweep` does not import, and so does not depend on, the code of the report.
+    command = [sys.executable, "-m", "dml.pipeline.sync", json.dumps(asdict(place)), str(seconds)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    try:
+        yield
+    finally:
+        try:
+            process.communicate()  # the end of its input tells it that the block ended
+        except BaseException:
+            process.kill()
+            raise

@@ -1,0 +1,1 @@
+"""What MLflow shows, as runs: a study's results, its champions and its audit."""

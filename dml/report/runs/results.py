@@ -1,0 +1,195 @@
+"""A study's results as runs: study > cell > trial, with the numbers of the report's tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import pandas as pd
+
+from dml.config.tuning import mark
+from dml.counting import counted
+from dml.report.analysis.chosen import best_of, validation, validations
+from dml.report.analysis.shares import kept
+from dml.report.analysis.summaries import SCORE, SHARE, summary_of
+from dml.report.labels import readable
+from dml.report.methods import further
+from dml.report.noises import noise_label
+from dml.report.page.numbers import rate
+from dml.report.results import Results, parsed
+from dml.tracking.runs import FAILED, FINISHED, KILLED, RUNNING, Picture, Run, parameters
+from dml.types import value_text
+
+STATUS = {"finished": FINISHED, "failed": FAILED, "pruned": KILLED, "interrupted": KILLED, "running": RUNNING}
+PARTS = ("mean", "std", "low", "high")
+COUNTED = ("cells", "trials", "finished", "failed", "pruned", "seconds", "training_seconds")  # of summary.json
+COMMIT = ("dml.git_commit", "mlflow.source.git.commit")  # tags
+COLUMNS = 12  # of parameters and of metrics in the table of cells
+DIGITS = 4  # of a cell's scores, as shares of 1; more would fill the screen, and the trials have them all
+ERROR_LENGTH = 4000  # characters
+
+
+def picture(results: Results, state: str = "finished") -> Picture:
+    """A study's runs: that of the study first, each cell's before those of its trials.
+
+    Parameters
+    ----------
+    results : may have trials with the status `running`.
+    state : of the sweep: `running`, `finished`, `interrupted` or `failed`.
+    """
+    trials = results.trials[results.trials["cell"].isin(results.cells)]
+    rows = {str(name): own for name, own in trials.groupby("cell", sort=False)}
+    metrics = {name: _metrics(results, name, rows[name]) for name in results.cells if name in rows}
+    study, names = _study(results, state, metrics), run_names(results)
+    runs = [study]
+    for name, own in metrics.items():
+        status, times = _status(results, name, rows[name], state), _times(rows[name]["started"], rows[name]["seconds"])
+        params = {**_place(results, name), **_chosen(results, name)}
+        cell = Run("cell", names[name], study, status, *times, {"dml.cell": name}, params, own)
+        runs += [cell, *(_trial(results, cell, row, state) for row in rows[name].to_dict("records"))]
+    return Picture(results.study.name, runs, columns(results))
+
+
+def run_names(results: Results) -> dict[str, str]:
+    """The name of each cell's run: only what differs in the study, such as `triplet, easy + hard, 20%`."""
+    told = {name: _told(results, name) for name in results.cells}
+    differs = [len(set(column)) > 1 for column in zip(*told.values(), strict=True)]
+    names = {n: ", ".join(t for t, d in zip(own, differs, strict=True) if d and t) for n, own in told.items()}
+    return {name: text or results.methods[name].label for name, text in names.items()}
+
+
+def _told(results: Results, name: str) -> list[str]:
+    """A cell's method and data in parts."""
+    cell, m = results.cells[name], results.methods[name]
+    tuples = readable(" + ".join(filter(None, (m.positives, m.negatives))))
+    return [readable(m.loss), tuples, m.filter, m.settings, noise_label(cell.noise), rate(cell.rate), cell.dataset]
+
+
+def columns(results: Results) -> dict[str, list[str]]:
+    """The columns of the table of cells: the parameters in which cells differ, and the metrics that compare them."""
+    places = [_place(results, name) for name in results.cells]
+    keys = dict.fromkeys(key for place in places for key in place)
+    varying = [key for key in keys if len({value_text(place.get(key)) for place in places}) > 1]
+    study = results.study
+    levels = dict.fromkeys(level for dataset in study.datasets for level in dataset.evaluate_on)
+    scores = [f"{study.evaluation.sets[0]}/{level}/{m}.mean" for level in levels for m in study.evaluation.metrics]
+    shares = ["share_kept"] if any(cell.rate for cell in results.cells.values()) else []
+    searched = ["validation"] if study.search.tunes else []
+    metrics = ["objective.mean", *shares, "objective.low", "objective.high", *searched, *scores]
+    return {"params": (varying or ["loss", "rate"])[:COLUMNS], "metrics": metrics[:COLUMNS]}
+
+
+def _place(results: Results, name: str) -> dict[str, Any]:
+    """A cell's place in its study: method, data, then what else varies."""
+    cell = results.cells[name]
+    tuples = {"positives": cell.positives, "negatives": cell.negatives, "miner": cell.miner and cell.miner.name}
+    data = {"noise": cell.noise, "rate": cell.rate, "dataset": cell.dataset}
+    own = {"loss": results.methods[name].loss, **tuples, **data, **further(cell)}
+    return {key: value for key, value in own.items() if value is not None}
+
+
+def _chosen(results: Results, name: str) -> dict[str, Any]:
+    """The settings of a cell's confirmed trials."""
+    return next((parsed(text) or {} for text in results.confirmed_of(name)["settings"]), {})
+
+
+def _metrics(results: Results, name: str, rows: pd.DataFrame) -> dict[str, float]:
+    """A cell's scores over seeds as shares of 1, and what its search and its trials say."""
+    objective = results.objective(results.cells[name].dataset)
+    keys = {"objective": objective, **{key: key for key in results.score_keys}}
+    found = {
+        "seeds": float(len(results.confirmed_of(name))),
+        "failed": float((rows["status"] == "failed").sum()),
+        "training_seconds": float(rows["seconds"].sum()),
+        "validation": validation(results, name) / 100,
+    }
+    if results.cells[name].rate:
+        found["share_kept"] = summary_of(kept(results, name, objective), "s", SHARE)["s mean"] / 100
+    for short, key in keys.items():
+        summary = summary_of(results.values(name, key), "s", SCORE)
+        found |= {f"{short}.{part}": summary[f"s {part}"] / 100 for part in PARTS}
+    return {key: round(value, DIGITS) for key, value in _finite(found).items()}
+
+
+def _status(results: Results, name: str, rows: pd.DataFrame, state: str) -> str:
+    confirmed = rows[(rows["phase"] == "confirm") & rows["status"].isin(["finished", "failed"])]
+    if state == "finished" or len(confirmed) >= results.study.least_seeds * results.study.splits:
+        return FINISHED if len(results.confirmed_of(name)) else FAILED
+    return RUNNING if state == "running" else KILLED
+
+
+def _trial(results: Results, cell: Run, row: dict[str, Any], state: str) -> Run:
+    name, phase = row["cell"], row["phase"]
+    number, seed, split = (int(row[key]) for key in ("number", "seed", "split"))
+    identity = f"{name}|split-{split}|{phase}|{number}" if split else f"{name}|{phase}|{number}"
+    tags = {"dml.trial": identity, "dml.key": row["key"], "dml.cell": name, "dml.phase": phase}
+    tags |= {"dml.error": str(row["error"])[-ERROR_LENGTH:]} if row["error"] else {}
+    params = {"phase": phase, "number": number, "seed": seed, **({"split": split} if split else {})}
+    stopped = row["status"] == "running" and state != "running"
+    return Run(
+        "trial",
+        f"{cell.name}: trial {number}" if phase == "tune" else f"{cell.name}: seed {seed}",
+        cell,
+        KILLED if stopped else STATUS[row["status"]],
+        *_times([row["started"]], [row["seconds"]]),
+        tags,
+        {**params, **_place(results, name), **(parsed(row["settings"]) or {})},
+        _finite({**(parsed(row["diagnostics"]) or {}), "objective": row["objective"]}),
+        [(int(step), _finite(scores)) for step, scores in parsed(row["curve"]) or ()],
+    )
+
+
+def _study(results: Results, state: str, metrics: Mapping[str, Mapping[str, float]]) -> Run:
+    study, trials, summary = results.study, results.trials, results.summary if state == "finished" else {}
+    counts = {"cells": len(results.cells), "trials": len(trials), **trials["status"].value_counts().to_dict()}
+    counts = {name: summary.get(name, counts.get(name, 0)) for name in COUNTED}
+    settings = study.model_dump(mode="json", include={"title", "search", "training", "evaluation", "seeds"})
+    tags = {f"dml.setting.{key}": value for key, value in parameters(settings).items()}
+    tags |= {"dml.tuning": mark(study) or "tuned", "mlflow.source.name": "dml"}
+    tags |= {name: commit for name in COMMIT if (commit := str(summary.get("git_commit", "")))}
+    tags["mlflow.note.content"] = _note(results, metrics)
+    if winner := _winner(results, metrics):
+        own = {**_place(results, winner), **_chosen(results, winner)}
+        tags |= {"dml.winner": winner, **{f"winner.{key}": str(value) for key, value in own.items()}}
+    shown = {**metrics.get(winner, {}), **_finite(counts)}
+    return Run(
+        "study", study.name, None, STATUS[state], *_times(trials["started"], trials["seconds"]), tags, metrics=shown
+    )
+
+
+def _winner(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
+    """The cell with the best validation score, without tuning with the best mean objective; "" if none has a score."""
+    means = {name: own["objective.mean"] for name, own in metrics.items() if "objective.mean" in own}
+    return best_of(validations(results, means) or means) if means else ""
+
+
+def _note(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
+    """The description of the study's run, in Markdown: the best cell of each dataset and noise."""
+    counts = f"{counted(len(results.cells), 'cell')}, {counted(len(results.trials), 'trial')}"
+    lines = [f"**{results.study.title}**: {counts}, {len(results.failures)} failed", ""]
+    if results.study.search.tunes:
+        lines += ["| dataset, noise | best cell, by validation score | mean objective |", "|---|---|---|"]
+        for dataset, noise, share in dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values()):
+            own = {name: metrics[name] for name in results.cells_of(dataset, noise, share) if name in metrics}
+            if best := _winner(results, own):
+                mean, low, high = (own[best].get(f"objective.{part}") for part in ("mean", "low", "high"))
+                margin = "" if low is None else f" ({low:.3f} to {high:.3f})"
+                lines.append(f"| {dataset}, {noise} {share:g} | {results.methods[best].label} | {mean:.3f}{margin} |")
+    return "\n".join(lines)
+
+
+def _times(started: Iterable[str | None], seconds: Iterable[float]) -> tuple[float, float]:
+    """When the first of some trials began, in seconds since the epoch, and the seconds until the last one ended."""
+    known = [
+        (datetime.fromisoformat(text).timestamp(), own) for text, own in zip(started, seconds, strict=True) if text
+    ]
+    start = min((begun for begun, _ in known), default=0.0)
+    return start, max((begun + own for begun, own in known), default=start) - start
+
+
+def _finite(values: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers among some values."""
+    numbers = {key: value for key, value in values.items() if isinstance(value, int | float)}
+    return {key: float(value) for key, value in numbers.items() if math.isfinite(value)}

@@ -1,0 +1,99 @@
+"""MLflow's backend: its address, its experiment and runs, and what its errors mean."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # MLflow takes seconds to import
+    from mlflow import MlflowClient
+    from mlflow.entities import Experiment, Run
+
+EXPERIMENT = "dml"
+PAGE = 1000  # runs per request
+CONFLICT = re.compile(r"UniqueViolation|UNIQUE constraint|IntegrityError|Duplicate entry|InterfaceError")
+REJECTED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS")
+
+
+def default_uri() -> str:
+    """MLflow's backend: `MLFLOW_TRACKING_URI`, or SQLite in the working directory."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
+
+
+def is_missing(uri: str) -> bool:
+    """Whether the backend is an SQLite file that does not exist, so that nothing was tracked."""
+    return uri.startswith("sqlite:///") and not Path(uri.removeprefix("sqlite:///")).is_file()
+
+
+def client_of(uri: str) -> MlflowClient:
+    """A client of a backend, and of the models that are registered there."""
+    import mlflow
+
+    return mlflow.MlflowClient(tracking_uri=uri, registry_uri=uri)
+
+
+def open_experiment(client: MlflowClient, uri: str) -> Experiment:
+    """The experiment, created if missing. SQLite keeps artifacts in the working directory."""
+    from mlflow.exceptions import MlflowException
+
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    if experiment is None:
+        place = Path("mlartifacts").resolve().as_uri() if uri.startswith("sqlite") else None
+        try:
+            return client.get_experiment(client.create_experiment(EXPERIMENT, artifact_location=place))
+        except MlflowException:
+            experiment = client.get_experiment_by_name(EXPERIMENT)  # another sweep created it in between
+            if experiment is None:
+                raise
+    if experiment.lifecycle_stage == "deleted":
+        client.restore_experiment(experiment.experiment_id)
+    return experiment
+
+
+def runs_of(client: MlflowClient, experiment: str, wanted: str) -> Iterator[Run]:
+    """The runs that a search finds, the first created one first."""
+    token = None
+    while True:
+        page = client.search_runs(
+            [experiment], wanted, max_results=PAGE, order_by=["attributes.start_time ASC"], page_token=token
+        )
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def was_rejected(error: Exception) -> bool:
+    """Whether MLflow answered that a request is invalid, so that sending it again cannot succeed.
+
+    A conflict is not: MLflow checks and then inserts, for example a dataset that two studies share, and answers
+    `BAD_REQUEST` to the second one. Repeating it succeeds.
+    """
+    return getattr(error, "error_code", "") in REJECTED and CONFLICT.search(str(error)) is None
+
+
+def said(uri: str, error: Exception) -> str:
+    """A backend's error in one line."""
+    return f"MLflow at {uri}: {(str(error).strip().splitlines() or [type(error).__name__])[0][:300]}"
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep alembic's and MLflow's log messages out of progress displays."""
+    names = ("alembic", "mlflow", "urllib3")
+    levels = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="mlflow")
+            yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)

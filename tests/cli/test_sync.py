@@ -1,0 +1,28 @@
+"""`dml sync`: which studies are brought up to date in MLflow."""
+
+
+def synced(programs):
+    return [command[-1] for command in programs if command[:3] == ("-m", "dml.pipeline", "sync")]
+
+
+def test_all_with_results_or_a_sweep_that_has_begun(dml, project, programs):
+    names = sorted(path.stem for path in (project / "pipelines/studies").glob("*.yaml"))
+    for folder in (f"results/{names[0]}", "results/gone", "store/sweeps/gone.live"):
+        (project / folder).mkdir(parents=True)
+        (project / folder / "trials.parquet").touch()
+    assert dml("sync").code == 0
+    assert synced(programs) == names[:1]
+
+
+def test_named_ones(dml, project, programs):
+    name = sorted(path.stem for path in (project / "pipelines/studies").glob("*.yaml"))[0]
+    assert dml("sync", name).code == 0
+    assert synced(programs) == [name]
+    wrong = dml("sync", "nothing")
+    assert wrong.code == 1
+    assert "'nothing': no such study" in wrong.err
+
+
+def test_without_results_it_says_how_to_get_some(dml, project, programs):
+    assert "no study has results here: dml run" in dml("sync").err
+    assert programs == []

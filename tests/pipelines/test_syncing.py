@@ -1,0 +1,40 @@
+"""The process beside a sweep: whatever becomes of it, the sweep is as without it."""
+
+import subprocess
+
+import pytest
+
+from dml.pipeline.syncing import Place, syncing
+
+
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch):
+    """A study without a file, so that the process ends with an error."""
+    monkeypatch.chdir(tmp_path)
+    return Place.of("nothing")
+
+
+def test_a_process_that_fails_fails_nothing(nowhere, capfd):
+    with syncing(nowhere):
+        pass
+    assert "pipelines/studies/nothing.yaml" in capfd.readouterr().err
+
+
+def test_an_error_of_the_sweep_is_its_own(nowhere):
+    with pytest.raises(ValueError, match="of the sweep"), syncing(nowhere):
+        raise ValueError("of the sweep")
+
+
+def test_ctrl_c_while_it_catches_up_ends_it(nowhere, monkeypatch):
+    processes, communicate = [], subprocess.Popen.communicate
+
+    def interrupted(process, *given, **names):
+        processes.append(process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
+    with pytest.raises(KeyboardInterrupt), syncing(nowhere):
+        pass
+    monkeypatch.setattr(subprocess.Popen, "communicate", communicate)
+    processes[0].stdin.close()
+    assert processes[0].wait(timeout=30) == -9

@@ -1,0 +1,250 @@
+"""A sync makes MLflow's runs those of the picture, whatever an earlier one left."""
+
+import time
+from dataclasses import replace
+
+import mlflow
+import pandas as pd
+import pytest
+from mlflow import MlflowClient
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import BAD_REQUEST, INTERNAL_ERROR
+from tracked import CURVE, START, cell, picture, runs, state, study, trial
+
+from dml.tracking.runs import KILLED, RUNNING, Picture, Run
+from dml.tracking.sync import Mirror, sync
+
+SCORE = "validation/fine/recall_at_1"
+
+
+def history(client, run):
+    return [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, SCORE)]
+
+
+def test_a_study_contains_cells_and_a_cell_its_trials(uri):
+    assert sync(picture(datasets={"digits": "0123456789abcdef" * 4}), uri) == ""
+    client, (parent,) = runs(uri, "study")
+    (own,), trials = runs(uri, "cell")[1], runs(uri, "trial")[1]
+    assert own.data.tags["mlflow.parentRunId"] == parent.info.run_id
+    assert {run.data.tags["mlflow.parentRunId"] for run in trials} == {own.info.run_id}
+    assert {run.info.run_name for run in trials} == {"triplet: trial 0", "triplet: trial 1"}
+    assert {run.info.status for run in [parent, own, *trials]} == {"FINISHED"}
+    assert (own.info.start_time, own.info.end_time) == (1_700_000_000_000, 1_700_000_010_000)
+    assert own.data.params == {"loss": "triplet", "rate": "0.1", "loss.margin": "0.2"}
+    assert own.data.metrics == {"objective.mean": 0.5, "test/fine/recall_at_1.mean": 0.5}
+    assert [d.dataset.digest for d in parent.inputs.dataset_inputs] == [("0123456789abcdef" * 4)[:36]]
+    found = client.get_metric_history(trials[0].info.run_id, SCORE)
+    assert [(m.step, m.value, m.timestamp) for m in found] == [
+        (5, 0.5, 1_700_000_005_000),
+        (10, 0.75, 1_700_000_010_000),
+    ]
+
+
+def test_a_second_sync_changes_nothing_and_asks_nothing(uri, monkeypatch):
+    """Neither one of another process nor one of the same."""
+    mirror = Mirror("study", uri)
+    assert mirror.sync(picture()) == 4
+    before = state(uri)
+    assert Mirror("study", uri).sync(picture()) == 0
+    assert state(uri) == before
+    monkeypatch.setattr(MlflowClient, "search_runs", lambda *given, **names: pytest.fail("it looked again"))
+    assert mirror.sync(picture()) == 0
+
+
+def test_a_running_trial_has_its_curve_so_far_and_then_all_of_it_once(uri):
+    under_way = trial(0, status=RUNNING, curve=CURVE[:1], seconds=4.0)
+    mirror = Mirror("study", uri)
+    mirror.sync(picture(under_way, status=RUNNING))
+    client, (run,) = runs(uri, "trial")
+    assert (run.info.status, history(client, run)) == ("RUNNING", [(5, 0.5)])
+    for again in (mirror, Mirror("study", uri)):
+        again.sync(picture(trial(0)))
+        client, (run,) = runs(uri, "trial")
+        assert (run.info.status, history(client, run)) == ("FINISHED", [(5, 0.5), (10, 0.75)])
+    assert run.data.metrics["objective"] == 0.75
+
+
+def test_a_study_that_runs_again_is_running_and_then_ended(uri):
+    for status in ("FINISHED", RUNNING, KILLED):
+        assert sync(picture(status=status), uri) == ""
+        (run,) = runs(uri, "study")[1]
+        assert run.info.status == status
+
+
+def test_new_scores_replace_old_ones_lower_ones_too(uri):
+    for score in (0.5, 0.25, 0.25):
+        assert sync(picture(of_cell=cell(score=score)), uri) == ""
+    client, (run,) = runs(uri, "cell")
+    assert run.data.metrics["objective.mean"] == 0.25
+    assert len(client.get_metric_history(run.info.run_id, "objective.mean")) == 2
+
+
+def test_other_names_are_new_names_of_the_same_runs(uri):
+    sync(picture(), uri)
+    before = {run.info.run_id for run in runs(uri)[1]}
+    sync(picture(of_cell=cell(name="triplet, 10%")), uri)
+    assert {run.info.run_id for run in runs(uri)[1]} == before
+    client, (run,) = runs(uri, "cell")
+    assert run.info.run_name == "triplet, 10%"
+    assert len(client.get_metric_history(run.info.run_id, "objective.mean")) == 1, "the score is the same"
+
+
+def test_other_best_settings_replace_the_run_and_keep_its_trials(uri):
+    """MLflow cannot change a parameter."""
+    mirror = Mirror("study", uri)
+    mirror.sync(picture())
+    (old,) = runs(uri, "cell")[1]
+    mirror.sync(picture(of_cell=cell(margin=0.3)))
+    (new,), trials = runs(uri, "cell")[1], runs(uri, "trial")[1]
+    assert new.info.run_id != old.info.run_id
+    assert new.data.params["loss.margin"] == "0.3"
+    assert {run.data.tags["mlflow.parentRunId"] for run in trials} == {new.info.run_id}
+    assert len(trials) == 2
+
+
+def test_a_thousand_scores_and_settings(uri):
+    scores, settings = {f"score{n}": float(n) for n in range(1700)}, {f"setting{n}": n for n in range(220)}
+    tags = {"dml.cell": "digits|triplet", **{f"tag{n}": str(n) for n in range(230)}}
+    assert sync(picture(of_cell=cell(metrics=scores, params=settings, tags=tags)), uri) == ""
+    (run,) = runs(uri, "cell")[1]
+    assert run.data.metrics == scores
+    assert len(run.data.params) == 220
+    assert {f"tag{n}" for n in range(230)} <= set(run.data.tags)
+
+
+def test_files_are_sent_once_a_table_also_as_text(uri, tmp_path, monkeypatch):
+    frame = pd.DataFrame({"key": ["a"], "curve": ["[]"], "test/fine/recall@1": [0.5]})
+    frame.to_parquet(tmp_path / "trials.parquet")
+    (tmp_path / "study.yaml").write_text("title: Mine")
+    named = {name: tmp_path / name for name in ("trials.parquet", "study.yaml", "missing.json")}
+    named["report/study.html"] = tmp_path / "page.html"
+    sync(picture(files=named), uri)
+    (tmp_path / "page.html").write_text("<p>First</p>")
+    sent, log = [], MlflowClient.log_artifact
+    monkeypatch.setattr(MlflowClient, "log_artifact", lambda *given: sent.append(given[-1]) or log(*given))
+    for _ in range(2):
+        assert sync(picture(files=named), uri) == ""
+    assert sent == ["report"], "only the page is new"
+    client, (run,) = runs(uri, "study")
+    files = {file.path for file in client.list_artifacts(run.info.run_id)}
+    assert files == {"trials.parquet", "trials.csv", "study.yaml", "report"}
+    place = f"{run.info.artifact_uri}/"
+    table = pd.read_csv(mlflow.artifacts.download_artifacts(f"{place}trials.csv", tracking_uri=uri))
+    assert list(table.columns) == ["key", "test/fine/recall@1"]
+    page = mlflow.artifacts.download_artifacts(f"{place}report/study.html", tracking_uri=uri)
+    with open(page, encoding="utf-8") as file:
+        assert file.read() == "<p>First</p>"
+
+
+@pytest.mark.parametrize("name", ["create_run", "log_batch", "set_terminated", "update_run"])
+@pytest.mark.parametrize("arrives", [False, True])
+def test_an_error_at_any_request_is_made_good_by_the_next_sync(uri, monkeypatch, name, arrives):
+    """Each request fails once, before or after MLflow has it."""
+    sync(picture(trial(0), status=RUNNING), uri)
+    wanted = picture(
+        trial(0, curve=[*CURVE, (15, {"validation/fine/recall@1": 0.8})]), trial(1), of_cell=cell(name="new")
+    )
+    original, count = getattr(MlflowClient, name), 0
+
+    def fails(self, *given, **names):
+        nonlocal count
+        count += 1
+        if count == fail_at:
+            if arrives:
+                original(self, *given, **names)
+            raise MlflowException("the connection is lost", INTERNAL_ERROR)
+        return original(self, *given, **names)
+
+    monkeypatch.setattr(MlflowClient, name, fails)
+    mirror, fail_at, problems = Mirror("study", uri), 1, 0
+    while problem := sync(wanted, mirror=mirror):
+        assert "the connection is lost" in problem
+        problems, fail_at = problems + 1, count + 2  # the next sync's first request passes
+    assert problems > 0
+    client, trials = runs(uri, "trial")
+    assert sorted(run.data.tags["dml.trial"] for run in trials) == ["digits|triplet|tune|0", "digits|triplet|tune|1"]
+    assert len(runs(uri, "cell")[1]) == len(runs(uri, "study")[1]) == 1
+    assert {run.info.status for run in runs(uri)[1]} == {"FINISHED"}
+    lengths = {run.data.tags["dml.trial"][-1]: len(history(client, run)) for run in trials}
+    assert lengths == {"0": 3, "1": 2}
+    assert Mirror("study", uri).sync(wanted) == 0
+
+
+def test_a_run_that_two_syncs_created_at_one_moment_is_there_once(uri):
+    first, second = Mirror("study", uri), Mirror("study", uri)
+    first._known, second._known = first._look(), second._look()
+    first.sync(picture())
+    second.sync(picture())
+    assert len(runs(uri)[1]) == 8
+    assert sync(picture(), uri) == ""
+    assert len(runs(uri)[1]) == 4
+    assert Mirror("study", uri).sync(picture()) == 0
+
+
+def test_two_sweeps_that_insert_the_same_dataset_at_once(uri, monkeypatch):
+    """MLflow on a real database answers so, where SQLite waits."""
+    text = '(psycopg2.errors.UniqueViolation) duplicate key value violates unique constraint "dataset_pk"'
+    failures, log_inputs = [MlflowException(text, BAD_REQUEST)], MlflowClient.log_inputs
+
+    def conflict(self, *given, **names):
+        if failures:
+            raise failures.pop()
+        return log_inputs(self, *given, **names)
+
+    monkeypatch.setattr(MlflowClient, "log_inputs", conflict)
+    assert sync(picture(datasets={"digits": "abc"}), uri, patience=30) == ""
+    (parent,) = runs(uri, "study")[1]
+    assert [d.dataset.name for d in parent.inputs.dataset_inputs] == ["digits"]
+
+
+def test_a_run_that_mlflow_rejects_delays_no_other_and_is_named(uri):
+    bad = replace(trial(0), params={"x" * 300: 1})
+    assert "exceeds the maximum length of 250 characters (triplet: trial 0)" in sync(picture(bad, trial(1)), uri)
+    assert [run.info.status for run in runs(uri, "trial")[1] if run.data.tags["dml.key"] == "key-1"] == ["FINISHED"]
+
+
+@pytest.mark.parametrize("hours", [-24, 24])
+def test_a_run_ends_after_it_starts_where_the_nodes_clock_is_apart(uri, hours):
+    """The driver says when a running trial began, and its node when an ended one did."""
+    mirror = Mirror("study", uri)
+    mirror.sync(picture(trial(0, status=RUNNING, start=START + 3600 * hours)))
+    mirror.sync(picture(trial(0)))
+    (run,) = runs(uri, "trial")[1]
+    assert run.info.start_time == 1000 * (START + 3600 * hours)
+    assert run.info.end_time - run.info.start_time == 10_000
+
+
+def test_an_audit_of_the_study_is_a_run_beside_its_sweep(uri):
+    sync(picture(), uri)
+
+    def audit(digest, **metrics):
+        tags = {"dml.audit": digest}
+        return Picture("study", [Run("audit", "audit study", tags=tags, params={"folds": 5}, metrics=metrics)])
+
+    for one in (audit("d1", guess=0.1), audit("d1", guess=0.1, review=0.2), audit("d2", guess=0.3)):
+        assert sync(one, uri) == ""
+    by_digest = {run.data.tags["dml.audit"]: run for run in runs(uri, "audit")[1]}
+    assert by_digest["d1"].data.metrics == {"guess": 0.1, "review": 0.2}
+    assert len(by_digest) == len(runs(uri, "audit")[1]) == 2
+    assert Mirror("study", uri).sync(picture()) == 0
+
+
+def test_a_server_that_is_not_there_is_named_at_once():
+    began = time.monotonic()
+    assert sync(picture(), "http://127.0.0.1:9").startswith("MLflow at http://127.0.0.1:9: ")
+    assert time.monotonic() - began < 30
+
+
+def test_runs_of_an_earlier_version_are_taken_over(uri):
+    """Below the study, under their old names, without `dml.content`."""
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    experiment = client.create_experiment("dml")
+    old = {"dml.study": "study", "dml.kind": "study"}
+    parent = client.create_run(experiment, run_name="study", tags=old).info.run_id
+    tags = {**old, "dml.kind": "trial", **trial(0).tags, "mlflow.parentRunId": parent}
+    client.create_run(experiment, run_name="digits|triplet|tune-0", tags=tags)
+    assert sync(picture(trial(0)), uri) == ""
+    (run,), (own,) = runs(uri, "trial")[1], runs(uri, "cell")[1]
+    assert (run.info.run_name, run.data.tags["mlflow.parentRunId"]) == ("triplet: trial 0", own.info.run_id)
+    assert [one.info.run_id for one in runs(uri, "study")[1]] == [parent]
+    assert study().key == ("study",)
