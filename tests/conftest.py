@@ -177,9 +177,12 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ray_address() -> Iterator[str]:
-    """A Ray cluster of two processors, shared by tests whose subject is not how Ray starts or ends."""
+    """A Ray cluster of two processors, shared by a file's tests whose subject is not how Ray starts or ends.
+
+    Not by all files: one that had ended in the file before failed every test after it.
+    """
     with pytest.MonkeyPatch.context() as patch:
         from dml.sweep.cluster import QUIET
 
