@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from contextlib import contextmanager
 
 import mlflow
 import optuna
@@ -12,6 +13,7 @@ import toy
 from driver import place, study
 
 from dml.files import write_json
+from dml.pipeline.syncing import syncing
 from dml.sweep.live import LiveTable
 from dml.sweep.plan import Plan
 from dml.sweep.results import trials_frame
@@ -83,3 +85,13 @@ class Sweep:
             (key,) = curves[run.data.tags["dml.key"]][0][1]
             history = client.get_metric_history(run.info.run_id, key.replace("@", "_at_"))
             assert [(point.step, point.value) for point in history] == [(5, 0.25), (10, 0.5)]
+
+
+@contextmanager
+def two_at_once(folder, uri):
+    """Two sweeps that log at once; at the end each of their runs must be there once."""
+    sweeps = [Sweep(folder / name, uri, name) for name in ("first", "second")]
+    with syncing(sweeps[0].place, 0.2), syncing(sweeps[1].place, 0.2):
+        yield sweeps
+    for sweep in sweeps:
+        sweep.check()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from stepped import Sweep
+from stepped import two_at_once
 from tracking_server import Database, Server
-
-from dml.pipeline.syncing import syncing
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400), pytest.mark.usefixtures("at_once")]
 
@@ -30,8 +28,7 @@ def server(tmp_path, database):
 
 def test_two_sweeps_at_once_and_both_servers_crash(tmp_path, server, database, monkeypatch):
     monkeypatch.setenv("DML_TRACKING_PATIENCE", "120")
-    sweeps = [Sweep(tmp_path / name, server.uri, name) for name in ("first", "second")]
-    with syncing(sweeps[0].place, 0.2), syncing(sweeps[1].place, 0.2):
+    with two_at_once(tmp_path, server.uri) as sweeps:
         for sweep in sweeps:
             sweep.end(2)
         for sweep in sweeps:
@@ -44,5 +41,3 @@ def test_two_sweeps_at_once_and_both_servers_crash(tmp_path, server, database, m
         server.start()
         for sweep in sweeps:
             sweep.finish()
-    for sweep in sweeps:
-        sweep.check()

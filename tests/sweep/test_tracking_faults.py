@@ -10,7 +10,7 @@ import socket
 import time
 
 import pytest
-from stepped import Sweep
+from stepped import Sweep, two_at_once
 from tracking_server import Server
 
 from dml.pipeline.sync import sync_study
@@ -84,12 +84,9 @@ def test_a_server_that_does_not_answer_is_named_and_delays_nothing(tmp_path, mon
 
 
 def test_two_sweeps_at_once_on_one_server(tmp_path, server):
-    sweeps = [Sweep(tmp_path / name, server.uri, name) for name in ("first", "second")]
-    with syncing(sweeps[0].place, 0.2), syncing(sweeps[1].place, 0.2):
+    with two_at_once(tmp_path, server.uri) as sweeps:
         for sweep in sweeps:
             sweep.end(3)
         for sweep in sweeps:
             sweep.wait({"FINISHED": 3, "RUNNING": 1})
             sweep.finish()
-    for sweep in sweeps:
-        sweep.check()

@@ -57,10 +57,8 @@ def spread_of(scores: pd.DataFrame, terms: Mapping[str, Term] | None = None) -> 
     rest = scores.sub(scores.mean(axis=1), axis=0)
     rest = rest - rest.mean()
     freedom = (seeds - 1) * (methods - 1)
-    variances = [(terms or {})[name].variance if name in (terms or {}) else 0.0 for name in map(str, scores)]
-    return Spread(
-        math.sqrt(2 * float((rest.to_numpy() ** 2).sum()) / freedom), freedom, 2 * sum(variances) / len(variances)
-    )
+    searches = 2 * sum(term.variance for name, term in (terms or {}).items() if name in scores) / methods
+    return Spread(math.sqrt(2 * float((rest.to_numpy() ** 2).sum()) / freedom), freedom, searches)
 
 
 def pooled(spreads: Iterable[Spread | None]) -> Spread | None:
@@ -69,16 +67,8 @@ def pooled(spreads: Iterable[Spread | None]) -> Spread | None:
     freedom = sum(one.freedom for one in known)
     if not freedom:
         return None
-    variances = [sum(part(one) * one.freedom for one in known) / freedom for part in (_squared, _of_searches)]
-    return Spread(math.sqrt(variances[0]), freedom, variances[1])
-
-
-def _squared(one: Spread) -> float:
-    return one.points**2
-
-
-def _of_searches(one: Spread) -> float:
-    return one.searches
+    seeds = sum(one.points**2 * one.freedom for one in known) / freedom
+    return Spread(math.sqrt(seeds), freedom, sum(one.searches * one.freedom for one in known) / freedom)
 
 
 def scores_of(results: Results, dataset: str, noise: str, rate: float) -> pd.DataFrame:
