@@ -28,8 +28,8 @@ $(STAMP): pyproject.toml constraints.txt
 repro: setup  ## run the studies of params.yaml and write report/index.html; STUDY="a b" chooses others, STUDY=paper-eps a paper's
 	@dml run $(STUDY)
 
-audit: setup  ## find wrong labels of STUDY: audit/STUDY/index.html; REVIEW=file.csv takes a review in, LOOKS=200 images to look at
-	@dml audit $(or $(STUDY),$(error name a study: make audit STUDY=my-images)) $(if $(REVIEW),--review "$(REVIEW)") $(if $(LOOKS),--looks $(LOOKS))
+audit: setup  ## find wrong labels of STUDY: audit/STUDY/index.html; REVIEW=file.csv takes a review in, REVIEW_SIZE=200 images to look at
+	@dml audit $(or $(STUDY),$(error name a study: make audit STUDY=my-images)) $(if $(REVIEW),--review "$(REVIEW)") $(if $(REVIEW_SIZE),--review-size $(REVIEW_SIZE))
 
 report: setup  ## write report/index.html from the results here and the published ones, without training
 	@dml report

@@ -44,7 +44,7 @@ COLUMNS = (
 def gains(studies: Sequence[Results]) -> Table | None:
     """One row per tuned study, dataset, noise model and rate; None without any."""
     tuned = [results for results in studies if not mark(results.study)]
-    rows = [row for results in tuned for row in gain_rows(results)]
+    rows = [_row(results, *found) for results in tuned for found in each_gain(results)]
     if not rows:
         return None
     better = sum(row["sure"] == "better" for row in rows)
@@ -60,12 +60,6 @@ def gains_in_short(studies: Sequence[Results]) -> list[str]:
     """The table of `gains` as lines of Markdown; none if there is none."""
     table = gains(studies)
     return markdown(table, CAPTION.partition(" is ")[0]) if table else []
-
-
-def gain_rows(results: Results) -> Iterator[dict[str, str]]:
-    """The rows of the table."""
-    for one, same, key in each_gain(results):
-        yield _row(results, one, same, key)
 
 
 def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Gain | None, str]]:

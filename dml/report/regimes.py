@@ -93,10 +93,11 @@ def _row(results: Results, asked: dict[str, Any]) -> dict[str, Any]:
         case, noise, rate = asked["case"], asked["noise"], float(asked["rate"])
     except KeyError as error:
         raise ValueError(f"{FILE}: a row has case, study, noise and rate; {asked} lacks {error}") from None
-    found = [each for each in each_gain(results, oracles=False) if each[0].noise == noise and _is(each[0].rate, rate)]
+    gains = [(one, same) for one, same, _ in each_gain(results, oracles=False)]
+    found = [both for both in gains if both[0].noise == noise and abs(both[0].rate - rate) < SAME]
     if len(found) != 1:
         raise ValueError(f"{FILE}: {results.study.name} has no gain of {noise} noise at rate {rate}")
-    gain, same, _ = found[0]
+    gain, same = found[0]
     method, rising = results.methods[gain.best].label, RISING in doubts(results, gain.best)
     do = cheap = _without_training(gain.untrained)
     if said(gain.gain) == "better":
@@ -121,7 +122,3 @@ def _without_training(baseline: Baseline) -> str:
     _, comma, projection = baseline.label.rpartition(", ")
     to = f" to {baseline.length} dimensions" if baseline.length else ""
     return PROJECTIONS[projection.rpartition(" ")[2]] + to if comma else f"{projection} as they are"
-
-
-def _is(rate: float, other: float) -> bool:
-    return abs(rate - other) < SAME

@@ -39,6 +39,15 @@ def test_the_documentation_names_no_other_command():
     assert set(re.findall(r"(?:^|`|&& )dml ([a-z]+)", text, flags=re.MULTILINE)) <= set(COMMANDS)
 
 
+def test_the_makefile_passes_options_that_commands_have():
+    commands = typer.main.get_command(app).commands
+    lines = re.findall(r"dml ([a-z]+) (.*)", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    passed = [(name, option) for name, rest in lines for option in re.findall(r"--[a-z-]+", rest)]
+    assert {"audit"} <= {name for name, _ in passed}
+    for name, option in passed:
+        assert option in [text for parameter in commands[name].params for text in parameter.opts], (name, option)
+
+
 @pytest.mark.parametrize(
     "arguments", [["nothing"], ["check"], ["check", "a", "--wrong"], ["new", "only-a-name"], ["ui", "--port", "-1"]]
 )
