@@ -26,8 +26,8 @@ CAPTION = (
     "Each row is a study at one noise rate, with the method that validation classes choose. Gains are points over the "
     "best score without training (features or pixels, their principal components, whitening or LDA; chosen on the test "
     "classes, which favours it): of as many dimensions as the embedding, and of any number. Intervals are over "
-    "{blocks}, of one network and one set of images: other classes may tell otherwise. A row with a flag is not "
-    "counted as surely better. Other studies are not tuned, or have no score without training."
+    "{blocks} and searches, of one network and one set of images: other classes may tell otherwise. A row with a flag "
+    "is not counted as surely better. Other studies are not tuned, or have no score without training."
 )
 COLUMNS = (
     Column("study", "Study", "name"),

@@ -51,6 +51,11 @@ def over(results: Results) -> str:
     return f"{results.study.block}s"
 
 
+def of_searches(results: Results) -> str:
+    """For captions of tests: ` and searches`, where their part is in them."""
+    return " and searches" if searches(results) else ""
+
+
 @once
 def covers(results: Results) -> str:
     """What the intervals of winners and of comparisons with them cover."""

@@ -118,7 +118,7 @@ def gain_of_best(
     gain, above = statistics.summary(apart), sum(mean > own.score for mean in means.values())
     searched = over_seeds(apart, search_terms(results, {best: 1.0}, key))
     if searched is not None:
-        gain = gain._replace(low=searched.low, high=searched.high)
+        gain = gain._replace(low=max(searched.low, -own.score), high=min(searched.high, 100 - own.score))
     return Gain(dataset, noise, rate, own, best, gain, above, len(means))
 
 

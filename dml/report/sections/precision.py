@@ -12,10 +12,9 @@ from scipy import stats
 
 from dml.counting import counted
 from dml.report.analysis.chosen import explained
-from dml.report.analysis.covered import over
+from dml.report.analysis.covered import of_searches, over
 from dml.report.analysis.paired import is_worse, versus_winner
 from dml.report.analysis.precision import conditions, rank_intervals, scores_of, spread, terms_of
-from dml.report.analysis.searched import searches
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import metric_label
 from dml.report.noises import noise_label
@@ -173,11 +172,6 @@ def ranks(results: Results) -> Table | None:
         f"over {over(results)}{of_searches(results)}, with Holm's correction."
     )
     return Table("ranks", "Ranks", caption, columns, pd.DataFrame(rows))
-
-
-def of_searches(results: Results) -> str:
-    """For captions of tests: ` and searches`, where their part is in them."""
-    return " and searches" if searches(results) else ""
 
 
 def _comparable(scores: pd.DataFrame) -> bool:

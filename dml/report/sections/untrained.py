@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dml.report.analysis.chosen import explained
+from dml.report.analysis.covered import of_searches, over
 from dml.report.analysis.untrained import by_noise, gain_of_best, kinds
 from dml.report.labels import score_label
 from dml.report.noises import is_topline, noise_label, noise_name
@@ -83,8 +84,9 @@ def best_and_untrained(results: Results) -> Table | None:
     if _projected(results):
         caption += PROJECTIONS
     caption += (
-        f" Gain: the best method minus that, in points, with its 95% interval over {results.study.block}s. The score "
-        f"without training is the best one on the test classes. {explained(results, results.cells)}"
+        f" Gain: the best method minus that, in points, with its 95% interval over {over(results)}"
+        f"{of_searches(results)}. The score without training is the best one on the test classes. "
+        f"{explained(results, results.cells)}"
     )
     return Table("untrained", "The best method and no training", caption, columns, pd.DataFrame(rows))
 
