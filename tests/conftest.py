@@ -140,6 +140,14 @@ def path_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
 
 
+@pytest.fixture(autouse=True)
+def mlflow_as_before() -> Iterator[None]:
+    """MLflow keeps the backend that a test sets, also in the environment: until the test ends."""
+    yield
+    if "mlflow" in sys.modules:
+        sys.modules["mlflow"].set_tracking_uri(None)
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
     """The comparison with the golden files; `pytest --golden-update` writes those that may be written."""

@@ -31,9 +31,6 @@ def run(uri, tmp_path_factory):
 @pytest.fixture(autouse=True)
 def unset(monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    before = mlflow.get_tracking_uri()
-    yield
-    mlflow.set_tracking_uri(before)
 
 
 def test_a_logged_model_is_a_folder_with_its_description(uri, run):
