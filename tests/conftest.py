@@ -20,6 +20,7 @@ GOLDEN = Path(__file__).parent / "golden"
 REPOSITORY = Path(__file__).parents[1]
 sys.path.insert(0, str(Path(__file__).parent / "servers"))
 os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # a server's eight processes for jobs take 12 s to import
+os.environ["RAY_AUTH_MODE"] = "disabled"  # by itself a process that starts Ray asks for a token from then on
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -17,6 +17,8 @@ from dml.report.analysis.flags import RISING, doubts
 from dml.report.analysis.untrained import SAME, Baseline
 from dml.report.gains import each_gain, said
 from dml.report.in_short import points, rows_in_markdown
+from dml.report.labels import readable
+from dml.report.methods import Method
 from dml.report.page.numbers import NOTHING
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
@@ -29,10 +31,9 @@ TITLE = "What to do"
 PROJECTIONS = {"whitened": "whiten", "components": "principal components", "LDA": "LDA"}
 NAMES = {"given": "of people's labels"}
 CAPTION = (
-    "Gain: points of R@1 that training adds to the best score without it, of as many dimensions and of any number (95% "
-    "intervals over seeds and searches). Methods (loss, positives + negatives) are tuned and chosen on validation "
-    "classes, judged on test classes. Where both are named, they are not told apart: the first is cheaper. No filter "
-    "here knows the true rate."
+    "Gain: points of R@1 over the best embedding without training, of the same length (–: none is) and of any (95% "
+    "intervals over seeds and searches for settings). Chosen on validation classes, judged on test classes. *Or*: no "
+    "significant difference; the first is cheaper."
 )
 COLUMNS = (
     Column("case", "Case"),
@@ -42,7 +43,7 @@ COLUMNS = (
     Column("any", "Gain, any length"),
     Column("study", "Study", "name"),
 )
-CANNOT = "Not known: other classes (one split each), large networks, long training, the whole of Cars and Flowers."
+CANNOT = "Not known: other classes (one split each), large networks, long training, whole datasets."
 
 
 def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
@@ -98,7 +99,7 @@ def _row(results: Results, asked: dict[str, Any]) -> dict[str, Any]:
     if len(found) != 1:
         raise ValueError(f"{FILE}: {results.study.name} has no gain of {noise} noise at rate {rate}")
     gain, same = found[0]
-    method, rising = results.methods[gain.best].label, RISING in doubts(results, gain.best)
+    method, rising = _trained(results.methods[gain.best]), RISING in doubts(results, gain.best)
     do = cheap = _without_training(gain.untrained)
     if said(gain.gain) == "better":
         do = f"train: {method}"
@@ -115,6 +116,15 @@ def _row(results: Results, asked: dict[str, Any]) -> dict[str, Any]:
         "study": results.study.name,
         "pays": said(gain.gain) == "better" and not rising,
     }
+
+
+def _trained(method: Method) -> str:
+    """`multi similarity (all pairs)`, `triplet (easy positives, semihard random negatives)`."""
+    tuples = f"{method.positives} positives, {method.negatives} negatives" if method.positives else method.negatives
+    if method.positives == method.negatives and method.positives:
+        tuples = f"{method.positives} pairs"
+    told = "; ".join(filter(None, (readable(tuples), method.variant)))
+    return readable(method.loss) + (f" ({told})" if told else "")
 
 
 def _without_training(baseline: Baseline) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from pathlib import Path
 
 from dml.config import ResourcesSection
 
@@ -21,6 +20,7 @@ QUIET = {
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "60",
 }
+TOKEN = ", or it asks for a token: set RAY_AUTH_MODE=token, with the token in RAY_AUTH_TOKEN or ~/.ray/auth_token"
 
 
 def connect(resources: ResourcesSection) -> None:
@@ -32,15 +32,13 @@ def connect(resources: ResourcesSection) -> None:
     ------
     ConnectionError : no cluster answers at the address.
     """
-    cluster = address(resources)
-    if cluster is not None and has_token():  # Ray looks for it by itself only where it starts, or finds, a cluster
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
     os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
     import ray  # reads the settings above when imported
 
     logging.getLogger("ray").setLevel(logging.ERROR)
     if ray.is_initialized():
         return
+    cluster = address(resources)
     if cluster is None:
         ray.init(
             address="local",  # never a cluster that happens to run on this machine
@@ -54,21 +52,12 @@ def connect(resources: ResourcesSection) -> None:
     try:
         ray.init(address=cluster, log_to_driver=False, logging_level=logging.ERROR)
     except ConnectionError as error:
-        hint = "" if has_token() else ", or it asks for a token, and none is in RAY_AUTH_TOKEN or ~/.ray/auth_token"
-        raise ConnectionError(
-            f"no Ray cluster answers at {cluster!r} (resources.address or RAY_ADDRESS){hint}"
-        ) from error
+        raise ConnectionError(f"no Ray cluster answers at {cluster!r} (resources.address or RAY_ADDRESS){TOKEN}") from error
 
 
 def address(resources: ResourcesSection) -> str | None:
     """The cluster's address; None: use this machine."""
     return resources.address or os.environ.get("RAY_ADDRESS") or None
-
-
-def has_token() -> bool:
-    """Whether this machine has a token for clusters: Ray makes one when it first starts without an address."""
-    named = os.environ.get("RAY_AUTH_TOKEN_PATH")
-    return "RAY_AUTH_TOKEN" in os.environ or Path(named or Path.home() / ".ray" / "auth_token").is_file()
 
 
 def cpus() -> int:

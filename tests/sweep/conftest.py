@@ -81,7 +81,9 @@ class Workplace:
             shutil.copy(self._request.getfixturevalue("empty_database"), database)
         overrides["resources"] = {"concurrent": 1, **overrides.get("resources", {})}
         variables = {**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})}
-        if not own_ray:
+        if own_ray:
+            del variables["RAY_AUTH_MODE"]
+        else:
             variables.setdefault("RAY_ADDRESS", self._request.getfixturevalue("ray_address"))
         command = [str(HERE / "driver.py"), str(self.folder), json.dumps(overrides)]
         self._processes.append(self._request.getfixturevalue("forks").start(command, self.folder, variables))
