@@ -20,7 +20,8 @@ QUIET = {
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "60",
 }
-TOKEN = ", or it asks for a token: set RAY_AUTH_MODE=token, with the token in RAY_AUTH_TOKEN or ~/.ray/auth_token"
+ADDRESS = "resources.address or RAY_ADDRESS"
+TOKEN = "it asks for a token: set RAY_AUTH_MODE=token, with the token in RAY_AUTH_TOKEN or ~/.ray/auth_token"
 
 
 def connect(resources: ResourcesSection) -> None:
@@ -52,7 +53,7 @@ def connect(resources: ResourcesSection) -> None:
     try:
         ray.init(address=cluster, log_to_driver=False, logging_level=logging.ERROR)
     except ConnectionError as error:
-        raise ConnectionError(f"no Ray cluster answers at {cluster!r} (resources.address or RAY_ADDRESS){TOKEN}") from error
+        raise ConnectionError(f"no Ray cluster answers at {cluster!r} ({ADDRESS}, or {TOKEN})") from error
 
 
 def address(resources: ResourcesSection) -> str | None:
