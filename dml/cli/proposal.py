@@ -22,6 +22,7 @@ PER_CLASS = (2, 8)  # images of a class in a batch: the fewest and the most
 EPOCHS = {"scratch": 20, "partial": 10, "finetune": 20}
 STEPS = (200, 2000)
 PARTIAL_STEPS = 400  # at most: pretrained networks overfit soon (docs/LOG.md, 2026-11-23)
+FEW = 60  # classes
 GOAL = 3000.0  # seconds that a study should not exceed, if fewer steps can help
 
 
@@ -39,6 +40,7 @@ class Proposal:
     tune: bool  # half of the classes can be held out for validation
     gpu: bool
     whitening: bool  # a class has two training images
+    few: bool  # the classes are few, so which of them test decides much
 
 
 def propose(found: Survey, gpu: bool) -> Proposal:
@@ -73,6 +75,7 @@ def propose(found: Survey, gpu: bool) -> Proposal:
         tune,
         gpu,
         bool((images > 1).any()),
+        tune and fine.nunique() <= FEW and roles <= {"train", "test", "unused"},
     )
 
 

@@ -44,6 +44,19 @@ def test_a_study_is_written_and_described(dml, project, photos):
     assert "download" not in done.err
 
 
+def test_with_few_classes_the_study_offers_to_test_each(dml, project, photos, monkeypatch):
+    dml("new", "mine", photos)
+    path = project / "pipelines/studies/mine.yaml"
+    assert load_study(path).class_splits == 1
+    path.write_text(path.read_text().replace("# class_splits:", "class_splits:"))
+    assert load_study(path).folds
+    checked = dml("check", "mine")
+    assert checked.code == 0, checked.err
+    monkeypatch.setattr(proposal, "FEW", 5)
+    assert dml("new", "more", photos).code == 0
+    assert "class_splits" not in (project / "pipelines/studies/more.yaml").read_text()
+
+
 def test_a_study_is_never_overwritten_unasked(dml, project, photos):
     before = (project / "pipelines/studies/tiny.yaml").read_text()
     done = dml("new", "tiny", photos)
