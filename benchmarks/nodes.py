@@ -107,7 +107,7 @@ def run(nodes: int, trials: int, seconds: int, lost: float, folder: Path) -> str
                 return {"packed": "none", "split": "none", "labels": repr(asked)}
 
             used = time.process_time()
-            arguments = (study, folder, folder / "store", folder / "out", "off", "nodes.Sleeping", digests)
+            arguments = (study, folder, folder / "store", folder / "out", "nodes.Sleeping", digests)
             sweep = pool.submit(run_study, *arguments)
             died = losing(cluster, own, lost, sweep)
             sweep.result()

@@ -86,7 +86,7 @@ class Place:
 
     def sweep(self, workers: int, **changes) -> pd.DataFrame:
         study = self.study(workers, **changes)
-        frame = run_study(study, self._data, self.folder / "store", self.folder / "out", "off")
+        frame = run_study(study, self._data, self.folder / "store", self.folder / "out")
         wait(lambda: not any(map(alive, self.pids())), 20)  # killed ranks need a moment on a busy machine
         frame.attrs["ended"] = time.time()
         return frame
