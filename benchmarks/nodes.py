@@ -97,7 +97,7 @@ def run(nodes: int, trials: int, seconds: int, lost: float, folder: Path) -> str
                 positives=["random"],
                 negatives=["random"],
                 seeds=[0, 1],
-                search={"sampler": "tpe", "trials": 8},
+                search={"sampler": "tpe", "trials": 8, "stop": "last"},  # each of `seconds`
                 training={**benchmark.collapse().model_dump(mode="json")["training"], "steps": seconds},
                 evaluation={"metrics": ["recall@1"], "every": 1, "sets": ["test"]},
                 resources=resources,
