@@ -113,6 +113,12 @@ class Plan:
         self.running[job.id] = job
         return job
 
+    def give_back(self, job_id: str) -> None:
+        """A running trial never began: `take` returns it again."""
+        job = self.running.pop(job_id)
+        self._pruning.pop(job_id, None)
+        self._add(job)
+
     def report(self, job_id: str, step: int, scores: Mapping[str, float]) -> bool:
         """Report a running trial's evaluation. Returns whether the trial should be pruned."""
         job = self.running[job_id]
@@ -288,8 +294,11 @@ class Plan:
             self._sharing[job.key].append(job)
         else:
             self._sharing[job.key] = []
-            heapq.heappush(self._ready, (-state.rounds_left, self._sequence, job))
-            self._sequence += 1
+            self._add(job)
+
+    def _add(self, job: Job) -> None:
+        heapq.heappush(self._ready, (-self.cells[job.index].rounds_left, self._sequence, job))
+        self._sequence += 1
 
     def _comparable(self, job: Job, outcome: Outcome) -> bool:
         """Whether this search can use a stored outcome of a tuning trial.

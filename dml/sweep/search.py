@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -115,6 +116,7 @@ class CellSearcher(Searcher):
         super().__init__()
         self._plan, self._shared, self._slots, self._stopper = plan, dict(shared), slots, stopper
         self._on_begin = on_begin
+        self._returned: Counter[str] = Counter()  # job id -> how often its worker died before the trial began
 
     def suggest(self, trial_id: str) -> Any:
         if self._plan.finished:
@@ -149,6 +151,17 @@ class CellSearcher(Searcher):
             self._stopper.stop(machines_problem(Outcome(**found)))
         else:
             self._end(job, Outcome(**found))
+
+    def again(self, trial_id: str, most: int) -> bool:
+        """Give a trial that no worker began back to the plan, unless that has happened more than so many times."""
+        job = self._stopper.jobs.get(trial_id)
+        if job is None or self._returned[job.id] >= most:
+            return False
+        del self._stopper.jobs[trial_id]
+        self._stopper.curves.pop(job.id, None)
+        self._returned[job.id] += 1
+        self._plan.give_back(job.id)
+        return True
 
     def fail(self, trial_id: str, text: str) -> None:
         """Report a trial whose workers died more often than `resources.max_failures`."""
@@ -220,7 +233,12 @@ class Watch(Callback):
             self._drivers[trial.trial_id] = trial.temporary_state.ray_actor
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        self._searcher.fail(trial.trial_id, f"the trial's worker died too often; the last error:\n{trial.get_error()}")
+        # Ray Tune resumes no trial that waits for a reused worker to take it, however often it may fail.
+        if trial.should_recover() and self._searcher.again(trial.trial_id, trial.max_failures):
+            self._on_resume()
+        else:
+            text = f"the trial's worker died too often; the last error:\n{trial.get_error()}"
+            self._searcher.fail(trial.trial_id, text)
         self._lost(trial)
 
     def on_trial_recover(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:

@@ -62,6 +62,8 @@ class Toy:
 
     def close(self) -> None:
         self._log("close")
+        if self._orders.get("die_closing") == self._spec.loss.name:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def _evaluated(self) -> EvaluationPoint:
         self._state["curve"].append([self._state["step"], self._scores()])
