@@ -9,11 +9,11 @@ from dml.report.analysis.paired import versus_winner
 from dml.report.analysis.shown import parts_of
 from dml.report.figures.against_noise import against_noise
 from dml.report.figures.intervals import intervals
-from dml.report.figures.noise_and_topline import noise_and_topline
 from dml.report.labels import group_label, score_label
 from dml.report.loading import load
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns
+from dml.report.sections.robustness import Robustness
 from dml.snapshots import Snapshot
 
 STUDIES = Path(__file__).parents[2] / "pipelines" / "studies"
@@ -52,7 +52,7 @@ def test_lines_with_and_without_a_filter_share_a_panel(tmp_path, synthetic):
 def test_toplines_with_and_without_a_filter_share_a_panel():
     study, published = load_study(STUDIES / "human-fine-window.yaml"), STUDIES.parents[1] / "docs" / "results"
     results = load(study, Path("nowhere"), None, Snapshot(published / study.name))
-    figure = noise_and_topline(results, "cifar100", "uniform", "test/fine/recall@1")
+    figure = next(block for block in Robustness().content(results) if block.name == "topline-cifar100-uniform").figure
     assert [axes.get_title() for axes in figure.axes] == [
         "(a) triplet, semihard random",
         "(b) R@1, share of the topline",

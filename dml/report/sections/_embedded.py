@@ -23,7 +23,7 @@ def asked(results: Results, figure: str) -> bool:
 def described(results: Results, of: Shown, name: str, part: str) -> dict[str, Any]:
     """What a row about a cell on one set says in `describing_columns`, and in its CSV file."""
     names = list(of.keys)
-    title = titles(results, names, width=10_000)[names.index(name)]
+    title = titles(results, names)[names.index(name)]
     return identity(results, name) | {"method": title, "set": SETS.get(part, part)}
 
 

@@ -124,7 +124,7 @@ def score_frame(results: Results, names: Iterable[str], keys: Iterable[str]) -> 
         for key in keys:
             summary = summary_of(results.values(name, key), "score")
             if summary["score n"]:
-                rows.append(identity(results, name) | {"metric": score_label(key)} | summary)
+                rows.append(identity(results, name) | {"metric": score_label(key)} | summary | {"cell": name})
     return pd.DataFrame(rows)
 
 

@@ -74,7 +74,7 @@ def _drawing(results: Results, dataset: str, noise: str, key: str) -> Folded:
     figure, added = against_noise_or_best(results, dataset, noise, key)
     caption = f"{label}{where}. {means(results)}.{added}"
     data = score_frame(results, results.cells_of(dataset, noise), [key])
-    drawing = Drawing(name, figure, alt, caption, data=data)
+    drawing = Drawing(name, figure, data, alt, caption)
     return Folded(f"{label}, against noise{where}", (drawing,))
 
 

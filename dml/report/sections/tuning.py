@@ -127,4 +127,4 @@ def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
     )
     alt = "The expected best validation score of each method, against the number of tuning trials."
     data = series_frame(results, found, "trials", "expected best")
-    return Drawing(f"tuning-{dataset}-{noise}", figure, alt, f"{caption} {HOW}", data=data)
+    return Drawing(f"tuning-{dataset}-{noise}", figure, data, alt, f"{caption} {HOW}")
