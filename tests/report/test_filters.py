@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 
 from dml.config import load_study
+from dml.report.analysis.embedded_cells import parts_of
 from dml.report.analysis.paired import versus_winner
-from dml.report.analysis.shown import parts_of
 from dml.report.figures.against_noise import against_noise
 from dml.report.figures.intervals import intervals
 from dml.report.labels import group_label, score_label

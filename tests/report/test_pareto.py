@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from dml.report.analysis.front import front, kept
+from dml.report.analysis.pareto_front import front, kept
 from dml.report.figures.pooled import front_points
 from dml.report.page.blocks import Drawing
 from dml.report.page.tables import Table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dml.report.analysis.shown import parts_of
+from dml.report.analysis.embedded_cells import parts_of
 from dml.report.results import Results
 
 WIDTH = 36  # letters in a line of a panel's title

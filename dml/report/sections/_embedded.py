@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dml.report.analysis.shown import Shown
+from dml.report.analysis.embedded_cells import Shown
 from dml.report.figures.embedded import titles
 from dml.report.labels import SETS
 from dml.report.page.blocks import Paragraph

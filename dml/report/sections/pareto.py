@@ -10,7 +10,7 @@ import pandas as pd
 from dml.counting import counted
 from dml.report.analysis.covered import over
 from dml.report.analysis.crossed import Crossed, crossed
-from dml.report.analysis.front import Kept, kept
+from dml.report.analysis.pareto_front import Kept, kept
 from dml.report.figures.pooled import front_points
 from dml.report.labels import score_label
 from dml.report.page.blocks import Block, Drawing, folded

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from dml.report.analysis.shown import Shown, planes, sets_of
+from dml.report.analysis.embedded_cells import Shown, planes, sets_of
 from dml.report.figure_data import Arrays
 from dml.report.figures.embedded import SETS
 from dml.report.figures.points import points

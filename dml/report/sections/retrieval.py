@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from dml.counting import counted
+from dml.report.analysis.embedded_cells import Shown, level_of, shown, vectors
 from dml.report.analysis.neighbors import nearest, random_queries
-from dml.report.analysis.shown import Shown, level_of, shown, vectors
 from dml.report.figure_data import Arrays
 from dml.report.figures.retrieval_rows import retrieval_rows
 from dml.report.page.blocks import Block, Drawing, Paragraph

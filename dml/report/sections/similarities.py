@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dml.report.analysis import similarities as analysis
-from dml.report.analysis.shown import Shown, level_of, sets_of, shown, vectors
+from dml.report.analysis.embedded_cells import Shown, level_of, sets_of, shown, vectors
 from dml.report.analysis.summaries import summary_of
 from dml.report.figure_data import Arrays
 from dml.report.figures.similarity_histograms import similarity_histograms

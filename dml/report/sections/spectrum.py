@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dml.report.analysis import spectrum as analysis
-from dml.report.analysis.shown import Shown, level_of, sets_of, shown, vectors
+from dml.report.analysis.embedded_cells import Shown, level_of, sets_of, shown, vectors
 from dml.report.figure_data import Arrays
 from dml.report.figures.eigenvalues import LOOKS, eigenvalues
 from dml.report.labels import SETS

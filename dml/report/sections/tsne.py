@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dml.report.analysis import tsne as analysis
-from dml.report.analysis.shown import Shown, sets_of, shown, vectors
+from dml.report.analysis.embedded_cells import Shown, sets_of, shown, vectors
 from dml.report.figure_data import Arrays
 from dml.report.figures.embedded import SETS
 from dml.report.figures.points import points

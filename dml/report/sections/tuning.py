@@ -13,7 +13,7 @@ from dml.report.analysis.tuning_trials import expected_best, importances, trials
 from dml.report.figures.best import Points, best_lines, best_methods, said
 from dml.report.labels import metric_label, readable, score_label
 from dml.report.methods import Method
-from dml.report.noises import noise_label
+from dml.report.noise_labels import noise_label
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
