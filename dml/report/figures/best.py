@@ -30,7 +30,7 @@ def points_of(results: Results, frame: pd.DataFrame) -> dict[Method, list[tuple[
     frame : cell, rate, score mean, score low and score high.
     """
     found: dict[Method, list[tuple[float, float, float, float]]] = {}
-    for row in frame.sort_values("rate").to_dict("records") if len(frame) else ():
+    for row in frame.sort_values("rate", kind="stable").to_dict("records") if len(frame) else ():
         point = row["rate"], row["score mean"], row["score low"], row["score high"]
         found.setdefault(results.methods[row["cell"]], []).append(point)
     return found

@@ -15,7 +15,7 @@ from dml.report.labels import metric_label, metric_of
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import percent
 from dml.report.results import Results
-from dml.report.sections._embedded import described
+from dml.report.sections._embedded import named
 
 POINTS = 2500  # per panel, at most
 PANELS = 12  # per dataset, at most
@@ -54,7 +54,7 @@ def _frame(results: Results, of: Shown) -> pd.DataFrame:
         for part in reversed(sets_of(results, of)):
             found = _points(results, key, part)
             x, y = found["points"].astype(np.float32).T
-            rows = described(results, of, name, part) | {"set": SETS.get(part, part)}
+            rows = named(results, of, name, part) | {"set": SETS.get(part, part)}
             frames.append(pd.DataFrame(rows | {"x": x, "y": y, "class": found["labels"]}))
     frame = pd.concat(frames, ignore_index=True)
     return frame.assign(colour=frame["class"].rank(method="dense").astype(int) - 1)
@@ -83,6 +83,6 @@ def _scores(results: Results, of: Shown) -> dict[tuple[str, str], str]:
             row = results.confirmed[results.confirmed["key"] == key]
             if score in row and row[score].notna().any():
                 value = percent(100 * float(row[score].iloc[0]))
-                method = described(results, of, name, part)["method"]
+                method = named(results, of, name, part)["method"]
                 found[method, SETS.get(part, part)] = f"{metric_label(metric_of(score))} {value} %"
     return found

@@ -16,7 +16,7 @@ from dml.report.figures.retrieval_rows import retrieval_rows
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.pictures import Pictures, open_pictures
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked, described
+from dml.report.sections._embedded import ABSENT, asked, named
 from dml.report.thumbnails import Thumbnails, published_pictures, record_pictures
 
 MOST = 4  # methods
@@ -110,7 +110,7 @@ def _drawing(results: Results, of: Shown, pictures: Pictures | Thumbnails, searc
     asked, level = results.study.report, level_of(results, of.dataset)
     rows = []
     for name, key in of.keys.items():
-        found, about = searched[key], described(results, of, name, "test")
+        found, about = searched[key], named(results, of, name, "test")
         for query, near, right in zip(found["queries"], found["near"], found["right"], strict=True):
             about |= {"query": int(query), "query class": pictures.label(int(query), level)}
             for place, (row, same) in enumerate(zip(near[near >= 0], right[near >= 0], strict=True)):

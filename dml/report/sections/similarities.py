@@ -16,7 +16,7 @@ from dml.report.labels import SETS
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked, described, describing_columns
+from dml.report.sections._embedded import ABSENT, asked, described, describing_columns, named
 from dml.report.sections._rows import interval_note
 
 MOMENTS = {"before training": True, "after training": False}  # whether embeddings are those of the start
@@ -76,7 +76,7 @@ def _shares(
 ) -> pd.DataFrame:
     """One row for each bin of each kind of pairs."""
     edges = found.edges if cosine else -found.edges  # minus the distances
-    about = described(results, of, name, part) | {"moment": moment, "reverse": found.reverse, "overlap": found.area}
+    about = named(results, of, name, part) | {"moment": moment, "reverse": found.reverse, "overlap": found.area}
     bins, shares = {"from": edges[:-1], "to": edges[1:]}, {"positive": found.positive, "negative": found.negative}
     return pd.concat(pd.DataFrame(about | {"pairs": kind} | bins | {"share": own}) for kind, own in shares.items())
 

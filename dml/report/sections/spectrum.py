@@ -16,7 +16,7 @@ from dml.report.labels import SETS
 from dml.report.page.blocks import Block, Drawing, Folded, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked, described, describing_columns
+from dml.report.sections._embedded import ABSENT, asked, described, describing_columns, named
 
 SCALE = 100  # eigenvalues are shown times 100, as in the paper
 RANGE = (2.5, 97.5)  # percentiles of the null
@@ -80,7 +80,7 @@ def _measured(results: Results, of: Shown, part: str) -> tuple[Drawing | None, l
 
 def _values(results: Results, of: Shown, name: str, part: str, made: analysis.Spectrum) -> pd.DataFrame:
     """One row for each eigenvalue of each class, and of each of their counterparts."""
-    rows = described(results, of, name, part)
+    rows = named(results, of, name, part)
     return pd.concat(
         pd.DataFrame(rows | {"series": series, "eigenvalue": i + 1, "value": own})
         for series, values in zip(LOOKS, (made.classes, made.null[0]), strict=True)

@@ -14,7 +14,7 @@ from dml.report.figures.embedded import SETS
 from dml.report.figures.points import points
 from dml.report.page.blocks import Block, Drawing
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked, described
+from dml.report.sections._embedded import ABSENT, asked, named
 
 
 class Tsne:
@@ -54,7 +54,7 @@ def _frame(results: Results, of: Shown) -> pd.DataFrame:
         for part in reversed(sets_of(results, of)):
             if laid := _laid_out(results, name, key, part):
                 (x, y), colours = laid["places"].astype(np.float32).T, {c: i for i, c in enumerate(laid["coloured"])}
-                rows = described(results, of, name, part) | {"set": SETS.get(part, part)}
+                rows = named(results, of, name, part) | {"set": SETS.get(part, part)}
                 rows |= {"x": x, "y": y, "class": laid["labels"]}
                 frames.append(pd.DataFrame(rows | {"colour": [colours.get(c, -1) for c in laid["labels"]]}))
     return pd.concat(frames, ignore_index=True)
