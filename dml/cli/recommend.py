@@ -58,7 +58,7 @@ def find_recommendation(
     check_name(project, study)
 
     from dml.report import recommendation
-    from dml.report.analysis.asked import dataset_of
+    from dml.report.analysis.selection import dataset_of
 
     results = load_results(project, study)
     dataset = dataset_of(results, dataset)

@@ -14,15 +14,15 @@ from dml.counting import counted
 from dml.report.analysis.chosen import ON_VALIDATION, explained
 from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.flags import doubts
-from dml.report.analysis.front import Kept, kept
+from dml.report.analysis.pareto_front import Kept, kept
 from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.rule import RuleTest
 from dml.report.analysis.shares import share
 from dml.report.analysis.variance import shares
+from dml.report.cross_study_tables import in_short, points
 from dml.report.gains import gains_in_short
-from dml.report.in_short import in_short, points
 from dml.report.labels import metric_label, readable
-from dml.report.noises import is_topline, noise_label, noise_name
+from dml.report.noise_labels import is_topline, noise_label, noise_name
 from dml.report.page.numbers import interval, percent, rate
 from dml.report.regimes import regimes_in_short
 from dml.report.results import Results

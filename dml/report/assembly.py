@@ -10,8 +10,8 @@ from dml import discovery
 from dml.counting import counted
 from dml.report import contents
 from dml.report.analysis.flags import doubts
+from dml.report.cross_study_tables import carries_over, what_to_use
 from dml.report.gains import gains
-from dml.report.in_short import carries_over, what_to_use
 from dml.report.labels import metric_label
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
 from dml.report.page.blocks import Block, Drawing

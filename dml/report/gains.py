@@ -12,9 +12,9 @@ from dml import losses
 from dml.counting import counted
 from dml.report.analysis.flags import doubts
 from dml.report.analysis.untrained import Gain, gain_of_best
-from dml.report.in_short import markdown, points
+from dml.report.cross_study_tables import markdown, points
 from dml.report.labels import metric_label, metric_of
-from dml.report.noises import is_topline, noise_name
+from dml.report.noise_labels import is_topline, noise_name
 from dml.report.page.numbers import NOTHING, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results

@@ -14,12 +14,12 @@ import pandas as pd
 from pydantic_core import to_jsonable_python
 
 from dml.counting import counted
-from dml.report.analysis.asked import dataset_of, noise_of, score_of
 from dml.report.analysis.at_rate import measured, methods_at, mixes_at, shares, validations_at
 from dml.report.analysis.chosen import ON_TEST, ON_VALIDATION
 from dml.report.analysis.covered import covers_of, of_score, with_estimate
 from dml.report.analysis.mixed import Mix, mixed
 from dml.report.analysis.paired import compared
+from dml.report.analysis.selection import dataset_of, noise_of, score_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.untrained import above_baseline, untrained
 from dml.report.labels import readable, score_label

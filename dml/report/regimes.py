@@ -15,8 +15,8 @@ import yaml
 from dml.counting import counted
 from dml.report.analysis.flags import RISING, doubts
 from dml.report.analysis.untrained import SAME, Baseline
+from dml.report.cross_study_tables import points, rows_in_markdown
 from dml.report.gains import each_gain, said
-from dml.report.in_short import points, rows_in_markdown
 from dml.report.labels import readable
 from dml.report.methods import Method
 from dml.report.page.numbers import NOTHING

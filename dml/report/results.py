@@ -20,7 +20,7 @@ from dml.report.analysis.verdicts import Verdict
 from dml.report.figure_data import FigureData
 from dml.report.labels import SETS, metric_of
 from dml.report.methods import Method, method_of, setting_labels, shared_settings
-from dml.report.noises import is_topline, noise_name
+from dml.report.noise_labels import is_topline, noise_name
 from dml.types import Cell, value_text
 
 
@@ -46,7 +46,7 @@ class Results:
 
     @cached_property
     def analyses(self) -> dict[str, Any]:
-        """What `dml.report.once` keeps, by the name of the analysis. A record with other fields begins anew."""
+        """What `dml.report.memo` keeps, by the name of the analysis. A record with other fields begins anew."""
         return {}
 
     @cached_property

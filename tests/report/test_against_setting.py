@@ -12,6 +12,7 @@ from dml.report.figures.methods import short_label
 from dml.report.loading import load
 from dml.report.methods import setting_labels
 from dml.report.results import Results
+from dml.report.sections._rows import score_frame
 from dml.report.sections.against_setting import AgainstSetting
 from dml.report.sections.all_results import main_results
 
@@ -55,6 +56,11 @@ def test_settings_with_one_value_are_not_named(results):
     assert len(labels) == len(results.cells)
 
 
+def _figure(results, axis, key):
+    frame = score_frame(results, results.cells_of("digits", "uniform", 0.0), [key])
+    return drawn.against_setting(results, frame, axis)
+
+
 def test_tables_have_a_column_for_each_setting(results):
     (table,) = main_results(results)
     labels = [column.label for column in table.columns]
@@ -63,7 +69,7 @@ def test_tables_have_a_column_for_each_setting(results):
 
 
 def test_a_figure_has_a_line_per_method_and_a_panel_per_other_setting(results):
-    figure = drawn.against_setting(results, "digits", "uniform", 0.0, "training.batch", "test/fine/recall@1")
+    figure = _figure(results, "training.batch", "test/fine/recall@1")
     assert [axes.get_title() for axes in figure.axes[:3]] == ["no bins", "bins 11", "bins 51"]
     for axes in figure.axes[:3]:
         assert axes.get_xscale() == "log"
@@ -72,11 +78,11 @@ def test_a_figure_has_a_line_per_method_and_a_panel_per_other_setting(results):
         for line in lines:
             np.testing.assert_array_equal(line.get_xdata(), [4, 8, 16])
             np.testing.assert_allclose(line.get_ydata(), [4.1, 8.1, 16.1])
-    assert drawn.against_setting(results, "digits", "uniform", 0.0, "loss.bins", "test/fine/nmi") is None
+    assert _figure(results, "loss.bins", "test/fine/nmi") is None
 
 
 def test_methods_without_the_setting_are_level_lines(results):
-    figure = drawn.against_setting(results, "digits", "uniform", 0.0, "loss.bins", "test/fine/recall@1")
+    figure = _figure(results, "loss.bins", "test/fine/recall@1")
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == [
         f"{loss}, {positives} positives" for loss in ("triplet", "histogram") for positives in ("random", "easy")
@@ -136,7 +142,7 @@ def test_a_value_that_is_not_set_is_none(tmp_path, synthetic):
     study = load_study(path)
     synthetic.write(study, tmp_path)
     results = load(study, tmp_path / "results" / study.name)
-    figure = drawn.against_setting(results, "digits", "uniform", 0.0, "training.ema", "test/fine/recall@1")
+    figure = _figure(results, "training.ema", "test/fine/recall@1")
     assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["none", "0.9"]
     assert "ema none" in next(iter(results.methods.values())).label
 

@@ -10,7 +10,7 @@ from scipy import stats
 from dml.config import DatasetSection
 from dml.report.analysis.carried_over import carried_over
 from dml.report.analysis.rule import elected
-from dml.report.in_short import carries_over, in_short
+from dml.report.cross_study_tables import carries_over, in_short
 
 KEY = "test/fine/recall@1"
 WAYS = sorted(itertools.product(["triplet", "margin"], ["random", "easy"], ["random", "semihard_random"]))

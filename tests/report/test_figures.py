@@ -17,6 +17,7 @@ from dml.report.figures.axes import PercentTicks, label_ends, place
 from dml.report.figures.methods import look
 from dml.report.figures.saving import save
 from dml.report.page.blocks import Drawing, Folded
+from dml.report.sections._rows import score_frame
 
 STARTS = (-5.0, 0.0, 0.1, 1.0, 17.3, 50.0, 99.0, 99.95)
 SPANS = (0.013, 0.04, 0.1, 0.35, 1.0, 2.0, 3.0, 7.0, 12.0, 30.0, 100.0)
@@ -86,6 +87,20 @@ def test_no_axis_repeats_a_label(synthetic, loaded, spread):
     assert seen > 10
 
 
+def test_a_figure_shows_the_numbers_of_its_table(synthetic, loaded):
+    results = loaded(synthetic.study())
+    found = [discovery.build(PACKAGE, name) for name in contents.STUDY]
+    seen = set()
+    for drawing in _drawings(block for each in found if each.applies(results) for block in each.content(results)):
+        lines = [line for axes in drawing.figure.axes for line in axes.lines]
+        drawn = np.concatenate([np.asarray(data, float) for line in lines for data in line.get_data()])
+        (column,) = {"score mean", "effect", "share", "score", "expected best"} & set(drawing.data)
+        for value in drawing.data[column] * (100 if "shares" in drawing.name else 1):
+            assert np.isclose(drawn, value, rtol=1e-9).any(), (drawing.name, value)
+        seen.add(drawing.name.split("-")[0])
+    assert seen >= {"scores", "noise", "effects", "shares", "pareto", "search", "curves", "tuning"}
+
+
 def test_a_choice_has_the_same_look_in_every_figure(synthetic, loaded):
     results = loaded(synthetic.study())
     looks = {}
@@ -117,7 +132,9 @@ def test_no_axis_of_scores_goes_beyond_what_a_score_can_be(synthetic, loaded):
     def perfect(frame):
         return frame.assign(**{"test/fine/recall@1": 1.0 - 2 * frame["rate"]})
 
-    figure = against_noise(loaded(synthetic.small(), perfect), "digits", "uniform", "test/fine/recall@1")
+    results, key = loaded(synthetic.small(), perfect), "test/fine/recall@1"
+    frame = score_frame(results, results.cells_of("digits", "uniform"), [key])
+    figure = against_noise(results, frame, "digits", "uniform", key)
     figure.canvas.draw()
     assert all(100 <= axes.get_ylim()[1] <= 101 for axes in figure.axes)
 

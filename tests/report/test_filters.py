@@ -5,18 +5,29 @@ from pathlib import Path
 import pandas as pd
 
 from dml.config import load_study
+from dml.report.analysis.embedded_cells import parts_of
 from dml.report.analysis.paired import versus_winner
-from dml.report.analysis.shown import parts_of
 from dml.report.figures.against_noise import against_noise
 from dml.report.figures.intervals import intervals
-from dml.report.figures.noise_and_topline import noise_and_topline
 from dml.report.labels import group_label, score_label
 from dml.report.loading import load
 from dml.report.results import Results
-from dml.report.sections._rows import identity, identity_columns
+from dml.report.sections._rows import identity, identity_columns, score_frame
+from dml.report.sections.robustness import Robustness
 from dml.snapshots import Snapshot
 
 STUDIES = Path(__file__).parents[2] / "pipelines" / "studies"
+KEY = "test/fine/recall@1"
+
+
+def _against_noise(results):
+    frame = score_frame(results, results.cells_of("cifar100", "uniform"), [KEY])
+    return against_noise(results, frame, "cifar100", "uniform", KEY)
+
+
+def _intervals(results, noise):
+    cells = results.cells_of("cifar100", noise)
+    return intervals(results, score_frame(results, cells, [KEY]), cells, [KEY])
 
 
 def test_methods_tables_and_captions_name_the_filter():
@@ -37,7 +48,7 @@ def test_lines_with_and_without_a_filter_share_a_panel(tmp_path, synthetic):
     study = load_study(STUDIES / "human-fine.yaml")
     synthetic.write(study, tmp_path)
     results = load(study, tmp_path / "results" / study.name)
-    figure = against_noise(results, "cifar100", "uniform", "test/fine/recall@1")
+    figure = _against_noise(results)
     (panel,) = figure.axes
     assert panel.get_title() == "triplet, semihard random"
     ends = {text.get_text(): text.get_color() for text in panel.texts}
@@ -52,7 +63,7 @@ def test_lines_with_and_without_a_filter_share_a_panel(tmp_path, synthetic):
 def test_toplines_with_and_without_a_filter_share_a_panel():
     study, published = load_study(STUDIES / "human-fine-window.yaml"), STUDIES.parents[1] / "docs" / "results"
     results = load(study, Path("nowhere"), None, Snapshot(published / study.name))
-    figure = noise_and_topline(results, "cifar100", "uniform", "test/fine/recall@1")
+    figure = next(block for block in Robustness().content(results) if block.name == "topline-cifar100-uniform").figure
     assert [axes.get_title() for axes in figure.axes] == [
         "(a) triplet, semihard random",
         "(b) R@1, share of the topline",
@@ -72,7 +83,7 @@ def test_two_settings_of_a_filter_are_told_apart(tmp_path, synthetic):
     study = load_study(path)
     synthetic.write(study, tmp_path)
     results = load(study, tmp_path / "results" / study.name)
-    figure = against_noise(results, "cifar100", "uniform", "test/fine/recall@1")
+    figure = _against_noise(results)
     ends = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
     assert len(set(ends)) == 4, ends
 
@@ -81,9 +92,9 @@ def test_the_noise_of_a_figure_with_one_rate_is_named(tmp_path, synthetic):
     study = load_study(STUDIES / "human-fine.yaml")
     synthetic.write(study, tmp_path)
     results = load(study, tmp_path / "results" / study.name)
-    figure = intervals(results, results.cells_of("cifar100", "given"), ["test/fine/recall@1"])
+    figure = _intervals(results, "given")
     assert figure.get_supxlabel() == "36.5% of training labels are wrong, given noise"
-    figure = intervals(results, results.cells_of("cifar100", "subset"), ["test/fine/recall@1"])
+    figure = _intervals(results, "subset")
     assert figure.get_supxlabel() == "36.5% of training samples left out, topline: correct labels only"
 
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from dml.config import DatasetSection
 from dml.report.analysis.held_out import held_out
-from dml.report.in_short import in_short, what_to_use
+from dml.report.cross_study_tables import in_short, what_to_use
 
 KEY = "test/fine/recall@1"
 

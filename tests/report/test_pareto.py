@@ -3,15 +3,15 @@
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from dml.report.analysis.front import Kept, front, kept
+from dml.report.analysis.pareto_front import front, kept
 from dml.report.figures.pooled import front_points
 from dml.report.page.blocks import Drawing
 from dml.report.page.tables import Table
 from dml.report.sections.pareto import Pareto
-from dml.statistics import Summary
 
 
 def test_the_front_against_a_loop():
@@ -36,10 +36,10 @@ def test_the_front_is_drawn_with_the_share_that_is_kept(synthetic, loaded):
 
 
 def test_numbers_on_a_crowded_front_do_not_overlap():
-    def near(value):
-        return Summary(value, 1.0, value - 1, value + 1, 4)
-
-    crowd = [Kept("", "", near(60 - 0.3 * i), near(50 + 0.4 * i), on_front=True) for i in range(30)]
+    place = np.arange(30)
+    crowd = pd.DataFrame({"number": place + 1, "clean": 60 - 0.3 * place, "share": 50 + 0.4 * place})
+    for key in ("clean", "share"):
+        crowd[f"{key} low"], crowd[f"{key} high"] = crowd[key] - 1, crowd[key] + 1
     figure = front_points(crowd, 0.4, "R@1")
     canvas = FigureCanvasAgg(figure)
     canvas.draw()

@@ -1,6 +1,6 @@
 """Planes of many cells: rows of four, at most twelve panels, and what is left out."""
 
-from dml.report.analysis.shown import planes
+from dml.report.analysis.embedded_cells import planes
 from dml.report.sections.planes import Planes
 
 

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from dml.report.figures import saving, style
-from dml.report.figures.drawn import drawn
 from dml.report.figures.saving import save, smaller, with_dark
 
 
@@ -117,17 +116,6 @@ def test_a_png_has_the_pixels_that_matplotlib_draws_in_few_colours(width, figure
     assert small.size == full.size
     apart = np.abs(np.asarray(small.convert("RGB"), int) - np.asarray(full.convert("RGB"), int))
     assert np.mean(apart) < 2
-
-
-def test_the_numbers_are_read_back_from_a_figure(figure):
-    frame = drawn(figure)
-    first, second = (frame[frame["series"] == name] for name in ("first", "second"))
-    assert list(frame["panel"].unique()) == ["A panel: one; two"]
-    assert len(frame) == 14
-    pd.testing.assert_series_equal(first["y"], first["x"], check_names=False)
-    np.testing.assert_allclose(first["high"] - first["low"], 0.3)
-    np.testing.assert_allclose(second["y"], 1 - second["x"] ** 2)
-    assert second["low"].isna().all()
 
 
 def test_every_figure_of_the_site_has_a_file_of_its_numbers(site):

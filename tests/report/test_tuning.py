@@ -9,7 +9,7 @@ from dml import discovery
 from dml.cli.recommendation_text import recommendation_text
 from dml.config import ClaimSection, load_study
 from dml.report import contents
-from dml.report.in_short import what_to_use
+from dml.report.cross_study_tables import what_to_use
 from dml.report.recommendation import recommend
 from dml.report.tuning import IN_SHORT, NOT_TUNED, RATE_NOT_TUNED, mark, marked
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from dml import statistics
 from dml.report.analysis.paired import adjusted
-from dml.report.noises import is_topline
+from dml.report.noise_labels import is_topline
 from dml.report.results import Results
 
 WORK = 100_000_000  # random numbers for one bootstrap

@@ -18,8 +18,8 @@ from dml.report.analysis.chosen import best_of, validations
 from dml.report.analysis.covered import of_difference, of_score, with_estimate
 from dml.report.analysis.mixed import Mix, mixed
 from dml.report.analysis.summaries import summary_of
-from dml.report.noises import is_topline
-from dml.report.once import once
+from dml.report.memo import once
+from dml.report.noise_labels import is_topline
 from dml.report.results import Results
 
 LEVEL = 0.05

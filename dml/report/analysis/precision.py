@@ -16,7 +16,7 @@ from dml import statistics
 from dml.config import Study
 from dml.report.analysis.searched import search_term
 from dml.report.analysis.terms import Term
-from dml.report.noises import is_topline
+from dml.report.noise_labels import is_topline
 from dml.report.results import Results
 
 LEVEL = 0.05

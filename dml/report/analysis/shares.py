@@ -12,7 +12,7 @@ import pandas as pd
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
 from dml.report.analysis.paired import aligned
-from dml.report.noises import is_topline
+from dml.report.noise_labels import is_topline
 from dml.report.results import Results
 
 LEFT = 90.0  # percent of the reference; a method breaks where its share falls below

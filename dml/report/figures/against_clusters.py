@@ -2,68 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
-from matplotlib.axes import Axes
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
-from dml.report.analysis.summaries import summary_of
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import short_label
-from dml.report.labels import group_label, metric_label, metric_of
 from dml.report.results import Results
 
 DASHES = ("-", "--", ":", "-.")
 
 
-def against_clusters(results: Results, names: Sequence[str], panels: Mapping[str, Mapping[int, str]]) -> Figure | None:
+def against_clusters(results: Results, frame: pd.DataFrame, left: str) -> Figure | None:
     """The figure, or None if no cell has a value. Bands are 95% intervals over seeds.
 
     Parameters
     ----------
-    names : of the cells, one per method.
-    panels : for each panel the score key by the number of clusters.
+    frame : panel, cell, clusters, score mean, score low and score high; a line per cell.
+    left : the label of the vertical axis.
     """
-    keys = [key for keys in panels.values() for key in keys.values()]
-    names = [name for name in names if any(len(results.values(name, key)) for key in keys)]
-    if not names:
+    if frame.empty:
         return None
+    panels, cells = frame["panel"].unique(), [name for name in results.cells if (frame["cell"] == name).any()]
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(max(5.0, 1.2 + 2.9 * columns), 0.9 + 2.3 * rows + 0.17 * len(names)), layout="constrained")
+    figure = Figure(figsize=(max(5.0, 1.2 + 2.9 * columns), 0.9 + 2.3 * rows + 0.17 * len(cells)), layout="constrained")
     grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
     for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()
-    for axes, numbered in zip(grid.flat, panels.values(), strict=False):
-        numbers = sorted(numbered)
-        for place, name in enumerate(names):
-            _line(axes, results, name, {k: numbered[k] for k in numbers}, place)
-        axes.set_title(group_label(numbered[numbers[0]]))
+    for axes, (title, shown) in zip(grid.flat, frame.groupby("panel", sort=False), strict=False):
+        for place, name in enumerate(cells):
+            own, (colour, marker) = shown[shown["cell"] == name], style.look(place)
+            dash = DASHES[place // len(style.LOOKS) % len(DASHES)]
+            label = short_label(results, results.methods[name])
+            band = own["clusters"], own["score low"], own["score high"]
+            axes.fill_between(*band, color=colour, alpha=0.17, linewidth=0)
+            axes.plot(own["clusters"], own["score mean"], dash, marker=marker, color=colour, label=label)
+        axes.set_title(title)
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(FixedLocator(numbers))
+        axes.xaxis.set_major_locator(FixedLocator(shown["clusters"].unique()))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axes.yaxis.set_major_formatter(PercentTicks(100))
         axes.grid(visible=False, axis="x")
     figure.supxlabel("clusters", color=style.MUTED, fontsize=9)
-    stem = metric_of(keys[0]).partition("@")[0]
-    figure.supylabel(metric_label(stem), color=style.MUTED, fontsize=9)
+    figure.supylabel(left, color=style.MUTED, fontsize=9)
     handles, labels = grid.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper left", ncols=max(1, columns - 1), frameon=False, fontsize=8.5)
     return figure
-
-
-def _line(axes: Axes, results: Results, name: str, numbered: Mapping[int, str], place: int) -> None:
-    colour, marker = style.look(place)
-    found = {k: summary_of(results.values(name, key), "s") for k, key in numbered.items()}
-    found = {k: s for k, s in found.items() if s["s n"]}
-    if not found:
-        return
-    mean, low, high = (np.array([s[f"s {part}"] for s in found.values()], float) for part in ("mean", "low", "high"))
-    dash = DASHES[place // len(style.LOOKS) % len(DASHES)]
-    label = short_label(results, results.methods[name])
-    axes.fill_between(list(found), low, high, color=colour, alpha=0.17, linewidth=0)
-    axes.plot(list(found), mean, dash, marker=marker, color=colour, label=label)

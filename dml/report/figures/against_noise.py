@@ -5,19 +5,20 @@ from __future__ import annotations
 import textwrap
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.untrained import untrained
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, label_ends
+from dml.report.figures.best import points_of
 from dml.report.figures.methods import filter_dash, look
 from dml.report.labels import readable, score_label
 from dml.report.methods import Method
-from dml.report.noises import is_topline, noise_axis
+from dml.report.noise_labels import is_topline, noise_axis
 from dml.report.results import Results
 
 Points = list[tuple[float, float, float, float]]  # (rate, mean, low, high), by rate
@@ -26,7 +27,7 @@ HIGHEST = 101  # of the vertical axis: no score exceeds 100%, and its marker nee
 LETTERS = 11  # of a label at the end of a line; a longer one is broken
 
 
-def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figure | None:
+def against_noise(results: Results, frame: pd.DataFrame, dataset: str, noise: str, key: str) -> Figure | None:
     """The figure, or None if no cell has a value.
 
     Bands are 95% intervals over seeds. Each panel shows the lines of the other panels in grey, for comparison. A cross
@@ -34,20 +35,15 @@ def against_noise(results: Results, dataset: str, noise: str, key: str) -> Figur
 
     Parameters
     ----------
+    frame : cell, rate, score mean, score low and score high.
     key : the score.
     """
-    lines: dict[Method, Points] = {}
+    if frame.empty:
+        return None
     asked: dict[Method, list[float]] = {}
     for name in results.cells_of(dataset, noise):
-        rate, method = results.cells[name].rate, results.methods[name]
-        asked.setdefault(method, []).append(rate)
-        points = lines.setdefault(method, [])
-        s = summary_of(results.values(name, key), "s")
-        if s["s n"]:
-            points.append((rate, s["s mean"], s["s low"], s["s high"]))
-    lines = {method: sorted(points) for method, points in lines.items()}
-    if not any(lines.values()):
-        return None
+        asked.setdefault(results.methods[name], []).append(results.cells[name].rate)
+    lines: dict[Method, Points] = {method: [] for method in asked} | points_of(results, frame)
     figure, panels = _grid(list(lines))
     rates = results.rates(dataset, noise)
     bests = {rate: untrained(results, dataset, noise, rate, key) for rate in rates}

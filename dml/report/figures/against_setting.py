@@ -6,19 +6,19 @@ Methods without the setting are dashed horizontal lines.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
 
-from dml.report.analysis.summaries import summary_of
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import short_label
-from dml.report.labels import score_label, value_label
+from dml.report.labels import value_label
 from dml.report.methods import Method, setting_labels
 from dml.report.results import Results
 
@@ -29,23 +29,21 @@ CLOSEST = 0.06  # of an axis, between two labels of values
 EQUAL_STEPS = 1.6  # largest ratio of two steps between logarithms, for values that are called geometric
 
 
-def against_setting(
-    results: Results, dataset: str, noise: str, rate: float, axis: str, key: str, only: Sequence[Method] = ()
-) -> Figure | None:
+def against_setting(results: Results, frame: pd.DataFrame, axis: str, only: Sequence[Method] = ()) -> Figure | None:
     """The figure, or None if no cell has a value. Bands are 95% intervals over seeds.
 
     Parameters
     ----------
+    frame : cell, metric, score mean, score low and score high; of one dataset, noise model, rate and score.
     axis : of the study's `vary`.
-    key : the score.
     only : the methods to draw, without what varies; none: all.
     """
-    panels = _lines(results, dataset, noise, rate, axis, key)
+    panels = _lines(results, [] if frame.empty else frame["cell"], axis)
     if only:
         panels = {title: {m: line for m, line in lines.items() if m in only} for title, lines in panels.items()}
     if not panels:
         return None
-    points = results.study.axes[axis]
+    points, scores = results.study.axes[axis], frame.set_index("cell")
     positions, logarithmic = _positions(points)
     methods = list(dict.fromkeys(method for lines in panels.values() for method in lines))
     columns = min(3, len(panels))
@@ -57,7 +55,7 @@ def against_setting(
     for axes, (title, lines) in zip(grid.flat, panels.items(), strict=False):
         axes.set_title("\n".join(textwrap.wrap(title, 40)))
         for method, line in lines.items():
-            _draw(axes, results, key, line, positions, method.label, *style.look(methods.index(method)))
+            _draw(axes, scores, line, positions, method.label, *style.look(methods.index(method)))
         _ticks(axes, points, positions, logarithmic)
         axes.tick_params(labelbottom=True)
     if len(methods) > 1:
@@ -69,23 +67,21 @@ def against_setting(
         columns = max(1, int(figure.get_size_inches()[0] / (0.5 + 0.065 * widest)))
         figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)
     figure.supxlabel(_axis_label(points), color=style.MUTED, fontsize=9)
-    beside = textwrap.wrap(score_label(key), rows * LETTERS)
+    beside = textwrap.wrap(frame["metric"].iloc[0], rows * LETTERS)
     figure.supylabel("\n".join(beside), color=style.MUTED, fontsize=9)
     return figure
 
 
-def _lines(
-    results: Results, dataset: str, noise: str, rate: float, axis: str, key: str
-) -> dict[str, dict[Method, Line]]:
-    """The cells of each panel and line that have the setting and a score."""
+def _lines(results: Results, names: Iterable[str], axis: str) -> dict[str, dict[Method, Line]]:
+    """The cells of each panel and line, those that have the setting."""
     points = results.study.axes[axis]
     own = {name for point in points for name in point}
     found: dict[str, dict[Method, Line]] = {}
     labels = setting_labels(results.varied)
-    for name in results.cells_of(dataset, noise, rate):
+    for name in names:
         varied = results.cells[name].varied
         place = next((i for i, point in enumerate(points) if _agree(varied, point, own)), None)
-        if (place is None and own & set(varied)) or not len(results.values(name, key)):
+        if place is None and own & set(varied):
             continue
         others = {k: v for k, v in results.cells[name].further.items() if k in labels and k not in own}
         title = ", ".join(f"{labels[k]} {value_label(v)}" for k, v in others.items())
@@ -102,26 +98,19 @@ def _agree(varied: Any, point: dict[str, Any], own: set[str]) -> bool:
 
 
 def _draw(
-    axes: Axes,
-    results: Results,
-    key: str,
-    line: Line,
-    positions: list[float],
-    label: str,
-    colour: str,
-    marker: str,
+    axes: Axes, scores: pd.DataFrame, line: Line, positions: list[float], label: str, colour: str, marker: str
 ) -> None:
     if None in line:
-        level = summary_of(results.values(line[None], key), "s")
-        axes.axhspan(level["s low"], level["s high"], color=colour, alpha=0.08, linewidth=0)
-        axes.axhline(level["s mean"], color=colour, linestyle="--", linewidth=1.2, label=label)
-    summaries = {positions[i]: summary_of(results.values(name, key), "s") for i, name in line.items() if i is not None}
-    if not summaries:
+        level = scores.loc[line[None]]
+        axes.axhspan(level["score low"], level["score high"], color=colour, alpha=0.08, linewidth=0)
+        axes.axhline(level["score mean"], color=colour, linestyle="--", linewidth=1.2, label=label)
+    places = {positions[i]: name for i, name in line.items() if i is not None}
+    if not places:
         return
-    order = sorted(summaries)
-    mean, low, high = ([summaries[x][f"s {part}"] for x in order] for part in ("mean", "low", "high"))
-    axes.fill_between(order, low, high, color=colour, alpha=0.17, linewidth=0)
-    axes.plot(order, mean, marker=marker, color=colour, label=label)
+    order = sorted(places)
+    own = scores.loc[[places[x] for x in order]]
+    axes.fill_between(order, own["score low"], own["score high"], color=colour, alpha=0.17, linewidth=0)
+    axes.plot(order, own["score mean"], marker=marker, color=colour, label=label)
 
 
 def _positions(points: list[dict[str, Any]]) -> tuple[list[float], bool]:

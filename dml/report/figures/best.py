@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -19,6 +20,20 @@ from dml.report.results import Results
 MANY = 40  # methods; more are not all drawn in colour
 BEST = 8  # of them are
 Points = Sequence[tuple[float, float, float, float]]  # (x, mean, low, high), by x; low and high may be NaN
+
+
+def points_of(results: Results, frame: pd.DataFrame) -> dict[Method, list[tuple[float, float, float, float]]]:
+    """Rate, mean, low and high of each method's scores, by rate.
+
+    Parameters
+    ----------
+    frame : cell, rate, score mean, score low and score high.
+    """
+    found: dict[Method, list[tuple[float, float, float, float]]] = {}
+    for row in frame.sort_values("rate", kind="stable").to_dict("records") if len(frame) else ():
+        point = row["rate"], row["score mean"], row["score low"], row["score high"]
+        found.setdefault(results.methods[row["cell"]], []).append(point)
+    return found
 
 
 def best_methods(results: Results, names: Sequence[str], key: str) -> list[Method]:

@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from dml.report.analysis.spectrum import Spectrum
 from dml.report.figures import style
-from dml.report.figures.embedded import across
+from dml.report.figures.embedded import WIDTH, across
 
 COLUMNS = 3  # methods in a row, at most
-DOTS = 100  # classes that are drawn, at most
-APART = 0.17  # of the classes and the null, from the tick
+LOOKS = {"classes": (-0.17, style.BLUE, "o"), "samples of one Gaussian": (0.17, style.MUTED, "D")}
+"""How far from the tick, colour and marker."""
 
 
-def eigenvalues(methods: Sequence[str], found: Sequence[Spectrum], unit: str) -> Figure:
-    """A panel for each method: the eigenvalues of each class as dots, mean and standard deviation as a bar."""
+def eigenvalues(frame: pd.DataFrame, unit: str) -> Figure:
+    """A panel for each method: the eigenvalues of each class as dots, mean and standard deviation as a bar.
+
+    Parameters
+    ----------
+    frame : method, series (`classes` or `samples of one Gaussian`), eigenvalue (1, 2, ...) and value.
+    """
+    methods = frame["method"].unique()
     columns = across(len(methods), COLUMNS)
     rows = -(-len(methods) // columns)
     figure = Figure(figsize=(0.8 + 2.9 * columns, 0.9 + 2.3 * rows), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat[len(methods) :]:
         axes.set_axis_off()
-    for axes, title, spectrum in zip(grid.flat, methods, found, strict=False):
-        axes.set_title(title)
-        _strip(axes, spectrum.classes, -APART, style.BLUE, "o", "classes")
-        _strip(axes, spectrum.null[0], APART, style.MUTED, "D", "samples of one Gaussian")
-        axes.set_xticks(range(spectrum.classes.shape[1]), [str(i + 1) for i in range(spectrum.classes.shape[1])])
+    for axes, (title, shown) in zip(grid.flat, frame.groupby("method", sort=False), strict=False):
+        axes.set_title(textwrap.fill(title, WIDTH))
+        for label, (shift, colour, marker) in LOOKS.items():
+            _strip(axes, shown[shown["series"] == label], shift, colour, marker, label)
+        numbers = shown["eigenvalue"].unique()
+        axes.set_xticks(numbers, [str(i) for i in numbers])
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.set_ylim(bottom=0)
         axes.grid(visible=False, axis="x")
@@ -42,20 +49,11 @@ def eigenvalues(methods: Sequence[str], found: Sequence[Spectrum], unit: str) ->
     return figure
 
 
-def _strip(axes: Axes, values: np.ndarray, shift: float, colour: str, marker: str, label: str) -> None:
-    """Dots (K, d) around each tick, moved by `shift`, with their mean and standard deviation."""
-    dots = values[:DOTS]
-    jitter = np.linspace(-0.09, 0.09, len(dots)) if len(dots) > 1 else np.zeros(1)
-    for i in range(values.shape[1]):
-        axes.plot(i + shift + jitter, dots[:, i], marker, color=colour, markersize=2.6, alpha=0.5, markeredgewidth=0)
-    x = np.arange(values.shape[1]) + shift
-    axes.errorbar(
-        x,
-        values.mean(axis=0),
-        values.std(axis=0, ddof=1),
-        fmt=marker,
-        color=colour,
-        capsize=4,
-        linewidth=1.6,
-        label=label,
-    )
+def _strip(axes: Axes, own: pd.DataFrame, shift: float, colour: str, marker: str, label: str) -> None:
+    """Dots around each tick, moved by `shift`, with their mean and standard deviation."""
+    found = own.groupby("eigenvalue")["value"]
+    for i, values in found:
+        jitter = np.linspace(-0.09, 0.09, len(values)) if len(values) > 1 else np.zeros(1)
+        axes.plot(i + shift + jitter, values, marker, color=colour, markersize=2.6, alpha=0.5, markeredgewidth=0)
+    mean, std = found.mean(), found.std()
+    axes.errorbar(mean.index + shift, mean, std, fmt=marker, color=colour, label=label, capsize=4, linewidth=1.6)

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dml.report.analysis.published import published_by_cell
-from dml.report.analysis.summaries import summary_of
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, place
 from dml.report.figures.methods import look, short_label
 from dml.report.labels import metric_label, metric_of, score_label
-from dml.report.noises import is_topline
+from dml.report.noise_labels import is_topline
 from dml.report.page.numbers import rate
 from dml.report.results import Results
 
 
-def intervals(results: Results, cells: Sequence[str], keys: list[str]) -> Figure | None:
-    """The figure of cells with one dataset, noise model and rate, or None if none of them has one of the scores."""
-    keys = [key for key in keys if any(len(results.values(name, key)) for name in cells)]
-    if not keys or not cells:
+def intervals(results: Results, frame: pd.DataFrame, cells: Sequence[str], keys: list[str]) -> Figure | None:
+    """The figure of cells with one dataset, noise model and rate, or None if none of them has one of the scores.
+
+    Parameters
+    ----------
+    frame : cell, metric (the label of a key), score mean, score low, score high and score n.
+    """
+    found = {(row["cell"], row["metric"]): row for row in frame.to_dict("records")}
+    keys = [key for key in keys if any((name, score_label(key)) in found for name in cells)]
+    if not keys:
         return None
     published = published_by_cell(results)
     columns = min(3, len(keys))
@@ -41,7 +48,9 @@ def intervals(results: Results, cells: Sequence[str], keys: list[str]) -> Figure
         axes.set_axis_off()
     for axes, key in zip(grid.flat, keys, strict=False):
         for at, name in enumerate(cells):
-            _row(axes, at, results, name, key)
+            if (name, score_label(key)) in found:
+                colour_and_marker = look(results, results.methods[name])
+                _row(axes, at, results.values(name, key), found[name, score_label(key)], *colour_and_marker)
             if (name, key) in published:
                 axes.plot(published[name, key], at, "D", color=style.PAPER, markeredgecolor=style.INK, markersize=5.5)
         axes.set_title(metric_label(metric_of(key)))
@@ -65,11 +74,8 @@ def _below(results: Results, name: str) -> str:
     return ", ".join(filter(None, (share, results.where(cell.dataset, cell.noise).removeprefix(", "))))
 
 
-def _row(axes: Axes, at: int, results: Results, name: str, key: str) -> None:
-    values = results.values(name, key)
-    colour, marker = look(results, results.methods[name])
-    s = summary_of(values, "s")
+def _row(axes: Axes, at: int, values: pd.Series, row: dict[Hashable, Any], colour: str, marker: str) -> None:
     axes.plot(values, [at + 0.24] * len(values), "|", color=colour, alpha=0.55, markersize=5)
-    if s["s n"] > 1:
-        axes.plot([s["s low"], s["s high"]], [at, at], color=colour, linewidth=2.4, solid_capstyle="butt")
-    axes.plot(s["s mean"], at, marker, color=colour, markersize=6)
+    if row["score n"] > 1:
+        axes.plot([row["score low"], row["score high"]], [at, at], color=colour, linewidth=2.4, solid_capstyle="butt")
+    axes.plot(row["score mean"], at, marker, color=colour, markersize=6)

@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from dml.report.figures import style
 from dml.report.labels import readable
-from dml.report.methods import Method
 from dml.report.results import Results
 
 SQUARE = 0.21  # inches
 FAINTEST = 0.06  # the opacity of the lowest score
 
 
-def matrix(results: Results, dataset: str, noise: str, rate: float, key: str) -> Figure | None:
+def matrix(results: Results, frame: pd.DataFrame, names: Sequence[str]) -> Figure | None:
     """A row per loss (and what varies), a block per choice of negatives, and in it a column per choice of positives.
 
     A darker square is a higher mean over seeds, and a frame marks the highest. A cross is a cell without a finished
     seed. None if no cell has a score.
+
+    Parameters
+    ----------
+    frame : cell and score mean.
+    names : of all cells.
     """
-    scores: dict[Method, float] = {}
-    for name in results.cells_of(dataset, noise, rate):
-        values = results.values(name, key)
-        scores[results.methods[name]] = float(np.mean(values)) if len(values) else np.nan
-    known = np.array([value for value in scores.values() if np.isfinite(value)])
-    if not len(known):
+    if frame.empty:
         return None
+    known = frame.set_index("cell")["score mean"]
+    scores = {results.methods[name]: float(known.get(name, np.nan)) for name in names}
     losses = list(dict.fromkeys(method.panel for method in scores))
     places = {(method.panel, method.positives, method.negatives): score for method, score in scores.items()}
     blocks: dict[str, list[str]] = {}

@@ -8,51 +8,47 @@ from __future__ import annotations
 
 import string
 import textwrap
-from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from dml.report.analysis.shares import LEFT, kept, reference
-from dml.report.analysis.summaries import SCORE, SHARE, summary_of
+from dml.report.analysis.shares import LEFT
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, place
 from dml.report.figures.methods import look, positives_label, short_label
 from dml.report.labels import metric_label, metric_of, readable
 from dml.report.methods import Method
-from dml.report.noises import is_topline, noise_axis
 from dml.report.results import Results
 
 WIDE = 4  # panels in a row, at most
+NOISY, TOPLINE, KEPT = "wrong labels", "topline: correct labels only", "share of the topline"
 
 
-def noise_and_topline(
-    results: Results, dataset: str, noise: str, key: str, only: Sequence[Method] = ()
-) -> Figure | None:
-    """The figure, or None if no cell has a share. Bands are 95% intervals over seeds.
+def noise_and_topline(results: Results, frame: pd.DataFrame, key: str, below: str) -> Figure | None:
+    """The figure, or None without a share. Bands are 95% intervals over seeds.
 
     Parameters
     ----------
+    frame : cell, rate, series (`NOISY`, `TOPLINE` or `KEPT`), score mean, score low and score high.
     key : the score.
-    only : the methods to draw; none: all.
+    below : the label of the horizontal axis.
     """
-    cells: dict[Method, dict[float, str]] = {}
-    for name in [c for c in results.cells_of(dataset, noise) if not only or results.methods[c] in only]:
-        cells.setdefault(results.methods[name], {})[results.cells[name].rate] = name
-    if not any(len(kept(results, name, key)) for rates in cells.values() for name in rates.values()):
+    if frame.empty or KEPT not in set(frame["series"]):
         return None
-    panel_of = {method: _panel_of(method, len(cells)) for method in cells}
+    methods = list(dict.fromkeys(results.methods[name] for name in frame["cell"]))
+    by_rate = frame.assign(method=frame["cell"].map(results.methods)).sort_values("rate", kind="stable")
+    found = dict(list(by_rate.groupby(["method", "series"], sort=False)))
+    panel_of = {method: _panel_of(method, len(methods)) for method in methods}
     panels = list(dict.fromkeys(panel_of.values()))
     columns = min(WIDE, len(panels) + 1)
     rows = -(-(len(panels) + 1) // columns)
-    width, handles = 0.6 + 2.65 * columns, _handles(results, list(cells))
+    width, handles = 0.6 + 2.65 * columns, _handles(results, methods)
     beside = max(1, int(width / (0.5 + 0.075 * max(len(str(handle.get_label())) for handle in handles))))
     titles = [readable(", ".join(filter(None, panel))) for panel in panels]
-    titles.append(f"{metric_label(metric_of(key))}, share of the topline")
+    titles.append(f"{metric_label(metric_of(key))}, {KEPT}")
     lines = max(len(_wrapped(title, 0).splitlines()) for title in titles)
     legend, head = 0.12 + 0.17 * -(-len(handles) // beside), 0.12 + 0.15 * lines  # inches, above all and above each
     figure = Figure(figsize=(width, legend + (1.75 + head) * rows + 0.3))
@@ -64,28 +60,19 @@ def noise_and_topline(
     for axes in scores[1:]:
         axes.sharey(scores[0])
     for axes, panel in zip(scores, panels, strict=True):
-        for method in [m for m in cells if panel_of[m] == panel]:
-            colour, marker = _look(results, list(cells), method)
-            noisy, clean = _pairs(results, cells[method], key)
-            _line(axes, noisy, method.label, colour, marker, "-", SCORE)
-            _line(axes, clean, f"{method.label}: topline", colour, "", "--", SCORE)
+        for method in [m for m in methods if panel_of[m] == panel]:
+            colour, marker = _look(results, methods, method)
+            _line(axes, found.get((method, NOISY)), method.label, colour, marker, "-")
+            _line(axes, found.get((method, TOPLINE)), f"{method.label}: topline", colour, "", "--")
         _panel(axes, titles[panels.index(panel)], panels.index(panel))
-    for method, of_rate in cells.items():
-        shares = {rate: kept(results, name, key) for rate, name in of_rate.items()}
-        _line(
-            share,
-            shares,
-            method.label,
-            *_look(results, list(cells), method),
-            "-",
-            SHARE,
-            band=len(cells) <= len(style.LOOKS),
-        )
+    for method in methods:
+        looks = _look(results, methods, method)
+        _line(share, found.get((method, KEPT)), method.label, *looks, "-", band=len(methods) <= len(style.LOOKS))
     share.axhline(LEFT, color=style.MUTED, linewidth=0.8, linestyle=":")
     _panel(share, titles[-1], len(panels))
     figure.legend(handles=handles, loc="upper left", ncols=beside, frameon=False, fontsize=8.5)
     height = figure.get_size_inches()[1]
-    figure.supxlabel(noise_axis(noise), color=style.MUTED, fontsize=9, y=0.06 / height, va="bottom")
+    figure.supxlabel(below, color=style.MUTED, fontsize=9, y=0.06 / height, va="bottom")
     figure.supylabel(metric_label(metric_of(key)), color=style.MUTED, fontsize=9, x=0.06 / width, ha="left")
     return figure
 
@@ -93,16 +80,6 @@ def noise_and_topline(
 def _panel_of(method: Method, methods: int) -> tuple[str, str]:
     """Loss and negatives. Filters share a panel if each method has a colour of its own."""
     return (method.unfiltered if methods <= len(style.LOOKS) else method).panel, method.negatives
-
-
-def _pairs(results: Results, of_rate: dict[float, str], key: str) -> tuple[dict[float, pd.Series], ...]:
-    """The scores of a method by rate, and those of its toplines. At rate 0 both are the same."""
-    clean = {rate: reference(results, name) if rate > 0 else name for rate, name in of_rate.items()}
-    toplines = {
-        rate: name for rate, name in clean.items() if name and (not rate or is_topline(results.cells[name].noise))
-    }
-    noisy = {rate: results.values(name, key) for rate, name in of_rate.items()}
-    return noisy, {rate: results.values(name, key) for rate, name in toplines.items()}
 
 
 def _look(results: Results, methods: list[Method], method: Method) -> tuple[str, str]:
@@ -113,22 +90,15 @@ def _look(results: Results, methods: list[Method], method: Method) -> tuple[str,
 
 
 def _line(
-    axes: Axes,
-    of_rate: dict[float, pd.Series],
-    label: str,
-    colour: str,
-    marker: str,
-    dashes: str,
-    bounds: tuple[float, float],
-    band: bool = True,
+    axes: Axes, own: pd.DataFrame | None, label: str, colour: str, marker: str, dashes: str, band: bool = True
 ) -> None:
-    found = {rate: summary_of(values, "s", bounds) for rate, values in sorted(of_rate.items()) if len(values)}
-    if not found:
+    if own is None:
         return
-    mean, low, high = (np.array([s[f"s {part}"] for s in found.values()], float) for part in ("mean", "low", "high"))
     if band:
-        axes.fill_between(list(found), low, high, color=colour, alpha=0.15, linewidth=0, zorder=2)
-    axes.plot(list(found), mean, dashes, marker=marker, color=colour, label=label, zorder=3)
+        axes.fill_between(
+            own["rate"], own["score low"], own["score high"], color=colour, alpha=0.15, linewidth=0, zorder=2
+        )
+    axes.plot(own["rate"], own["score mean"], dashes, marker=marker, color=colour, label=label, zorder=3)
 
 
 def _wrapped(title: str, number: int) -> str:
@@ -151,6 +121,6 @@ def _handles(results: Results, methods: list[Method]) -> list[Line2D]:
     few = len(methods) <= len(style.LOOKS)
     names = {short_label(results, m) if few else positives_label(m): _look(results, methods, m) for m in methods}
     handles = [Line2D([], [], color=colour, marker=marker, label=name) for name, (colour, marker) in names.items()]
-    for dashes, label in (("-", "wrong labels"), ("--", "topline: correct labels only")):
+    for dashes, label in (("-", NOISY), ("--", TOPLINE)):
         handles.append(Line2D([], [], color=style.MUTED, ls=dashes, label=label))
     return handles

@@ -4,71 +4,78 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from dml.report.analysis.front import Kept
-from dml.report.analysis.pooled import Effect
-from dml.report.analysis.variance import Share
 from dml.report.figures import style
-from dml.report.labels import readable
 from dml.report.page.numbers import rate as written
 
 
-def effect_rows(effects: Sequence[Effect], axes: Sequence[str], rates: Sequence[float]) -> Figure:
-    """A row of panels for each axis, a panel for each noise rate; levels in the order of the first rate's effects."""
-    orders = {axis: _order(effects, axis, rates[0]) for axis in axes}
-    heights = [len(order) + 1.2 for order in orders.values()]
-    size = (1.9 + 2.3 * len(rates), 0.5 + 0.23 * sum(heights))
-    figure = Figure(figsize=size, layout="constrained")
+def effect_rows(frame: pd.DataFrame) -> Figure:
+    """A row of panels for each axis, a panel for each noise rate; levels in the order of the first rate's effects.
+
+    Parameters
+    ----------
+    frame : axis, level, rate, effect, effect low and effect high.
+    """
+    rates, axes = frame["rate"].unique(), [own for _, own in frame.groupby("axis", sort=False)]
+    heights = [own["level"].nunique() + 1.2 for own in axes]
+    figure = Figure(figsize=(1.9 + 2.3 * len(rates), 0.5 + 0.23 * sum(heights)), layout="constrained")
     grid = figure.subplots(
         len(axes), len(rates), squeeze=False, sharey="row", sharex=True, gridspec_kw={"height_ratios": heights}
     )
-    for row, (axis, order) in zip(grid, orders.items(), strict=True):
+    for row, own in zip(grid, axes, strict=True):
+        order = own[own["rate"] == rates[0]].sort_values("effect", ascending=False, kind="stable")["level"]
         for panel, rate in zip(row, rates, strict=True):
-            own = {e.level: e for e in effects if e.axis == axis and e.rate == rate}
             panel.axvline(0, color=style.MUTED, linewidth=1)
-            for place, level in enumerate(order):
-                s = own[level].summary
-                colour = style.MUTED if not s.low * s.high > 0 else style.BLUE if s.mean > 0 else style.VERMILION
-                _interval(panel, place, s.mean, s.low, s.high, colour)
-            _rows(panel, [readable(level) for level in order])
-        row[0].set_ylabel(readable(axis))
+            shown = own[own["rate"] == rate].set_index("level").loc[order]
+            for place, (_, each) in enumerate(shown.iterrows()):
+                sure = each["effect low"] * each["effect high"] > 0
+                colour = style.MUTED if not sure else style.BLUE if each["effect"] > 0 else style.VERMILION
+                _interval(panel, place, each, "effect", colour)
+            _rows(panel, list(order))
+        row[0].set_ylabel(own["axis"].iloc[0])
     for panel, rate in zip(grid[0], rates, strict=True):
         panel.set_title(f"{written(rate)} noise" if len(rates) > 1 else "")
     figure.supxlabel("effect in points, all else pooled", color=style.MUTED, fontsize=9)
     return figure
 
 
-def share_rows(shares: Sequence[Share]) -> Figure:
-    """A row for each term."""
-    figure = Figure(figsize=(6.4, 0.7 + 0.24 * len(shares)), layout="constrained")
+def share_rows(frame: pd.DataFrame) -> Figure:
+    """A row for each term: its share, share low and share high."""
+    figure = Figure(figsize=(6.4, 0.7 + 0.24 * len(frame)), layout="constrained")
     panel = figure.subplots()
-    for place, each in enumerate(shares):
-        _interval(panel, place, 100 * each.share, 100 * each.low, 100 * each.high, style.BLUE)
-    _rows(panel, [readable(each.term) for each in shares])
+    for place, (_, each) in enumerate(frame.iterrows()):
+        _interval(panel, place, each, "share", style.BLUE, 100)
+    _rows(panel, list(frame["term"]))
     panel.set_xlim(left=0)
     panel.set_xlabel("share of the variance between cells, in percent")
     return figure
 
 
-def front_points(points: Sequence[Kept], rate: float, label: str) -> Figure:
-    """Every method as a point; those of the front with their intervals, and their numbers where there is room."""
+def front_points(frame: pd.DataFrame, rate: float, label: str) -> Figure:
+    """Every method as a point; those of the front with their intervals, and their numbers where there is room.
+
+    Parameters
+    ----------
+    frame : number (from 1 on, of the front's methods; of the others none), clean, clean low, clean high, and share.
+    """
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     panel = figure.subplots()
-    others = [(e.score.mean, e.share.mean) for e in points if not e.on_front]
-    panel.plot(*zip(*others, strict=True), ".", color=style.CONTEXT, markersize=4) if others else None
-    chosen = sorted((e for e in points if e.on_front), key=lambda e: -e.score.mean)
-    panel.plot([e.score.mean for e in chosen], [e.share.mean for e in chosen], color=style.BLUE, linewidth=1)
-    for each in chosen:
-        x, y = each.score, each.share
-        panel.plot([x.low, x.high], [y.mean, y.mean], color=style.BLUE, linewidth=1.3, alpha=0.6)
-        panel.plot([x.mean, x.mean], [y.low, y.high], color=style.BLUE, linewidth=1.3, alpha=0.6)
-        panel.plot(x.mean, y.mean, "o", color=style.BLUE, markersize=5)
-    for place in _with_room(panel, [(e.score.mean, e.share.mean) for e in chosen]):
-        at = chosen[place].score.mean, chosen[place].share.mean
-        panel.annotate(str(place + 1), at, xytext=(5, 5), textcoords="offset points", weight="bold")
+    others, front = frame[frame["number"].isna()], frame.dropna(subset="number").sort_values("number")
+    if len(others):
+        panel.plot(others["clean"], others["share"], ".", color=style.CONTEXT, markersize=4)
+    panel.plot(front["clean"], front["share"], color=style.BLUE, linewidth=1)
+    for each in front.to_dict("records"):
+        x, y = each["clean"], each["share"]
+        panel.plot([each["clean low"], each["clean high"]], [y, y], color=style.BLUE, linewidth=1.3, alpha=0.6)
+        panel.plot([x, x], [each["share low"], each["share high"]], color=style.BLUE, linewidth=1.3, alpha=0.6)
+        panel.plot(x, y, "o", color=style.BLUE, markersize=5)
+    places = list(zip(front["clean"], front["share"], strict=True))
+    for place in _with_room(panel, places):
+        panel.annotate(str(place + 1), places[place], xytext=(5, 5), textcoords="offset points", weight="bold")
     panel.set_xlabel(f"{label}, at 0% noise, in percent")
     panel.set_ylabel(f"share kept at {written(rate)} noise, in percent")
     return figure
@@ -89,12 +96,8 @@ def _with_room(panel: Axes, points: Sequence[tuple[float, float]]) -> list[int]:
     return kept
 
 
-def _order(effects: Sequence[Effect], axis: str, rate: float) -> list[str]:
-    own = [e for e in effects if e.axis == axis and e.rate == rate]
-    return [e.level for e in sorted(own, key=lambda e: -e.summary.mean)]
-
-
-def _interval(panel: Axes, place: int, mean: float, low: float, high: float, colour: str) -> None:
+def _interval(panel: Axes, place: int, row: pd.Series, key: str, colour: str, unit: float = 1) -> None:
+    mean, low, high = (unit * row[name] for name in (key, f"{key} low", f"{key} high"))
     if low == low:
         panel.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
     panel.plot(mean, place, "o", color=colour, markersize=4.5)

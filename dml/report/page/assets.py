@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from dml.report.figures.drawn import drawn
 from dml.report.figures.saving import save
 from dml.report.page.blocks import (
     Block,
@@ -33,7 +32,7 @@ class SavedDrawing:
     kind: ClassVar[str] = "image"
     svg: str  # light or dark, as the page around it
     png: str  # "": none
-    csv: str  # "": none
+    csv: str
     width: int  # points
     height: int
     alt: str
@@ -120,8 +119,7 @@ class Assets:
         path = f"figures/{self._page}-{drawing.name}"
         width, height = save(drawing.figure, self._root / path, drawing.png)
         png = f"{path}.png" if drawing.png else ""
-        data = drawn(drawing.figure) if drawing.data is None else drawing.data
-        csv = "" if data.empty else self._csv(f"figure-{drawing.name}", csv_text(data))
+        csv = self._csv(f"figure-{drawing.name}", csv_text(drawing.data))
         return SavedDrawing(f"{path}.svg", png, csv, round(width), round(height), drawing.alt, drawing.caption)
 
     def _csv(self, name: str, text: str) -> str:

@@ -28,10 +28,10 @@ class Drawing:
 
     name: str  # of its files, unique within the study
     figure: Figure | None  # None: there is nothing to draw, and the block is left out
+    data: pd.DataFrame  # what the figure is drawn from: its CSV file
     alt: str
     caption: str
     png: bool = False  # also save a PNG, for documents that take no SVG; it takes a sixth of the time of the figure
-    data: pd.DataFrame | None = None  # behind the figure, for its CSV file; None: the numbers are read from the figure
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,10 @@ is the class; `protocols.py` says what a class provides. A complete section, `se
             frame = pd.DataFrame(rows)
             figure = Figure(figsize=(5, 2.5), layout="constrained")
             figure.subplots().hist(frame["range"].dropna())
-            yield Drawing("seed-spread", figure, "Histogram of ranges.", "Highest minus lowest score, in points.")
+            note = "Highest minus lowest score over seeds, in points."
+            yield Drawing("seed-spread", figure, frame, "Histogram of ranges.", note)
             columns = (Column("method", "Method", "name"), Column("range", "Range", "difference"))
-            yield Table("seed-spread", "Ranges", "Highest minus lowest score over seeds, in points.", columns, frame)
+            yield Table("seed-spread", "Ranges", note, columns, frame)
 
 A block that is None, or a drawing without a figure, is left out. A file whose name begins with an
 underscore is a helper.

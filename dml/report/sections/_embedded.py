@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dml.report.analysis.shown import Shown
+from dml.report.analysis.embedded_cells import Shown
 from dml.report.figures.embedded import titles
 from dml.report.labels import SETS
 from dml.report.page.blocks import Paragraph
@@ -20,11 +20,15 @@ def asked(results: Results, figure: str) -> bool:
     return figure in results.study.report.figures and not results.confirmed.empty
 
 
+def named(results: Results, of: Shown, name: str, part: str) -> dict[str, Any]:
+    """What a figure's row is about: the method as the figure names it, and the images."""
+    names = list(of.keys)
+    return {"method": titles(results, names)[names.index(name)], "set": SETS.get(part, part)}
+
+
 def described(results: Results, of: Shown, name: str, part: str) -> dict[str, Any]:
     """What a row about a cell on one set says in `describing_columns`, and in its CSV file."""
-    names = list(of.keys)
-    title = titles(results, names, width=10_000)[names.index(name)]
-    return identity(results, name) | {"method": title, "set": SETS.get(part, part)}
+    return identity(results, name) | named(results, of, name, part)
 
 
 def describing_columns(results: Results) -> tuple[Column, ...]:

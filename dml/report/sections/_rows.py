@@ -12,7 +12,7 @@ from dml.report.analysis.covered import covers, over
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import readable, score_label, value_label
 from dml.report.methods import further, setting_labels
-from dml.report.noises import noise_label
+from dml.report.noise_labels import noise_label
 from dml.report.page.tables import Column
 from dml.report.results import Results
 
@@ -124,7 +124,7 @@ def score_frame(results: Results, names: Iterable[str], keys: Iterable[str]) -> 
         for key in keys:
             summary = summary_of(results.values(name, key), "score")
             if summary["score n"]:
-                rows.append(identity(results, name) | {"metric": score_label(key)} | summary)
+                rows.append(identity(results, name) | {"metric": score_label(key)} | summary | {"cell": name})
     return pd.DataFrame(rows)
 
 

@@ -51,9 +51,9 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, axis: str,
     if len({results.methods[cell].bare for cell in names}) > MANY:
         only = best_methods(results, names, key)
         caption += only_best(len(only))
-    figure = against_setting(results, dataset, noise, rate, axis, key, [method.bare for method in only])
     data = score_frame(results, names, [key])
-    return Drawing(file, figure, f"{label} against {name}.", caption, data=data)
+    figure = against_setting(results, data, axis, [method.bare for method in only])
+    return Drawing(file, figure, data, f"{label} against {name}.", caption)
 
 
 def _name(results: Results, axis: str) -> str:

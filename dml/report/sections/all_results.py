@@ -10,10 +10,9 @@ from matplotlib.figure import Figure
 
 from dml.report.analysis.summaries import summary_of
 from dml.report.figures.against_noise import against_noise
-from dml.report.figures.best import best_lines, best_methods, is_many, said
+from dml.report.figures.best import best_lines, best_methods, is_many, points_of, said
 from dml.report.labels import group_label, metric_label, metric_of, score_label
-from dml.report.methods import Method
-from dml.report.noises import noise_axis
+from dml.report.noise_labels import noise_axis
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
@@ -71,27 +70,23 @@ def _drawing(results: Results, dataset: str, noise: str, key: str) -> Folded:
     label, where = score_label(key), results.where(dataset, noise)
     name = "-".join(["noise", dataset, noise, *key.split("/")]).replace("@", "").replace("+", "plus")
     alt = f"{label} against the label-noise rate{where}."
-    figure, added = against_noise_or_best(results, dataset, noise, key)
+    figure, data, added = against_noise_or_best(results, dataset, noise, key)
     caption = f"{label}{where}. {means(results)}.{added}"
-    data = score_frame(results, results.cells_of(dataset, noise), [key])
-    drawing = Drawing(name, figure, alt, caption, data=data)
+    drawing = Drawing(name, figure, data, alt, caption)
     return Folded(f"{label}, against noise{where}", (drawing,))
 
 
-def against_noise_or_best(results: Results, dataset: str, noise: str, key: str) -> tuple[Figure | None, str]:
-    """A score against the noise rate, of all methods or of the best of very many, and what the caption adds."""
+def against_noise_or_best(
+    results: Results, dataset: str, noise: str, key: str
+) -> tuple[Figure | None, pd.DataFrame, str]:
+    """A score against the noise rate, of all methods or of the best of very many; and what the caption adds."""
     names = results.cells_of(dataset, noise)
+    frame = score_frame(results, names, [key])
     if not is_many(results, names):
-        return against_noise(results, dataset, noise, key), ""
-    lines: dict[Method, list[tuple[float, float, float, float]]] = {}
-    for name in sorted(names, key=lambda name: results.cells[name].rate):
-        s = summary_of(results.values(name, key), "s")
-        points = lines.setdefault(results.methods[name], [])
-        if s["s n"]:
-            points.append((results.cells[name].rate, s["s mean"], s["s low"], s["s high"]))
-    best = best_methods(results, names, key)
+        return against_noise(results, frame, dataset, noise, key), frame, ""
+    lines, best = points_of(results, frame), best_methods(results, names, key)
     figure = best_lines(results, {"": lines}, best, noise_axis(noise), score_label(key), rates=True)
-    return figure, said(best, len(lines))
+    return figure, frame, said(best, len({results.methods[name] for name in names}))
 
 
 def _states(results: Results) -> dict[str, str]:

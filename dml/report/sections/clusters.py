@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
 
 from dml.report.figures.against_clusters import against_clusters
 from dml.report.figures.best import best_methods, is_many, only_best
-from dml.report.labels import metric_label, metric_of
-from dml.report.noises import is_topline
+from dml.report.labels import group_label, metric_label, metric_of
+from dml.report.noise_labels import is_topline
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate
 from dml.report.results import Results
-from dml.report.sections._rows import means
+from dml.report.sections._rows import means, score_frame
 
 
 class Clusters:
@@ -41,8 +43,19 @@ class Clusters:
                     best = best_methods(results, names, results.objective(dataset))
                     names = [name for name in names if results.methods[name] in best]
                     caption += only_best(len(best))
-                drawn = against_clusters(results, names, panels)
-                yield Drawing(f"clusters-{dataset}-{noise}-{stem}", drawn, f"{label} by number of clusters.", caption)
+                frame = _frame(results, names, panels)
+                figure, alt = against_clusters(results, frame, label), f"{label} by number of clusters."
+                yield Drawing(f"clusters-{dataset}-{noise}-{stem}", figure, frame, alt, caption)
+
+
+def _frame(results: Results, names: Sequence[str], panels: Mapping[str, Mapping[int, str]]) -> pd.DataFrame:
+    """One row per panel, cell and number of clusters, without those that have no score."""
+    frames = [
+        score_frame(results, names, [key]).assign(panel=group_label(key), clusters=clusters)
+        for keys in panels.values()
+        for clusters, key in sorted(keys.items())
+    ]
+    return pd.concat(frames, ignore_index=True)
 
 
 def _panels(results: Results) -> dict[str, dict[str, dict[int, str]]]:

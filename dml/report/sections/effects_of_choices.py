@@ -42,26 +42,29 @@ class EffectsOfChoices:
 
 def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
     name, where = f"{block.dataset}-{block.noise}", results.where(block.dataset, block.noise)
-    effects, terms = pooled_effects(block), shares(block)
+    effects, terms = _effects_table(results, name, pooled_effects(block)), shares(block)
     yield Drawing(
         f"effects-{name}",
-        effect_rows(effects, block.axes, block.rates),
+        effect_rows(effects.frame),
+        effects.frame,
         "Effects of choices at each noise rate, with 95% intervals.",
         _caption(block, score_label(results.objective(block.dataset)), where, results.study.block),
         png=True,
     )
-    yield folded(_effects_table(results, name, effects))
+    yield folded(effects)
     if terms:
+        decided = _shares_table(name, terms)
         yield Paragraph(interactions_text(terms))
         yield Drawing(
             f"shares-{name}",
-            share_rows(terms),
+            share_rows(decided.frame),
+            decided.frame,
             "Shares of the variance between cells by choice and interaction, with 95% intervals.",
             "How much of the variance between cells of the same noise rate each choice and each interaction "
             f"explains, beyond what {over(results)} alone would give, with 95% intervals (noncentral F, of each term "
             f"and of all others together; the error is the interaction of cells and {over(results)}){where}.",
         )
-        yield folded(_shares_table(name, terms))
+        yield folded(decided)
 
 
 def interactions_text(terms: list[Share]) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from dml.counting import counted
 from dml.report.analysis.covered import over
 from dml.report.analysis.crossed import Crossed, crossed
-from dml.report.analysis.front import Kept, kept
+from dml.report.analysis.pareto_front import Kept, kept
 from dml.report.figures.pooled import front_points
 from dml.report.labels import score_label
 from dml.report.page.blocks import Block, Drawing, folded
@@ -37,8 +37,8 @@ class Pareto:
 
 def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
     for place, rate in enumerate(reversed(_rates(block.rates))):
-        points = kept(results, block.dataset, block.noise, rate)
-        if points:
+        points = _frame(results, kept(results, block.dataset, block.noise, rate))
+        if len(points):
             yield _drawing(results, block.dataset, block.noise, rate, points) if place == 0 else None
             yield folded(_table(results, f"{block.dataset}-{block.noise}-{100 * rate:.0f}", rate, points))
 
@@ -47,9 +47,8 @@ def _rates(rates: tuple[float, ...]) -> list[float]:
     return [rate for rate in rates if rate > 0] if 0 in rates else []
 
 
-def _drawing(results: Results, dataset: str, noise: str, rate: float, points: list[Kept]) -> Drawing:
-    key = score_label(results.objective(dataset))
-    number = sum(each.on_front for each in points)
+def _drawing(results: Results, dataset: str, noise: str, rate: float, points: pd.DataFrame) -> Drawing:
+    key, number = score_label(results.objective(dataset)), int(points["number"].count())
     caption = (
         f"{counted(len(points), 'method')}{results.where(dataset, noise)}: {key} with correct labels, and the share of "
         f"it that is left at {written(rate)} noise, paired by {results.study.block}. The "
@@ -59,12 +58,10 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, points: li
     )
     alt = "Clean score against the share kept under noise, by method."
     name = f"pareto-{dataset}-{noise}-{100 * rate:.0f}"
-    return Drawing(name, front_points(points, rate, key), alt, caption)
+    return Drawing(name, front_points(points, rate, key), points, alt, caption)
 
 
-def _table(results: Results, name: str, rate: float, points: list[Kept]) -> Table:
-    chosen = sorted((each for each in points if each.on_front), key=lambda each: -each.score.mean)
-    rows = [_row(results, place + 1, each) for place, each in enumerate(chosen)]
+def _table(results: Results, name: str, rate: float, points: pd.DataFrame) -> Table:
     columns = (
         Column("number", "No.", "count"),
         Column("method", "Method", "name"),
@@ -73,11 +70,17 @@ def _table(results: Results, name: str, rate: float, points: list[Kept]) -> Tabl
         block_column(results),
     )
     caption = f"The front at {written(rate)} noise, from the highest clean score to the highest share kept."
-    return Table(f"pareto-{name}", f"The front at {written(rate)} noise", caption, columns, pd.DataFrame(rows))
+    front = points.dropna(subset="number")
+    return Table(f"pareto-{name}", f"The front at {written(rate)} noise", caption, columns, front)
 
 
-def _row(results: Results, number: int, each: Kept) -> dict[str, Any]:
-    row: dict[str, Any] = {"number": number, "method": results.methods[each.noisy].label, "seeds": each.share.n}
-    for name, s in (("clean", each.score), ("share", each.share)):
-        row |= {name: s.mean, f"{name} low": s.low, f"{name} high": s.high}
-    return row | {"cell": each.noisy}
+def _frame(results: Results, points: list[Kept]) -> pd.DataFrame:
+    """One row per method; those of the front first and numbered, from the highest clean score on."""
+    rows = list[dict[str, Any]]()
+    for each in sorted(points, key=lambda each: (not each.on_front, -each.score.mean)):
+        row: dict[str, Any] = {"number": len(rows) + 1 if each.on_front else None}
+        row |= {"method": results.methods[each.noisy].label, "seeds": each.share.n}
+        for name, s in (("clean", each.score), ("share", each.share)):
+            row |= {name: s.mean, f"{name} low": s.low, f"{name} high": s.high}
+        rows.append(row | {"cell": each.noisy})
+    return pd.DataFrame(rows)

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from matplotlib.figure import Figure
+import pandas as pd
 
-from dml.report.analysis.shown import Shown, planes, sets_of
+from dml.report.analysis.embedded_cells import Shown, planes, sets_of
 from dml.report.figure_data import Arrays
-from dml.report.figures.embedded import SETS, titles
-from dml.report.figures.points import FEW, panels, scatter
+from dml.report.figures.embedded import SETS
+from dml.report.figures.points import points
 from dml.report.labels import metric_label, metric_of
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import percent
 from dml.report.results import Results
+from dml.report.sections._embedded import named
 
 POINTS = 2500  # per panel, at most
 PANELS = 12  # per dataset, at most
+FEW = 10  # classes that are named by a numeral
 
 
 class Planes:
@@ -33,28 +35,29 @@ class Planes:
         """A figure for each dataset: a panel per method and evaluated set."""
         found = planes(results, max(1, PANELS // len(results.study.evaluation.sets)))
         for each in found:
-            figure, classes = _figure(results, each)
-            numerals = "; the numerals are at the medians of the classes" if classes <= FEW else ""
+            frame = _frame(results, each)
+            few = frame["class"].nunique() <= FEW
+            numerals = "; the numerals are at the medians of the classes" if few else ""
             caption = (
                 f"Each point is an image and each colour a class{each.where}{numerals}. At most {POINTS:,} images of "
                 f"each set. {each.note}"
             )
             name = "planes" if len(found) == 1 else f"planes-{each.dataset}"
             alt = "Two-dimensional embeddings by method, coloured by class."
-            yield Drawing(name, figure, alt, caption)
+            yield Drawing(name, points(frame, few, _scores(results, each)), frame, alt, caption)
 
 
-def _figure(results: Results, of: Shown) -> tuple[Figure, int]:
-    """The figure, and how many classes it has."""
-    sets = list(reversed(sets_of(results, of)))
-    drawn = {name: [_points(results, key, part) for part in sets] for name, key in of.keys.items()}
-    classes = sorted({int(label) for found in drawn.values() for each in found for label in np.unique(each["labels"])})
-    figure, grid = panels(titles(results, list(of.keys)), [SETS.get(part, part) for part in sets])
-    for own, (name, found) in zip(grid, drawn.items(), strict=True):
-        for axes, part, each in zip(own, sets, found, strict=True):
-            scatter(axes, each["points"].astype(np.float32), each["labels"], classes)
-            axes.set_xlabel(_score(results, name, of.keys[name], part))
-    return figure, len(classes)
+def _frame(results: Results, of: Shown) -> pd.DataFrame:
+    """One row per point that is shown."""
+    frames = []
+    for name, key in of.keys.items():
+        for part in reversed(sets_of(results, of)):
+            found = _points(results, key, part)
+            x, y = found["points"].astype(np.float32).T
+            rows = named(results, of, name, part) | {"set": SETS.get(part, part)}
+            frames.append(pd.DataFrame(rows | {"x": x, "y": y, "class": found["labels"]}))
+    frame = pd.concat(frames, ignore_index=True)
+    return frame.assign(colour=frame["class"].rank(method="dense").astype(int) - 1)
 
 
 def _points(results: Results, key: str, part: str) -> Arrays:
@@ -71,10 +74,15 @@ def _points(results: Results, key: str, part: str) -> Arrays:
     return found or {"points": np.empty((0, 2)), "labels": np.empty(0, dtype=int)}
 
 
-def _score(results: Results, name: str, key: str, part: str) -> str:
-    """The objective of the trial that is shown."""
-    score = results.objective(results.cells[name].dataset, part)
-    row = results.confirmed[results.confirmed["key"] == key]
-    if score not in row or row[score].isna().all():
-        return ""
-    return f"{metric_label(metric_of(score))} {percent(100 * float(row[score].iloc[0]))} %"
+def _scores(results: Results, of: Shown) -> dict[tuple[str, str], str]:
+    """The objectives of the trials that are shown, by method and set."""
+    found = {}
+    for name, key in of.keys.items():
+        for part in sets_of(results, of):
+            score = results.objective(of.dataset, part)
+            row = results.confirmed[results.confirmed["key"] == key]
+            if score in row and row[score].notna().any():
+                value = percent(100 * float(row[score].iloc[0]))
+                method = named(results, of, name, part)["method"]
+                found[method, SETS.get(part, part)] = f"{metric_label(metric_of(score))} {value} %"
+    return found

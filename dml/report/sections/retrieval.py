@@ -6,18 +6,17 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 import numpy as np
+import pandas as pd
 
 from dml.counting import counted
+from dml.report.analysis.embedded_cells import Shown, level_of, shown, vectors
 from dml.report.analysis.neighbors import nearest, random_queries
-from dml.report.analysis.shown import Shown, level_of, shown, vectors
 from dml.report.figure_data import Arrays
-from dml.report.figures.embedded import titles
-from dml.report.figures.retrieval_rows import Block as Rows
-from dml.report.figures.retrieval_rows import Picture, retrieval_rows
+from dml.report.figures.retrieval_rows import retrieval_rows
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.pictures import Pictures, open_pictures
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked
+from dml.report.sections._embedded import ABSENT, asked, named
 from dml.report.thumbnails import Thumbnails, published_pictures, record_pictures
 
 MOST = 4  # methods
@@ -109,27 +108,22 @@ def _neighbours(results: Results, name: str, key: str, pictures: Pictures, queri
 
 def _drawing(results: Results, of: Shown, pictures: Pictures | Thumbnails, searched: Mapping[str, Arrays]) -> Block:
     asked, level = results.study.report, level_of(results, of.dataset)
-    blocks = [
-        [
-            [_picture(pictures, int(row), level, bool(same)) for row, same in zip(*each, strict=True) if row >= 0]
-            for each in zip(found["near"], found["right"], strict=True)
-        ]
-        for found in searched.values()
-    ]
-    queries = [_picture(pictures, int(row), level) for row in next(iter(searched.values()))["queries"]]
-    figure = retrieval_rows(
-        [Rows(query, [found[i] for found in blocks]) for i, query in enumerate(queries)],
-        titles(results, list(of.keys), 18),
-    )
-    right = [sum(bool(p.right) for row in found for p in row) / max(1, sum(map(len, found))) for found in blocks]
+    rows = []
+    for name, key in of.keys.items():
+        found, about = searched[key], named(results, of, name, "test")
+        for query, near, right in zip(found["queries"], found["near"], found["right"], strict=True):
+            about |= {"query": int(query), "query class": pictures.label(int(query), level)}
+            for place, (row, same) in enumerate(zip(near[near >= 0], right[near >= 0], strict=True)):
+                neighbour = {"image": int(row), "class": pictures.label(int(row), level), "right": bool(same)}
+                rows.append(about | {"place": place + 1} | neighbour)
+    frame, queries = pd.DataFrame(rows), next(iter(searched.values()))["queries"]
+    figure = retrieval_rows(frame, pictures.thumbnail) if rows else None
+    shares = frame.groupby("method", sort=False)["right"].mean() if rows else ()
     caption = (
         f"{counted(len(queries), 'random image')} of the test set as queries (seed {asked.seed}), each with its "
         f"{asked.neighbors} nearest neighbours by each method{of.where}, nearest first. A solid frame and a tick: of "
         "the query's class; a dashed frame and a cross: of another. Right in these rows: "
-        f"{', '.join(f'{share:.0%}' for share in right)}, in the order of the methods. {of.note}"
+        f"{', '.join(f'{share:.0%}' for share in shares)}, in the order of the methods. {of.note}"
     )
-    return Drawing(f"retrieval-{of.dataset}", figure, "Queries and their nearest neighbours by method.", caption)
-
-
-def _picture(pictures: Pictures | Thumbnails, row: int, level: str, right: bool | None = None) -> Picture:
-    return Picture(pictures.thumbnail(row), pictures.label(row, level), right)
+    alt = "Queries and their nearest neighbours by method."
+    return Drawing(f"retrieval-{of.dataset}", figure, frame, alt, caption)

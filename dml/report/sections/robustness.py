@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dml.report.analysis.shares import break_point, compared_scores, has_topline, kept
+from dml.report.analysis.shares import break_point, compared_scores, has_topline, kept, reference
 from dml.report.analysis.skew import skew_of
-from dml.report.analysis.summaries import SHARE, summary_of
+from dml.report.analysis.summaries import SCORE, SHARE, summary_of
 from dml.report.figures.best import best_methods, is_many, only_best
-from dml.report.figures.noise_and_topline import noise_and_topline
+from dml.report.figures.noise_and_topline import KEPT, NOISY, TOPLINE, noise_and_topline
 from dml.report.labels import metric_label, metric_of, score_label
-from dml.report.noises import is_topline
+from dml.report.noise_labels import is_topline, noise_axis
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
@@ -93,7 +93,8 @@ def table(results: Results, place: int = 0) -> Table | None:
 def _drawing(results: Results, dataset: str, noise: str, key: str, first: bool) -> Drawing:
     names = results.cells_of(dataset, noise)
     best = best_methods(results, names, key) if is_many(results, names) else []
-    figure = noise_and_topline(results, dataset, noise, key, best)
+    frame = _frame(results, [name for name in names if not best or results.methods[name] in best], key)
+    figure = noise_and_topline(results, frame, key, noise_axis(noise))
     caption = (
         f"{score_label(key)}, against the noise rate: training on wrong labels, and the topline, training on the "
         f"correctly labelled samples only{results.where(dataset, noise)}. Last panel: the first in percent of the "
@@ -104,7 +105,21 @@ def _drawing(results: Results, dataset: str, noise: str, key: str, first: bool) 
         caption += only_best(len(best))
     alt = f"{score_label(key)} under label noise, its topline, and their ratio, against the label-noise rate."
     name = f"topline-{dataset}-{noise}" + ("" if first else "-" + metric_of(key).replace("@", "").replace("+", "plus"))
-    return Drawing(name, figure, alt, caption)
+    return Drawing(name, figure, frame, alt, caption)
+
+
+def _frame(results: Results, names: Sequence[str], key: str) -> pd.DataFrame:
+    """One row per cell and series of `noise_and_topline` with a value. At rate 0 a cell is its own topline."""
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        clean, scores = reference(results, name) if results.cells[name].rate else name, results.values(name, key)
+        counts = clean is not None and (clean == name or is_topline(results.cells[clean].noise))
+        topline = results.values(clean, key) if clean and counts else ()
+        found = ((NOISY, scores, SCORE), (TOPLINE, topline, SCORE), (KEPT, kept(results, name, key), SHARE))
+        for series, values, bounds in found:
+            s = summary_of(values, "score", bounds)
+            rows += [identity(results, name) | {"series": series} | s | {"cell": name}] if s["score n"] else []
+    return pd.DataFrame(rows)
 
 
 def _rates(results: Results) -> list[float]:

@@ -54,7 +54,7 @@ class Settings:
             caption = f"Validation {metric}: {what}{where}.{added}"
             alt = "Validation score of each tuning trial, and the best so far."
             data = series_frame(results, found, "trial", "score")
-            drawing = Drawing(f"search-{dataset}-{noise}", figure, alt, caption, data=data)
+            drawing = Drawing(f"search-{dataset}-{noise}", figure, data, alt, caption)
             if place < OPEN or figure is None:
                 yield drawing
             else:

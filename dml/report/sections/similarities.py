@@ -8,16 +8,15 @@ import numpy as np
 import pandas as pd
 
 from dml.report.analysis import similarities as analysis
-from dml.report.analysis.shown import Shown, level_of, sets_of, shown, vectors
+from dml.report.analysis.embedded_cells import Shown, level_of, sets_of, shown, vectors
 from dml.report.analysis.summaries import summary_of
 from dml.report.figure_data import Arrays
-from dml.report.figures.embedded import titles
 from dml.report.figures.similarity_histograms import similarity_histograms
 from dml.report.labels import SETS
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked, described, describing_columns
+from dml.report.sections._embedded import ABSENT, asked, described, describing_columns, named
 from dml.report.sections._rows import interval_note
 
 MOMENTS = {"before training": True, "after training": False}  # whether embeddings are those of the start
@@ -49,12 +48,14 @@ class Similarities:
 
 def _drawing(results: Results, of: Shown, part: str) -> Drawing:
     cosine = _cosine(results, of)
-    measured: dict[str, list[analysis.Overlap]] = {}
+    frames = []
     for moment, start in MOMENTS.items():
-        found = [_measured(results, name, key, part, start, cosine) for name, key in of.keys.items()]
-        measured[moment] = [each for each in found if each is not None]
-    measured = {moment: found for moment, found in measured.items() if len(found) == len(of.keys)}
-    figure = similarity_histograms(titles(results, list(of.keys), 38), measured, cosine)
+        found = {name: _measured(results, name, key, part, start, cosine) for name, key in of.keys.items()}
+        if all(found.values()):
+            frames += [_shares(results, of, name, part, moment, each, cosine) for name, each in found.items() if each]
+    frame = pd.concat(frames, ignore_index=True)
+    what = "cosine similarity" if cosine else "Euclidean distance"
+    figure = similarity_histograms(frame, f"{what} of two images")
     caption = (
         f"Pairs of images of the same class (positive) and of two classes (negative), {SETS.get(part, part)}{of.where}"
         "; both histograms have the same area. Reverse order: the probability that a random negative pair is more "
@@ -64,9 +65,20 @@ def _drawing(results: Results, of: Shown, part: str) -> Drawing:
     return Drawing(
         f"similarities-{of.dataset}-{part}",
         figure,
+        frame,
         "Histograms of the similarities of positive and negative pairs by method.",
         caption,
     )
+
+
+def _shares(
+    results: Results, of: Shown, name: str, part: str, moment: str, found: analysis.Overlap, cosine: bool
+) -> pd.DataFrame:
+    """One row for each bin of each kind of pairs."""
+    edges = found.edges if cosine else -found.edges  # minus the distances
+    about = named(results, of, name, part) | {"moment": moment, "reverse": found.reverse, "overlap": found.area}
+    bins, shares = {"from": edges[:-1], "to": edges[1:]}, {"positive": found.positive, "negative": found.negative}
+    return pd.concat(pd.DataFrame(about | {"pairs": kind} | bins | {"share": own}) for kind, own in shares.items())
 
 
 def _row(results: Results, of: Shown, name: str, part: str) -> dict[str, object]:

@@ -9,15 +9,14 @@ import numpy as np
 import pandas as pd
 
 from dml.report.analysis import spectrum as analysis
-from dml.report.analysis.shown import Shown, level_of, sets_of, shown, vectors
+from dml.report.analysis.embedded_cells import Shown, level_of, sets_of, shown, vectors
 from dml.report.figure_data import Arrays
-from dml.report.figures.eigenvalues import eigenvalues
-from dml.report.figures.embedded import titles
+from dml.report.figures.eigenvalues import LOOKS, eigenvalues
 from dml.report.labels import SETS
 from dml.report.page.blocks import Block, Drawing, Folded, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked, described, describing_columns
+from dml.report.sections._embedded import ABSENT, asked, described, describing_columns, named
 
 SCALE = 100  # eigenvalues are shown times 100, as in the paper
 RANGE = (2.5, 97.5)  # percentiles of the null
@@ -66,7 +65,8 @@ def _measured(results: Results, of: Shown, part: str) -> tuple[Drawing | None, l
             spectra[name] = made
     if not spectra:
         return None, []
-    figure = eigenvalues(titles(results, list(spectra)), list(spectra.values()), f"eigenvalue x {SCALE}")
+    frame = pd.concat([_values(results, of, name, part, made) for name, made in spectra.items()], ignore_index=True)
+    figure = eigenvalues(frame, f"eigenvalue x {SCALE}")
     classes = max(len(made.classes) for made in spectra.values())
     caption = (
         f"The largest eigenvalues of each class's covariance, times {SCALE}, {SETS.get(part, part)}"
@@ -74,8 +74,18 @@ def _measured(results: Results, of: Shown, part: str) -> tuple[Drawing | None, l
         f"{analysis.LEAST} images. Dots are classes, bars mean ± standard deviation over classes. {of.note}"
     )
     alt = "Eigenvalues of class covariances by method, beside those of samples of one Gaussian."
-    drawing = Drawing(f"spectrum-{of.dataset}-{part}", figure, alt, caption)
+    drawing = Drawing(f"spectrum-{of.dataset}-{part}", figure, frame, alt, caption)
     return drawing, [row for name, made in spectra.items() for row in _rows(results, of, name, part, made)]
+
+
+def _values(results: Results, of: Shown, name: str, part: str, made: analysis.Spectrum) -> pd.DataFrame:
+    """One row for each eigenvalue of each class, and of each of their counterparts."""
+    rows = named(results, of, name, part)
+    return pd.concat(
+        pd.DataFrame(rows | {"series": series, "eigenvalue": i + 1, "value": own})
+        for series, values in zip(LOOKS, (made.classes, made.null[0]), strict=True)
+        for i, own in enumerate(values.T)
+    )
 
 
 def _spectrum(results: Results, of: Shown, name: str, key: str, part: str) -> analysis.Spectrum | None:

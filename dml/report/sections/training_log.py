@@ -37,7 +37,7 @@ class TrainingLog:
             ends = " Each cell ends where validation scores were best." if results.study.search.stop == "best" else ""
             caption = f"{label}, during training{where}. Mean over its trials. No step was chosen by it.{ends}{added}"
             data = series_frame(results, curves, "step", "score")
-            drawing = Drawing(f"curves-{dataset}-{noise}", figure, f"{label} during training.", caption, data=data)
+            drawing = Drawing(f"curves-{dataset}-{noise}", figure, data, f"{label} during training.", caption)
             if place < OPEN or figure is None:
                 yield drawing
             else:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from matplotlib.figure import Figure
+import pandas as pd
 
 from dml.report.analysis import tsne as analysis
-from dml.report.analysis.shown import Shown, sets_of, shown, vectors
+from dml.report.analysis.embedded_cells import Shown, sets_of, shown, vectors
 from dml.report.figure_data import Arrays
-from dml.report.figures.embedded import SETS, titles
-from dml.report.figures.points import panels, scatter
+from dml.report.figures.embedded import SETS
+from dml.report.figures.points import points
 from dml.report.page.blocks import Block, Drawing
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked
+from dml.report.sections._embedded import ABSENT, asked, named
 
 
 class Tsne:
@@ -32,10 +32,10 @@ class Tsne:
         if not found:
             yield ABSENT
         for each in found:
-            figure, many = _figure(results, each)
+            frame = _frame(results, each)
             colours = (
                 f"the {analysis.COLOURED} largest classes have colours, all others are grey"
-                if many
+                if (frame["colour"] < 0).any()
                 else ("each colour is a class, with its number at the median")
             )
             caption = (
@@ -43,22 +43,21 @@ class Tsne:
                 f"initialised by PCA{each.where}; {colours}. Each panel is laid out by itself: distances between "
                 f"clusters, their sizes and their places mean little, and t-SNE can split a cluster. {each.note}"
             )
-            yield Drawing(
-                f"tsne-{each.dataset}", figure, "t-SNE of embeddings by method, coloured by class.", caption, True
-            )
+            alt = "t-SNE of embeddings by method, coloured by class."
+            yield Drawing(f"tsne-{each.dataset}", points(frame, numerals=True), frame, alt, caption, True)
 
 
-def _figure(results: Results, of: Shown) -> tuple[Figure, bool]:
-    """The figure, and whether some classes are grey."""
-    sets, many = list(reversed(sets_of(results, of))), False
-    figure, grid = panels(titles(results, list(of.keys)), [SETS.get(part, part) for part in sets])
-    for own, (name, key) in zip(grid, of.keys.items(), strict=True):
-        for axes, part in zip(own, sets, strict=True):
-            laid = _laid_out(results, name, key, part)
-            if laid:
-                many |= bool((~np.isin(laid["labels"], laid["coloured"])).any())
-                scatter(axes, laid["places"].astype(np.float32), laid["labels"], [int(c) for c in laid["coloured"]])
-    return figure, many
+def _frame(results: Results, of: Shown) -> pd.DataFrame:
+    """One row per point that is shown."""
+    frames = []
+    for name, key in of.keys.items():
+        for part in reversed(sets_of(results, of)):
+            if laid := _laid_out(results, name, key, part):
+                (x, y), colours = laid["places"].astype(np.float32).T, {c: i for i, c in enumerate(laid["coloured"])}
+                rows = named(results, of, name, part) | {"set": SETS.get(part, part)}
+                rows |= {"x": x, "y": y, "class": laid["labels"]}
+                frames.append(pd.DataFrame(rows | {"colour": [colours.get(c, -1) for c in laid["labels"]]}))
+    return pd.concat(frames, ignore_index=True)
 
 
 def _laid_out(results: Results, name: str, key: str, part: str) -> Arrays:

@@ -13,7 +13,7 @@ from dml.report.analysis.tuning_trials import expected_best, importances, trials
 from dml.report.figures.best import Points, best_lines, best_methods, said
 from dml.report.labels import metric_label, readable, score_label
 from dml.report.methods import Method
-from dml.report.noises import noise_label
+from dml.report.noise_labels import noise_label
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
@@ -127,4 +127,4 @@ def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
     )
     alt = "The expected best validation score of each method, against the number of tuning trials."
     data = series_frame(results, found, "trials", "expected best")
-    return Drawing(f"tuning-{dataset}-{noise}", figure, alt, f"{caption} {HOW}", data=data)
+    return Drawing(f"tuning-{dataset}-{noise}", figure, data, alt, f"{caption} {HOW}")

@@ -11,7 +11,7 @@ from dml.report.analysis.chosen import explained
 from dml.report.analysis.covered import of_searches, over
 from dml.report.analysis.untrained import by_noise, gain_of_best, kinds
 from dml.report.labels import score_label
-from dml.report.noises import is_topline, noise_label, noise_name
+from dml.report.noise_labels import is_topline, noise_label, noise_name
 from dml.report.page.blocks import Block, folded
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table

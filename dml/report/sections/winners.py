@@ -17,8 +17,8 @@ from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.intervals import intervals
 from dml.report.figures.matrix import matrix
 from dml.report.labels import SETS, metric_label, metric_of, score_label
-from dml.report.noises import is_topline, noise_axis, noise_label
-from dml.report.once import once
+from dml.report.memo import once
+from dml.report.noise_labels import is_topline, noise_axis, noise_label
 from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, folded
 from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
@@ -160,11 +160,12 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
             f"mean over {over(results)}. The frame marks the highest, a cross a method without a finished seed."
         )
         alt = f"{label} of each loss with each choice of tuples, as squares{where}."
-        data = score_frame(results, results.cells_of(dataset, noise, max(rates)), [key])
-        yield Drawing(name, matrix(results, dataset, noise, max(rates), key), alt, caption, data=data)
+        shown = results.cells_of(dataset, noise, max(rates))
+        data = score_frame(results, shown, [key])
+        yield Drawing(name, matrix(results, data, shown), data, alt, caption)
         name = f"best-{dataset}-{noise}"
     if len(rates) > 1:
-        figure, added = against_noise_or_best(results, dataset, noise, key)
+        figure, data, added = against_noise_or_best(results, dataset, noise, key)
         caption = f"{label}, against the {noise_axis(noise)}{where}. {means(results)}" + (
             f".{added}"
             if many
@@ -173,7 +174,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
             + _dotted(results, dataset, noise, key)
         )
         alt = f"{label} against the label-noise rate, for each loss and choice of tuples{where}."
-        yield Drawing(name, figure, alt, caption, data=score_frame(results, cells, [key]))
+        yield Drawing(name, figure, data, alt, caption)
         return
     keys = [k for k in results.score_keys if not k.startswith("validation/")]
     caption = f"{means(results)}{where}" + (f"; ticks: single {over(results)}" if len(results.study.blocks) > 1 else "")
@@ -185,10 +186,12 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
     alt = f"Scores of each method with their confidence intervals{where}."
     main = _main(results, dataset, keys)
     others = [k for k in keys if k not in main]
-    yield Drawing(name, intervals(results, cells, main), alt, caption, data=score_frame(results, cells, main))
+    data = score_frame(results, cells, main)
+    yield Drawing(name, intervals(results, data, cells, main), data, alt, caption)
     if others:
-        figure, data = intervals(results, cells, others), score_frame(results, cells, others)
-        yield Folded("The other scores", (Drawing(f"{name}-others", figure, alt, caption, data=data),))
+        data = score_frame(results, cells, others)
+        figure = intervals(results, data, cells, others)
+        yield Folded("The other scores", (Drawing(f"{name}-others", figure, data, alt, caption),))
 
 
 def _dotted(results: Results, dataset: str, noise: str, key: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from matplotlib.figure import Figure
 
 from dml.report.figures import style
 from dml.report.figures.axes import label_ends
+from dml.report.figures.series import Series, draw
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
@@ -47,7 +49,7 @@ class Collapse:
             "number of samples, for three probabilities p of a right label. Dots: from here on, two modes are better."
         )
         alt = "Expected risk of a collapsed embedding and one with two modes against the number of samples."
-        yield Drawing("collapse", _figure(), alt, caption)
+        yield Drawing("collapse", *_figure(), alt, caption)
         yield _table()
         yield _proofs()
 
@@ -144,25 +146,27 @@ def _table() -> Table:
     return Table("crossing", "Crossing points", note, columns, pd.DataFrame(rows))
 
 
-def _figure() -> Figure:
+def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 5.6), layout="constrained")
-    grid = figure.subplots(2, 2, sharex=True, squeeze=False)
-    for row, loss in enumerate(LOSSES):
-        for column, easy in enumerate((False, True)):
-            axes, c = grid[row, column], collapse.curves(CHANCES, SAMPLES, loss, easy=easy)
-            for i, shade in enumerate(style.THREE):
-                axes.plot(c.n, c.collapsed[i], "--", color=shade, linewidth=1.2)
-                axes.plot(c.n, c.two_modes[i], color=shade)
-                if np.isfinite(c.crossing[i]):
-                    height = np.interp(c.crossing[i], c.n, c.two_modes[i])
-                    axes.plot(c.crossing[i], height, "o", color=shade, markersize=6)
-            axes.set_title(f"{loss}, {'easy positives' if easy else 'all positives'}")
-            axes.set_xlim(SAMPLES[0], SAMPLES[-1] * 1.22)
-            axes.set_xticks([10, 20, 30, 40])
-            axes.set_ylim(bottom=0)
-            ends = [(float(c.two_modes[i, -1]), f"p = {p:g}", style.THREE[i]) for i, p in enumerate(CHANCES)]
-            label_ends(axes, ends, SAMPLES[-1])
-            axes.grid(visible=False, axis="x")
+    panels = list(figure.subplots(2, 2, sharex=True).flat)
+    names, found, ends = [f"p = {p:g}" for p in CHANCES], [], []
+    for loss, easy in product(LOSSES, (False, True)):
+        c = collapse.curves(CHANCES, SAMPLES, loss, easy=easy)
+        panel = f"{loss}, {'easy positives' if easy else 'all positives'}"
+        for i, (name, shade) in enumerate(zip(names, style.THREE, strict=True)):
+            found.append(Series(panel, f"collapsed, {name}", c.n, c.collapsed[i], "--", color=shade, linewidth=1.2))
+            found.append(Series(panel, f"two modes, {name}", c.n, c.two_modes[i], color=shade))
+            if np.isfinite(c.crossing[i]):
+                height = np.interp(c.crossing[i], c.n, c.two_modes[i])
+                found.append(Series(panel, f"crossing, {name}", c.crossing[i], height, "o", color=shade, markersize=6))
+        ends.append(list(zip(map(float, c.two_modes[:, -1]), names, style.THREE, strict=True)))
+    frame = draw(panels, found)
+    for axes, own in zip(panels, ends, strict=True):
+        axes.set_xlim(SAMPLES[0], SAMPLES[-1] * 1.22)
+        axes.set_xticks([10, 20, 30, 40])
+        axes.set_ylim(bottom=0)
+        label_ends(axes, own, SAMPLES[-1])
+        axes.grid(visible=False, axis="x")
     figure.supxlabel("samples", color=style.MUTED, fontsize=9)
     figure.supylabel("expected risk", color=style.MUTED, fontsize=9)
-    return figure
+    return figure, frame

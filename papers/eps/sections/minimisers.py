@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report.figures import style
+from dml.report.figures.series import Series, draw
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
@@ -36,7 +37,7 @@ class Minimisers:
             "collapse has more risk: for the margin loss, with t groups, where p is left of the dot."
         )
         alt = "The ratio of two expected risks against the probability of a right label, for 2 to 100 groups."
-        yield Drawing("minimisers", _figure(), alt, caption)
+        yield Drawing("minimisers", *_figure(), alt, caption)
         yield _table()
 
     def verdicts(self) -> list[TheoryVerdict]:
@@ -63,19 +64,23 @@ def _table() -> Table:
     return Table("minimisers", "Risks of minimisers", note, columns, pd.DataFrame(rows))
 
 
-def _figure() -> Figure:
+def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.1), layout="constrained")
-    chances = np.linspace(0.5, 0.95, 46)
-    for axes, loss in zip(figure.subplots(1, 2, sharex=True, sharey=True), ("triplet", "margin"), strict=True):
-        axes.axhline(1, color=style.MUTED, linewidth=1)
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    chances, found = np.linspace(0.5, 0.95, 46), []
+    for loss in ("triplet", "margin"):
         for groups, shade in zip((2, *MANY), (style.INK, *style.THREE), strict=True):
-            axes.plot(chances, [ratio(loss, groups, p) for p in chances], color=shade, label=f"t = {groups}")
+            ratios, name = [ratio(loss, groups, p) for p in chances], f"t = {groups}"
+            found.append(Series(f"{loss} loss", name, chances, ratios, color=shade))
             if loss == "margin" and groups > 2:
-                axes.plot(minimisers.turning(groups), 1, "o", color=shade, markersize=6)
-        axes.set_title(f"{loss} loss")
+                dot = {"color": shade, "markersize": 6, "label": ""}
+                found.append(Series(f"{loss} loss", f"{name}, turning", minimisers.turning(groups), 1, "o", **dot))
+    for axes in panels:
+        axes.axhline(1, color=style.MUTED, linewidth=1)
         axes.set_xlim(0.5, 0.95)
+    frame = draw(panels, found)
     axes.set_ylim(0, 2)
     axes.legend(frameon=False)
     figure.supxlabel("p: probability of a right label", color=style.MUTED, fontsize=9)
     figure.supylabel("risk, collapsed over far apart", color=style.MUTED, fontsize=9)
-    return figure
+    return figure, frame

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report.figures import style
+from dml.report.figures.series import Series, draw
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
@@ -42,7 +43,7 @@ class Modes:
             "loss wants pairs, whatever n and p."
         )
         alt = "Expected risk against the size of modes, and the best size against the number of samples."
-        yield Drawing("modes", _figure(), alt, caption)
+        yield Drawing("modes", *_figure(), alt, caption)
         yield _table()
 
     def verdicts(self) -> list[TheoryVerdict]:
@@ -131,32 +132,29 @@ def _table() -> Table:
     return Table("modes", "Best modes", note, columns, pd.DataFrame(rows))
 
 
-def _figure() -> Figure:
+def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.2), layout="constrained")
     left, right = figure.subplots(1, 2)
+    risk, size, found = f"triplet risk, {SHOWN} samples", "best samples in a mode", []
     for p, shade in zip(CHANCES, style.THREE, strict=True):
-        risks = _risks("triplet", SHOWN, p)
-        left.plot(_sizes(SHOWN), risks, "o-", color=shade, label=f"p = {p:g}")
-        left.plot(
-            _sizes(SHOWN)[int(risks.argmin())], risks.min(), "o", color=shade, markersize=9, markerfacecolor="none"
-        )
-        right.plot(SAMPLES, [_best("triplet", n, p) for n in SAMPLES], "o-", color=shade, label=f"triplet, p = {p:g}")
-    right.plot(
-        SAMPLES, [_best("margin", n, CHANCES[0]) for n in SAMPLES], "s--", color=style.INK, label="margin, all p"
-    )
+        risks, best, name = _risks("triplet", SHOWN, p), [_best("triplet", n, p) for n in SAMPLES], f"p = {p:g}"
+        ring = {"color": shade, "markersize": 9, "markerfacecolor": "none", "label": ""}
+        found.append(Series(risk, name, _sizes(SHOWN), risks, "o-", color=shade))
+        found.append(Series(risk, f"least, {name}", _sizes(SHOWN)[int(risks.argmin())], risks.min(), "o", **ring))
+        found.append(Series(size, f"triplet, {name}", SAMPLES, best, "o-", color=shade))
+    best = [_best("margin", n, CHANCES[0]) for n in SAMPLES]
+    frame = draw((left, right), [*found, Series(size, "margin, all p", SAMPLES, best, "s--", color=style.INK)])
     for axes, ticks in ((left, (1, 4, 16, 64)), (right, (16, 64, 256, 1024, 4096))):
         axes.set_xscale("log", base=2)
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
     left.set_yscale("log")
     left.set_yticks([5, 10, 20, 50], ["5", "10", "20", "50"])
     left.minorticks_off()
-    left.set_title(f"triplet risk, {SHOWN} samples")
     left.set_xlabel("samples in a mode")
     left.set_ylabel("risk of an anchor (alpha)")
     right.set_yscale("log", base=2)
     right.set_yticks([2, 4, 8, 16, 32, 64], ["2", "4", "8", "16", "32", "64"])
-    right.set_title("best samples in a mode")
     right.set_xlabel("samples")
     right.legend(frameon=False, fontsize=8)
     left.legend(frameon=False, fontsize=8)
-    return figure
+    return figure, frame

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dml.report.figures import style
+from dml.report.figures.series import Series, draw
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
@@ -52,13 +52,13 @@ class NeighbourOrder:
             f"equally good. Right: {FOREIGN} neighbours of the other group come first."
         )
         alt = "The best distance of each neighbour for three orders of the groups and three probabilities."
-        yield Drawing("order", _places(), alt, caption)
+        yield Drawing("order", *_places(), alt, caption)
         caption = (
             "Solid: the least M that is right for every order of the groups. Dotted: the M of the proof. Right: how "
             "many neighbours of its group an anchor pulls in the sum over all triples, if both groups are collapsed."
         )
         alt = "The places up to which neighbours can be pulled, against the probability of a right label."
-        yield Drawing("pulled", _pulled(), alt, caption)
+        yield Drawing("pulled", *_pulled(), alt, caption)
         yield _table()
 
     def verdicts(self) -> list[TheoryVerdict]:
@@ -88,21 +88,28 @@ def _table() -> Table:
     return Table("order", "Places from which neighbours are pushed", note, columns, pd.DataFrame(rows))
 
 
-def _places() -> Figure:
+def _places() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 4.6), layout="constrained")
     grid = figure.subplots(2, 3, sharex=True, sharey="row")
     titles = (*ranks.ORDERS[:2], f"{FOREIGN} of the other group first")
-    for column, (order, title) in enumerate(zip(orders(), titles, strict=True)):
+    found = []
+    for order, title in zip(orders(), titles, strict=True):
         own = order[:SHOWN] < SAMPLES // 2
         for index, (p, shade) in enumerate(zip(CHANCES, style.THREE, strict=True)):
-            lift = 0.16 * (1 - index)
             best = ranks.best_distance(order, p, 1.0, 0.0)[:SHOWN]
-            _dots(grid[0, column], np.arange(1, SHOWN + 1), best + lift, own, shade, f"p = {p:g}")
             weights = expected_risk.triplet_weights(label_probabilities(SAMPLES, 2, p), 0, order, easy=True)
             force = weights[0, 1:SHOWN] - weights[1:SHOWN, 0]
             force[np.abs(force) < 1e-12] = 0
-            _dots(grid[1, column], np.arange(2, SHOWN + 1), np.sign(force) + lift, own[1:], shade, "")
-        grid[0, column].set_title(title)
+            for loss, first, y in (("margin", 1, best), ("triplet", 2, np.sign(force))):
+                x, y = np.arange(first, SHOWN + 1), y + 0.16 * (1 - index)
+                for name, shown, face in (("", own, shade), ("other group, ", ~own, style.PAPER)):
+                    dots = {"color": shade, "markerfacecolor": face} | ({"label": ""} if name else {})
+                    chosen = shown[first - 1 :]
+                    found.append(Series(f"{loss}, {title}", f"{name}p = {p:g}", x[chosen], y[chosen], "o", **dots))
+    frame = draw(grid.T.flat, found)
+    for top, bottom, title in zip(*grid, titles, strict=True):
+        top.set_title(title)
+        bottom.set_title("")
     grid[0, 0].set_yticks([-1, 1], ["beta \N{MINUS SIGN} alpha", "beta + alpha"])
     grid[1, 0].set_yticks([-1, 0, 1], ["D(1) \N{MINUS SIGN} alpha", "any", "D(1) + alpha"])
     grid[0, 0].set_ylabel("margin: best D")
@@ -112,29 +119,26 @@ def _places() -> Figure:
     grid[0, 0].set_xticks([1, 4, 8, 12, 16])
     grid[0, 0].legend(frameon=False, fontsize=8, loc="center right")
     figure.supxlabel("place in the neighbour order", color=style.MUTED, fontsize=9)
-    return figure
+    return figure, frame
 
 
-def _dots(axes: Axes, x: np.ndarray, y: np.ndarray, own: np.ndarray, shade: str, label: str) -> None:
-    """Filled dots for the anchor's group, open ones for the other."""
-    axes.plot(x[own], y[own], "o", color=shade, label=label)
-    axes.plot(x[~own], y[~own], "o", color=shade, markerfacecolor=style.PAPER)
-
-
-def _pulled() -> Figure:
+def _pulled() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.0), layout="constrained")
     margin, triplet, many = figure.subplots(1, 3)
     chances = np.linspace(0.52, 0.95, 44)
-    margin.plot(chances, [ranks.pulled_up_to(p) for p in chances], color=style.BLUE)
-    margin.plot(chances, [ranks.proven_for_margin(p) for p in chances], ":", color=style.BLUE)
+    found = [
+        Series("claim 3: M", "least", chances, [ranks.pulled_up_to(p) for p in chances], color=style.BLUE),
+        Series("claim 3: M", "proof", chances, [ranks.proven_for_margin(p) for p in chances], ":", color=style.BLUE),
+    ]
     for place, shade in zip(PLACES, style.THREE, strict=True):
-        found = np.array([beyond(float(p), place) for p in chances[::3]])
-        triplet.plot(chances[::3], found[:, 0], color=shade, label=f"place {place}")
-        triplet.plot(chances[::3], found[:, 1], ":", color=shade)
+        least, proof = zip(*(beyond(float(p), place) for p in chances[::3]), strict=True)
+        found.append(Series("claim 4: M", f"place {place}", chances[::3], least, color=shade))
+        found.append(Series("claim 4: M", f"proof, place {place}", chances[::3], proof, ":", color=shade, label=""))
     for p, shade in zip(CHANCES, style.THREE, strict=True):
-        many.plot(MANY, [ranks.pulled_by_all_triples(n, p) for n in MANY], "o-", color=shade, label=f"p = {p:g}")
-    for axes, title in ((margin, "claim 3: M"), (triplet, "claim 4: M"), (many, "pulled by all triples")):
-        axes.set_title(title)
+        pulled = [ranks.pulled_by_all_triples(n, p) for n in MANY]
+        found.append(Series("pulled by all triples", f"p = {p:g}", MANY, pulled, "o-", color=shade))
+    frame = draw((margin, triplet, many), found)
+    for axes in (margin, triplet, many):
         axes.set_yscale("log")
         axes.set_xlabel("samples" if axes is many else "p")
         axes.set_yticks([1, 10, 100], ["1", "10", "100"])
@@ -144,4 +148,4 @@ def _pulled() -> Figure:
     many.minorticks_off()
     triplet.legend(frameon=False, fontsize=8)
     many.legend(frameon=False, fontsize=8)
-    return figure
+    return figure, frame

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report.figures import style
+from dml.report.figures.series import Series, draw
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
@@ -42,7 +42,7 @@ class ZeroLoss:
             "condition holds below this line. Dot: all samples at one point."
         )
         alt = "Where two classes on a line have no triplet or margin loss, against the gap and the diameter."
-        yield Drawing("zero-loss", _figure(), alt, caption)
+        yield Drawing("zero-loss", *_figure(), alt, caption)
         yield _table()
 
     def verdicts(self) -> list[TheoryVerdict]:
@@ -139,27 +139,27 @@ def _table() -> Table:
     return Table("zero-loss", "Risks on clean labels", "Two classes on a line; all in units of alpha.", columns, frame)
 
 
-def _figure() -> Figure:
+def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.2), layout="constrained")
     gaps, diameters = np.linspace(0, 4, 41), np.linspace(0, 4, 41)
     risks = np.array([[_risks(diameter, gap) for diameter in diameters] for gap in gaps])
-    titles = ("triplet", "margin, beta = alpha", "margin, beta = diameter + alpha")
-    for index, axes in enumerate(figure.subplots(1, 3, sharex=True, sharey=True)):
+    least: dict[str, float | None] = {"triplet": 1, "margin, beta = alpha": None, "margin, beta = diameter + alpha": 2}
+    panels, found = figure.subplots(1, 3, sharex=True, sharey=True), []
+    for index, (axes, (title, gap)) in enumerate(zip(panels, least.items(), strict=True)):
         free = risks[:, :, index] < NONE
         edge = np.where(free.any(axis=1), diameters[free.shape[1] - 1 - free[:, ::-1].argmax(axis=1)], np.nan)
         axes.fill_between(gaps, 0, edge, color=style.GREEN, alpha=0.3, linewidth=0)
-        axes.plot(gaps, gaps + 2, "--", color=style.VERMILION, label="printed condition holds below")
-        label = "computed risk is 0 up to"
-        axes.plot(gaps, edge, color=style.GREEN, linewidth=4 if index == 1 else 1, clip_on=False, label=label)
-        if index != 1:
-            offset = 1 if index == 0 else 2
-            axes.plot([offset, 4], [0, 4 - offset], color=style.INK, label="corrected condition holds below")
-        point: dict[str, Any] = {"clip_on": False, "zorder": 3, "label": "all samples at one point"}
-        axes.plot(0, 0, "o", color=style.VERMILION, **point)
-        axes.set_title(titles[index], fontsize=8.5)
+        found.append(Series(title, "printed condition holds below", gaps, gaps + 2, "--", color=style.VERMILION))
+        thick = {"color": style.GREEN, "linewidth": 4 if gap is None else 1, "clip_on": False}
+        found.append(Series(title, "computed risk is 0 up to", gaps, edge, **thick))
+        if gap is not None:
+            found.append(Series(title, "corrected condition holds below", [gap, 4], [0, 4 - gap], color=style.INK))
+        point = {"color": style.VERMILION, "clip_on": False, "zorder": 3}
+        found.append(Series(title, "all samples at one point", 0, 0, "o", **point))
         axes.set_xlim(0, 4)
         axes.set_ylim(0, 4)
         axes.set_aspect("equal")
+    frame = draw(panels, found, fontsize=8.5)
     figure.supxlabel("gap between the classes (alpha)", color=style.MUTED, fontsize=9)
     figure.supylabel("diameter of a class (alpha)", color=style.MUTED, fontsize=9)
-    return figure
+    return figure, frame

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dml.report.figures import style
+from dml.report.figures.series import Series, draw
 from dml.report.page.blocks import Block, Drawing, Paragraph, folded
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
@@ -41,7 +41,7 @@ class HistogramEstimate:
             "(R = 21), by equations 4 and 5 against central differences: as printed (crosses) and corrected (dots)."
         )
         alt = "The histogram loss relative to the exact probability, its bias, and its derivatives."
-        yield Drawing("histogram-estimate", _figure(), alt, caption)
+        yield Drawing("histogram-estimate", *_figure(), alt, caption)
         yield _bias()
         yield folded(_cost())
 
@@ -85,35 +85,30 @@ def _cost() -> Table:
     return Table("histogram-cost", "The work of the loss against all quadruplets", caption, columns, pd.DataFrame(rows))
 
 
-def _figure() -> Figure:
+def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.0), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     frame = pd.DataFrame(computed.rows())
-    for (name, rows), (colour, marker) in zip(frame.groupby("similarities", sort=False), LOOKS, strict=True):
-        left.plot(rows["R"], rows["ratio"], marker=marker, color=colour, label=f"{name}")
-        middle.plot(rows["step"], rows["bias"], marker, color=colour)
-        middle.plot(rows["step"], rows["predicted"], color=colour, linewidth=1)
+    loss, bias, found = "loss / p", "loss \N{MINUS SIGN} p", []
+    for (name, own), (colour, marker) in zip(frame.groupby("similarities", sort=False), LOOKS, strict=True):
+        found.append(Series(loss, str(name), own["R"], own["ratio"], f"{marker}-", color=colour))
+        found.append(Series(bias, str(name), own["step"], own["bias"], marker, color=colour))
+        found.append(Series(bias, f"{name}, line", own["step"], own["predicted"], color=colour, linewidth=1))
+    exact = np.concatenate(reverse_order.differences(computed.small(), 21))
+    for name, colour, marker in (("printed", style.VERMILION, "x"), ("corrected", style.BLUE, "o")):
+        gradient = np.concatenate(reverse_order.gradient(computed.small(), 21, name == "printed"))
+        found.append(Series("dL/ds", name, exact, gradient, marker, color=colour, markersize=4))
+    points = draw((left, middle, right), found)
     left.axhline(1, color=style.MUTED, linewidth=0.8)
     left.set_xscale("log")
     left.set_xticks([11, 51, 201, 1001], ["11", "51", "201", "1001"])
     left.minorticks_off()
     left.set_xlabel("nodes R")
-    left.set_title("loss / p")
     left.legend(frameon=False, fontsize=8)
     middle.set_xscale("log")
     middle.set_yscale("log")
     middle.set_xlabel("step")
-    middle.set_title("loss \N{MINUS SIGN} p")
-    _scatter(right)
-    return figure
-
-
-def _scatter(axes: Axes) -> None:
-    exact = np.concatenate(reverse_order.differences(computed.small(), 21))
-    for printed, colour, marker in ((True, style.VERMILION, "x"), (False, style.BLUE, "o")):
-        found = np.concatenate(reverse_order.gradient(computed.small(), 21, printed))
-        axes.plot(exact, found, marker, color=colour, label="printed" if printed else "corrected", markersize=4)
-    axes.ticklabel_format(axis="both", scilimits=(-3, 3))
-    axes.set_xlabel("central difference")
-    axes.set_title("dL/ds")
-    axes.legend(frameon=False, fontsize=8)
+    right.ticklabel_format(axis="both", scilimits=(-3, 3))
+    right.set_xlabel("central difference")
+    right.legend(frameon=False, fontsize=8)
+    return figure, points

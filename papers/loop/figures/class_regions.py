@@ -2,54 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from dml.report.figures import style
+from dml.report.figures.series import Series, draw
 from papers.loop.theory.own_class import Counterexample
 
 TITLES = ("equal eigenvalues, flat", "rotations of one law, sphere", "cap beyond a half sphere")
 
 
-def figure(examples: tuple[Counterexample, Counterexample, Counterexample]) -> Figure:
-    """A panel each: flat space, the sphere from above, and the sphere along the boundary."""
+def figure(examples: tuple[Counterexample, Counterexample, Counterexample]) -> tuple[Figure, pd.DataFrame]:
+    """A panel each: flat space, the sphere from above, and the sphere along the boundary. And what is over regions."""
     drawn = Figure(figsize=(8.2, 3.1), layout="constrained")
     panels = drawn.subplots(1, 3)
-    for axes, title in zip(panels, TITLES, strict=True):
-        axes.set_title(title)
+    for axes in panels:
         axes.set_aspect("equal")
         axes.set_xticks([])
         axes.set_yticks([])
         axes.spines[:].set_visible(False)
         axes.grid(visible=False)
     _flat(panels[0], examples[0])
-    _sphere(panels[1], examples[1], (0, 1))
-    _sphere(panels[2], examples[2], (0, 1))
-    return drawn
+    _sphere(panels[1], examples[1])
+    _sphere(panels[2], examples[2])
+    ways = [series for title, example in zip(TITLES, examples, strict=True) for series in _way(title, example)]
+    return drawn, draw(panels, [*_ellipses(examples[0]), *ways])
 
 
 def _flat(axes: Axes, example: Counterexample) -> None:
     x, y = np.meshgrid(np.linspace(-6.8, 6.8, 161), np.linspace(-5, 8.6, 161))
     points = np.stack([x, y], axis=-1)
     _shade(axes, x, y, example.first.log(points) - example.second.log(points))
+    axes.set_xlim(-6.8, 6.8)
+    axes.set_ylim(-5, 8.6)
+
+
+def _ellipses(example: Counterexample) -> Iterator[Series]:
     around = np.linspace(0, 2 * np.pi, 121)
     for law, colour, name in ((example.first, style.BLUE, "blue"), (example.second, style.VERMILION, "red")):
         covariance = np.linalg.inv(law.a)
         mean, spread = covariance @ law.b, np.sqrt(np.diag(covariance))  # the axes are the coordinates'
         for times in (1, 2):
             path = mean[:, None] + times * spread[:, None] * np.stack([np.cos(around), np.sin(around)])
-            axes.plot(*path, color=colour, linewidth=1.1, label=f"{name} class, {times} std")
-    axes.plot(*np.stack([example.start, example.end]).T, color=style.INK, linewidth=1.4, label="way")
-    _marks(axes, example, (0, 1))
-    axes.set_xlim(-6.8, 6.8)
-    axes.set_ylim(-5, 8.6)
+            yield Series(TITLES[0], f"{name} class, {times} std", *path, color=colour, linewidth=1.1)
 
 
-def _sphere(axes: Axes, example: Counterexample, shown: tuple[int, int]) -> None:
+def _sphere(axes: Axes, example: Counterexample) -> None:
     """The half sphere towards the third axis, without perspective."""
     grid = np.linspace(-1, 1, 241)
     x, y = np.meshgrid(grid, grid)
@@ -64,11 +67,6 @@ def _sphere(axes: Axes, example: Counterexample, shown: tuple[int, int]) -> None
             levels = np.nanmax(log) - np.array([2.0, 0.5])
             axes.contour(x, y, log, levels=levels, colors=colour, linewidths=1.1, linestyles="solid")
     axes.add_patch(Circle((0, 0), 1, fill=False, color=style.MUTED, linewidth=1))
-    way = np.linspace(0, 1, 41)[:, None]
-    arc = (1 - way) * example.start + way * example.end
-    arc /= np.linalg.norm(arc, axis=1, keepdims=True)
-    axes.plot(*arc[:, shown].T, color=style.INK, linewidth=1.4, label="way")
-    _marks(axes, example, shown)
     axes.set_xlim(-1.05, 1.05)
     axes.set_ylim(-1.05, 1.05)
 
@@ -78,9 +76,15 @@ def _shade(axes: Axes, x: np.ndarray, y: np.ndarray, ratio: np.ndarray) -> None:
     axes.contour(x, y, ratio, levels=[0], colors=style.MUTED, linewidths=1)
 
 
-def _marks(axes: Axes, example: Counterexample, shown: tuple[int, int]) -> None:
-    edge: dict[str, Any] = {"markeredgecolor": style.PAPER}
-    for point in (example.start, example.end):
-        axes.plot(*point[list(shown)], "o", color=style.BLUE, markersize=7, label="sample", **edge)
-    middle = example.middle[list(shown)]
-    axes.plot(*middle, "X", color=style.VERMILION, markersize=9, zorder=4, label="middle", **edge)
+def _way(title: str, example: Counterexample) -> Iterator[Series]:
+    """The two samples, the way between them and its middle, by their first two coordinates."""
+    way = np.linspace(0, 1, 41)[:, None]
+    path = (1 - way) * example.start + way * example.end
+    if path.shape[1] == 3:
+        path /= np.linalg.norm(path, axis=1, keepdims=True)
+    yield Series(title, "way", *path.T[:2], color=style.INK, linewidth=1.4)
+    for name, point in (("start", example.start), ("end", example.end)):
+        look = {"color": style.BLUE, "markersize": 7, "markeredgecolor": style.PAPER}
+        yield Series(title, name, point[0], point[1], "o", **look)
+    look = {"color": style.VERMILION, "markersize": 9, "zorder": 4, "markeredgecolor": style.PAPER}
+    yield Series(title, "middle", example.middle[0], example.middle[1], "X", **look)

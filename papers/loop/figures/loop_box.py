@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
+from dml.report.figures.series import Series, draw
 from papers.loop.theory.cases import Box, tangents
 from papers.loop.theory.printed import SIGNS, Printed
 
 EXAMPLE = tuple(np.array([value]) for value in (-0.35, -0.55, -0.15, -0.6, 2.4, 1.9))  # a, b, c, d, alpha0, beta0
 
 
-def figure(printed: dict[str, list[Printed]], dimensions: tuple[int, ...]) -> Figure:
-    """Two panels.
+def figure(printed: dict[str, list[Printed]], dimensions: tuple[int, ...]) -> tuple[Figure, pd.DataFrame]:
+    """Two panels, and what they show over the objective.
 
     Parameters
     ----------
@@ -23,12 +27,11 @@ def figure(printed: dict[str, list[Printed]], dimensions: tuple[int, ...]) -> Fi
     """
     drawn = Figure(figsize=(8.2, 3.4), layout="constrained")
     left, right = drawn.subplots(1, 2, width_ratios=(1.15, 1))
-    _objective(left, Box(*EXAMPLE))
-    _errors(right, printed["printed"], dimensions)
-    return drawn
+    roots, errors = _objective(left, Box(*EXAMPLE)), _errors(right, printed["printed"], dimensions)
+    return drawn, pd.concat([roots, errors], ignore_index=True)
 
 
-def _objective(axes: Axes, box: Box) -> None:
+def _objective(axes: Axes, box: Box) -> pd.DataFrame:
     grid = np.linspace(0, np.pi, 121)
     alpha, beta = np.meshgrid(grid, grid)
     value = box.value(alpha, beta)
@@ -37,34 +40,36 @@ def _objective(axes: Axes, box: Box) -> None:
     for level in levels[1:7]:  # layers of one colour, because the dark version exchanges only known colours
         axes.contourf(alpha, beta, value, levels=[value.min() - 1, level], colors=[style.BLUE], alpha=0.09)
     alpha0, beta0 = float(box.alpha0[0]), float(box.beta0[0])
-    axes.plot([0, alpha0, alpha0, 0, 0], [0, 0, beta0, beta0, 0], color=style.INK, linewidth=1.2)
+    around, title = ([0, alpha0, alpha0, 0, 0], [0, 0, beta0, beta0, 0]), "interior solutions of one pair of arcs"
+    found = [Series(title, "the box", *around, color=style.INK, linewidth=1.2)]
     axes.text(alpha0 - 0.06, 0.08, "the box", ha="right", color=style.INK, fontsize=8.5)
     roots = [[float(np.arctan(root[0])) % np.pi for root in pair] for pair in tangents(box)]
-    for i, first in enumerate(roots[0]):
-        for j, second in enumerate(roots[1]):
-            same = i == j
-            colour, marker = (style.GREEN, "o") if same else (style.VERMILION, "X")
-            axes.plot(first, second, marker, color=colour, markersize=8, markeredgecolor=style.PAPER)
-            text = (SIGNS[i] + SIGNS[j]).replace("-", "\N{MINUS SIGN}")
-            place = (first, second)
-            axes.annotate(text, place, (8, 5), textcoords="offset points", color=colour, weight="bold")
+    for i, j in product(range(2), range(2)):
+        colour, marker = (style.GREEN, "o") if i == j else (style.VERMILION, "X")
+        text, place = (SIGNS[i] + SIGNS[j]).replace("-", "\N{MINUS SIGN}"), (roots[0][i], roots[1][j])
+        look = {"color": colour, "markersize": 8, "markeredgecolor": style.PAPER}
+        found.append(Series(title, SIGNS[i] + SIGNS[j], *place, marker, **look))
+        axes.annotate(text, place, (8, 5), textcoords="offset points", color=colour, weight="bold")
+    frame = draw((axes,), found)
     axes.set_xlim(0, np.pi)
     axes.set_ylim(0, np.pi)
     axes.set_xticks([0, np.pi / 2, np.pi], ["0", "90°", "180°"])
     axes.set_yticks([0, np.pi / 2, np.pi], ["0", "90°", "180°"])
     axes.set_xlabel("alpha: along x1 to x2")
     axes.set_ylabel("beta: along y1 to y2")
-    axes.set_title("interior solutions of one pair of arcs")
     axes.grid(visible=False)
+    return frame
 
 
-def _errors(axes: Axes, printed: list[Printed], dimensions: tuple[int, ...]) -> None:
+def _errors(axes: Axes, printed: list[Printed], dimensions: tuple[int, ...]) -> pd.DataFrame:
+    found, title = [], "random arcs, signs as printed"
     places = np.arange(len(dimensions))
     for shift, key, label, colour in (
         (-0.19, "none", "no valid case", style.VERMILION),
         (0.19, "wrong", "wrong distance", style.PURPLE),
     ):
-        shares = [getattr(found, key) for found in printed]
+        shares = [getattr(each, key) for each in printed]
+        found.append(pd.DataFrame({"panel": title, "series": label, "x": dimensions, "y": shares}))
         axes.bar(places + shift, shares, 0.36, color=colour, label=label)
         for place, share in zip(places, shares, strict=True):
             axes.text(place + shift, share, f"{share:.1%}", ha="center", va="bottom", fontsize=8, color=style.INK)
@@ -73,4 +78,5 @@ def _errors(axes: Axes, printed: list[Printed], dimensions: tuple[int, ...]) -> 
     axes.grid(visible=False, axis="x")
     axes.margins(y=0.2)
     axes.legend(frameon=False, loc="upper right", ncols=2)
-    axes.set_title("random arcs, signs as printed")
+    axes.set_title(title)
+    return pd.concat(found)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
-from matplotlib.axes import Axes
+import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report.figures import style
+from dml.report.figures.series import Series, draw
 from papers.loop.theory import cases as arc_cases
 from papers.loop.theory import pair_steps
 from papers.loop.theory.random_arcs import Arcs
@@ -19,44 +20,43 @@ SIZE = 0.12  # of the step
 SHAPES = (("o", style.BLUE), ("o", style.BLUE), ("s", style.VERMILION), ("s", style.VERMILION))
 
 
-def figure() -> Figure:
+def figure() -> tuple[Figure, pd.DataFrame]:
     """Ten panels: the nine choices, the closest of them framed, and the closest points of the arcs."""
     before = Arcs(*(np.array([[x, y, np.sqrt(1 - x * x - y * y)]]) for x, y in PLACES))
     points = [pair_steps.choice(case, 1) for case in range(9)]
     nearest = int(np.argmin([pair_steps.distance(before, p)[0] for p in points]))
     drawn = Figure(figsize=(8.2, 5.4), layout="constrained")
-    names = ["x {}, y {}".format(*pair_steps.CHOICES[case]) for case in range(9)]
-    for case, axes in enumerate(drawn.subplots(2, 5).flat):
-        chosen = (*points, pair_steps.closest(before))[case]
+    names = ["{}: x {}, y {}".format(case, *pair_steps.CHOICES[case]) for case in range(9)]
+    panels, found = list(drawn.subplots(2, 5).flat), list[Series]()
+    for case, (axes, chosen) in enumerate(zip(panels, (*points, pair_steps.closest(before)), strict=True)):
         after = pair_steps.step(before, chosen, "plain", SIZE)
+        found += _series((*names, "closest points")[case], before, after, chosen)
+        for name, place in zip(NAMES, PLACES, strict=True):
+            axes.annotate(name, place, (-4, 7), textcoords="offset points", fontsize=8, color=style.MUTED)
         framed = case in (nearest, 9)
-        _panel(axes, before, after, chosen, framed)
-        axes.set_title("closest points" if case == 9 else f"{case}: {names[case]}", fontsize=8.5)
         axes.set_xlabel(_changes(before, after), fontsize=8, color=style.INK)
-    return drawn
+        axes.set_xlim(-0.72, 0.36)
+        axes.set_ylim(-0.74, 0.48)
+        axes.set_aspect("equal")
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(True)
+        axes.spines[:].set_color(style.GREEN if framed else style.GRID)
+        axes.spines[:].set_linewidth(2.2 if framed else 0.8)
+    return drawn, draw(panels, found, fontsize=8.5)
 
 
-def _panel(axes: Axes, before: Arcs, after: Arcs, points: pair_steps.Points, framed: bool) -> None:
+def _series(panel: str, before: Arcs, after: Arcs, points: pair_steps.Points) -> Iterator[Series]:
     for name, start, end, colour in (("x", after.x1, after.x2, style.BLUE), ("y", after.y1, after.y2, style.VERMILION)):
-        label = f"arc {name}1 to {name}2 after"
-        axes.plot(*_way(start, end)[:, :2].T, color=colour, linewidth=1.2, label=label)
+        yield Series(panel, f"arc {name}1 to {name}2 after", *_way(start, end).T[:2], color=colour, linewidth=1.2)
     for name, old, new, (marker, colour) in zip(NAMES, before, after, SHAPES, strict=True):
-        axes.plot(*old[0, :2], marker, color=colour, fillstyle="none", markersize=6, label=f"{name} before")
-        axes.plot(*new[0, :2], marker, color=colour, markersize=6, label=f"{name} after")
-        offset: dict[str, Any] = {"xytext": (-4, 7), "textcoords": "offset points"}
-        axes.annotate(name, (old[0, 0], old[0, 1]), fontsize=8, color=style.MUTED, **offset)
+        for when, (x, y, _), fill in (("before", old[0], "none"), ("after", new[0], "full")):
+            yield Series(panel, f"{name} {when}", x, y, marker, color=colour, markersize=6, fillstyle=fill)
     for name, weights, ends in (("p1", points[:2], before[:2]), ("p2", points[2:], before[2:])):
         place = weights[0][:, None] * ends[0] + weights[1][:, None] * ends[1]
-        axes.plot(*(place / np.linalg.norm(place))[0, :2], ".", color=style.INK, markersize=5, label=name)
-    axes.set_xlim(-0.72, 0.36)
-    axes.set_ylim(-0.74, 0.48)
-    axes.set_aspect("equal")
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(True)
-    axes.spines[:].set_color(style.GREEN if framed else style.GRID)
-    axes.spines[:].set_linewidth(2.2 if framed else 0.8)
+        x, y, _ = (place / np.linalg.norm(place))[0]
+        yield Series(panel, name, x, y, ".", color=style.INK, markersize=5)
 
 
 def _way(start: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ class LoopCases:
             "wrong distance, with the signs as printed. With equal signs both are 0."
         )
         alt = "The objective of LoOp over two angles with its four pairs of roots, and the errors of the printed signs."
-        yield Drawing("loop-cases", loop_box.figure(computed.printed_formulas(), computed.FORMULAS), alt, caption)
+        yield Drawing("loop-cases", *loop_box.figure(computed.printed_formulas(), computed.FORMULAS), alt, caption)
         yield _signs()
         yield folded(_agreement())
         yield folded(_segments())

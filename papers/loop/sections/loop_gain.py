@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from dml.report.figures import style
+from dml.report.figures.series import Series, draw
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from papers.loop.theory import gain as arc_gain
@@ -44,7 +45,7 @@ class LoopGain:
             f"between two samples of a class, {CLASS_PAIRS:,} pairs of arcs for each point."
         )
         alt = "LoOp's mean gain over the nearest ends, against the dimension and against the angle within a class."
-        yield Drawing("loop-gain", _figure(), alt, caption)
+        yield Drawing("loop-gain", *_figure(), alt, caption)
         yield _table()
 
 
@@ -93,32 +94,33 @@ def _table() -> Table:
     return Table("loop-gain", "LoOp's gain over the nearest ends", caption, columns, pd.DataFrame(rows))
 
 
-def _figure() -> Figure:
+def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.3), layout="constrained")
     left, right = figure.subplots(1, 2)
     sizes = np.array(DIMENSIONS)
-    near = 0.07 / np.sqrt(sizes[1:])
-    left.plot(sizes[1:], near, "--", color=style.CONTEXT, linewidth=1.2, label="0.07 / sqrt(dimension)")
-    for spread, name, colour, marker in (
-        (None, "random", style.BLUE, "o"),
-        (TIGHT, "within classes", style.GREEN, "s"),
+    near, dashed = 0.07 / np.sqrt(sizes[1:]), {"color": style.CONTEXT, "linewidth": 1.2}
+    gain, share = "gain over the nearest ends", "share of the distance of the nearest ends"
+    found = [Series(gain, "0.07 / sqrt(dimension)", sizes[1:], near, "--", **dashed)]
+    for spread, name, colour, look in (
+        (None, "random", style.BLUE, "o-"),
+        (TIGHT, "within classes", style.GREEN, "s-"),
     ):
-        left.plot(sizes, [g.mean for g in _dimensions(spread)], marker=marker, color=colour, label=name)
+        found.append(Series(gain, name, sizes, [g.mean for g in _dimensions(spread)], look, color=colour))
+    for size, colour in LINES:
+        own = _tightness(size)
+        relative = [g.relative for g in own]
+        found.append(Series(share, f"{size}-d", [g.within for g in own], relative, "o-", color=colour))
+    frame = draw((left, right), found)
     left.set_xscale("log", base=2)
     left.set_yscale("log")
     left.set_xticks([2, 8, 32, 128, 512], ["2", "8", "32", "128", "512"])
     left.minorticks_off()
     left.set_xlabel("dimensions")
     left.set_ylabel("mean gain, in distance")
-    left.set_title("gain over the nearest ends")
     left.legend(frameon=False, loc="lower left")
-    for size, colour in LINES:
-        found = _tightness(size)
-        right.plot([g.within for g in found], [g.relative for g in found], marker="o", color=colour, label=f"{size}-d")
     right.set_yscale("log")
     right.set_yticks([1e-5, 1e-4, 1e-3, 1e-2, 1e-1], ["0.001%", "0.01%", "0.1%", "1%", "10%"])
     right.minorticks_off()
     right.set_xlabel("angle between two samples of a class (degrees)")
-    right.set_title("share of the distance of the nearest ends")
     right.legend(frameon=False, loc="lower right", ncols=2)
-    return figure
+    return figure, frame

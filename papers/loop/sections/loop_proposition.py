@@ -45,7 +45,7 @@ class LoopProposition:
         alt = (
             "Three pairs of classes for which the way between two samples of one class enters the region of the other."
         )
-        yield Drawing("loop-proposition", class_regions.figure(_examples()), alt, caption)
+        yield Drawing("loop-proposition", *class_regions.figure(_examples()), alt, caption)
         yield _table()
 
     def verdicts(self) -> list[TheoryVerdict]:

@@ -38,7 +38,7 @@ class LoopSteps:
             "the closest of the nine drives y1 and y2 apart; the closest points do so only by the square of the step."
         )
         alt = "Four samples before and after a gradient step, for nine choices of the two points that repel each other."
-        yield Drawing("loop-steps", nine_steps.figure(), alt, caption)
+        yield Drawing("loop-steps", *nine_steps.figure(), alt, caption)
         yield _choices("plain")
         yield Folded("The same with the printed gradients", (_choices("squared"),))
         yield Folded("The gradients against central differences", (_gradients(),))

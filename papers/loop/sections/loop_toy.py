@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dml.report.figures import style
+from dml.report.figures.series import Series, draw
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.statistics import summary
@@ -39,40 +39,40 @@ class LoopToy:
             "the mean."
         )
         alt = "Embeddings on the sphere for three distances between pairs, and their scores by seed."
-        yield Drawing("loop-toy", _figure(), alt, caption)
+        yield Drawing("loop-toy", *_figure(), alt, caption)
         yield _table()
 
 
-def _figure() -> Figure:
+def _figure() -> tuple[Figure, pd.DataFrame]:
     runs = loop_toy.runs()
     figure = Figure(figsize=(8.2, 2.7), layout="constrained")
     *maps, scores = figure.subplots(1, 4, width_ratios=(1, 1, 1, 0.9))
-    for axes, arm in zip(maps, ARMS[1:], strict=True):
-        _map(axes, next(run for run in runs if run.arm == arm and run.seed == 0))
+    found = [series for arm in ARMS[1:] for run in runs if (run.arm, run.seed) == (arm, 0) for series in _map(run)]
     for place, arm in enumerate(ARMS):
         own = [100 * run.seen for run in runs if run.arm == arm]
-        scores.plot([place] * len(own), own, "o", color=COLOURS[arm], alpha=0.7, label=arm)
-        scores.plot([place - 0.3, place + 0.3], [np.mean(own)] * 2, color=COLOURS[arm], label=f"{arm}, mean")
+        bar, ends = f"{arm}, mean", [place - 0.3, place + 0.3]
+        found.append(Series("R-precision, %", arm, [place] * len(own), own, "o", color=COLOURS[arm], alpha=0.7))
+        found.append(Series("R-precision, %", bar, ends, [np.mean(own)] * 2, color=COLOURS[arm]))
+    frame = draw((*maps, scores), found)
+    for axes in maps:
+        axes.set_xlim(-np.pi, np.pi)
+        axes.set_ylim(-1, 1)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.spines[:].set_visible(True)
+        axes.spines[:].set_color(style.GRID)
+        axes.grid(visible=False)
     scores.set_xticks(range(len(ARMS)), ["un-\ntrained", "one\nend", "four\nends", "LoOp"], fontsize=8)
-    scores.set_title("R-precision, %")
     scores.grid(visible=False, axis="x")
-    return figure
+    return figure, frame
 
 
-def _map(axes: Axes, run: Run) -> None:
+def _map(run: Run) -> Iterator[Series]:
     x, y, z = run.embeddings.T
-    for place, label in enumerate(np.unique(run.labels)):
+    for label, (colour, marker) in zip(np.unique(run.labels), style.LOOKS, strict=False):
         own = run.labels == label
-        colour, marker = style.LOOKS[place]
-        axes.plot(np.arctan2(y, x)[own], z[own], marker, color=colour, markersize=3, alpha=0.75, label=f"class {label}")
-    axes.set_xlim(-np.pi, np.pi)
-    axes.set_ylim(-1, 1)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[:].set_visible(True)
-    axes.spines[:].set_color(style.GRID)
-    axes.grid(visible=False)
-    axes.set_title(run.arm)
+        look = {"color": colour, "markersize": 3, "alpha": 0.75}
+        yield Series(run.arm, f"class {label}", np.arctan2(y, x)[own], z[own], marker, **look)
 
 
 def _table() -> Table:

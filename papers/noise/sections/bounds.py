@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from dml.miners.skew import bounds
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
+from dml.report.figures.series import Series, draw
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 
@@ -34,7 +35,7 @@ class Bounds:
             f"The largest noise rate p for which tolerance is proven, for infinitely many classes and for {CLASSES}."
         )
         alt = "The bound on the noise rate against eta for the triplet loss and against gamma for the marginal loss."
-        yield Drawing("bounds", _figure(), alt, caption)
+        yield Drawing("bounds", *_figure(), alt, caption)
         yield _table()
 
 
@@ -51,19 +52,19 @@ def _table() -> Table:
     return Table("bounds", "Bounds", "The largest tolerated noise rate.", columns, frame)
 
 
-def _figure() -> Figure:
+def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.1), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
-    etas, gammas = np.geomspace(1, 10, 60), np.linspace(0, 1, 60)
-    for k, shade, label in ((None, style.BLUE, "many classes"), (CLASSES, style.VERMILION, f"{CLASSES} classes")):
-        left.plot(etas, [bounds.hinge(eta, k) for eta in etas], color=shade)
-        right.plot(gammas, [bounds.marginal(gamma, k) for gamma in gammas], color=shade, label=label)
-    left.set_title("triplet loss with hinge and mining")
-    right.set_title("marginal loss")
+    etas, gammas, found = np.geomspace(1, 10, 60), np.linspace(0, 1, 60), []
+    for k, shade, name in ((None, style.BLUE, "many classes"), (CLASSES, style.VERMILION, f"{CLASSES} classes")):
+        hinge, marginal = [bounds.hinge(eta, k) for eta in etas], [bounds.marginal(gamma, k) for gamma in gammas]
+        found.append(Series("triplet loss with hinge and mining", name, etas, hinge, color=shade))
+        found.append(Series("marginal loss", name, gammas, marginal, color=shade))
+    frame = draw((left, right), found)
     left.set_xlabel("eta: how much more often the most\nfavoured negatives are drawn")
     right.set_xlabel("gamma: smallest negative weight\nover largest positive weight")
     for axes in (left, right):
         axes.yaxis.set_major_formatter(PercentTicks(1))
         axes.set_ylim(0, 1)
     right.legend(frameon=False, loc="upper left")
-    return figure
+    return figure, frame

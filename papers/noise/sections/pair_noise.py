@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, label_ends
+from dml.report.figures.series import Series, draw
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
@@ -41,7 +42,7 @@ class PairNoise:
             "100 000 pairs each. K: classes."
         )
         alt = "The probability of a wrong pair against the label-noise rate."
-        yield Drawing("pairs", _figure(), alt, caption)
+        yield Drawing("pairs", *_figure(), alt, caption)
         yield _table()
 
     def verdicts(self) -> list[TheoryVerdict]:
@@ -112,21 +113,23 @@ def _table() -> Table:
     )
 
 
-def _figure() -> Figure:
+def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.1), layout="constrained")
-    left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    plus, minus, found = "q+: a positive pair becomes negative", "q-: a negative pair becomes positive", []
     for k, shade in zip(CLASSES, style.THREE, strict=True):
-        left.plot(RATES, [pair_noise.positive_to_negative(p, k) for p in RATES], color=shade)
-        left.plot(RATES, [pair_noise.positive_to_negative(p, k, printed=True) for p in RATES], ":", color=shade)
-        right.plot(RATES, [pair_noise.negative_to_positive(p, k) for p in RATES], color=shade)
-        found = [_simulated(p, k) for p in SIMULATED]
-        left.plot(SIMULATED, [s.plus for s in found], "o", color=shade)
-        right.plot(SIMULATED, [s.minus for s in found], "o", color=shade)
-    for axes, title, function in (
-        (left, "q+: a positive pair becomes negative", pair_noise.positive_to_negative),
-        (right, "q-: a negative pair becomes positive", pair_noise.negative_to_positive),
-    ):
-        axes.set_title(title)
+        name, simulated = f"K = {k}", [_simulated(p, k) for p in SIMULATED]
+        printed = [pair_noise.positive_to_negative(p, k, printed=True) for p in RATES]
+        found += [
+            Series(plus, name, RATES, [pair_noise.positive_to_negative(p, k) for p in RATES], color=shade),
+            Series(plus, f"printed, {name}", RATES, printed, ":", color=shade),
+            Series(minus, name, RATES, [pair_noise.negative_to_positive(p, k) for p in RATES], color=shade),
+            Series(plus, f"simulated, {name}", SIMULATED, [s.plus for s in simulated], "o", color=shade),
+            Series(minus, f"simulated, {name}", SIMULATED, [s.minus for s in simulated], "o", color=shade),
+        ]
+    frame = draw(panels, found)
+    functions = (pair_noise.positive_to_negative, pair_noise.negative_to_positive)
+    for axes, function in zip(panels, functions, strict=True):
         axes.set_xlim(0, RATES[-1] * 1.22)
         axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8])
         axes.xaxis.set_major_formatter(PercentTicks(1))
@@ -135,4 +138,4 @@ def _figure() -> Figure:
         ends = [(function(RATES[-1], k), f"K = {k}", shade) for k, shade in zip(CLASSES, style.THREE, strict=True)]
         label_ends(axes, ends, RATES[-1])
     figure.supxlabel("share of labels that are wrong", color=style.MUTED, fontsize=9)
-    return figure
+    return figure, frame

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from dml.miners.skew import bounds
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
+from dml.report.figures.series import Series, draw
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
@@ -40,7 +41,7 @@ class Tolerance:
             "both sides of 1 - 1/K (dashed), where the risk is constant."
         )
         alt = "The tolerated noise rate against the number of classes, and distances in the minimiser against the rate."
-        yield Drawing("unhinged", _figure(), alt, caption)
+        yield Drawing("unhinged", *_figure(), alt, caption)
         yield _table()
 
     def verdicts(self) -> list[TheoryVerdict]:
@@ -69,29 +70,31 @@ def _table() -> Table:
     return Table("unhinged", "The bound by classes", "Exact q+ and q-.", columns, pd.DataFrame(rows))
 
 
-def _figure() -> Figure:
+def _figure() -> tuple[Figure, pd.DataFrame]:
     figure = Figure(figsize=(8.2, 3.1), layout="constrained")
     left, *pair = figure.subplots(1, 3)
     classes = np.unique(np.geomspace(2, CLASSES[-1], 60).astype(int))
-    left.plot(classes, [bounds.unhinged(int(k)) for k in classes], color=style.BLUE, label="weight 1/K")
-    left.plot(classes, 1 - 1 / np.sqrt(classes), ":", color=style.BLUE)
-    left.plot(classes, 1 - 1 / classes, color=style.VERMILION, label="1/(K - 1): risk constant")
+    title, unhinged = "tolerated noise rate", [bounds.unhinged(int(k)) for k in classes]
+    found = [
+        Series(title, "weight 1/K", classes, unhinged, color=style.BLUE),
+        Series(title, "1 - 1/sqrt(K)", classes, 1 - 1 / np.sqrt(classes), ":", color=style.BLUE, label=""),
+        Series(title, "1/(K - 1): risk constant", classes, 1 - 1 / classes, color=style.VERMILION),
+    ]
+    for balanced, name in ((False, "1/K"), (True, "1/(K - 1)")):
+        best, title = [best_found(p, balanced) for p in RATES], f"distances, weight {name}"
+        found.append(Series(title, "between classes", RATES, [f.between for f in best], "o-", color=style.BLUE))
+        found.append(Series(title, "within a class", RATES, [f.within for f in best], "s-", color=style.VERMILION))
+    frame = draw((left, *pair), found)
     left.set_xscale("log")
     left.minorticks_off()
     left.set_ylim(0, 1.02)
     left.set_xlabel("classes")
-    left.set_title("tolerated noise rate")
     left.yaxis.set_major_formatter(PercentTicks(1))
     left.legend(frameon=False, loc="lower right", fontsize=8)
-    marks = (bounds.unhinged(TRIED), 1 - 1 / TRIED)
-    for axes, balanced, name, mark in zip(pair, (False, True), ("1/K", "1/(K - 1)"), marks, strict=True):
-        found = [best_found(p, balanced) for p in RATES]
-        axes.plot(RATES, [f.between for f in found], "o-", color=style.BLUE, label="between classes")
-        axes.plot(RATES, [f.within for f in found], "s-", color=style.VERMILION, label="within a class")
+    for axes, mark in zip(pair, (bounds.unhinged(TRIED), 1 - 1 / TRIED), strict=True):
         axes.axvline(mark, linestyle="--", color=style.MUTED, linewidth=1)
-        axes.set_title(f"distances, weight {name}")
         axes.set_xlabel("share of wrong labels")
         axes.xaxis.set_major_formatter(PercentTicks(1))
         axes.set_ylim(-0.08, 2)
     pair[1].legend(frameon=False, fontsize=8, loc="center left")
-    return figure
+    return figure, frame

@@ -1,9 +1,9 @@
-"""Which dataset, noise model and score of a study a user means."""
+"""Which dataset, noise model and score of a study a user selects."""
 
 from __future__ import annotations
 
 from dml.discovery import suggestion
-from dml.report.noises import is_topline
+from dml.report.noise_labels import is_topline
 from dml.report.results import Results
 
 
