@@ -114,10 +114,11 @@ class Plan:
         return job
 
     def give_back(self, job_id: str) -> None:
-        """A running trial never began: `take` returns it again."""
+        """A running trial never began: `take` returns it before others of its rank."""
         job = self.running.pop(job_id)
         self._pruning.pop(job_id, None)
-        self._add(job)
+        self._sequence += 1
+        heapq.heappush(self._ready, (-self.cells[job.index].rounds_left, -self._sequence, job))
 
     def report(self, job_id: str, step: int, scores: Mapping[str, float]) -> bool:
         """Report a running trial's evaluation. Returns whether the trial should be pruned."""
@@ -294,11 +295,8 @@ class Plan:
             self._sharing[job.key].append(job)
         else:
             self._sharing[job.key] = []
-            self._add(job)
-
-    def _add(self, job: Job) -> None:
-        heapq.heappush(self._ready, (-self.cells[job.index].rounds_left, self._sequence, job))
-        self._sequence += 1
+            heapq.heappush(self._ready, (-state.rounds_left, self._sequence, job))
+            self._sequence += 1
 
     def _comparable(self, job: Job, outcome: Outcome) -> bool:
         """Whether this search can use a stored outcome of a tuning trial.
