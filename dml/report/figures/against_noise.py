@@ -80,8 +80,9 @@ def against_noise(results: Results, frame: pd.DataFrame, dataset: str, noise: st
                 axes.plot(empty, [foot] * len(empty), "x", color=look(results, method)[0], clip_on=False, zorder=5)
     several = len({n for _, n in results.conditions if not is_topline(n)}) > 1
     below = noise_axis(noise) + (f", {readable(noise)} noise" if several and not is_topline(noise) else "")
-    filtered = any(method.filter for method in lines)
-    _axis_labels(figure, below, "positives and filters" if filtered else "positives", score_label(key))
+    varied = len({(_panel_of(method), method.positives) for method in lines}) > len(panels)
+    named = ["positives"] * varied + ["filters"] * any(method.filter for method in lines)
+    _axis_labels(figure, below, " and ".join(named), score_label(key))
     return figure
 
 
@@ -109,7 +110,8 @@ def _grid(methods: list[Method]) -> tuple[Figure, dict[Panel, Axes]]:
     if len(panels) == len(losses) * len(negatives) and 1 < len(negatives) <= 4:
         panels, columns = [(loss, n) for loss in losses for n in negatives], len(negatives)
     rows = -(-len(panels) // columns)
-    titles = ["\n".join(textwrap.wrap(readable(", ".join(filter(None, panel))), 32)) for panel in panels]
+    named = [dict.fromkeys(map(readable, filter(None, panel))) for panel in panels]  # once, if negatives are the loss's
+    titles = ["\n".join(textwrap.wrap(", ".join(names), 32)) for names in named]
     head = 0.1 + 0.17 * max(title.count("\n") + 1 for title in titles)  # inches above each panel
     figure = Figure(figsize=(0.85 + 2.95 * columns, 0.6 + (1.75 + head) * rows))
     width, height = figure.get_size_inches()
@@ -135,7 +137,7 @@ def _band(axes: Axes, points: Points, label: str, dashes: str, colour: str, mark
 def _axis_labels(figure: Figure, below: str, lines: str, label: str) -> None:
     width, height = figure.get_size_inches()
     narrow = width < 5  # one panel, whose title says as much
-    below += "" if narrow else f"   (panels: loss, negatives; lines: {lines})"
+    below += "" if narrow else "   (panels: loss, negatives" + (f"; lines: {lines})" if lines else ")")
     figure.supxlabel(below, color=style.MUTED, fontsize=9, y=0.09 / height, va="bottom")
     beside = "\n".join(textwrap.wrap(label, int(14 * height)))  # 14 letters an inch
     figure.supylabel(beside, color=style.MUTED, fontsize=9, x=0.06 / width, ha="left")
