@@ -13,6 +13,7 @@ process uses are deleted where they would exceed the limit, the oldest first.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import platform
 from pathlib import Path
@@ -96,10 +97,6 @@ class ShardCache:
             size = other.stat().st_size
             if other != self.path and not (size > room and _deleted_unused(other)):
                 room -= size
-        if not self.path.is_file():
-            with files.replacing(self.path) as temporary:
-                _Slots.create(temporary, self.slots, self.table)
-        os.utime(self.path)
         self._opened = _Slots(self.path, self.slots, self.table)
         return self._opened
 
@@ -129,36 +126,29 @@ class ShardCache:
 
 
 class _Slots:
-    """A mapped file of a cache: offsets int64 (S,), fills int64 (1,), read uint8 (S,), then the rows of all slots.
+    """The mapped file of a cache, made if it is missing.
 
-    A row at place `p` of shard `s` is in `rows[p + offsets[s]]`. `read` marks shards that
-    were read lately, again after they were fetched.
+    It has offsets int64 (S,), fills int64 (1,), read uint8 (S,), then rows. A row at place `p` of shard `s` is in
+    `rows[p + offsets[s]]`. `read` marks shards that were read lately, and not for the first time.
     """
 
     def __init__(self, path: Path, slots: int, table: ShardTable) -> None:
         import fcntl  # Windows has none
 
-        count = len(table.names)
-        self.count, self.start, self.file = slots, self._start(count), open(path, "r+b")  # noqa: SIM115
+        count, shape = len(table.names), (slots * table.most, *table.shape)
+        self.count, self.start = slots, -(-(9 * count + 8) // 4096) * 4096
+        if not path.is_file():
+            with files.replacing(path) as temporary, open(temporary, "wb") as made:
+                made.write(np.append(np.full(count, ABSENT), 0).tobytes())
+                made.truncate(self.start + math.prod(shape) * table.kind.itemsize)  # takes no blocks of the disk yet
+        os.utime(path)
+        self.file = open(path, "r+b")  # noqa: SIM115
         fcntl.flock(self.file, fcntl.LOCK_SH)  # until the object is gone: the file is in use
         self.head = np.memmap(self.file, np.uint8, "r+", shape=(self.start,))
         numbers = np.asarray(self.head)[: 8 * count + 8].view(np.int64)
         self.offsets, self.fills = numbers[:-1], numbers[-1:]
         self.read = np.asarray(self.head)[8 * count + 8 : 9 * count + 8]
-        shape = (slots * table.most, *table.shape)
         self.rows = np.asarray(np.memmap(self.file, table.kind, "r", self.start, shape))  # indexing a memmap is slow
-
-    @staticmethod
-    def _start(count: int) -> int:
-        return -(-(9 * count + 8) // 4096) * 4096
-
-    @classmethod
-    def create(cls, path: Path, slots: int, table: ShardTable) -> None:
-        """Write a file with free slots, which take no blocks of the disk yet."""
-        count = len(table.names)
-        with open(path, "wb") as file:
-            file.write(np.append(np.full(count, ABSENT), 0).tobytes().ljust(cls._start(count), b"\0"))
-            file.truncate(file.tell() + slots * table.most * table.row_bytes)
 
     def is_at(self, path: Path) -> bool:
         """Whether this is still the file of that name."""
