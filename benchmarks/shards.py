@@ -88,7 +88,7 @@ def measure(folder: Path, memory: str) -> dict:
     steps("samples by observed class")
     memory_of_steps = sampled.private
 
-    table = ShardTable.read(out, str(folder / "storage"), (len(observed), 1, 1, WIDTH), "uint8")
+    table = ShardTable.read(out, str(folder / "storage"), (1, 1, WIDTH), "uint8")
     images = ShardedImages(out, table, ShardCache(folder / "cache", 2 << 30, table))
     images[order.members[starts[:-1]]]
     steps("cache filled")

@@ -77,7 +77,7 @@ def _sharded(folder: Path, shape: tuple[int, ...], manifest: dict[str, Any]) -> 
     for name in (TABLE, PLACES):
         if not (folder / name).is_file():
             raise DataError(f"{folder / name} is missing; {AGAIN}")
-    table = ShardTable.read(folder, asked["storage"] or str(folder.resolve() / "shards"), shape, asked["kind"])
+    table = ShardTable.read(folder, asked["storage"] or str(folder.resolve() / "shards"), shape[1:], asked["kind"])
     if asked["storage"] is None:
         return ShardedImages(folder, table)
     place = Path(os.environ.get(CACHE) or folder.resolve().parent.parent / "cache")

@@ -37,7 +37,7 @@ class ShardCache:
     Parameters
     ----------
     folder : of the caches of all datasets and nodes; created by the first read.
-    limit : bytes of the slots, at most. The table has 9 bytes a shard more.
+    limit : bytes of the slots, at most; each has room for the largest shard. The table takes 9 bytes a shard more.
     table : of the shards.
     """
 
@@ -103,7 +103,7 @@ class ShardCache:
     def _fill(self, found: _Slots, number: int) -> None:
         """Fetch a shard into a slot. The caller holds the lock."""
         table, size, done, seen = self.table, self.table.sizes[number], 0, hashlib.sha256()
-        header = size - table.rows(number) * table.row_bytes
+        header = size - table.rows[number] * table.row_bytes
         slot = found.take_slot(table.most)
         self.misses += 1
         try:

@@ -29,7 +29,7 @@ class ShardedImages:
 
     def __init__(self, folder: Path, table: ShardTable, cache: ShardCache | None = None) -> None:
         self.table, self.cache = table, cache
-        self.shape, self.dtype = (int(table.starts[-1]), *table.shape), table.kind
+        self.shape, self.dtype = (sum(table.rows), *table.shape), table.kind
         self._places = np.asarray(np.load(folder / PLACES, mmap_mode="r"))  # a view: indexing a memmap is slow
         self._read = self._from_files if cache is None else cache.read
         self._files: dict[int, np.ndarray] = {}

@@ -67,8 +67,7 @@ def plan_layout(sizes: np.ndarray, row_bytes: int, shard_bytes: int) -> Layout:
 class ShardTable:
     """What `shards.parquet` says of all shards, some 100 bytes of memory each.
 
-    `names`, `digests` (SHA-256), `sizes` (bytes) : of the files.
-    `starts` : int64 (s + 1,), as of `Layout`.
+    `names`, `digests` (SHA-256), `sizes` (bytes), `rows` : of the files.
     `shape` : (H, W, C) of a row.
     `storage` : the folder or URI of the files.
     """
@@ -77,28 +76,23 @@ class ShardTable:
     names: list[str]
     digests: list[str]
     sizes: list[int]
-    starts: np.ndarray
+    rows: list[int]
     shape: tuple[int, ...]
     kind: np.dtype
 
     @classmethod
     def read(cls, folder: Path, storage: str, shape: tuple[int, ...], kind: str) -> ShardTable:
-        """The table in `folder`. `shape` is (N, H, W, C)."""
+        """The table in `folder`. `shape` is (H, W, C)."""
         table = pq.read_table(folder / TABLE)
-        names, digests, sizes = (table[name].to_pylist() for name in ("name", "digest", "bytes"))
-        starts = np.append(table["start"].to_numpy(), shape[0])
-        return cls(storage, names, digests, sizes, starts, shape[1:], np.dtype(kind))
+        names, digests, sizes, rows = (table[name].to_pylist() for name in ("name", "digest", "bytes", "rows"))
+        return cls(storage, names, digests, sizes, rows, shape, np.dtype(kind))
 
     @cached_property
     def most(self) -> int:
         """Rows of the largest shard."""
-        return int(np.diff(self.starts).max())
+        return max(self.rows)
 
     @property
     def row_bytes(self) -> int:
         """Bytes of a row."""
         return math.prod(self.shape) * self.kind.itemsize
-
-    def rows(self, shard: int) -> int:
-        """Rows of a shard."""
-        return int(self.starts[shard + 1] - self.starts[shard])
