@@ -139,8 +139,9 @@ class _Slots:
         self.count, self.start = slots, -(-(9 * count + 8) // 4096) * 4096
         if not path.is_file():
             with files.replacing(path) as temporary, open(temporary, "wb") as made:
-                made.write(np.append(np.full(count, ABSENT), 0).tobytes())
-                made.truncate(self.start + math.prod(shape) * table.kind.itemsize)  # takes no blocks of the disk yet
+                head = np.append(np.full(count, ABSENT), 0).tobytes()
+                made.write(head.ljust(self.start, b"\0"))  # all of it: a mapped write to a hole can kill on a full disk
+                made.truncate(self.start + math.prod(shape) * table.kind.itemsize)
         os.utime(path)
         self.file = open(path, "r+b")  # noqa: SIM115
         fcntl.flock(self.file, fcntl.LOCK_SH)  # until the object is gone: the file is in use
