@@ -27,7 +27,7 @@ from dml.counting import bytes_of
 
 WIDTH, PER_CLASS, CHUNK = 64, 500, 1 << 18
 SPREAD = 1.4  # of a class about its centre
-METRICS = ["recall@1", "recall@10", "map@r", "nmi", "f1"]
+METRICS, OF_CLUSTERS = "recall@1,recall@10,map@r,nmi,f1", ("nmi", "f1")
 CANDIDATES = 1000
 
 
@@ -61,7 +61,7 @@ class Memory:
             time.sleep(0.1)
 
 
-def measure(method: str, folder: Path, queries: int, memory: str) -> dict:
+def measure(method: str, folder: Path, queries: int, memory: str, metrics: list[str]) -> dict:
     """One evaluation in this process."""
     sampled, times, last = Memory(), {}, [time.process_time()]
 
@@ -78,7 +78,7 @@ def measure(method: str, folder: Path, queries: int, memory: str) -> dict:
         from dml.evaluation.compressed import evaluate_compressed
 
         given = {"memory": memory, "candidates": CANDIDATES, "queries": queries, "report": report}
-        scores = evaluate_compressed(folder / "x.npy", y, METRICS, folder=folder / "index", **given)
+        scores = evaluate_compressed(folder / "x.npy", y, metrics, folder=folder / "index", **given)
     else:
         from dml.evaluation import evaluate
         from dml.seeding import numpy_generator
@@ -86,11 +86,12 @@ def measure(method: str, folder: Path, queries: int, memory: str) -> dict:
         chosen = np.zeros(len(y), bool)
         chosen[numpy_generator(0, "queries").choice(len(y), queries, replace=False, shuffle=False)] = True
         x = np.load(folder / "x.npy", mmap_mode="r")
-        for metrics in (METRICS[:3], METRICS[3:]):
-            found, started = evaluate(x, np.array(y), metrics, queries=chosen, backend="faiss"), last[0]
-            last[0] = time.process_time()
-            times["searching" if metrics == METRICS[:3] else "clustering"] = last[0] - started
-            scores = found if metrics == METRICS[:3] else scores | found
+        scores = {}
+        for what, clustering in (("searching", False), ("clustering", True)):
+            if some := [name for name in metrics if (name in OF_CLUSTERS) == clustering]:
+                started = time.process_time()
+                scores |= evaluate(x, np.array(y), some, queries=chosen, backend="faiss")
+                times[what] = time.process_time() - started
     disk = sum(path.stat().st_size for path in (folder / "index").rglob("*") if path.is_file())
     return {
         "scores": dict(scores),
@@ -107,12 +108,14 @@ def main() -> None:
     parser.add_argument("--rows", default="1,10", help="millions, with commas between")
     parser.add_argument("--queries", type=int, default=20_000)
     parser.add_argument("--memory", default="4 GB")
+    parser.add_argument("--metrics", default=METRICS, help="with commas between; nmi,f1 need no search")
     parser.add_argument("--folder", default=tempfile.gettempdir())
     parser.add_argument("--results", type=Path, help="write the figures as JSON, after each evaluation")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(measure(given.one[0], Path(given.one[1]), given.queries, given.memory)))
+        wanted = given.metrics.split(",")
+        print(json.dumps(measure(given.one[0], Path(given.one[1]), given.queries, given.memory, wanted)))
         return
     found = {}
     for millions in given.rows.split(","):
@@ -122,6 +125,7 @@ def main() -> None:
             for method in ["exact", "compressed"] if rows <= 1_000_000 else ["compressed"]:
                 command = [sys.executable, __file__, "--one", method, folder]
                 command += ["--queries", str(given.queries), "--memory", given.memory]
+                command += ["--metrics", given.metrics]
                 started = time.perf_counter()
                 out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
                 result = json.loads(out.splitlines()[-1]) | {"wall": time.perf_counter() - started}

@@ -64,7 +64,7 @@ def measure(folder: Path, memory: str) -> dict:
     sampled = Memory()
     resource.setrlimit(resource.RLIMIT_DATA, (bytes_of(memory),) * 2)
     from dml.data.batches.balanced import Balanced
-    from dml.data.shards import ShardCache, ShardedImages, StoredMembers, shard_packed, write_members
+    from dml.data.shards import ShardCache, ShardedImages, ShardTable, StoredMembers, shard_packed, write_members
     from dml.noise._sharded import corrupt_shard, flips_of_shards
 
     steps, out = Steps(), folder / "sharded"
@@ -88,10 +88,9 @@ def measure(folder: Path, memory: str) -> dict:
     steps("samples by observed class")
     memory_of_steps = sampled.private
 
-    shape, cache = (len(observed), 1, 1, WIDTH), ShardCache(folder / "cache", 2 << 30)
-    images = ShardedImages(out, shape, np.dtype(np.uint8), str(folder / "storage"), cache)
-    for number in range(len(images.names)):
-        images._shard(number)
+    table = ShardTable.read(out, str(folder / "storage"), (1, 1, WIDTH), "uint8")
+    images = ShardedImages(out, table, ShardCache(folder / "cache", 2 << 30, table))
+    images[order.members[starts[:-1]]]
     steps("cache filled")
     mapped = np.load(folder / "packed/images.npy", mmap_mode="r")
     sampler = Balanced.stored(members, CLASSES, SAMPLES, seed=0)
@@ -119,8 +118,8 @@ def measure(folder: Path, memory: str) -> dict:
         what: [b / a for a, b in zip(times[f"{what}, mapped"], times[f"{what}, shards"], strict=True)]
         for what in ("read", "draw and read")
     }
-    room = ShardCache(folder / "small", max(len(observed) * WIDTH // 4, 32 << 20))
-    small = ShardedImages(out, shape, np.dtype(np.uint8), str(folder / "storage"), room)
+    room = ShardCache(folder / "small", len(observed) * WIDTH // 4, table)
+    small = ShardedImages(out, table, room)
     started = time.process_time()
     for batch in drawn[:20]:
         small[batch]
@@ -130,7 +129,7 @@ def measure(folder: Path, memory: str) -> dict:
         "exact": bool(exact),
         "as the sampler in memory": bool((pure[0] == drawn[0]).all()),
         "resumes": bool(resumes),
-        "shards": len(images.names),
+        "shards": len(table.names),
         "private, until the batches": memory_of_steps,
         "private": sampled.private,
         "mapped": sampled.mapped,

@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from dml.evaluation.compressed import VERSION
 from dml.sweep import keys, specs
 from dml.types import EvaluationSpec, MinerSpec, TrainingSpec
 
@@ -159,7 +160,7 @@ def test_the_memory_of_a_compressed_search_is_not_in_the_key_and_its_version_is(
     assert key(search="compressed") == key(search="compressed", memory="9 GB")
     assert len({key(), key(search="compressed"), key(search="compressed", probes=3)}) == 3
     study = toy_study(evaluation={"metrics": ["recall@1"], "search": "compressed"})
-    assert keys.versions(spec(study))["evaluation.compressed"] == 1
+    assert keys.versions(spec(study))["evaluation.compressed"] == VERSION
 
 
 def test_settings_without_a_default_and_defaults_that_differ_count(toy_study):

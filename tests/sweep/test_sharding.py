@@ -22,7 +22,7 @@ def test_workers_write_what_one_process_writes(tmp_path):
     shard_in_workers(resources, tmp_path / "packed", tmp_path / "there", **given)
     shard_packed(tmp_path / "packed", tmp_path / "here", **given)
     there, here = (open_packed(tmp_path / name).images for name in ("there", "here"))
-    assert there.digests == here.digests
+    assert there.table.digests == here.table.digests
     labels = np.sort(np.arange(3000) % 30)
     np.save(tmp_path / "labels.npy", labels)
     starts = plan_layout(np.full(30, 100), 1, 400).starts

@@ -15,7 +15,8 @@ from dml import files
 from dml.data import DataError
 from dml.data.packing.lazy import LazyImages
 from dml.data.shards.cache import ShardCache
-from dml.data.shards.images import ShardedImages
+from dml.data.shards.images import PLACES, ShardedImages
+from dml.data.shards.layout import TABLE, ShardTable
 
 CACHE = "DML_SHARD_CACHE"  # the environment's variable for another folder of the cache
 VECTORS = "vectors"  # in place of the way of decoding, in the manifest of vectors
@@ -73,12 +74,14 @@ def open_packed(folder: Path | str) -> Packed:
 def _sharded(folder: Path, shape: tuple[int, ...], manifest: dict[str, Any]) -> ShardedImages:
     """The images of a folder that `shard_packed` wrote. The cache is beside the folder of packed data."""
     asked = manifest["shards"]
-    if not (folder / "shards.parquet").is_file():
-        raise DataError(f"{folder}/shards.parquet is missing; {AGAIN}")
+    for name in (TABLE, PLACES):
+        if not (folder / name).is_file():
+            raise DataError(f"{folder / name} is missing; {AGAIN}")
+    table = ShardTable.read(folder, asked["storage"] or str(folder.resolve() / "shards"), shape[1:], asked["kind"])
     if asked["storage"] is None:
-        return ShardedImages(folder, shape, np.dtype(asked["kind"]), str(folder.resolve() / "shards"))
-    cache = ShardCache(Path(os.environ.get(CACHE) or folder.resolve().parent.parent / "cache"), asked["cache"])
-    return ShardedImages(folder, shape, np.dtype(asked["kind"]), asked["storage"], cache)
+        return ShardedImages(folder, table)
+    place = Path(os.environ.get(CACHE) or folder.resolve().parent.parent / "cache")
+    return ShardedImages(folder, table, ShardCache(place, asked["cache"], table))
 
 
 def _read(path: Path, reader: Callable[[Path], Any]) -> Any:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
+
+TABLE = "shards.parquet"
 
 
 @dataclass(frozen=True)
@@ -55,3 +61,38 @@ def plan_layout(sizes: np.ndarray, row_bytes: int, shard_bytes: int) -> Layout:
         else:  # not even one class fits
             starts += [*range(starts[-1] + most, int(ends[fitting]), most), int(ends[fitting])]
     return Layout(np.array(starts, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class ShardTable:
+    """What `shards.parquet` says of all shards, some 100 bytes of memory each.
+
+    `names`, `digests` (SHA-256), `sizes` (bytes), `rows` : of the files.
+    `shape` : (H, W, C) of a row.
+    `storage` : the folder or URI of the files.
+    """
+
+    storage: str
+    names: list[str]
+    digests: list[str]
+    sizes: list[int]
+    rows: list[int]
+    shape: tuple[int, ...]
+    kind: np.dtype
+
+    @classmethod
+    def read(cls, folder: Path, storage: str, shape: tuple[int, ...], kind: str) -> ShardTable:
+        """The table in `folder`. `shape` is (H, W, C)."""
+        table = pq.read_table(folder / TABLE)
+        names, digests, sizes, rows = (table[name].to_pylist() for name in ("name", "digest", "bytes", "rows"))
+        return cls(storage, names, digests, sizes, rows, shape, np.dtype(kind))
+
+    @cached_property
+    def most(self) -> int:
+        """Rows of the largest shard."""
+        return max(self.rows)
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row."""
+        return math.prod(self.shape) * self.kind.itemsize

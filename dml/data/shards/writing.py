@@ -18,8 +18,8 @@ from dml import files
 from dml.counting import bytes_of, counted
 from dml.data import DataError
 from dml.data.shards import storage
-from dml.data.shards.images import PLACES, TABLE
-from dml.data.shards.layout import Layout, plan_layout
+from dml.data.shards.images import PLACES
+from dml.data.shards.layout import TABLE, Layout, plan_layout
 from dml.data.shards.members import write_members
 
 PART = 1 << 24  # bytes of rows in memory at once
@@ -151,19 +151,19 @@ def shard_packed(
     place = str(out.resolve() / "shards") if storage is None else storage
     asked = {"size": most, "storage": storage, "cache": room}
     with files.locked(out.with_name(f"{out.name}.lock")):
-        found = files.read_json(out / "manifest.json")
-        if found is not None and found == {**manifest, "shards": {**asked, "kind": found["shards"]["kind"]}}:
-            return found
+        array = np.load(path, mmap_mode="r")
+        made = {**manifest, "shards": {**asked, "kind": str(array.dtype)}}
+        if files.read_json(out / "manifest.json") == made and (out / PLACES).is_file():  # earlier versions lack it
+            return made
         out.mkdir(parents=True, exist_ok=True)
         (out / "manifest.json").unlink(missing_ok=True)
-        array = np.load(path, mmap_mode="r")
         members = write_members(lambda: _labels(packed / "index.parquet"), out / "classes")
-        ordered = _write_places(members.members, out / PLACES)
         layout = plan_layout(np.diff(members.starts), array[:1].nbytes, most - 128)  # the header of a .npy file
+        _write_places(members.members, layout, out / PLACES)
         done = out / f"written-{most}-{hashlib.sha256(place.encode()).hexdigest()[:8]}-{manifest['digest'][:16]}"
         job = ShardJob(
             *(MappedReader(path), layout, array.shape, str(array.dtype), place),
-            order=None if ordered else out / "classes" / "members.npy",
+            order=out / "classes" / "members.npy",
             done=done,
         )
         entries: list[dict[str, Any]] = []
@@ -171,7 +171,6 @@ def shard_packed(
             entries += some
         write_table(out, entries)
         _copy_index(packed / "index.parquet", out / "index.parquet")
-        made = {**manifest, "shards": {**asked, "kind": str(array.dtype)}}
         files.write_json(out / "manifest.json", made)
     report(f"{out}: {counted(array.shape[0], 'image')} in {counted(layout.count, 'shard')}")
     return made
@@ -196,19 +195,15 @@ def _labels(index: Path) -> Iterator[np.ndarray]:
         yield batch.column(0).to_numpy()
 
 
-def _write_places(order: np.ndarray, path: Path) -> bool:
-    """Write the place of each row, int64 (n,), from the rows in the order of the classes, in parts.
-
-    Returns whether rows are in this order already; then nothing is written.
-    """
-    steps = [slice(start, start + COPIED) for start in range(0, len(order), COPIED)]
-    if all((order[part] == np.arange(part.start, part.start + len(order[part]))).all() for part in steps):
-        path.unlink(missing_ok=True)
-        return True
+def _write_places(order: np.ndarray, layout: Layout, path: Path) -> None:
+    """Write the place of each row as `ShardedImages` needs it, int64 (n,), from the rows in the order of classes."""
+    most = np.diff(layout.starts).max()
     with files.replacing(path) as temporary:
         places = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.int64, shape=order.shape)
-        for part in steps:
-            places[order[part]] = np.arange(part.start, part.start + len(order[part]))
+        for start in range(0, len(order), COPIED):
+            part = order[start : start + COPIED]
+            number = np.arange(start, start + len(part))
+            shard = layout.starts.searchsorted(number, "right") - 1
+            places[part] = shard * most + number - layout.starts[shard]
         places.flush()
         del places
-    return False

@@ -25,7 +25,7 @@ from dml.protocols import ClusteringMetric, PairMetric
 from dml.seeding import numpy_generator
 from dml.types import FEWEST_CHECKED
 
-VERSION = 1  # of the files in the folder; raised when they would contain other numbers
+VERSION = 2  # of the files in the folder; raised when they would contain other numbers
 EVERY = 5.0  # seconds between two reports
 
 
@@ -170,12 +170,10 @@ def _clusters(rows: Rows, k: int, seed: int, shard: int, place: Path, run: Run, 
     file = place / f"centres-{k}.npy"
     if not file.is_file():
         centres = minibatch.centres_of(rows, k, seed, lambda done, of: say.line(f"mini-batch {done} of {of}"))
-        found = say.each(
-            "moving centres", run, minibatch.assign, [(rows, centres, seed, part, None) for part in shards]
-        )
+        found = say.each("moving centres", run, minibatch.assign, [(rows, centres, part, None) for part in shards])
         _save(file, minibatch.moved(centres, found, rows.normalize))
     centres = np.load(file)
-    left = [(rows, centres, seed, part, path) for part, path in zip(shards, paths, strict=True) if not path.is_file()]
+    left = [(rows, centres, part, path) for part, path in zip(shards, paths, strict=True) if not path.is_file()]
     for _ in say.each("assigning", run, minibatch.assign, left):
         pass
     return paths

@@ -1,9 +1,11 @@
 """Shards beside the packed array that they come from, and what goes wrong with them."""
 
+import errno
 import hashlib
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +20,7 @@ from dml.data.batches import build
 from dml.data.batches.balanced import Balanced
 from dml.data.packing import open_packed, pack
 from dml.data.shards import ShardCache, ShardJob, plan_layout, shard_packed, storage, write_members, write_shard
+from dml.data.shards.cache import ABSENT
 
 SIZE = 12 << 10
 
@@ -68,7 +71,7 @@ def test_rows_are_those_of_the_packed_array(packed, sharded, place):
 
 def test_a_class_that_fits_is_in_one_shard_and_shards_are_bounded(packed, sharded):
     images = open_packed(sharded()).images
-    assert max(images._sizes) <= SIZE
+    assert max(images.table.sizes) <= SIZE
     draw = np.random.default_rng(0)
     for _ in range(50):
         sizes = draw.integers(1, 30, size=draw.integers(1, 40))
@@ -86,57 +89,169 @@ def test_a_class_that_fits_is_in_one_shard_and_shards_are_bounded(packed, sharde
         plan_layout(np.array([3]), 100, 64)
 
 
-def test_the_cache_stays_below_its_limit_and_keeps_what_was_used_last(sharded):
+def first_row(images, number: int) -> np.ndarray:
+    """The first row of a shard."""
+    return images._read(np.array([number * images.table.most]))
+
+
+def here(images) -> list[int]:
+    """The shards in the cache."""
+    return np.flatnonzero(images.cache._opened.offsets != ABSENT).tolist()
+
+
+def test_the_cache_stays_below_its_limit_and_keeps_what_was_read_lately(sharded):
     images = open_packed(sharded(cache=3 * SIZE)).images
-    cache = images.cache
-    for number in range(len(images.names)):
-        images._shard(number)
-        assert sum(path.stat().st_size for path in cache.folder.glob("*.npy")) <= 3 * SIZE
-    misses = cache.misses
-    images._shard(len(images.names) - 1)
-    assert cache.misses == misses
-    again = ShardCache(cache.folder, 3 * SIZE)
-    again.get(images.storage, images.names[-1], images.digests[-1], images._sizes[-1])
+    cache, count = images.cache, len(images.table.names)
+    assert count > 7
+    for number in range(count):
+        first_row(images, number)
+        assert len(here(images)) == min(number + 1, 3)
+    assert cache.path.stat().st_size <= 3 * SIZE + 4096
+    assert [path.name for path in cache.folder.iterdir() if path != cache.path] == ["lock"]
+    misses, last = cache.misses, count - 1
+    first_row(images, last)
+    assert cache.misses == misses == count
+    again = ShardCache(cache.folder.parent, 3 * SIZE, images.table)
+    again.read(np.array([last * images.table.most]))
     assert again.misses == 0  # another process takes what is there
-    assert len(cache._mapped) <= 3  # mappings of deleted files are dropped
+    for number in range(last):
+        first_row(images, number)
+        first_row(images, last)
+    assert cache.misses == count + last  # what is read again and again stays
 
 
-def test_a_cache_that_is_smaller_than_a_shard_is_refused(packed, tmp_path, sharded):
+def test_a_batch_of_more_shards_than_the_cache_holds(packed, sharded):
+    one, other = open_packed(packed).images, open_packed(sharded(cache=SIZE)).images
+    rows = np.random.default_rng(0).integers(1797, size=300)
+    assert other.cache.slots == 1
+    for misses in (len(other.table.names), 2 * len(other.table.names) - 1):  # what is here is read first
+        np.testing.assert_array_equal(other[rows], one[rows])
+        assert other.cache.misses == misses
+
+
+def test_a_reader_whose_slot_is_filled_again_reads_again(packed, sharded, monkeypatch):
+    """Another process fills the slot of a shard after a reader has looked where it is, and before it copies."""
+    folder = sharded(cache=SIZE)
+    reader, other = open_packed(folder).images, open_packed(folder).images
+    expected = np.array(first_row(reader, 0))
+
+    class Meanwhile(np.ndarray):
+        def take(self, *given):
+            first_row(other, 1)
+            return np.asarray(self).take(*given)
+
+    opened = reader.cache._opened
+    opened.rows = opened.rows.view(Meanwhile)
+    np.testing.assert_array_equal(first_row(reader, 0), expected)
+    assert (reader.cache.misses, other.cache.misses) == (2, 1)
+
+
+def test_a_cache_that_is_smaller_than_a_shard_is_refused(sharded, tmp_path):
     with pytest.raises(DataError, match=r"cache: expected at least the size of a shard \(12288 bytes\), got 100"):
         sharded(cache=100)
     images = open_packed(sharded()).images
-    images.cache.limit = 1000
-    with pytest.raises(DataError, match=r"shard 000000.npy has .* KB, and the cache 0.977 KB: expected a cache"):
-        images[0]
+    images.cache = ShardCache(tmp_path, 1000, images.table)
+    with pytest.raises(DataError, match=r"a shard of .*storage has .* KB, and the cache 0.977 KB: expected a cache"):
+        images.cache.read(np.array([0]))
 
 
-def test_a_shard_that_is_missing_or_changed_is_named(sharded, tmp_path):
+def test_a_shard_that_is_missing_or_changed_is_named(packed, sharded, tmp_path):
     images = open_packed(sharded()).images
     (tmp_path / "storage/000001.npy").unlink()
     with pytest.raises(DataError, match=r"shard 000001.npy is missing in .*storage: write the shards again"):
-        images._shard(1)
+        first_row(images, 1)
     path = tmp_path / "storage/000002.npy"
     path.write_bytes(path.read_bytes()[:-1] + b"\x77")
     with pytest.raises(DataError, match=r"shard 000002.npy in .*: its SHA-256 is .* expected"):
-        images._shard(2)
-    assert not list(images.cache.folder.glob("*.part"))
-    assert not list(images.cache.folder.glob("*.npy"))
-    np.testing.assert_array_equal(images._shard(0).shape[1:], images.shape[1:])  # the others are read
+        first_row(images, 2)
+    assert here(images) == []
+    np.testing.assert_array_equal(first_row(images, 0).shape[1:], images.shape[1:])  # the others are read
 
 
-def test_a_half_written_file_of_a_killed_process_is_not_taken_for_a_shard(sharded):
+def test_a_shard_that_became_longer_does_not_reach_into_the_next_slot(sharded, tmp_path):
     images = open_packed(sharded()).images
-    path = images.cache._path(images.digests[0])
-    path.parent.mkdir(parents=True)
-    path.with_suffix(".part").write_bytes(b"half")
-    path.write_bytes(b"cut off by a full disk")  # another size than the table says
-    assert len(images._shard(0)) == images.starts[1]
-    assert not list(path.parent.glob("*.part"))
+    expected = [np.array(first_row(images, number)) for number in range(4)]  # all four slots
+    path = tmp_path / f"storage/{images.table.names[4]}"
+    path.write_bytes(path.read_bytes() + b"\x77" * SIZE)
+    with pytest.raises(DataError, match="its SHA-256 is"):
+        first_row(images, 4)
+    assert len(here(images)) == 3
+    for number in here(images):
+        np.testing.assert_array_equal(first_row(images, number), expected[number])
+
+
+def test_a_full_disk_is_said_and_leaves_a_free_slot(packed, sharded, monkeypatch):
+    images = open_packed(sharded()).images
+    first_row(images, 0)
+
+    def full(*given):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left") as caught:
+            first_row(images, 1)
+    assert caught.value.filename == str(images.cache.path)
+    assert here(images) == [0]
+    np.testing.assert_array_equal(images[:], open_packed(packed).images[:])
+
+
+def test_another_dataset_has_another_file_and_unused_ones_make_room(packed, sharded):
+    one = open_packed(sharded(cache=4 * SIZE)).images
+    other = open_packed(sharded(cache=6 * SIZE, place="elsewhere", out="packed/other")).images
+    assert one.cache.folder == other.cache.folder
+    assert one.cache.path != other.cache.path
+    first_row(one, 0)
+    first_row(other, 0)
+    assert one.cache.path.is_file()  # in use
+    path = one.cache.path
+    del one
+    again = open_packed(sharded(cache=6 * SIZE, place="elsewhere", out="packed/other")).images
+    first_row(again, 0)
+    assert again.cache.misses == 0
+    assert not path.exists()
+
+
+def test_a_cache_that_was_deleted_while_in_use_is_filled_again(packed, sharded):
+    one, images = open_packed(packed).images, open_packed(sharded()).images
+    np.testing.assert_array_equal(images[:300], one[:300])
+    shutil.rmtree(images.cache.folder)
+    np.testing.assert_array_equal(images[:], one[:])
+    assert images.cache._opened.is_at(images.cache.path)
+
+
+def _read_slowly(folder: str) -> None:
+    images = open_packed(folder).images
+    first_row(images, 0)
+    read = storage.read
+
+    def stuck(*given):
+        yield next(iter(read(*given)))[:999]
+        Path(folder, "stuck").touch()
+        time.sleep(60)
+
+    storage.read = stuck
+    first_row(images, 1)
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_while_it_fills_a_slot_leaves_it_free(packed, sharded):
+    folder = sharded(cache=SIZE)
+    killed = multiprocessing.get_context("spawn").Process(target=_read_slowly, args=(str(folder),))
+    killed.start()
+    while not (folder / "stuck").exists():
+        time.sleep(0.05)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.join()
+    images = open_packed(folder).images
+    first_row(images, 0)
+    assert images.cache.misses == 1  # it had left for the one that was not finished
+    np.testing.assert_array_equal(images[:], open_packed(packed).images[:])
 
 
 def _fill(folder: str, out: str, seed: int) -> None:
     images = open_packed(folder).images
-    rows = np.random.default_rng(seed).integers(1797, size=(8, 50))
+    rows = np.random.default_rng(seed).integers(1797, size=(200, 2))
     digest = hashlib.sha256(b"".join(images[some].tobytes() for some in rows)).hexdigest()
     Path(out).write_text(f"{digest} {images.cache.misses}")
 
@@ -154,10 +269,10 @@ def test_processes_fill_one_cache_without_harm(packed, sharded, tmp_path):
     os.kill(killed.pid, signal.SIGKILL)
     for process in processes:
         process.join(60)
-    rows = np.random.default_rng(7).integers(1797, size=(8, 50))
+    rows = np.random.default_rng(7).integers(1797, size=(200, 2))
     expected = hashlib.sha256(open_packed(packed).images[rows.reshape(-1)].tobytes()).hexdigest()
     assert [out.read_text().split()[0] for out in outs] == [expected] * 2
-    assert sum(path.stat().st_size for path in open_packed(folder).images.cache.folder.glob("*.npy")) <= 2 * SIZE
+    assert open_packed(folder).images.cache.path.stat().st_size <= 2 * SIZE + 4096
 
 
 def test_a_thread_prefetches_while_another_evaluates(packed, sharded):

@@ -179,7 +179,7 @@ def test_the_table_of_parts_is_that_of_the_whole():
         assert metric_of(name, {})(found) == pytest.approx(metric_of(name, {})(expected), abs=1e-12)
 
 
-@pytest.mark.parametrize("k", [40, 5000])  # below and above `EXACT`
+@pytest.mark.parametrize("k", [40, 5000])
 def test_clusters_far_apart_are_found(tmp_path, k):
     draw = np.random.default_rng(0)
     classes = np.arange(4 * k) % k
@@ -187,8 +187,17 @@ def test_clusters_far_apart_are_found(tmp_path, k):
     np.save(tmp_path / "x.npy", x.astype(np.float32))
     rows = Rows(tmp_path / "x.npy", normalize=False)
     centres = minibatch.centres_of(rows, k, seed=0)
-    minibatch.assign(rows, centres, 0, slice(0, len(x)), tmp_path / "c.npy")
+    minibatch.assign(rows, centres, slice(0, len(x)), tmp_path / "c.npy")
     assert metric_of("nmi", {})(contingency(classes, np.load(tmp_path / "c.npy"))) > 0.985
+
+
+def test_every_row_goes_to_its_nearest_centre_however_many_there_are(tmp_path):
+    draw = np.random.default_rng(0)
+    x, centres = (draw.normal(size=(n, 32)).astype(np.float32) for n in (300, 6000))
+    np.save(tmp_path / "x.npy", x)
+    minibatch.assign(Rows(tmp_path / "x.npy", normalize=False), centres, slice(0, 300), tmp_path / "c.npy")
+    distances = ((x[:, None].astype(np.float64) - centres) ** 2).sum(2)
+    np.testing.assert_array_equal(np.load(tmp_path / "c.npy"), distances.argmin(1))
 
 
 def test_without_a_difference_among_the_checked_the_rule_of_three_bounds_it():
