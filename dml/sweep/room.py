@@ -83,12 +83,12 @@ class Room:
         those that share workers, since a trial that waits would hold processes that others could use again.
         """
         queued = QUEUED if self._workers == 1 and cluster.address(self._resources) else 0
-        known = max(1, self._fits() + queued)
+        known = max(1, self.fits() + queued)
         return min(known, self._resources.concurrent or known)
 
     def problem(self) -> str | None:
         """What is missing, once no trial has fitted for `resources.wait_minutes`."""
-        if self._fits() or time.monotonic() - self._fitted < 60 * self._resources.wait_minutes:
+        if self.fits() or time.monotonic() - self._fitted < 60 * self._resources.wait_minutes:
             return None
         waited = f"waited for {self._resources.wait_minutes:g} min (resources.wait_minutes)"
         return f"resources: {_missing(self._resources, self._workers, self._nodes)}; {waited}"
@@ -100,7 +100,7 @@ class Room:
         ------
         ValueError : a trial needs more than this machine has.
         """
-        if self._fits():
+        if self.fits():
             return
         text = f"resources: {_missing(self._resources, self._workers, self._nodes)}"
         if cluster.address(self._resources) is None:
@@ -112,10 +112,11 @@ class Room:
         own = self._resources.worker(self._workers).get("GPU", 0) * self._workers
         if not own:
             return ""
-        self._fits()
+        self.fits()
         return f"{running * own:g} of {sum(node.get('GPU', 0) for node in self._nodes):g} GPUs taken"
 
-    def _fits(self) -> int:
+    def fits(self) -> int:
+        """How many trials fit on the nodes that are there."""
         import ray
 
         if time.monotonic() - self._asked > REFRESH_SECONDS:

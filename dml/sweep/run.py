@@ -149,7 +149,7 @@ def _run_trials(
     cluster.connect(resources)
     from ray import tune
 
-    from dml.sweep.search import CellSearcher, PlanStopper, Watch
+    from dml.sweep.search import CellSearcher, FreeWorkers, PlanStopper, Watch
     from dml.sweep.trial import TrialWorker
 
     room = Room(resources, workers)
@@ -179,6 +179,7 @@ def _run_trials(
                 tune.with_resources(TrialWorker, own),
                 name="sweep",
                 search_alg=searcher,
+                scheduler=FreeWorkers(room.fits),
                 num_samples=-1,
                 stop=stopper,
                 callbacks=[watch],

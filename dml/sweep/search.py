@@ -12,6 +12,7 @@ from typing import Any
 
 import ray
 from ray.tune import Callback, Stopper
+from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
 from dml.files import DISK_FULL
@@ -179,6 +180,32 @@ class CellSearcher(Searcher):
 
     def restore(self, checkpoint_path: str) -> None:
         """Does nothing: the plan is rebuilt from the store."""
+
+
+class FreeWorkers(FIFOScheduler):
+    """Gives a worker that became free to the first trial that waits and for which no other worker is being started.
+
+    Ray Tune by itself gives it to the first that waits, and ends the worker that starts for that one on another node. So
+    where trials take no longer than workers to start, nodes that join never begin.
+
+    Parameters
+    ----------
+    places : returns how many trials fit on the nodes.
+    """
+
+    def __init__(self, places: Callable[[], int]):
+        super().__init__()
+        self._places = places
+
+    def choose_trial_to_run(self, tune_controller: Any) -> Any:
+        status = [(trial, trial.status) for trial in tune_controller.get_trials()]
+        waiting = [trial for trial, at in status if at == trial.PENDING]
+        starting = self._places() - sum(at == trial.RUNNING for trial, at in status)  # for the first that wait
+        return waiting[max(0, min(starting, len(waiting) - 1))] if waiting else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing, as that of `PlanStopper`."""
+        return {}
 
 
 def machines_problem(outcome: Outcome) -> OSError:

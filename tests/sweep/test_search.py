@@ -1,13 +1,15 @@
-"""What the searcher does with a trial that Ray Tune gives up because its reused worker died before it began."""
+"""What becomes of a trial whose reused worker died before it began, and which trial a free worker takes."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 import optuna
 import pytest
 import toy
 
 from dml.sweep.plan import Plan
-from dml.sweep.search import CellSearcher, PlanStopper, Watch
+from dml.sweep.search import CellSearcher, FreeWorkers, PlanStopper, Watch
 from dml.sweep.store import TrialStore
 
 
@@ -55,3 +57,19 @@ def test_one_whose_own_worker_died_too_often_fails_at_once(sweep):
     ((_, outcome),) = ended
     assert "died too often; the last error:\nthe worker is dead" in outcome.error
     assert not resumed
+
+
+@pytest.mark.parametrize(
+    ("places", "taken"),
+    [(3, "wait 0"), (4, "wait 1"), (5, "wait 2"), (9, "wait 2"), (0, "wait 0")],
+    ids=["all run", "one starts", "two start", "room for all", "nodes are lost"],
+)
+def test_a_free_worker_takes_a_trial_for_which_none_is_started(places, taken):
+    states = ["TERMINATED", "RUNNING", "PENDING", "RUNNING", "ERROR", "PENDING", "RUNNING", "PENDING"]
+    trials = [SimpleNamespace(status=status, PENDING="PENDING", RUNNING="RUNNING") for status in states]
+    for number, trial in enumerate(trial for trial in trials if trial.status == "PENDING"):
+        trial.name = f"wait {number}"
+    controller = SimpleNamespace(get_trials=lambda: trials)
+    assert FreeWorkers(lambda: places).choose_trial_to_run(controller).name == taken
+    trials[:] = [trial for trial in trials if trial.status != "PENDING"]
+    assert FreeWorkers(lambda: places).choose_trial_to_run(controller) is None
