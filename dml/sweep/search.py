@@ -185,8 +185,8 @@ class CellSearcher(Searcher):
 class FreeWorkers(FIFOScheduler):
     """Gives a worker that became free to the first trial that waits and for which no other worker is being started.
 
-    Ray Tune by itself gives it to the first that waits, and ends the worker that starts for that one on another node. So
-    where trials take no longer than workers to start, nodes that join never begin.
+    Ray Tune by itself gives it to the first that waits, and ends the worker that starts for that one on another node.
+    Where trials take no longer than workers to start, nodes that join never begin.
 
     Parameters
     ----------
