@@ -59,7 +59,7 @@ def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
     if not rows:
         return None
     better = sum(row["pays"] for row in rows)
-    lead = f"Training surely pays in {better} of {counted(len(rows), 'case')}."
+    lead = f"Training surely pays in {better} of {counted(len(rows), 'case')}: its interval is above 0, its curve flat."
     return Table("regimes", TITLE, f"{lead} {CAPTION} {CANNOT}", COLUMNS, pd.DataFrame(rows))
 
 

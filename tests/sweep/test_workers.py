@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -166,6 +167,19 @@ def test_a_kill_and_an_error_on_one_rank_of_four(place):
     assert "rank_parts.py" in error, "no traceback"
     raised = float((place.folder / "raised").read_text())
     assert frame.attrs["ended"] - raised < 30, "the others wait for rank 1 until they are ended"
+
+
+def test_a_storage_has_the_trial_of_several_workers(place):
+    """One of them is killed in the middle; afterwards a machine with an empty store trains nothing."""
+    place.orders(die=[1, 15])
+    resources = {"storage": f"file://{place.folder}/away"}
+    frame = place.sweep(4, resources=resources)
+    assert json.loads((place.folder / "out/summary.json").read_text())["resumed"] == 1
+    place.equal(frame.iloc[0], place.alone())
+    steps = place.lines()
+    shutil.rmtree(place.folder / "store")
+    pd.testing.assert_frame_equal(place.sweep(4, resources=resources), frame)
+    assert place.lines() == steps
 
 
 def test_fewer_processors_than_workers_is_an_error_that_says_what_there_is(place, capsys):
