@@ -31,9 +31,9 @@ TITLE = "What to do"
 PROJECTIONS = {"whitened": "whiten", "components": "principal components", "LDA": "LDA"}
 NAMES = {"given": "of people's labels"}
 CAPTION = (
-    f"Gain: points of R@1 over the best embedding without training, of the same length ({NOTHING}: none is) and of any "
-    "(95% intervals over seeds and searches for settings). Chosen on validation classes, judged on test ones. Or: no "
-    "significant difference; the first is cheaper."
+    f"Gain: points of R@1 over the best embedding without training, of the same length ({NOTHING}: as long as all "
+    "features) and of any (95% intervals over seeds and searches for settings). Chosen on validation classes, judged "
+    "on test ones. Or: no significant difference; the first is cheaper."
 )
 COLUMNS = (
     Column("case", "Case"),

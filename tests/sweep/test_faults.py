@@ -60,7 +60,7 @@ def test_a_worker_that_always_dies_fails_its_trial_alone(workplace):
 
 
 def test_a_worker_dies_while_it_takes_its_next_trial(workplace):
-    """Ray Tune gives such a trial up, however often it may be resumed."""
+    """Ray Tune mostly sees the worker's death first, and resumes. `test_search.py` has what it does if it does not."""
     workplace.orders(die_closing="triplet")
     workplace.sweep(**{**ONE, "seeds": [0, 1, 2]})
     assert json.loads((workplace.folder / "out" / "summary.json").read_text())["resumed"] >= 1
