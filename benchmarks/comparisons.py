@@ -39,7 +39,7 @@ from dml.report.analysis.precision import scores_of, spread_of  # noqa: E402
 from dml.report.results import Results  # noqa: E402
 from dml.report.sections.tuning import leaders  # noqa: E402
 from dml.statistics import pairs_needed  # noqa: E402
-from dml.sweep.results import git_commit  # noqa: E402
+from dml.sweep.progress.results import git_commit  # noqa: E402
 
 NOISE, CURVE, TRIALS, DRAWS = 1.0, 20.0, 8, 2000
 A, B = "triplet", "contrastive"  # the names stand for any two

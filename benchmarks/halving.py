@@ -9,9 +9,10 @@ on validation classes. Steps are counted, not seconds.
 
 (a) Resampling. A pool of random settings is trained to the end, and confirmed on test classes with one seed. A search
 draws settings from the pool. A full search trains all of them. Halving stops trials by the same curves with the rule of
-the sweep; a promoted trial has the curve of the uninterrupted one (`tests/sweep/test_halving_processes.py`). Each draw
-gives the same settings to all. `search.first_rung` sets the first rung; its default of 0.17 is 50 steps here, the
-nearest evaluation. `beside full`: the regret less that of the full search with the same settings.
+the sweep; a promoted trial has the curve of the uninterrupted one
+(`tests/sweep/execution/test_halving_processes.py`). Each draw gives the same settings to all. `search.first_rung` sets
+the first rung; its default of 0.17 is 50 steps here, the nearest evaluation. `beside full`: the regret less that of the
+full search with the same settings.
 
 (b) Searches as a study runs them (TPE; `stop: best`), with the sweep's plan and real trials that pause and resume.
 Their steps are those that the training loop made.
@@ -49,10 +50,10 @@ from sweep import prepare  # noqa: E402
 from dml.config import Ladder, SearchSection, Study, ladder, value_of  # noqa: E402
 from dml.statistics import summary  # noqa: E402
 from dml.sweep import keys, specs  # noqa: E402
-from dml.sweep.halving import promotions  # noqa: E402
-from dml.sweep.plan import Plan  # noqa: E402
-from dml.sweep.results import git_commit  # noqa: E402
-from dml.sweep.store import FINISHED, PAUSED, Outcome, TrialStore  # noqa: E402
+from dml.sweep.plan.halving import promotions  # noqa: E402
+from dml.sweep.plan.plan import Plan  # noqa: E402
+from dml.sweep.progress.results import git_commit  # noqa: E402
+from dml.sweep.store.trials import FINISHED, PAUSED, Outcome, TrialStore  # noqa: E402
 from dml.training.data import describe  # noqa: E402
 from dml.training.loop import Training  # noqa: E402
 from dml.types import TrialSpec  # noqa: E402

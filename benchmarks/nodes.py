@@ -81,7 +81,7 @@ def run(nodes: int, trials: int, seconds: int, lost: float, folder: Path) -> str
     from ray.cluster_utils import Cluster
 
     from dml.config import ResourcesSection
-    from dml.sweep.cluster import connect
+    from dml.sweep.execution.cluster import connect
     from dml.sweep.run import run_study
 
     folder.mkdir()

@@ -76,7 +76,7 @@ def overhead(steps: int, seeds: int) -> str:
     """The row of (a)."""
     import torch
 
-    from dml.sweep import specs
+    from dml.sweep.plan import specs
     from dml.sweep.run import run_study
     from dml.training.data import describe
     from dml.training.loop import Training
@@ -165,7 +165,7 @@ def swept(study: Study, data: str, name: str, tracking: str, **kind: Any) -> Non
 
 def one(root: Path, number: int) -> None:
     """Run one trial in this process, for (b)."""
-    from dml.sweep import specs
+    from dml.sweep.plan import specs
     from dml.training.data import describe
     from dml.training.loop import Training
 

@@ -29,7 +29,7 @@ import numpy as np  # noqa: E402
 from sweep import prepare  # noqa: E402
 
 from dml.sweep import keys, specs  # noqa: E402
-from dml.sweep.store import FINISHED, TrialStore  # noqa: E402
+from dml.sweep.store.trials import FINISHED, TrialStore  # noqa: E402
 from dml.training.data import describe  # noqa: E402
 
 RATES = [0.0, 0.2, 0.4]

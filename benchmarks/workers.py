@@ -101,7 +101,7 @@ def measure(spec: TrialSpec, root: Path, folder: Path, size: int) -> dict[str, A
 
 def specs_of(root: Path, study: Any) -> list[tuple[str, TrialSpec]]:
     """Names and specs of what is measured."""
-    from dml.sweep import specs
+    from dml.sweep.plan import specs
     from dml.training.data import describe
 
     cell = study.cells()[0]

@@ -399,7 +399,7 @@ class EvaluationSpec(EvaluationSettings):
 
 @dataclass(frozen=True)
 class TrialSpec:
-    """Everything that decides one trial's result. `dml.sweep.keys` derives the trial's key from it."""
+    """Everything that decides one trial's result. `dml.sweep.plan.keys` derives the trial's key from it."""
 
     phase: str  # "tune" (fitting classes -> validation classes) or "confirm" (training classes -> test)
     seed: int

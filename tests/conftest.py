@@ -193,7 +193,7 @@ def ray_address() -> Iterator[str]:
     Not by all files: one that had ended in the file before failed every test after it.
     """
     with pytest.MonkeyPatch.context() as patch:
-        from dml.sweep.cluster import QUIET
+        from dml.sweep.execution.cluster import QUIET
 
         for name, value in QUIET.items():
             patch.setenv(name, value)

@@ -11,7 +11,7 @@ from dml.cli.power import tells_apart
 from dml.cli.project import Project, find_project, studies_of, study_argument
 
 if TYPE_CHECKING:
-    from dml.sweep.estimate import Estimate
+    from dml.sweep.cost.estimate import Estimate
 
 SECONDS = 4.0  # for timing the studies of one command, together
 
@@ -43,13 +43,13 @@ def print_costs(project: Project, names: list[str]) -> None:
 
     Raises
     ------
-    ValueError : a study cannot run, as `dml.sweep.checking` finds; or not on this machine, said after its cost.
+    ValueError : a study cannot run, as `dml.sweep.inputs.checking` finds; or not on this machine, said after its cost.
     """
     from dml.config import load_study, place_of
     from dml.config.tuning import budget_text, one_search
     from dml.data.raw.space import free_bytes
-    from dml.sweep.estimate import duration_text, size_text
-    from dml.sweep.room import check_machine
+    from dml.sweep.cost.estimate import duration_text, size_text
+    from dml.sweep.execution.room import check_machine
 
     found, problems = [], []
     with chdir(project.root):  # paths in studies are relative to it
@@ -94,11 +94,11 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     """
     from dml.config import check_data, check_files, load_study
     from dml.files import read_json
-    from dml.sweep.checking import check as check_prepared
-    from dml.sweep.estimate import estimate, is_prepared
-    from dml.sweep.published import published_trials
-    from dml.sweep.space import tuning_trials
-    from dml.sweep.starts import Starts
+    from dml.sweep.cost.estimate import estimate, is_prepared
+    from dml.sweep.inputs.checking import check as check_prepared
+    from dml.sweep.plan.space import tuning_trials
+    from dml.sweep.store.published import published_trials
+    from dml.sweep.store.starts import Starts
 
     study, root = load_study(project.file(name)), project.data(name)
     file = project.file(name).relative_to(project.root)

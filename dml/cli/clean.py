@@ -19,8 +19,8 @@ def clean(
     """
     project = find_project()
 
-    from dml.sweep.disk import remove, unreferenced
-    from dml.sweep.estimate import duration_text, size_text
+    from dml.sweep.cost.estimate import duration_text, size_text
+    from dml.sweep.retention.disk import remove, unreferenced
 
     found = sorted(unreferenced(project.root), key=lambda entry: -entry.bytes)
     if not found:

@@ -14,7 +14,7 @@ from dml.cli.project import find_project, groups
 
 if TYPE_CHECKING:
     from dml.data.survey import Survey
-    from dml.sweep.estimate import Estimate
+    from dml.sweep.cost.estimate import Estimate
 
 SHOWN = 3  # names in a list of examples
 NOT_NEWS = "nothing to download"  # of a folder
@@ -63,7 +63,7 @@ def new(
     from dml.data import DataError, sources
     from dml.data.survey import survey
     from dml.files import write_text
-    from dml.sweep.estimate import estimate
+    from dml.sweep.cost.estimate import estimate
     from dml.training.data import check_pairs
 
     options = _options(place, root, column or [])

@@ -12,7 +12,7 @@ from dml.cli.project import Project
 if TYPE_CHECKING:
     from dml.config import Study
     from dml.report.analysis.precision import Spread
-    from dml.sweep.estimate import Estimate
+    from dml.sweep.cost.estimate import Estimate
 
 POINTS = 2.0  # a difference that is worth knowing
 
@@ -26,7 +26,7 @@ def tells_apart(project: Project, name: str, estimate: Estimate) -> str:
     from dml.config import load_study
     from dml.report.analysis.precision import most_comparisons
     from dml.report.labels import metric_label
-    from dml.sweep.estimate import duration_text
+    from dml.sweep.cost.estimate import duration_text
 
     study = load_study(project.file(name))
     tests, seeds = most_comparisons(study), len(study.blocks)

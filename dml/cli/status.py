@@ -21,8 +21,8 @@ def status(
     project = find_project()
     store = project.store
 
-    from dml.sweep.elsewhere import storages_of
-    from dml.sweep.status import describe, live
+    from dml.sweep.progress.status import describe, live
+    from dml.sweep.store.elsewhere import storages_of
 
     if watch:
         live(store, SECONDS)

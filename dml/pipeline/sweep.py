@@ -3,10 +3,10 @@
 from dml.config import Study
 from dml.pipeline.folders import PUBLISHED, RESULTS, STORE, STUDIES, data_root
 from dml.pipeline.syncing import Place, syncing
-from dml.sweep.checking import check
-from dml.sweep.published import published_trials
+from dml.sweep.inputs.checking import check
 from dml.sweep.run import run_study
-from dml.sweep.starts import Starts
+from dml.sweep.store.published import published_trials
+from dml.sweep.store.starts import Starts
 
 
 def run(study: Study) -> None:

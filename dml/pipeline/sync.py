@@ -83,7 +83,7 @@ def picture_of(place: Place, study: Study) -> Picture:
 
 
 def _live(place: Place, study: Study) -> Path:
-    """The table that `dml.sweep.live` writes; the stage `report` does not import the code of the sweep."""
+    """The table that `dml.sweep.progress.live` writes; the stage `report` does not import the code of the sweep."""
     return Path(place.store, "sweeps", f"{study.name}.live", TRIALS)
 
 

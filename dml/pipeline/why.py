@@ -2,8 +2,8 @@
 
 from dml.config import Study
 from dml.pipeline.folders import RESULTS, STORE, data_root
-from dml.sweep.starts import Starts
-from dml.sweep.store import TrialStore
+from dml.sweep.store.starts import Starts
+from dml.sweep.store.trials import TrialStore
 from dml.sweep.why import explain
 from dml.training.data import describe
 

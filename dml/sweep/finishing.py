@@ -11,16 +11,16 @@ import pandas as pd
 
 from dml.config import ConfigError
 from dml.files import replacing, write_text
-from dml.sweep.closed_forms import closed_form_scores
-from dml.sweep.data_counts import data_counts
-from dml.sweep.models import MODEL, best_model, delete_dropped, missing, record
-from dml.sweep.needed import needed_keys, starts_of, studies_that_start
-from dml.sweep.plan import Plan
-from dml.sweep.progress import SweepProgress
-from dml.sweep.results import summarize, trials_frame
-from dml.sweep.starts import Starts
-from dml.sweep.store import FAILED, FINISHED, Outcome
-from dml.sweep.untrained import means, scores_by_split, untrained_scores
+from dml.sweep.inputs.closed_forms import closed_form_scores
+from dml.sweep.inputs.data_counts import data_counts
+from dml.sweep.inputs.untrained import means, scores_by_split, untrained_scores
+from dml.sweep.plan.plan import Plan
+from dml.sweep.progress.display import SweepProgress
+from dml.sweep.progress.results import summarize, trials_frame
+from dml.sweep.retention.models import MODEL, best_model, delete_dropped, missing, record
+from dml.sweep.store.needed import needed_keys, starts_of, studies_that_start
+from dml.sweep.store.starts import Starts
+from dml.sweep.store.trials import FAILED, FINISHED, Outcome
 
 TIDY_SECONDS = 600.0  # between two deletions while a sweep runs
 USABLE = ("tuples", "active_share", "anchor_share")  # logged means over the steps; 0: no step had a usable tuple
@@ -77,7 +77,7 @@ class Tidying:
         if lacking:
             print(
                 f"{name}: keep_models is `all`, but {lacking} finished trials have no model here: they are published, "
-                f"or a study kept fewer. To train them again: python -m dml.sweep.retrain {name}, then "
+                f"or a study kept fewer. To train them again: python -m dml.sweep.retention.retrain {name}, then "
                 f"DML_PUBLISHED=off dvc repro --force --single-item sweep@{name}",
                 file=sys.stderr,
                 flush=True,

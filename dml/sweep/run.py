@@ -24,21 +24,21 @@ import pandas as pd
 
 from dml.config import Study
 from dml.counting import counted
-from dml.sweep import cluster, places
-from dml.sweep.cells import Job
+from dml.sweep.execution import cluster, places
+from dml.sweep.execution.room import Room
+from dml.sweep.execution.trainers import TRAINER, find_trainer
 from dml.sweep.finishing import Tidying, print_retry, print_unusable, write_results
-from dml.sweep.live import LiveTable
-from dml.sweep.mirror import mirrored
-from dml.sweep.optuna_storage import journal_of, open_storage
-from dml.sweep.plan import Plan
-from dml.sweep.progress import SweepProgress
-from dml.sweep.rates import Rates
-from dml.sweep.references import References
-from dml.sweep.room import Room
-from dml.sweep.specs import Describe
-from dml.sweep.starts import Starts
-from dml.sweep.store import PRUNED, Outcome, TrialStore, only_sweep
-from dml.sweep.trainers import TRAINER, find_trainer
+from dml.sweep.inputs.rates import Rates
+from dml.sweep.plan.cells import Job
+from dml.sweep.plan.plan import Plan
+from dml.sweep.plan.specs import Describe
+from dml.sweep.progress.display import SweepProgress
+from dml.sweep.progress.live import LiveTable
+from dml.sweep.store.mirror import mirrored
+from dml.sweep.store.optuna_storage import journal_of, open_storage
+from dml.sweep.store.references import References
+from dml.sweep.store.starts import Starts
+from dml.sweep.store.trials import PRUNED, Outcome, TrialStore, only_sweep
 
 MAX_STARTING = 64  # workers that start at the same time
 
@@ -149,8 +149,8 @@ def _run_trials(
     cluster.connect(resources)
     from ray import tune
 
-    from dml.sweep.search import CellSearcher, FreeWorkers, PlanStopper, Watch
-    from dml.sweep.trial import TrialWorker
+    from dml.sweep.execution.search import CellSearcher, FreeWorkers, PlanStopper, Watch
+    from dml.sweep.execution.trial import TrialWorker
 
     room = Room(resources, workers)
     room.check()

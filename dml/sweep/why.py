@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from dml.config import Study
 from dml.counting import counted
-from dml.sweep import keys
-from dml.sweep.optuna_storage import copied_storage
-from dml.sweep.plan import Job, Plan
-from dml.sweep.specs import Describe, FindStart
-from dml.sweep.store import TrialStore
+from dml.sweep.plan import keys
+from dml.sweep.plan.plan import Job, Plan
+from dml.sweep.plan.specs import Describe, FindStart
+from dml.sweep.store.optuna_storage import copied_storage
+from dml.sweep.store.trials import TrialStore
 
 DEFAULT = "default"
 ABSENT = "absent"

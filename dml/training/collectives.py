@@ -1,7 +1,7 @@
 """Communication between the processes that share a trial. In a process of its own, each function changes nothing.
 
-The processes exist already, with a `torch.distributed` process group, when a trial is built: `dml.sweep.ranks` has Ray
-Train start them, and `torchrun` with `init_process_group` does as well.
+The processes exist already, with a `torch.distributed` process group, when a trial is built: in a sweep Ray Train
+starts them (`dml.sweep.execution.ranks`), and `torchrun` with `init_process_group` does as well.
 
 Each process embeds its share of the batch and computes the loss of the whole batch. Embeddings are gathered with their
 gradients, so N processes give the loss and the gradients of one process on the whole batch. Batch norm is synchronised

@@ -69,7 +69,7 @@ def test_activations_that_do_not_fit_on_the_disk_have_a_cost_and_are_an_error(dm
 
 @pytest.mark.parametrize("needed", ["cpus_per_trial: 3", "gpus_per_trial: 999"])
 def test_a_trial_that_this_machine_cannot_run_has_a_cost_and_is_an_error(dml, project, programs, monkeypatch, needed):
-    monkeypatch.setattr("dml.sweep.cluster.cpus", lambda: 2)
+    monkeypatch.setattr("dml.sweep.execution.cluster.cpus", lambda: 2)
     path = project / "pipelines/studies/tiny.yaml"
     path.write_text(path.read_text() + f"resources: {{{needed}}}\n")
     for command in ("check", "run"):

@@ -36,7 +36,7 @@ def disk(project, monkeypatch):
         return sum(entry.bytes for entry in entries)
 
     fake = SimpleNamespace(unreferenced=unreferenced, remove=remove)
-    monkeypatch.setitem(sys.modules, "dml.sweep.disk", fake)
+    monkeypatch.setitem(sys.modules, "dml.sweep.retention.disk", fake)
     return SimpleNamespace(found=found, removed=removed, asked=asked)
 
 

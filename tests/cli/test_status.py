@@ -8,7 +8,9 @@ import time
 
 import pytest
 
-from dml.sweep import progress_text, status, store
+from dml.sweep.progress import status
+from dml.sweep.progress import text as progress_text
+from dml.sweep.store import trials as store
 
 NOW = {
     "study": "tiny",
@@ -56,7 +58,9 @@ def test_clocks_of_other_machines_are_not_compared_with_this_one(dml, project):
 
 
 def test_the_answer_needs_no_heavy_import():
-    program = "import sys, dml.sweep.status; print({'torch', 'numpy', 'pandas', 'optuna', 'ray'} & set(sys.modules))"
+    program = (
+        "import sys, dml.sweep.progress.status; print({'torch', 'numpy', 'pandas', 'optuna', 'ray'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
     assert (store.FINISHED, store.FAILED, store.PRUNED) == progress_text.ENDED

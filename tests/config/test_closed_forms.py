@@ -3,8 +3,8 @@
 import pytest
 
 from dml.config import Study, closed_forms
-from dml.sweep import specs
-from dml.sweep.space import space_of, tuning_trials
+from dml.sweep.plan import specs
+from dml.sweep.plan.space import space_of, tuning_trials
 from dml.training.frozen.recipe import of_whole_backbone
 from dml.types import StartSpec, TrainingSpec
 

@@ -6,8 +6,8 @@ import pytest
 
 from dml.config import ConfigError, load_study
 from dml.config.matching import attribute, check_matching
-from dml.sweep import keys, specs
-from dml.sweep.space import space_of
+from dml.sweep.plan import keys, specs
+from dml.sweep.plan.space import space_of
 from dml.types import FilterSpec, Uniform
 
 STUDY = """

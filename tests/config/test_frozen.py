@@ -8,8 +8,8 @@ import pytest
 
 from dml import models
 from dml.config import ConfigError, load_study
-from dml.sweep import keys, specs
-from dml.sweep.extracting import frozen_trainings
+from dml.sweep.inputs.extracting import frozen_trainings
+from dml.sweep.plan import keys, specs
 
 STUDY = """\
 title: Frozen features

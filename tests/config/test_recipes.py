@@ -13,7 +13,7 @@ from dml.config.recipes import FIXED, RECIPES, SEARCHED
 from dml.config.study import Study
 from dml.losses import ProxyNca, Softmax, Triplet
 from dml.report.tuning import mark
-from dml.sweep.space import space_of
+from dml.sweep.plan.space import space_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
 STUDY = """\

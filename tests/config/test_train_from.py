@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dml.config import ConfigError, load_study
-from dml.sweep import keys, specs
-from dml.sweep.extracting import frozen_trainings, stored_trainings
+from dml.sweep.inputs.extracting import frozen_trainings, stored_trainings
+from dml.sweep.plan import keys, specs
 from dml.types import TrainingSpec
 
 STUDY = """\

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dml.config import ConfigError, content_of, load_study
-from dml.sweep import keys, specs
-from dml.sweep.space import space_of
+from dml.sweep.plan import keys, specs
+from dml.sweep.plan.space import space_of
 
 STUDY = """
 title: Two settings

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dml.config import load_study
-from dml.sweep.estimate import is_prepared
+from dml.sweep.cost.estimate import is_prepared
 from dml.training.model_files import TrainedEmbedder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]

@@ -17,7 +17,7 @@ from dml import noise
 from dml.config import Study, load_study
 from dml.data import sources, splits
 from dml.data.packing import pack
-from dml.sweep import specs
+from dml.sweep.plan import specs
 from dml.training import data as trial_data
 from dml.training.loop import Training
 from dml.types import BatchSpec, Cell, TrialSpec

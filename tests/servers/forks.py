@@ -183,7 +183,7 @@ def end(arguments: list[str]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    from dml.sweep.cluster import QUIET  # before Ray is imported, which reads it
+    from dml.sweep.execution.cluster import QUIET  # before Ray is imported, which reads it
 
     os.environ.update(QUIET)
     multiprocessing.current_process().name = "Forks"  # for which `dml.pipeline.early` starts nothing

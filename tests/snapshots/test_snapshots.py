@@ -13,7 +13,7 @@ import pytest
 from dml.config import load_study
 from dml.report.loading import load
 from dml.snapshots import LARGEST, Snapshot, publish, snapshots, table
-from dml.sweep.store import FINISHED, Outcome, TrialStore
+from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 ROOT = Path(__file__).parents[2]
 STUDY = """

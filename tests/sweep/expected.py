@@ -10,9 +10,9 @@ import optuna
 import pandas as pd
 import toy
 
-from dml.sweep.plan import Plan
-from dml.sweep.results import trials_frame
-from dml.sweep.store import FINISHED, Outcome, TrialStore
+from dml.sweep.plan.plan import Plan
+from dml.sweep.progress.results import trials_frame
+from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 DECIDED = ["key", "cell", "phase", "number", "seed", "status", "settings", "objective", "curve", "diagnostics"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import optuna
 import toy
 
-from dml.sweep.plan import Plan
-from dml.sweep.references import References
-from dml.sweep.store import FINISHED, Outcome, TrialStore
+from dml.sweep.plan.plan import Plan
+from dml.sweep.store.references import References
+from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 
 def simulate(study, root: Path, score=lambda job: 0.5, size=100, stop=None, published=None) -> Plan:

@@ -14,10 +14,10 @@ from driver import place, study
 
 from dml.files import write_json
 from dml.pipeline.syncing import syncing
-from dml.sweep.live import LiveTable
-from dml.sweep.plan import Plan
-from dml.sweep.results import trials_frame
-from dml.sweep.store import FINISHED, Outcome, TrialStore
+from dml.sweep.plan.plan import Plan
+from dml.sweep.progress.live import LiveTable
+from dml.sweep.progress.results import trials_frame
+from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 
 class Sweep:

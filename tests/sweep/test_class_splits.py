@@ -1,11 +1,11 @@
 """Several class splits in the plan: each tunes and confirms by itself, and the first has the keys of a single one."""
 
 import optuna
-from test_plan import finish, start
+from planned import finish, start
 
-from dml.sweep.choosing import ranking
-from dml.sweep.results import trials_frame
-from dml.sweep.store import TrialStore
+from dml.sweep.plan.choosing import ranking
+from dml.sweep.progress.results import trials_frame
+from dml.sweep.store.trials import TrialStore
 
 
 def test_each_split_has_its_own_search_and_the_first_is_that_of_a_study_without(toy_study, tmp_path):

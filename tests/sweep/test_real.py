@@ -11,11 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from real import prepare
 
-from dml import noise
-from dml.data import sources, splits
-from dml.data.packing import pack
-from dml.sweep import specs
+from dml.sweep.plan import specs
 from dml.training import data as trial_data
 from dml.training.loop import Training
 
@@ -42,22 +40,6 @@ OVERRIDES = {
     },
     "evaluation": {"metrics": ["recall@1", "map@r"], "every": 40, "sets": ["test", "seen"]},
 }
-
-
-def prepare(root, phases=("confirm",), seeds=(0, 1)):
-    """The outputs of the data stages for digits."""
-    source = sources.build("digits")
-    manifest = pack(source, root / "raw", root / "packed", report=lambda line: None)
-    (root / "pack.json").write_text(json.dumps({"digits": {**manifest, "folder": "packed"}}))
-    packed = trial_data.open_packed_of(root, "digits")
-    splits.save(splits.make(packed.index, source), root / "split" / "digits.parquet")
-    tables = []
-    for phase in phases:
-        rows = trial_data.training_rows(root, "digits", phase)
-        labels = packed.index["coarse"].to_numpy()[rows]
-        tables.append(noise.table(rows, labels, [("uniform", 0.0, {})], list(seeds), phase))
-    (root / "noise").mkdir()
-    pd.concat(tables).to_parquet(root / "noise" / "digits.parquet", index=False)
 
 
 def uninterrupted(study, cell, seed, root, folder, every=None):

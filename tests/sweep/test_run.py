@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from driver import study
 
-from dml.sweep.optuna_storage import open_storage
-from dml.sweep.status import describe
+from dml.sweep.progress.status import describe
+from dml.sweep.store.optuna_storage import open_storage
 
 pytestmark = pytest.mark.slow
 

@@ -16,9 +16,9 @@ from dml.files import write_json
 from dml.pipeline.sync import picture_of
 from dml.report.loading import load
 from dml.report.runs.results import picture
-from dml.sweep.live import LiveTable, live_folder
-from dml.sweep.results import trials_frame
-from dml.sweep.store import FAILED, FINISHED, Outcome
+from dml.sweep.progress.live import LiveTable, live_folder
+from dml.sweep.progress.results import trials_frame
+from dml.sweep.store.trials import FAILED, FINISHED, Outcome
 
 NOISE = [{"model": "uniform", "rates": [0.0, 0.2]}]
 

@@ -2,10 +2,10 @@
 
 import toy
 
-from dml.sweep import keys
-from dml.sweep.optuna_storage import open_storage
-from dml.sweep.plan import Plan
-from dml.sweep.store import FINISHED, PRUNED, Outcome, TrialStore
+from dml.sweep.plan import keys
+from dml.sweep.plan.plan import Plan
+from dml.sweep.store.optuna_storage import open_storage
+from dml.sweep.store.trials import FINISHED, PRUNED, Outcome, TrialStore
 from dml.sweep.why import explain, reasons
 
 

@@ -26,7 +26,9 @@ def train(
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "meeting").unlink(missing_ok=True)
-    get_context("forkserver").set_forkserver_preload([__name__, "dml.sweep.keys", "torch._dynamo"])  # imported once
+    get_context("forkserver").set_forkserver_preload(
+        [__name__, "dml.sweep.plan.keys", "torch._dynamo"]
+    )  # imported once
     mp.start_processes(_train, (spec, data_root, folder, size, to, device), nprocs=size, start_method="forkserver")
     found = [pickle.loads((folder / f"rank-{rank}").read_bytes()) for rank in range(size)]
     return found[0][0], [state for _, state in found]

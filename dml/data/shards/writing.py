@@ -131,7 +131,7 @@ def shard_packed(
     size : of a shard, at most.
     storage : a folder or URI for the shards; None: in `out`, where they are mapped without a cache.
     cache : bytes of the local cache, at least one shard.
-    run : calls `write_shard` for all shards; `dml.sweep.sharding` has one over Ray's workers.
+    run : calls `write_shard` for all shards; `dml.sweep.execution.sharding` has one over Ray's workers.
 
     Returns
     -------

@@ -77,7 +77,7 @@ def evaluate_compressed(
     queries : how many random rows are queries; None: all. The interval takes account of it.
     checked : queries that are also searched exactly.
     clusters, nmi_average, over_clustering : as of `evaluate`.
-    run : calls the shards' functions; `dml.sweep.huge_evaluation` has one over Ray's workers.
+    run : calls the shards' functions; `dml.sweep.execution.huge_evaluation` has one over Ray's workers.
     report : called with lines of progress.
 
     Returns

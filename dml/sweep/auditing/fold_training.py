@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from dml import evaluation, files
-from dml.sweep import specs
-from dml.sweep.trainers import training
+from dml.sweep.execution.trainers import training
+from dml.sweep.plan import specs
 from dml.training.allocator import keep_freed_memory
 from dml.training.errors import TrainingError
 from dml.training.frozen.opening import open_trial
@@ -27,7 +27,7 @@ EMBEDDINGS, PROGRESS = "embeddings.npy", "progress.json"
 class FoldTraining:
     """A network to train on some labels, and images to embed with it. It pickles as paths and plain values."""
 
-    spec: str  # of the trial, as `dml.sweep.specs.dump` writes it
+    spec: str  # of the trial, as `dml.sweep.plan.specs.dump` writes it
     folder: Path  # of the trial; its data are in `data`, as the data stages write them
     threads: int  # of a trial on the CPU, so that the numbers do not depend on how many processors there are
     path: tuple[str, ...] = ()  # where Python finds a user's own parts

@@ -12,8 +12,8 @@ import pandas as pd
 from dml import audit
 from dml.config import AuditSection, Study, audited_dataset
 from dml.data.packing import Packed, of_vectors
-from dml.sweep.extracting import audited_trainings, frozen_trainings, over_ray
-from dml.sweep.pixels import pixels
+from dml.sweep.inputs.extracting import audited_trainings, frozen_trainings, over_ray
+from dml.sweep.inputs.pixels import pixels
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import extract
 from dml.training.frozen.opening import open_features

@@ -25,11 +25,11 @@ from dml.data import batches
 from dml.data.packing import ProgressLine
 from dml.discovery import find
 from dml.protocols import Sampler
-from dml.sweep import keys, specs
 from dml.sweep.auditing.fold_training import FoldTraining
 from dml.sweep.auditing.inputs import Audited
 from dml.sweep.auditing.workers import Run, in_process
 from dml.sweep.champions import data as whole
+from dml.sweep.plan import keys, specs
 from dml.types import Cell, EvaluationSpec, NoiseSpec, TrialSpec
 
 PARTS = 20  # of a training, after each of which its progress is known; beside checkpoints that are due after some time

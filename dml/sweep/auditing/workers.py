@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from dml.config import ResourcesSection
-from dml.sweep import cluster
 from dml.sweep.auditing.fold_training import FoldTraining
-from dml.sweep.tasks import in_workers
+from dml.sweep.execution import cluster
+from dml.sweep.execution.tasks import in_workers
 
 Run = Callable[[Sequence[FoldTraining]], Iterator[None]]
 """Trains networks, here or in other processes; the caller can look at their progress between two parts."""

@@ -12,9 +12,9 @@ import torch
 
 from dml.data import augment as augmentations
 from dml.files import read_json, sha256, write_json
-from dml.sweep import keys
 from dml.sweep.champions.data import AllImages
-from dml.sweep.results import git_commit, versions
+from dml.sweep.plan import keys
+from dml.sweep.progress.results import git_commit, versions
 from dml.training.model_files import WEIGHTS
 from dml.types import TrialSpec
 

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from dml.config import Study
-from dml.sweep import specs
 from dml.sweep.champions.data import NO_NOISE
-from dml.sweep.space import space_of
+from dml.sweep.plan import specs
+from dml.sweep.plan.space import space_of
 from dml.types import Cell, EvaluationSpec, NoiseSpec, TrialSpec
 
 CHECKPOINTS = 20  # about, beside those that are due after some time

@@ -12,12 +12,12 @@ from typing import Any
 from dml.config import Study
 from dml.data.packing import of_vectors
 from dml.files import locked, read_json
-from dml.sweep import keys
 from dml.sweep.champions import data as champion_data
 from dml.sweep.champions.card import CARD, write_card
 from dml.sweep.champions.spec import champion_spec
-from dml.sweep.starts import Starts
-from dml.sweep.trainers import training
+from dml.sweep.execution.trainers import training
+from dml.sweep.plan import keys
+from dml.sweep.store.starts import Starts
 from dml.training.allocator import keep_freed_memory
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import extract

@@ -1,0 +1,228 @@
+"""What a study costs before it runs: cells, trials, hours, disk.
+
+Seconds are those of similar trials in the store (the same images, network and batch). Where there are none, a few
+steps on random images are timed. Trials that the store or a snapshot already has cost nothing; they are found only
+after the study's data stages ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dml.config import Ladder, Study, ladder
+from dml.config.stopping import tuning_every
+from dml.counting import counted
+from dml.data import class_splits
+from dml.sweep.cost.model_size import kept_models
+from dml.sweep.cost.trial_costs import bytes_to_pack, images_of, spec_of, trial_seconds
+from dml.sweep.execution import cluster
+from dml.sweep.execution.room import fits
+from dml.sweep.inputs.extracting import bytes_to_store, stored_trainings
+from dml.sweep.inputs.rates import Rates
+from dml.sweep.plan.plan import Plan
+from dml.sweep.plan.space import tuning_trials
+from dml.sweep.store.optuna_storage import copied_storage
+from dml.sweep.store.starts import Starts
+from dml.sweep.store.trials import Outcome, TrialStore
+from dml.training.data import describe
+from dml.training.frozen.opening import find_features
+from dml.types import Cell, TrialSpec
+
+LONG = 3600.0  # seconds above which a study is called long
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a study costs on this machine."""
+
+    study: str
+    cells: int
+    tuning: int  # trials that tune
+    confirming: int  # trials that confirm
+    stored: int  # of these, already in the store or published
+    seconds: float | None  # until the others are done; None: not known here
+    slots: int  # trials at the same time
+    trial_seconds: float | None  # of an average trial
+    basis: str  # where the seconds are from
+    bytes: int  # of packed images, features and kept models that are yet to be written, as far as known
+    models: int  # that are kept
+    features: int = 0  # bytes of stored features and activations among them
+    steps: int = 0  # of all tuning trials
+    whole_steps: int = 0  # the same without early stopping
+    most_confirming: int = 0  # with `seeds: auto`, if no comparison is decided early
+    most_seconds: float | None = None  # until these are done too
+
+    @property
+    def trials(self) -> int:
+        """All trials."""
+        return self.tuning + self.confirming
+
+    @property
+    def long(self) -> bool:
+        """Whether it takes more than an hour."""
+        return self.seconds is not None and self.seconds > LONG
+
+    def lines(self) -> list[str]:
+        """The estimate as text."""
+        left = self.trials - self.stored
+        stored = f", {self.stored} of them done already" if self.stored else ""
+        cells, trials = counted(self.cells, "cell"), counted(self.trials, "trial")
+        halved = ""
+        if self.steps < self.whole_steps:
+            share = self.steps / self.whole_steps
+            halved = f", in {self.steps:,} of {self.whole_steps:,} steps ({share:.0%}) by early stopping"
+        up_to = f" to {self.most_confirming}" if self.most_confirming else ""
+        work = f"{cells}, {trials} ({self.tuning} to tune{halved}, {self.confirming}{up_to} to confirm){stored}"
+        if not left:
+            return [f"{self.study}: {work}; nothing to train"]
+        features = f", {size_text(self.features)} of stored features or activations" if self.features else ""
+        size, models = size_text(self.bytes), f"({counted(self.models, 'model')}{features})"
+        if self.seconds is None:
+            return [f"{self.study}: {work}; time not known: {self.basis}; {size} on disk {models}"]
+        at_once = f", {min(self.slots, left)} at the same time" if min(self.slots, left) > 1 else ""
+        each = duration_text(self.trial_seconds or 0.0)
+        span = duration_text(self.seconds)
+        span += "" if self.most_seconds is None else f" to {duration_text(self.most_seconds)}"
+        lines = [
+            f"{self.study}: {work}",
+            f"  time: about {span} ({counted(left, 'trial')} of {each}{at_once}; {self.basis})",
+            f"  disk: about {size} {models}",
+        ]
+        if self.long:
+            lines.append(
+                "  This is more than an hour. Fewer seeds, trials per cell or steps shorten it; a cluster too."
+            )
+        return lines
+
+
+def duration_text(seconds: float) -> str:
+    """Seconds as `2.5 s`, `40 s`, `12 min`, `3.5 h` or `4 days`."""
+    if seconds < 90:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.3g} h" if seconds < 172_800 else f"{seconds / 86_400:.0f} days"
+
+
+def size_text(size: float) -> str:
+    """Bytes as `3.1 MB`."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"
+
+
+def estimate(
+    study: Study,
+    root: Path,
+    store: Path,
+    results: Path,
+    published: Mapping[str, Outcome] | None = None,
+    seconds: float = 3.0,
+) -> Estimate:
+    """Estimate what a study costs on this machine.
+
+    Parameters
+    ----------
+    root : of the outputs of its data stages (`data/<study>`); it need not exist yet.
+    store, results : of all studies.
+    published : outcomes that count as stored, see `TrialStore`.
+    seconds : to spend on timing, if the store has no similar trials.
+    """
+    cells = study.cells()
+    tuning, seeds = [tuning_trials(study, cell) * study.splits for cell in cells], study.least_seeds * study.splits
+    trials = sum(tuning) + len(cells) * seeds
+    stored = _stored(study, root, store, results, published) if is_prepared(study, root) else 0
+    manifests = {dataset.label: images_of(study, dataset.label, root, store) for dataset in study.datasets}
+    found = [spec_of(study, cell, manifests[cell.dataset]) for cell in cells]
+    costs, basis = trial_seconds(study, found, manifests, store, seconds) if stored < trials else ([], "")
+    slots = _slots(study)
+    mean = total = None
+    each = [tune // study.splits for tune in tuning]
+    ladders = [_ladder(study, cell, tune, spec) for cell, tune, spec in zip(cells, each, found, strict=True)]
+    whole = [tune * rungs.steps[-1] for tune, rungs in zip(tuning, ladders, strict=True)]
+    if costs:
+        shares = [rungs.cost * study.splits / own if own else 1.0 for rungs, own in zip(ladders, whole, strict=True)]
+        work = zip(costs, tuning, shares, strict=True)
+        mean = sum(cost * (tune * share + seeds) for cost, tune, share in work) / trials
+        total = mean * (trials - stored) / min(slots, trials - stored)
+    added = (len(study.seeds) - study.least_seeds) * len(cells)
+    kept = kept_models(study, manifests)
+    features = sum(bytes_to_store(study, name, manifest, store / "features") for name, manifest in manifests.items())
+    return Estimate(
+        study.name,
+        cells=len(cells),
+        tuning=sum(tuning),
+        confirming=len(cells) * seeds,
+        stored=stored,
+        seconds=total,
+        slots=slots,
+        trial_seconds=mean,
+        basis=basis,
+        bytes=kept.bytes + sum(map(bytes_to_pack, manifests.values())) + features,
+        models=kept.models,
+        features=features,
+        steps=sum(rungs.cost for rungs in ladders) * study.splits,
+        whole_steps=sum(whole),
+        most_confirming=len(cells) * seeds + added if added else 0,
+        most_seconds=None if not added or total is None else total + sum(costs) * added / len(cells) / slots,
+    )
+
+
+def _ladder(study: Study, cell: Cell, trials: int, spec: TrialSpec) -> Ladder:
+    """The rungs of a cell's tuning trials. Those that search the number of steps count with the study's."""
+    steps = spec.training.steps if trials else 0
+    return ladder(study.search, trials, steps, tuning_every(study.search, study.evaluation.every, steps) or 0)
+
+
+def is_prepared(study: Study, root: Path) -> bool:
+    """Whether the data stages have written all labels and stored features that the study's trials train on.
+
+    Parameters
+    ----------
+    root : of the outputs of the data stages (`data/<study>`).
+    """
+    asked = [
+        (class_splits.data_name(cell.dataset, split), cell.noise, cell.rate, seed, phase)
+        for cell in study.cells()
+        for split in range(study.splits)
+        for phase, seeds in (("confirm", study.seeds), ("tune", [study.search.seed]))
+        for seed in seeds
+    ]
+    try:
+        for one in dict.fromkeys(asked):
+            describe(root, *one)
+        for dataset in study.datasets:
+            for training in stored_trainings(study, dataset.label):
+                find_features(root, dataset.label, training)
+    except (OSError, ValueError, KeyError):
+        return False
+    return True
+
+
+def _slots(study: Study) -> int:
+    """How many trials run at the same time on this machine."""
+    resources, here = study.resources, {"CPU": cluster.cpus(), "GPU": torch.cuda.device_count()}
+    fit = fits(resources, study.training.workers, [here])
+    return max(1, min(fit, resources.concurrent or fit))
+
+
+def _stored(study: Study, root: Path, store: Path, results: Path, published: Mapping[str, Outcome] | None) -> int:
+    """The trials that are stored. A search's later rounds count once the earlier ones are done."""
+    ended = 0
+
+    def count(*_: Any) -> None:
+        nonlocal ended
+        ended += 1
+
+    trials = TrialStore(store, study.resources.storage, published).look()
+    with copied_storage(store, study.name) as storage:
+        known = Rates(root, store).known
+        Plan(study, trials, lambda *asked: describe(root, *asked), storage, Starts(results, store), known).start(count)
+    return ended

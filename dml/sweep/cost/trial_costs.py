@@ -1,0 +1,171 @@
+"""What the trials of a study take: seconds, from earlier trials or by timing, and what is known of their images."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import torch
+
+from dml.config import Study
+from dml.data import DataError, sources
+from dml.data.packing import of_vectors, packed_id
+from dml.data.packing.decoding import CorruptImage, header
+from dml.data.packing.listing import MALFORMED
+from dml.data.packing.opening import VECTORS
+from dml.files import read_json
+from dml.protocols import Source, VectorSource
+from dml.sweep.cost.timing import NotTimed, time_steps
+from dml.sweep.plan import keys, specs
+from dml.sweep.store.trials import FINISHED, TrialStore
+from dml.types import Cell, StartSpec, TrainingSpec, TrialSpec
+
+OVERHEAD = 0.3  # seconds of a sweep for a trial (docs/benchmarks/sweep.md)
+GUESSED_SIDE = 64  # pixels of images whose size is not known before they are packed
+TESTED = 0.5  # share of the images in an evaluation set: half of the classes test
+LOSSES_TIMED = 3  # of the losses and miners that one network is trained with
+SIMILAR: tuple[str, ...] = ("backbone", "backbone_settings", "batch", "augment", "augment_settings", "precision")
+SIMILAR += ("channels_last", "compile", "workers", "device", "frozen", "head", "train_from")
+
+
+def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any]:
+    """What is known of a dataset's images: `height`, `width`, `channels`, often `images`; once packed also `digest`.
+
+    Raises
+    ------
+    DataError : a source of vectors has other labels than vectors, or none.
+    """
+    packed = (read_json(root / "pack.json") or {}).get(name)
+    dataset = study.dataset(name)
+    source = sources.build(dataset.source, **dataset.options)
+    if packed is None:
+        own = packed_id(source, resize=dataset.resize, on_corrupt=dataset.on_corrupt, decode=dataset.decode)
+        packed = read_json(store / "packed" / own / "manifest.json")
+    if packed is not None:
+        return packed
+    raw = store / "raw" / dataset.raw
+    if isinstance(source, VectorSource):
+        return _shape_of_vectors(source, raw)
+    known = {**_first_shape(source, raw), "decode": dataset.decode}
+    if dataset.resize is not None:
+        known |= {"height": dataset.resize, "width": dataset.resize}
+    images = source.counts.get("all", {}).get("images")
+    if images is None and source.root is not None and Path(source.root).is_dir():  # a user's own files
+        images = sum(1 for _ in source.images(raw))
+    return known if images is None else {**known, "images": images}
+
+
+def _first_shape(source: Source, raw: Path) -> dict[str, Any]:
+    """`height`, `width` and `channels` of all images if known, else of the first one; a guess without files."""
+    known = getattr(source, "shape", None)
+    if known is not None:
+        return dict(zip(("height", "width", "channels"), known, strict=True))
+    try:
+        height, width, grey = header(next(iter(source.images(raw)))["image"])
+    except (DataError, CorruptImage, StopIteration, *MALFORMED):
+        return {"height": GUESSED_SIDE, "width": GUESSED_SIDE, "channels": 3, "guessed": True}
+    return {"height": height, "width": width, "channels": 1 if grey else 3}
+
+
+def _shape_of_vectors(source: Any, raw: Path) -> dict[str, Any]:
+    """What a packed folder would say of vectors, after the source's own checks, which fetch nothing."""
+    source.download(raw, report=lambda line: None)
+    images, width = source.vectors(raw).shape
+    return {"images": images, "height": 1, "width": 1, "channels": width, "decode": VECTORS}
+
+
+def bytes_to_pack(manifest: Mapping[str, Any]) -> int:
+    """Bytes of a dataset that packing will write, as far as known."""
+    if "digest" in manifest or manifest["decode"] == "lazy":
+        return 0
+    numbers = manifest.get("images", 0) * manifest["height"] * manifest["width"] * manifest["channels"]
+    return numbers * (4 if of_vectors(manifest) else 1)
+
+
+def spec_of(study: Study, cell: Cell, manifest: Mapping[str, Any]) -> TrialSpec:
+    """A cell's first confirmed trial, as far as its cost depends on it."""
+    digests = {"packed": str(manifest.get("digest", "")), "split": "", "labels": ""}
+    spec = specs.build(study, cell, "confirm", study.seeds[0], {}, digests, lambda *asked: StartSpec("", ""))
+    return specs.with_rate(spec, lambda spec: cell.rate)
+
+
+def trial_seconds(
+    study: Study, found: Sequence[TrialSpec], manifests: Mapping[str, Mapping[str, Any]], store: Path, seconds: float
+) -> tuple[list[float], str]:
+    """Seconds of a trial of each cell, and where they are from. Empty: they are not known here."""
+    kinds: dict[str, list[TrialSpec]] = defaultdict(list)
+    for spec in found:
+        kinds[_kind(spec)].append(spec)
+    earlier = _earlier(store, kinds)
+    missing = [kind for kind in kinds if kind not in earlier]
+    if missing and found[0].training.device == "cuda" and not torch.cuda.is_available():
+        return [], "it needs a GPU, which this machine lacks"
+    timings = {}
+    for kind in missing:
+        some = kinds[kind][:: -(-len(kinds[kind]) // LOSSES_TIMED)]
+        budget, threads = seconds / len(missing) / len(some), int(study.resources.cpus_per_trial)
+        try:
+            timings[kind] = [time_steps(spec, manifests[spec.dataset.name], budget, threads) for spec in some]
+        except NotTimed as error:
+            return [], str(error)
+    costs = []
+    for spec in found:
+        kind = _kind(spec)
+        if kind in earlier:
+            costs.append(fmean(earlier[kind]) * max(1, spec.training.total_steps) + OVERHEAD)
+        else:
+            step = fmean(timing.step_seconds for timing in timings[kind])
+            image = fmean(timing.image_seconds for timing in timings[kind])
+            evaluated = _evaluated(spec, manifests[spec.dataset.name])
+            costs.append(step * spec.training.total_steps + image * evaluated + OVERHEAD)
+    measured = sum(map(len, earlier.values()))
+    parts = [f"as {measured} similar trials in the store"] if measured else []
+    parts += ["by timing a few steps on random images"] if missing else []
+    once = {
+        "features": any(spec.training.frozen and spec.training.backbone != "identity" for spec in found),
+        "activations": any(spec.training.train_from is not None for spec in found),
+    }
+    if any(once.values()):
+        parts.append(f"without the {' and '.join(name for name, used in once.items() if used)}, computed once before")
+    guesses = [name for name, manifest in manifests.items() if "guessed" in manifest]
+    if guesses and missing:
+        parts.append(f"a guess, as the images of {', '.join(guesses)} are not here yet")
+    return costs, ", ".join(parts)
+
+
+def _evaluated(spec: TrialSpec, manifest: Mapping[str, Any]) -> float:
+    """Images that a trial embeds to be evaluated; 0 if their number is not known."""
+    times = math.ceil(spec.training.total_steps / spec.evaluation.every) if spec.evaluation.every else 1
+    return manifest.get("images", 0) * TESTED * len(spec.evaluation.sets) * max(1, times)
+
+
+def _kind(spec: TrialSpec) -> str:
+    """Trials of one kind have the same images, network and batch, so their steps take about the same time."""
+    return _kind_of(json.loads(keys.canonical(keys.record(spec)))["spec"])
+
+
+def _kind_of(record: Mapping[str, Any]) -> str:
+    training, dataset = record.get("training", {}), record.get("dataset", {})
+    similar = {name: training.get(name) for name in SIMILAR} | {"trains": training.get("steps") != 0}
+    return json.dumps([dataset.get("packed"), similar], sort_keys=True)
+
+
+def _earlier(store: Path, kinds: Container[str]) -> dict[str, list[float]]:
+    """Seconds per step of the finished trials in the store of some kinds."""
+    found: dict[str, list[float]] = defaultdict(list)
+    trials = TrialStore(store)
+    for key, content, ended in trials.records():
+        kind = _kind_of(content["spec"]) if ended else ""
+        if kind not in kinds:
+            continue
+        outcome = trials.read(key)
+        if outcome is not None and outcome.status == FINISHED:
+            training = content["spec"].get("training", {})
+            steps = training.get("stop_at", training.get("steps", TrainingSpec.steps))
+            found[kind].append(outcome.seconds / max(1, steps))
+    return found

@@ -1,0 +1,181 @@
+"""Trials that several workers share, on one node or several: Ray Train starts the workers and ends them together.
+
+The driver is a Ray Tune trial, which takes no processor itself. It starts a Ray Train run, whose placement group holds
+the workers, and reuses it for the next trial. Driver and workers meet in an actor (`Meeting`): the driver says what to
+do, and each worker does it (`serve`). Ray Train could resume a run itself, but it would repeat every error. So it never
+does: a trial whose workers died is resumed by Ray Tune from the checkpoint in the trial's folder, as a trial of one
+process is, and `resources.max_failures` counts both.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+import threading
+import traceback
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import ray
+import torch
+import torch.distributed as dist
+from ray import train
+from ray.train.torch import TorchTrainer, get_device
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from dml.sweep.execution.meeting import Advanced, Failure, Meeting, RankError, TrialConfig, WorkersDied
+from dml.sweep.execution.places import marked
+from dml.sweep.execution.trial_run import TrialRun
+from dml.training.collectives import rank_and_size
+from dml.training.resuming import UnusableCheckpoint
+
+BEGIN, ADVANCE, CLOSE, END = "begin", "advance", "close", "end"
+POLL_SECONDS = 0.5
+END_SECONDS = 60.0  # for the workers to end, before they are left to Ray
+SETTINGS = {
+    "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",  # Ray Tune resumes trials of a node that is taken away
+    "RAY_TRAIN_METRICS_ENABLED": "0",
+    "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "1",  # so an error on any rank ends all of them within seconds
+    "TORCH_PROCESS_GROUP_SHUTDOWN_TIMEOUT_S": "3",  # of ranks that wait for one that failed
+}
+
+
+class Ranks:
+    """The workers of one trial after another.
+
+    Parameters
+    ----------
+    workers : how many.
+    worker : what each takes, by Ray's names.
+    """
+
+    def __init__(self, workers: int, worker: Mapping[str, float]):
+        os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
+        context = ray.get_runtime_context()
+        here = NodeAffinitySchedulingStrategy(context.get_node_id(), soft=False)
+        self._meeting: Any = ray.remote(Meeting).options(num_cpus=0, scheduling_strategy=here).remote()
+        self._folder = tempfile.mkdtemp(prefix="dml-ranks-")
+        self._error: BaseException | None = None
+        resources = marked(worker, context.get_actor_id() or "")
+        self._trainer = TorchTrainer(
+            serve,
+            train_loop_config={"meeting": self._meeting},
+            scaling_config=train.ScalingConfig(
+                num_workers=workers, use_gpu=resources.get("GPU", 0) > 0, resources_per_worker=resources
+            ),
+            run_config=train.RunConfig(  # type: ignore[call-arg]
+                name="ranks",
+                storage_path=self._folder,  # only for Ray Train's own notes: checkpoints are in the trial's folder
+                failure_config=train.FailureConfig(max_failures=0, max_preemption_failures=0),  # type: ignore[call-arg]
+                logging_config=train.LoggingConfig(log_level="ERROR"),
+            ),
+        )
+        self._thread = threading.Thread(target=self._fit, name="ranks", daemon=True)
+        self._thread.start()
+
+    def run(self, config: TrialConfig) -> SharedRun:
+        """A trial on these workers, as `TrialRun` is one in this process."""
+        return SharedRun(self, config)
+
+    def ask(self, command: str, config: TrialConfig | None = None) -> Advanced:
+        """Have all ranks obey a command. Returns the first one's answer.
+
+        Raises
+        ------
+        RankError : a rank raised an error. All ranks have ended.
+        WorkersDied : a worker died, or could not be started. All ranks have ended.
+        """
+        number = ray.get(self._meeting.post.remote(command, config))
+        waiting = self._meeting.outcome.remote(number)
+        found: Advanced | Failure | None = None
+        running = True
+        while found is None and running:
+            running = self._thread.is_alive()  # once more after it ended: it may have ended because of a failure
+            done, _ = ray.wait([waiting], timeout=POLL_SECONDS)
+            found = ray.get(waiting) if done else None
+        if isinstance(found, tuple):
+            return found
+        self._thread.join(END_SECONDS)  # Ray Train ends the other ranks
+        failures = getattr(self._error, "worker_failures", {})
+        dead = {rank: str(error) for rank, error in failures.items() if hasattr(error, "health_check_failure")}
+        if found is None or dead or found.resumes:
+            said = dead or (self._error if found is None else found.text)
+            raise WorkersDied(f"workers of the trial died or lost each other: {said}")
+        raise RankError(f"on rank {found.rank}:\n{found.text}", found.errno)
+
+    def forget(self) -> None:
+        """Have the ranks close their trial. Does nothing if they ended."""
+        if self._thread.is_alive():
+            self._meeting.post.remote(CLOSE, None)
+
+    def close(self) -> None:
+        """End the workers."""
+        if self._thread.is_alive():
+            self._meeting.post.remote(END, None)
+            self._thread.join(END_SECONDS)
+        ray.kill(self._meeting)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _fit(self) -> None:
+        try:
+            self._trainer.fit()
+        except Exception as error:
+            self._error = error
+
+
+class SharedRun:
+    """A trial on `Ranks`, with the interface of a `TrialRun`."""
+
+    def __init__(self, ranks: Ranks, config: TrialConfig):
+        self._ranks, self._config = ranks, config
+        self._begun = False
+
+    def advance(self) -> Advanced:
+        """Train to the next evaluation. Raises as `Ranks.ask`."""
+        command, config = (ADVANCE, None) if self._begun else (BEGIN, self._config)
+        self._begun = True
+        return self._ranks.ask(command, config)
+
+    def close(self) -> None:
+        """Have the ranks forget the trial. Does nothing if they ended."""
+        if self._begun:
+            self._begun = False
+            self._ranks.forget()
+
+
+def serve(config: dict[str, Any]) -> None:
+    """One rank: obey the driver's commands until it says to end. Runs in a worker of Ray Train."""
+    meeting, rank = config["meeting"], rank_and_size()[0]
+    device = get_device()
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    run: TrialRun | None = None
+    try:
+        for number in itertools.count():
+            command, trial = ray.get(meeting.command.remote(number))
+            if command in (BEGIN, CLOSE, END) and run is not None:
+                run.close()
+                run = None
+            if command == END:
+                return
+            if command == CLOSE:
+                continue
+            if command == BEGIN:
+                run = TrialRun(replace(trial, device=str(device)))
+            assert run is not None, "a trial begins before it advances"
+            answer = run.advance()
+            if rank == 0:
+                ray.get(meeting.answer.remote(number, answer))
+    except Exception as error:
+        failure = Failure(rank, traceback.format_exc(), getattr(error, "errno", None) or 0, _resumes(error))
+        ray.get(meeting.fail.remote(failure))
+        raise
+
+
+def _resumes(error: Exception) -> bool:
+    """Whether an error is not the trial's own: another rank is gone, or the checkpoint was moved aside."""
+    lost = isinstance(error, dist.DistError) or "gloo/transport" in str(error)  # gloo raises plain RuntimeErrors
+    return lost or isinstance(error, UnusableCheckpoint)

@@ -1,0 +1,151 @@
+"""One trial from its stored state to its outcome, in one process or in several that share it.
+
+Of several processes the first one locks the trial's folder, and reads and writes what is in it. The others only train.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import sys
+import traceback
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from dml.protocols import Trainer
+from dml.sweep.execution.meeting import Advanced, TrialConfig
+from dml.sweep.execution.trainers import find_trainer
+from dml.sweep.plan import specs
+from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, Outcome
+from dml.training.allocator import keep_freed_memory
+from dml.training.collectives import from_first, rank_and_size, wait_for_all
+from dml.training.resuming import UnusableCheckpoint
+from dml.types import TrialResult
+
+
+@cache
+def _freeze_imports() -> None:
+    """Exclude imported modules from the garbage collection in `close`, which would take longer than a short trial."""
+    gc.freeze()
+
+
+class TrialRun:
+    """Runs a trial. Each `advance()` trains to its next evaluation.
+
+    A trial with `until` ends as `paused` at its first evaluation after that many steps. It resumes from its checkpoint.
+    """
+
+    def __init__(self, config: TrialConfig):
+        keep_freed_memory()
+        sys.path += [path for path in config.path if path not in sys.path]
+        self._config, self._store = config, config.open_store()
+        self._first = rank_and_size()[0] == 0
+        self._trainer: Trainer | None = None
+        self._held = ExitStack()
+        self._started = now()
+
+    def advance(self) -> Advanced:
+        """Train to the next evaluation. The first process's outcome is stored before this returns."""
+        if self._trainer is None and (outcome := self._open()) is not None:
+            return None, outcome
+        if (trainer := self._trainer) is None:
+            return None, None  # the first process has the outcome
+        until, key = self._config.until, self._config.key
+        reached = None if trainer.finished else trainer.advance()
+        point = None if reached is None else [reached.step, dict(reached.scores)]
+        if not self._first:
+            return None, None
+        if not trainer.finished:
+            outcome = None
+            if until is not None and reached is not None and reached.step >= until:
+                outcome = self._ended(PAUSED, trainer.result())
+                self._store.write(key, outcome)
+            self._store.push(key)
+            return point, outcome
+        outcome = self._ended(FINISHED, trainer.result())
+        self._store.write(key, outcome)
+        trainer.discard_checkpoint()
+        self._store.push(key)
+        return point, outcome
+
+    def close(self) -> None:
+        """End what runs in the background, and unlock the trial."""
+        trainer, self._trainer = self._trainer, None
+        if trainer is not None:
+            trainer.close()
+            del trainer
+            gc.collect()
+        self._held.close()
+
+    def _open(self) -> Outcome | None:
+        """Load the trial's state. Returns the outcome if another run of it ended meanwhile."""
+        config, store = self._config, self._store
+        outcome = None
+        if self._first:
+            self._held.enter_context(store.lock(config.key))
+            outcome = store.reached(config.key, config.until)
+            if outcome is not None:  # of an earlier sweep, perhaps while the storage was away
+                store.push(config.key)
+            else:
+                store.pull(config.key)
+                outcome = store.reached(config.key, config.until)
+            if outcome is None:
+                store.begin(config.key, config.record)
+        if from_first(outcome is not None):
+            return outcome
+        if config.storage is not None and rank_and_size()[1] > 1:
+            if not self._first and os.environ.get("LOCAL_RANK") == "0":
+                store.pull(config.key)  # once a node
+            wait_for_all()
+        _freeze_imports()
+        make = find_trainer(config.trainer)
+        try:
+            folder, device = store.folder(config.key), config.device
+            self._trainer = make(specs.load(config.spec), Path(config.data_root), folder, device)
+        except UnusableCheckpoint:
+            if self._first:
+                store.push(config.key)  # without the checkpoint, which was moved aside
+            raise
+        return None
+
+    def _ended(self, status: str, result: TrialResult) -> Outcome:
+        return Outcome(
+            status=status,
+            scores=dict(result.scores),
+            curve=[[point.step, dict(point.scores)] for point in result.curve],
+            diagnostics=dict(result.diagnostics),
+            counts={name: list(values) for name, values in result.counts.items()},
+            seconds=result.seconds,
+            started=self._started,
+            host=platform.node(),
+        )
+
+
+def failed(config: TrialConfig, text: str, errno: int, started: str) -> Outcome:
+    """The outcome of a trial that raised an error. It is stored if it would recur.
+
+    Parameters
+    ----------
+    text : the traceback.
+    errno : of an OSError, else 0.
+    """
+    lasting = "TrainingError: " in text  # by name, since parts of other packages have their own
+    outcome = Outcome(FAILED, error=text, lasting=lasting, errno=errno, started=started, host=platform.node())
+    if lasting:
+        store = config.open_store()
+        try:
+            store.begin(config.key, config.record)
+            store.write(config.key, outcome)
+            store.push(config.key)
+        except OSError as error:  # of the disk or the storage
+            return replace(outcome, error=traceback.format_exc(), lasting=False, errno=error.errno or 0)
+    return outcome
+
+
+def now() -> str:
+    """The time in ISO 8601, UTC, in whole seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

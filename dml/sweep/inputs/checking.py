@@ -1,0 +1,164 @@
+"""What only the data can tell about a study, checked before its first trial instead of in each of them."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+from dml import losses, models
+from dml.config import ConfigError, Study, check_files, location, place_of
+from dml.data import class_splits, splits
+from dml.sweep.inputs.extracting import stored_trainings
+from dml.sweep.plan import specs
+from dml.sweep.plan.space import space_of, tuning_trials
+from dml.sweep.plan.specs import FindStart
+from dml.training import closed_form
+from dml.training.build import build_model, build_sampler
+from dml.training.data import (
+    EVALUATION_ROLES,
+    check_pairs,
+    check_sets,
+    of_fitting_classes,
+    open_data,
+    open_packed_of,
+    seeds_by_split,
+    split_of,
+)
+from dml.training.frozen.opening import find_features, open_trial
+from dml.types import Cell, Choice, StartSpec
+
+DIGESTS = dict.fromkeys(("packed", "split", "labels"), "")  # neither networks nor batches depend on them
+
+
+def check(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
+    """Reject what the data make impossible.
+
+    Parameters
+    ----------
+    root : the folder with the data stages' outputs (`data/<study>`).
+    file : of the study, for messages.
+    find_start : finds the weights that networks start from.
+
+    Raises
+    ------
+    ValueError : a dataset has no images in a set that `evaluation.sets` names, or no two of one class in the set of the
+        objective.
+    FileNotFoundError : stored features or activations of trials are missing; the message names the stage to run.
+    ConfigError : there are fewer classes than a batch has; a network does not fit the weights that it starts from or
+        loads from a file; or a head cannot be fitted in closed form; with file, line and choices.
+    """
+    check_files(study, file)
+    _check_sets(study, root)
+    _check_batches(study, root, file)
+    for dataset in study.datasets:
+        for training in stored_trainings(study, dataset.label):
+            find_features(root, dataset.label, training)
+    _check_starts(study, root, file, find_start)
+    _check_closed_forms(study, root, file)
+
+
+def _check_sets(study: Study, root: Path) -> None:
+    """That each evaluation set has images, and that of the objective two of one class."""
+    for dataset, number in itertools.product(study.datasets, range(study.splits)):
+        own = class_splits.data_name(dataset.label, number)
+        found = [split_of(root, own, seeds[0]) for seeds in seeds_by_split(root, own, study.seeds)]
+        index = open_packed_of(root, dataset.label).index
+        for split, name in itertools.product(found, study.evaluation.sets):
+            check_sets(split, [name], dataset.label)
+            column, roles = EVALUATION_ROLES[name]
+            chosen = split[column].isin(roles)
+            if study.search.protocol == "train_val_test" and name != "test":
+                fine = index["fine"].to_numpy()
+                if not len(of_fitting_classes(split.loc[chosen, "index"].to_numpy(), split, fine)):
+                    raise ValueError(
+                        f"dataset {dataset.label!r}: evaluation.sets names {name!r}, but with search.protocol "
+                        "'train_val_test' only half of the training classes are fitted, and it has no image of them"
+                    )
+        tuned = any(cell.dataset == dataset.label and tuning_trials(study, cell) for cell in study.cells())
+        for split, part in itertools.product(found, ["", "validation"] if tuned else [""]):
+            scored, level, _ = study.objective(dataset.label, part).split("/", 2)
+            labels = splits.given_labels(index, "fine") if level == "given" else index[level].to_numpy()
+            check_pairs(split, labels, scored, dataset.label)
+
+
+def _check_batches(study: Study, root: Path, file: Path) -> None:
+    """That the training labels have as many classes as a batch."""
+    seen = set()
+    for cell, split in itertools.product(study.cells(), range(study.splits)):
+        phases = [("confirm", study.seeds[0])]
+        if tuning_trials(study, cell):
+            phases.append(("tune", study.search.seed))
+        for phase, seed in phases:
+            training = study.training_of(cell)
+            case = (cell.dataset, split, cell.noise, cell.rate, repr(training.batch), phase)
+            if case in seen:
+                continue
+            seen.add(case)
+            spec = specs.build(study, cell, phase, seed, {}, DIGESTS, lambda *asked: StartSpec("", ""), split)
+            try:
+                build_sampler(spec, open_data(spec, root))
+            except ValueError as error:
+                half = " (tuning trains on half of the classes)" if spec.data_phase == "tune" else ""
+                place = place_of(file, *location(study, cell, "training.batch"))
+                raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}{half}") from None
+
+
+def _check_starts(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
+    """That the weights to start from, and those that backbones load from files, exist and fit."""
+    seeds = dict.fromkeys([*study.seeds, study.search.seed])
+    seen = set()
+    for cell in study.cells():
+        training = study.training_of(cell)
+        files = any(training.backbone_settings.get(name) for name in models.find(training.backbone).file_settings)
+        if training.start is None and not files:
+            continue
+        setting = "training.start" if training.start is not None else "training.backbone_settings"
+        space = space_of(study, cell).get("training.embedding_size", Choice((training.embedding_size,)))
+        assert isinstance(space, Choice), "whole numbers are searched among choices"
+        for seed, size in itertools.product(seeds, space.options):
+            try:
+                spec = specs.build(study, cell, "confirm", seed, {"training.embedding_size": size}, DIGESTS, find_start)
+                case = (cell.dataset, repr(spec.training))
+                if case not in seen:
+                    build_model(spec, open_data(spec, root))
+                seen.add(case)
+            except ValueError as error:
+                raise ConfigError(f"{place_of(file, *location(study, cell, setting))}: {error}") from None
+
+
+def _check_closed_forms(study: Study, root: Path, file: Path) -> None:
+    """That heads which start in closed form have classes to be fitted to, and features enough."""
+    seen = set()
+    for cell, (phase, seed) in itertools.product(study.cells(), [("confirm", None), ("tune", study.search.seed)]):
+        if phase == "tune" and not tuning_trials(study, cell):
+            continue
+        size = study.training_of(cell).embedding_size
+        space = space_of(study, cell).get("training.embedding_size", Choice((size,)))
+        assert isinstance(space, Choice), "whole numbers are searched among choices"
+        for one, own in itertools.product(study.seeds if seed is None else [seed], space.options):
+            chosen = {"training.embedding_size": own}
+            spec = specs.build(study, cell, phase, one, chosen, DIGESTS, lambda *asked: StartSpec("", ""))
+            case = (cell.dataset, cell.noise, cell.rate, phase, one, repr(spec.training))
+            if spec.training.head_start == "random" or case in seen:
+                continue
+            seen.add(case)
+            data = open_trial(spec, root)
+            try:
+                closed_form.check_classes(spec.training.head_start, data.observed)
+            except ValueError as error:
+                place = place_of(file, *_closed_form_of(study, cell))
+                raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}") from None
+            features = build_model(spec, data, resumes=True).backbone.features
+            if own > features:
+                place = place_of(file, *location(study, cell, "training.embedding_size"))
+                raise ConfigError(
+                    f"{place}: dataset {cell.dataset!r}: {spec.training.head_start}: expected embedding_size of at "
+                    f"most {features}, the number of features of backbone {spec.training.backbone!r}, got {own}"
+                )
+
+
+def _closed_form_of(study: Study, cell: Cell) -> tuple[str | int, ...]:
+    """Where a study asks for a cell's head in closed form."""
+    if losses.closed_form_of(cell.loss.name) is None:
+        return location(study, cell, "training.head_start")
+    return "losses", next(index for index, loss in enumerate(study.losses) if loss.name == cell.loss.name)

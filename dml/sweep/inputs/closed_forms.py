@@ -1,0 +1,160 @@
+"""Scores of closed-form projections of what a study's trials start from: baselines that training must beat.
+
+Principal components, within-class whitening and LDA (`dml.training.closed_form`) of stored features, vectors or
+pixels, at full length and as many numbers as embeddings have. They are fitted to the training rows and observed labels
+of each confirmed trial, so there are scores for each noise model and rate: the mean over seeds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import torch
+
+from dml.data import class_splits
+from dml.models.identity import Identity
+from dml.sweep.inputs.vectors import PIXELS, evaluated_rows, inputs, name_of, on_new_images, with_vectors
+from dml.sweep.plan.plan import Plan
+from dml.training.closed_form import KINDS, ClosedForm, apply, taking_part
+from dml.training.data import TrialData
+from dml.training.evaluator import Evaluator
+from dml.training.frozen.opening import open_trial
+from dml.training.frozen.rows import FeatureRows
+from dml.types import TrialSpec
+
+Report = Callable[[str], None]
+Scores = dict[str, dict[str, float]]
+"""By the name of a projection: scores by `<set>/<level>/<metric>`."""
+
+WORDS = {"components": "components", "whitening": "whitened", "lda": "LDA"}
+FAILURES = (OSError, ValueError, RuntimeError, MemoryError)
+
+
+def closed_form_scores(plan: Plan, data_root: Path, report: Report = print) -> list[dict[str, Any]]:
+    """Scores on the images that confirmed trials neither train on nor are chosen by.
+
+    What cannot be scored is reported and left out.
+
+    Returns
+    -------
+    Records with `dataset`, `noise`, `rate`, `name` (`<input>, whitened`, `<input>, 128 LDA`, ...), `seeds` and `scores`
+    by `<set>/<level>/<metric>`; of several class splits also `by_split`, the scores of each.
+    """
+    confirmed = [job for job, _ in plan.ended() if job.phase == "confirm"]
+    found = []
+    for dataset in dict.fromkeys(job.cell.dataset for job in confirmed):
+        specs = [job.spec for job in confirmed if job.cell.dataset == dataset]
+        try:
+            by_name: dict[str, list[TrialSpec]] = {}
+            names = {repr(spec.training): name_of(spec, data_root) for spec in specs}
+            for spec in specs:
+                by_name.setdefault(names[repr(spec.training)], []).append(spec)
+        except FAILURES as error:
+            report(f"{plan.study.name}: no closed forms of {dataset}: {error}")
+            continue
+        for name, own in by_name.items():
+            found += _Input(name, own, data_root, report).scores()
+    return found
+
+
+class _Input:
+    """What some trials on one dataset start from.
+
+    Parameters
+    ----------
+    name : of the input, as `inputs.name_of` returns it.
+    specs : of all confirmed trials that start from it.
+    """
+
+    def __init__(self, name: str, specs: list[TrialSpec], data_root: Path, report: Report):
+        self._name, self._specs, self._data_root, self._report = name, specs, data_root, report
+        self._sizes = sorted({spec.training.embedding_size for spec in specs if spec.training.head != "none"})
+        self._known: dict[str, Scores] = {}  # by the rows and labels that projections are fitted to
+        self._failed: set[str] = set()
+
+    def scores(self) -> list[dict[str, Any]]:
+        """The records of all noise models and rates."""
+        conditions: dict[tuple[str, float], dict[tuple[int, int], TrialSpec]] = {}
+        for spec in self._specs:
+            place = class_splits.split_of(spec.dataset.name), spec.seed
+            conditions.setdefault((spec.noise.model, spec.noise.rate), {}).setdefault(place, spec)
+        found = []
+        for (noise, rate), by_place in conditions.items():
+            dataset, what = self._dataset, "pixels" if self._name == PIXELS else "features"
+            self._report(f"{dataset}: scoring closed forms of the {what} at {noise} {rate:g} ({self._name})")
+            each = {place: own for place, spec in by_place.items() if (own := self._of_seed(spec))}
+            first = next(iter(each.values()), {})
+            shared = [name for name in first if all(name in own for own in each.values())]
+            for name in shared if len(each) == len(by_place) else ():
+                seeds = sorted({seed for _, seed in by_place})
+                record = {"dataset": dataset, "noise": noise, "rate": rate, "name": name, "seeds": seeds}
+                record["scores"] = _mean([own[name] for own in each.values()])
+                splits = sorted({split for split, _ in by_place})
+                if len(splits) > 1:
+                    of_split = [[own[name] for (own_split, _), own in each.items() if own_split == s] for s in splits]
+                    record["by_split"] = [_mean(own) for own in of_split]
+                found.append(record)
+        return found
+
+    @property
+    def _dataset(self) -> str:
+        return class_splits.dataset_of(self._specs[0].dataset.name)
+
+    def _of_seed(self, spec: TrialSpec) -> Scores:
+        """The scores of all projections fitted to one trial's training rows; those that fail are left out."""
+        try:
+            asked = on_new_images(spec)
+            if not asked.evaluation.sets:
+                return {}
+            data = open_trial(asked, self._data_root)
+            own = hashlib.sha256(
+                data.rows.tobytes() + data.observed.tobytes() + spec.dataset.split.encode()
+            ).hexdigest()
+            if own not in self._known:
+                self._known[own] = self._fitted(asked, data)
+        except FAILURES as error:
+            self._say(str(error))
+            return {}
+        return self._known[own]
+
+    def _fitted(self, spec: TrialSpec, data: TrialData) -> Scores:
+        kept, tested = taking_part(data.observed), evaluated_rows(spec, data)
+        fitted, vectors = _vectors(self._name, data, data.rows[kept], tested)
+        forms, found = ClosedForm(fitted, data.observed[kept]), {}
+        sizes = [size for size in self._sizes if size < fitted.shape[1]]
+        for kind, size in product(KINDS, [None, *sizes]):
+            try:
+                projected = with_vectors(data, tested, apply(forms.projection(kind, size), vectors))
+                evaluator = Evaluator(spec, projected, Identity(), FeatureRows(), torch.device("cpu"))  # type: ignore[arg-type]
+                found[_named(self._name, kind, size)] = evaluator.scores(0)
+            except FAILURES as error:
+                self._say(str(error))
+        return found
+
+    def _say(self, problem: str) -> None:
+        if problem not in self._failed:
+            self._failed.add(problem)
+            self._report(f"{self._dataset}: no scores of a closed form of {self._name}: {problem}")
+
+
+def _mean(scores: list[dict[str, float]]) -> dict[str, float]:
+    return {key: fmean(own[key] for own in scores) for key in scores[0]}
+
+
+def _vectors(name: str, data: TrialData, fitted: np.ndarray, tested: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The inputs of two sets of rows, float32 (n, D) and (m, D); pixels are less the mean image of the first."""
+    if name != PIXELS:
+        return inputs(name, data, fitted), inputs(name, data, tested)
+    both = inputs(name, data, np.concatenate([fitted, tested]))  # reduced to the same size
+    both -= both[: len(fitted)].mean(axis=0)
+    return both[: len(fitted)], both[len(fitted) :]
+
+
+def _named(name: str, kind: str, size: int | None) -> str:
+    return f"{name}, {WORDS[kind]}" if size is None else f"{name}, {size} {WORDS[kind]}"

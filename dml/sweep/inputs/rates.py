@@ -1,0 +1,73 @@
+"""The share of wrong labels that a filter assumes where a study says `rate: estimated`, which is the default.
+
+The estimate is the audit's first guess (`dml.audit.guess`) from a trial's own observed training labels and what the
+trial starts from: stored features (of the whole backbone, for trials on activations), vectors, or pixels. No clean
+label is read, and each seed and phase has its own estimate, as someone who trains has. It is rounded to percents, so
+that machines agree on a trial's key.
+
+A trial's key contains the number alone, so it equals the trial of a study that gives this number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from dml import audit, files
+from dml.config.parts import ESTIMATED
+from dml.sweep.inputs.vectors import inputs, name_of
+from dml.training.closed_form import taking_part
+from dml.training.frozen.opening import open_trial
+from dml.training.frozen.recipe import of_whole_backbone
+from dml.types import TrialSpec
+
+version = 1
+LARGEST = 0.9  # a filter needs some images
+
+
+class Rates:
+    """Estimates, each made once and kept in the store.
+
+    Parameters
+    ----------
+    data_root : the folder with the data stages' outputs (`data/<study>`).
+    store : the folder of trials, shared by all studies.
+    report : says each new estimate.
+    """
+
+    def __init__(self, data_root: Path, store: Path, report: Callable[[str], None] = print):
+        self._data_root, self._folder, self._report = data_root, store / "rates", report
+
+    def known(self, spec: TrialSpec) -> float | str:
+        """The estimate, if it was made before; else `estimated`, the key of no trial that ran."""
+        found = files.read_json(self._path(spec, name_of(spec, self._data_root)))
+        return ESTIMATED if found is None else float(found["rate"])
+
+    def __call__(self, spec: TrialSpec) -> float:
+        """The estimate for a trial. Raises ValueError if its labels cannot be audited."""
+        name, data = name_of(spec, self._data_root), spec.dataset
+        path = self._path(spec, name)
+        known = files.read_json(path)
+        if known is None:
+            found = self._guess(spec, name)
+            known = {"rate": round(min(found.guess, LARGEST), 2), "warning": found.warning}
+            files.write_json(path, known)
+            doubt = f"; {found.warning}" if found.warning else ""
+            self._report(
+                f"{data.name}, {spec.noise.model}, seed {spec.seed}, {spec.data_phase}: {known['rate']:.0%} of the "
+                f"observed labels look wrong ({name}){doubt}"
+            )
+        return float(known["rate"])
+
+    def _path(self, spec: TrialSpec, name: str) -> Path:
+        data = spec.dataset
+        return self._folder / f"{data.packed[:16]}-{data.split}-{data.labels}-{name}-{version}.json"
+
+    def _guess(self, spec: TrialSpec, name: str) -> audit.Rate:
+        data = open_trial(replace(spec, training=of_whole_backbone(spec.training)), self._data_root)
+        part = taking_part(data.observed)
+        order = np.argsort(data.rows[part], kind="stable")
+        return audit.guess(inputs(name, data, data.rows[part][order]), data.observed[part][order])

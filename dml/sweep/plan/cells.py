@@ -1,0 +1,114 @@
+"""The state of one cell in a sweep: its search, its confirmation, and their trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dml.sweep.plan.halving import Halving
+from dml.sweep.plan.proposals import Proposals
+from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, PRUNED, Outcome
+from dml.types import Cell, TrialSpec
+
+
+@dataclass(frozen=True)
+class Job:
+    """One trial of one cell, identified by `(cell, split, phase, number)`. Jobs with the same key share one result."""
+
+    id: str
+    index: int  # of the cell's state in the plan
+    cell: Cell
+    phase: str
+    number: int
+    seed: int
+    settings: Mapping[str, Any]
+    spec: TrialSpec
+    key: str
+    until: int | None = None  # steps after which it pauses; None: it trains to its end
+    split: int = 0  # the class split
+
+    @property
+    def cell_name(self) -> str:
+        """The cell's name, and its class split unless that is the first."""
+        return split_name(self.cell, self.split)
+
+
+def split_name(cell: Cell, split: int) -> str:
+    """A cell's name on one of its class splits, `<name>|split-2`; only the name for the first."""
+    return f"{cell.name}|split-{split}" if split else cell.name
+
+
+@dataclass(eq=False)
+class CellState:
+    """What is known about one cell, on one class split."""
+
+    index: int  # in the plan
+    cell: Cell
+    proposals: Proposals | None  # None: nothing is searched
+    rounds: list[range]  # of proposals
+    halving: Halving | None = None  # None: no trial pauses
+    split: int = 0  # the class split
+    sources: list[int] = field(default_factory=list)  # cells whose searches end before this one begins
+    searched: bool = False  # whether its search has ended
+    round: int = -1
+    open: set[int] = field(default_factory=set)  # numbers of the current round's trials that have not ended
+    tuned: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
+    confirmed: dict[int, tuple[Job, Outcome]] = field(default_factory=dict)
+    chosen: Mapping[str, Any] = field(default_factory=dict)  # settings of the confirmations
+    seeds: int = 0  # confirmations that are decided on
+    waits: bool = False  # for the other cells, to look at comparisons together (`seeds: auto`)
+    done: bool = False
+
+    @property
+    def name(self) -> str:
+        """The cell's name, and its class split unless that is the first."""
+        return split_name(self.cell, self.split)
+
+    @property
+    def rounds_left(self) -> int:
+        """The number of rounds from the current one on."""
+        promotions = 0 if self.halving is None else len(self.halving.ladder.steps) - 1
+        return len(self.rounds) + promotions - self.round
+
+    def best(self, value: Callable[[Job, Outcome], float | None]) -> tuple[Job, Outcome] | None:
+        """The best tuning trial, the first one in a tie; None if no trial finished.
+
+        Parameters
+        ----------
+        value : returns what a trial counts with.
+        """
+        finished = [self.tuned[n] for n in sorted(self.tuned) if self.tuned[n][1].status == FINISHED]
+        return max(finished, key=lambda pair: -math.inf if (own := value(*pair)) is None else own, default=None)
+
+    def earlier_curves(self, objective: Callable[[Job], str]) -> list[tuple[Mapping[int, float], bool]]:
+        """The curves of earlier rounds, as `Pruning` takes them: without the untrained network."""
+        curves: list[tuple[Mapping[int, float], bool]] = []
+        for number in range(self.rounds[self.round].start):
+            job, outcome = self.tuned[number]
+            if outcome.status == FAILED or not outcome.curve:
+                continue
+            key = objective(job)
+            curve = {step: scores[key] for step, scores in outcome.curve if step}
+            curves.append((curve, outcome.status != PRUNED))
+        return curves
+
+    def pruned(self, job: Job) -> Outcome | None:
+        """The outcome of a trial that an earlier run of this search pruned."""
+        return self.proposals.pruned(job.number) if job.phase == "tune" and self.proposals is not None else None
+
+
+def checked(outcome: Outcome, objective: str, value: float | None) -> Outcome:
+    """The outcome, or a failure if the trial finished or paused without a finite objective.
+
+    Parameters
+    ----------
+    value : what the trial counts with.
+    """
+    if outcome.status not in (FINISHED, PAUSED):
+        return outcome
+    if value is not None and math.isfinite(value):
+        return outcome
+    problem = f"is {value}" if value is not None else f"is missing. Scores: {', '.join(sorted(outcome.scores))}"
+    return Outcome(**{**vars(outcome), "status": FAILED, "error": f"the objective {objective!r} {problem}"})

@@ -1,0 +1,125 @@
+"""A sweep's progress: a live table on a terminal, plain lines elsewhere, and a file that `dml status` reads."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+
+from dml.files import write_text
+from dml.sweep.plan.cells import Job
+from dml.sweep.plan.plan import Plan
+from dml.sweep.progress.remaining import Remaining
+from dml.sweep.progress.text import line, table
+from dml.sweep.store.trials import FAILED, FINISHED, PRUNED, Outcome
+
+LINE_SECONDS = 10.0  # between two plain lines
+TICK_SECONDS = 1.0
+
+
+class SweepProgress:
+    """Counts the trials that ended, and displays them from its own thread.
+
+    Parameters
+    ----------
+    study : the study's name.
+    path : the status file.
+    """
+
+    def __init__(self, study: str, path: Path):
+        self._study, self._path = study, path
+        self.slots: Callable[[], int] = lambda: 1  # parallel trials, to estimate the remaining time
+        self.gpus: Callable[[int], str] = lambda running: ""  # number of running trials -> the GPUs that they take
+        self._plan: Plan | None = None
+        self._counts = {FINISHED: 0, FAILED: 0, PRUNED: 0}
+        self._reused = self._resumed = 0
+        self._remaining = Remaining()
+        self._best: dict[str, float] = {}
+        self._started = time.time()
+        self._state = "starting"
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
+
+    def watch(self, plan: Plan) -> None:
+        """Start to display a plan's trials."""
+        self._plan, self._state = plan, "running"
+        self._thread.start()
+
+    def ended(self, job: Job, outcome: Outcome, reused: bool) -> None:
+        """Count a trial that ended."""
+        self._counts[outcome.status] += 1
+        self._reused += reused
+        self._remaining.ended(job.id, None if reused else outcome.seconds)
+        if job.phase == "tune" and outcome.status == FINISHED:
+            value = self._plan.value(job, outcome) if self._plan else None
+            if value is not None:
+                self._best[job.cell_name] = max(value, self._best.get(job.cell_name, value))
+
+    def evaluated(self, job: Job, step: int) -> None:
+        """Note how far a running trial is."""
+        self._remaining.evaluated(job.id, step / max(1, job.until or job.spec.training.total_steps))
+
+    def resumed(self) -> None:
+        """Count a trial that is resumed because its worker died."""
+        self._resumed += 1
+
+    def close(self, state: str) -> None:
+        """Display the final state, and stop the thread."""
+        self._state = state
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state as plain values."""
+        plan = self._plan
+        ended, total = sum(self._counts.values()), plan.total if plan else 0
+        cells, running = (plan.cells, list(plan.running)) if plan else ([], [])
+        return {
+            "study": self._study,
+            "state": self._state,
+            "cells": len(cells),
+            "cells_done": sum(cell.done for cell in cells),
+            "trials": total,
+            **self._counts,
+            "reused": self._reused,
+            "resumed": self._resumed,
+            "running": len(running),
+            "gpus": self.gpus(len(running)) if plan else "",
+            "look": plan.looking if plan else "",
+            "elapsed": time.time() - self._started,
+            "left": self._remaining.seconds(total - ended, running, self.slots()),
+            "best": dict(sorted(self._best.items(), key=lambda item: -item[1])),
+            "updated": time.time(),
+            "host": platform.node(),
+        }
+
+    def _show(self) -> None:
+        console = Console(stderr=False)
+        if console.is_terminal:
+            with Live(console=console, refresh_per_second=2, get_renderable=lambda: table(self.snapshot())):
+                while not self._stop.wait(TICK_SECONDS):
+                    self._write()
+        else:
+            last = time.monotonic()
+            while not self._stop.wait(TICK_SECONDS):
+                self._write()
+                if time.monotonic() - last >= LINE_SECONDS:
+                    last = time.monotonic()
+                    print(line(self.snapshot()), flush=True)
+            print(line(self.snapshot()), flush=True)
+        self._write()
+
+    def _write(self) -> None:
+        try:
+            write_text(self._path, json.dumps(self.snapshot()))
+        except OSError as error:  # a missing status file must not end the sweep
+            print(f"status file: {error}", file=sys.stderr)

@@ -1,0 +1,119 @@
+"""A sweep's trials as a table, and its summary as plain numbers."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import pandas as pd
+
+from dml.config import Study
+from dml.sweep.plan.cells import Job
+from dml.sweep.plan.plan import Plan
+from dml.sweep.store.trials import FINISHED, Outcome
+
+PACKAGES = ("noisy-dml", "torch", "torchvision", "numpy", "ray", "optuna", "mlflow")
+
+
+def trials_frame(study: Study, plan: Plan, running: Iterable[tuple[Job, Outcome]] = ()) -> pd.DataFrame:
+    """One row per trial that ended, in the order of the study's cells, and one float column per score.
+
+    Parameters
+    ----------
+    running : trials that have not ended, whose rows follow.
+    """
+    trials = [*plan.ended(), *running]
+    rows = [_row(study, plan, job, outcome) for job, outcome in trials]
+    scores = pd.DataFrame([dict(outcome.scores) for _, outcome in trials], dtype="float64")
+    return pd.concat([pd.DataFrame(rows), scores], axis=1)
+
+
+def _row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]:
+    """A trial's row, without its scores."""
+    return {
+        "key": job.key,
+        "study": study.name,
+        "cell": job.cell.name,
+        "phase": job.phase,
+        "number": job.number,
+        "seed": job.seed,
+        **({"split": job.split} if study.splits > 1 else {}),
+        "status": outcome.status,
+        "error": outcome.error,
+        **job.cell.columns,
+        "settings": json.dumps(flat_settings(job), sort_keys=True),
+        "objective": float("nan") if (value := plan.value(job, outcome)) is None else float(value),
+        "seconds": outcome.seconds,
+        "curve": json.dumps(outcome.curve),
+        "diagnostics": json.dumps({**outcome.diagnostics, **outcome.counts}),
+        "started": outcome.started,
+        "host": outcome.host,
+    }
+
+
+def flat_settings(job: Job) -> dict[str, Any]:
+    """A trial's settings of loss, miner and filter, and what varies or is searched, named as in `loss.margin`."""
+    rooms = {"loss": job.spec.loss, "miner": job.spec.miner, "filter": job.spec.filter}
+    given = {room: part.settings for room, part in rooms.items() if part is not None}
+    flat = {f"{room}.{key}": value for room, settings in given.items() for key, value in settings.items()}
+    return {**flat, **job.cell.varied, **job.settings}
+
+
+def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """What ran, with which code, and each cell's mean objective on the test split.
+
+    Parameters
+    ----------
+    study : what was compared.
+    frame : the table of `trials_frame`.
+    counts : a snapshot of `SweepProgress`.
+    seconds : duration of the sweep.
+    """
+    done = frame[(frame["phase"] == "confirm") & (frame["status"] == FINISHED)]
+    return {
+        "study": study.name,
+        "cells": counts["cells"],
+        "trials": len(frame),
+        **{status: int((frame["status"] == status).sum()) for status in ("finished", "failed", "pruned")},
+        "already_done": counts["reused"],
+        "resumed": counts["resumed"],
+        "seconds": round(seconds, 1),
+        "training_seconds": round(float(frame["seconds"].sum()), 1),
+        "score": {cell: float(value) for cell, value in done.groupby("cell", sort=False)["objective"].mean().items()},
+        "study_digest": study.digest,
+        "git_commit": git_commit(),
+        "command": " ".join(sys.argv),
+        "versions": versions(PACKAGES),
+    }
+
+
+@cache
+def git_commit() -> str:
+    """The commit of the running code, with `-dirty` if code or studies differ from it; empty outside a repository."""
+    commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--", ":/dml", ":/pipelines")
+    return f"{commit}-dirty" if commit and changed else commit
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """The versions of Python and of those of the packages that are installed."""
+    found = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,181 @@
+"""Which trained models stay on disk: `resources.keep_models`.
+
+- `all`: those of all confirmed trials.
+- `cells`: that of each cell's best seed, by the objective on the first evaluated set. This decides no score: a cell's
+  scores are means over all seeds.
+- `best`: that of the best cell, by validation score.
+
+A finished trial counts as done without its model. A sweep writes which models its study keeps and drops
+(`store/sweeps/<study>.models`) when it ends, and every ten minutes for the cells that are confirmed, so that the
+disk need not hold all at once. Then it deletes those that some study drops and none keeps or starts from. A killed
+deletion is completed by the next one.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from dml.config import Study
+from dml.files import Locked, locked, read_json, write_text
+from dml.sweep.plan.cells import Job
+from dml.sweep.plan.choosing import finished, ranking
+from dml.sweep.plan.plan import Plan
+from dml.sweep.store.references import known_keys
+from dml.sweep.store.trials import TrialStore
+
+SMALL = 2 * 2**30  # bytes: up to this size the models of all cells stay by default
+RECORD = ".models"
+DELETED = ".model.deleted"
+MODEL = "model"
+
+
+def model_folder(store: TrialStore, key: str) -> Path:
+    """The folder of a trial's model."""
+    return store.folder(key) / MODEL
+
+
+def policy(study: Study, total: float) -> str:
+    """The study's `keep_models`: by default `cells` if one model per cell takes up to `SMALL` bytes, else `best`.
+
+    Parameters
+    ----------
+    total : the bytes of one model per cell.
+    """
+    return study.resources.keep_models or ("cells" if total <= SMALL else "best")
+
+
+def best_model(plan: Plan, among: Iterable[int] | None = None) -> Job | None:
+    """The trial whose model is the study's best one: of the first cell by validation score with a model.
+
+    Parameters
+    ----------
+    among : the cells that count; None: all.
+    """
+    order = ranking(plan) if among is None else [index for index in ranking(plan) if index in set(among)]
+    return next((job for index in order if (job := _best_seed(plan, index)) is not None), None)
+
+
+def record(plan: Plan, needed: Iterable[str] = ()) -> None:
+    """Write which models the study keeps and drops, of the cells that are confirmed with all seeds.
+
+    Parameters
+    ----------
+    needed : keys of trials that other studies start from; those of this study are kept.
+    """
+    complete = [i for i, state in enumerate(plan.cells) if state.confirmed and state.done]
+    present = [job for index in complete for job in _with_model(plan, index)]
+    sizes = [_size(plan.store, job.key) for job in present]
+    chosen = policy(plan.study, len(plan.cells) * sum(sizes) / max(1, len(sizes)))
+    if chosen == "all":
+        kept = present
+    elif chosen == "cells":
+        kept = [job for index in complete if (job := _best_seed(plan, index)) is not None]
+    else:
+        kept = [job] if (job := best_model(plan, complete)) is not None else []
+    own = {job.key for index in complete for job, _ in finished(plan, index)}
+    keep = {job.key for job in kept} | (own & set(needed))
+    drop = own - keep
+    content = {"policy": chosen, "keep": sorted(keep), "drop": sorted(drop)}
+    write_text(_record_path(plan.store, plan.study.name), json.dumps(content, indent=1))
+
+
+def dropped(store: TrialStore, needed: Iterable[str] = ()) -> list[str]:
+    """The keys of the trials whose models exist although no study keeps or needs them.
+
+    A study keeps the models of trials about which it has not decided: a sweep decides when it ends.
+    """
+    folder, keep, drop = store.root / "sweeps", set(needed), set()
+    undecided = known_keys(store.root)
+    for path in sorted(folder.glob(f"*{RECORD}")):
+        content = read_json(path) or {}
+        own = set(content.get("drop", ()))
+        drop |= own
+        keep |= set(content.get("keep", ()))
+        undecided[path.name.removesuffix(RECORD)] = undecided.get(path.name.removesuffix(RECORD), set()) - own
+    keep |= set().union(*undecided.values())
+    return [key for key in sorted(drop - keep) if model_folder(store, key).is_dir() or store.files_there(key, MODEL)]
+
+
+def delete_dropped(store: TrialStore, study: str, needed: Iterable[str] = ()) -> tuple[int, int]:
+    """Delete the models that no study keeps or needs. Call it only while holding the sweep's lock.
+
+    Does nothing while another study's sweep runs in the same store: it has not decided yet what it keeps. Its own end
+    deletes them.
+
+    Parameters
+    ----------
+    study : the one whose sweep ends.
+    needed : keys of trials whose models are needed in any case.
+
+    Returns
+    -------
+    The number of deleted models, and their bytes.
+    """
+    others = [path for path in (store.root / "sweeps").glob("*.lock") if path.stem != study]
+    if any(map(is_locked, others)):
+        return 0, 0
+    for left in store.root.glob(f"trials/*/{DELETED}"):  # by a killed process
+        shutil.rmtree(left, ignore_errors=True)
+    count = size = 0
+    for key in dropped(store, needed):
+        size += _size(store, key)
+        count += 1
+        delete_model(store, key)
+    return count, size
+
+
+def delete_model(store: TrialStore, key: str) -> None:
+    """Delete a trial's model, here and in the cluster's storage. A reader sees all of it or nothing."""
+    away = store.folder(key) / DELETED
+    shutil.rmtree(away, ignore_errors=True)
+    with suppress(FileNotFoundError):
+        model_folder(store, key).rename(away)
+    shutil.rmtree(away, ignore_errors=True)
+    store.delete_remote(key, MODEL)
+
+
+def missing(plan: Plan) -> int:
+    """How many finished confirmations have no model here although the study says `keep_models: all`."""
+    if plan.study.resources.keep_models != "all":
+        return 0
+    return sum(len(finished(plan, i)) - len(_with_model(plan, i)) for i in range(len(plan.cells)))
+
+
+def _best_seed(plan: Plan, index: int) -> Job | None:
+    """The cell's trial with the highest objective among those with a model, the first one in a tie."""
+    present = {job.key for job in _with_model(plan, index)}
+    pairs = [pair for pair in finished(plan, index) if pair[0].key in present]
+    return max(pairs, key=lambda pair: pair[1].scores[plan.objective(pair[0])])[0] if pairs else None
+
+
+def _with_model(plan: Plan, index: int) -> list[Job]:
+    found = (job for job, _ in finished(plan, index))
+    return [job for job in found if _has_model(plan.store, job.key)]
+
+
+def _has_model(store: TrialStore, key: str) -> bool:
+    """Whether a trial's model is on this disk, or in the listed storage."""
+    return (model_folder(store, key) / "model.json").is_file() or f"{MODEL}/model.json" in store.files_there(key, MODEL)
+
+
+def _record_path(store: TrialStore, study: str) -> Path:
+    return store.root / "sweeps" / f"{study}{RECORD}"
+
+
+def _size(store: TrialStore, key: str) -> int:
+    """The bytes of a trial's model, here or in the listed storage."""
+    here = sum(path.stat().st_size for path in model_folder(store, key).rglob("*") if path.is_file())
+    return here or sum(store.files_there(key, MODEL).values())
+
+
+def is_locked(path: Path) -> bool:
+    """Whether another process holds a lock."""
+    try:
+        with locked(path, wait=False):
+            return False
+    except Locked:
+        return True

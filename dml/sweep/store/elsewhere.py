@@ -1,0 +1,74 @@
+"""The storages that a project's studies name (`resources.storage`), and what sweeps of any machine left there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+def storages_of(studies: Path) -> list[str]:
+    """The URIs that the studies in a folder name, without reading what they extend: that is a study too."""
+    found: set[str] = set()
+    for path in studies.glob("*.yaml"):
+        text = path.read_text(encoding="utf-8")
+        if "storage" in text:
+            try:
+                content = yaml.safe_load(text)
+                found.add((content.get("resources") or {}).get("storage") or "")
+            except (yaml.YAMLError, AttributeError):
+                continue  # `dml check` says what is wrong with it
+    return sorted(found - {""})
+
+
+def sweeps_there(storage: str) -> list[dict[str, Any]]:
+    """The latest state of each sweep that used a storage.
+
+    Raises
+    ------
+    StorageError : it cannot be read.
+    ValueError : it is no URI of a storage.
+    """
+    from dml.sweep.store.mirror import SWEEPS
+    from dml.sweep.store.remote import Remote
+
+    remote = Remote(storage)
+    with remote.impatient():
+        names = [name for name in remote.list(SWEEPS) if name.endswith(".json")]
+        found = [remote.read_json(f"{SWEEPS}/{name}") for name in sorted(names)]
+    return [now for now in found if isinstance(now, dict)]
+
+
+def unreferenced_there(storage: str, known: set[str]) -> Iterator[tuple[str, int]]:
+    """(key, bytes) of each trial that ended in a storage, and that no sweep which used it refers to.
+
+    An unfinished trial may be running on any machine, so it is not listed. Nothing is listed if the storage has no
+    list of a sweep.
+
+    Parameters
+    ----------
+    known : further keys that are referred to.
+
+    Raises
+    ------
+    StorageError : it cannot be read.
+    """
+    from dml.sweep.store.mirror import SWEEPS
+    from dml.sweep.store.references import SUFFIX
+    from dml.sweep.store.remote import Remote
+    from dml.sweep.store.trials import OUTCOMES, TRIALS
+
+    remote = Remote(storage)
+    with remote.impatient():
+        trials: dict[str, dict[str, int]] = {}
+        for path, size in remote.list(TRIALS).items():
+            key, _, name = path.partition("/")
+            trials.setdefault(key, {})[name] = size
+        lists = [name for name in remote.list(SWEEPS) if name.endswith(SUFFIX)]  # after the trials: a key comes first
+        texts = [(remote.read(f"{SWEEPS}/{name}") or b"").decode() for name in lists]
+    referred = known.union(*(text.split() for text in texts))
+    for key in sorted(trials.keys() - referred if lists else ()):
+        if any(name in trials[key] for name in OUTCOMES):
+            yield key, sum(trials[key].values())

@@ -1,0 +1,83 @@
+"""Copies a sweep's progress and list of trials to its storage, where other machines see them.
+
+`sweeps/<node>/<study>.json` and `.keys` are those of `store/sweeps` on the driver's node. `dml status` shows the first,
+and `dml clean` never lists a trial of the storage that a `.keys` names.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dml.sweep.store.references import SUFFIX
+from dml.sweep.store.remote import SLOW_SECONDS, Remote, default_patience
+from dml.sweep.store.storage_errors import StorageError
+
+SWEEPS = "sweeps"
+MIRROR_SECONDS = 15.0
+
+
+@contextmanager
+def mirrored(storage: str | None, store: Path, study: str) -> Iterator[None]:
+    """Check a sweep's storage, and copy its files there while a block runs and when it ends. None: does nothing.
+
+    Says on stderr if the storage is slow, does not answer for a while, and answers again.
+
+    Raises
+    ------
+    StorageError : the storage cannot be used; the block does not begin.
+    """
+    if storage is None:
+        yield
+        return
+    remote = Remote(storage, patience=0)
+    seconds = Remote(storage).check()
+    if seconds > SLOW_SECONDS:
+        print(
+            f"{remote.where} is slow: a small file took {seconds:.0f} s. Each evaluation of a trial writes its "
+            "checkpoint there, so evaluate less often (evaluation.every), or use a closer one.",
+            file=sys.stderr,
+            flush=True,
+        )
+    mirror = _Mirror(remote, store, study)
+    thread = threading.Thread(target=mirror.run, name="storage", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        mirror.ending.set()
+        thread.join(timeout=2 * MIRROR_SECONDS)
+
+
+class _Mirror:
+    def __init__(self, remote: Remote, store: Path, study: str):
+        self._remote, self.ending = remote, threading.Event()
+        self._paths = [store / SWEEPS / f"{study}{suffix}" for suffix in (SUFFIX, ".json")]
+        self._copied: dict[Path, bytes] = {}
+        self._is_away = False
+
+    def run(self) -> None:
+        """Copy until the sweep ends, and once more then."""
+        while not self.ending.wait(MIRROR_SECONDS):
+            self._copy()
+        self._copy()
+
+    def _copy(self) -> None:
+        try:
+            for path in self._paths:
+                content = path.read_bytes() if path.is_file() else b""
+                if content and content != self._copied.get(path):
+                    self._remote.write(f"{SWEEPS}/{platform.node()}/{path.name}", content)
+                    self._copied[path] = content
+        except StorageError as error:
+            if not self._is_away and not self.ending.is_set():
+                print(f"{error}. Trials wait for it up to {default_patience():.0f} s.", file=sys.stderr, flush=True)
+            self._is_away = True
+        else:
+            if self._is_away:
+                print(f"{self._remote.where} answers again", file=sys.stderr, flush=True)
+            self._is_away = False

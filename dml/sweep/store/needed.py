@@ -1,0 +1,39 @@
+"""Which trials' models other studies start from (`training.start`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dml.config import StartSection, Study, load_study
+from dml.sweep.store.starts import Starts
+
+
+def starts_of(study: Study) -> list[StartSection]:
+    """The sections `training.start` of a study's cells that name another study."""
+    found = {repr(start): start for cell in study.cells() if (start := study.training_of(cell).start) is not None}
+    return [start for start in found.values() if start.study is not None]
+
+
+def studies_that_start(folder: Path) -> list[Study]:
+    """The studies in a folder that start from models of others.
+
+    Raises
+    ------
+    ConfigError : one of them is invalid, so it cannot be said what it needs.
+    """
+    studies = [load_study(path) for path in sorted(folder.glob("*.yaml")) if "start" in path.read_text("utf-8")]
+    return [study for study in studies if starts_of(study)]
+
+
+def needed_keys(studies: list[Study], starts: Starts) -> set[str]:
+    """The keys of the trials whose models these studies start from. What does not exist yet is left out."""
+    found = set()
+    for study in studies:
+        for start in starts_of(study):
+            for dataset in study.datasets:
+                for seed in {*study.seeds, study.search.seed}:
+                    try:
+                        found.add(starts.key(start, dataset.label, seed))
+                    except ValueError:  # no results yet, or the study asks for a cell that does not exist
+                        continue
+    return found

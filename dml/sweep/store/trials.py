@@ -1,0 +1,222 @@
+"""Trials on disk: `<store>/trials/<key>/` contains a trial's spec, its checkpoint, and its outcome once it ended.
+
+The key is the digest of `spec.json`. `result.json` is the outcome of a finished trial, `failed.json` that of a trial
+whose failure is its result, such as a loss that became NaN. Other failures (a full disk, an error in the code) are not
+stored, so the next run retries them. `paused.json` is what a trial had reached when a search paused it; its checkpoint
+is beside it. A lock prevents two workers from running the same trial.
+
+With a storage, a worker copies a trial's files there after each evaluation, and a trial counts as finished once the
+storage has its outcome. What a node finished while the storage was away is copied by the next sweep on that node.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dml.files import Locked, locked, read_json, write_text
+from dml.sweep.store.remote import Remote
+
+FINISHED, FAILED, PRUNED, PAUSED = "finished", "failed", "pruned", "paused"
+OUTCOMES = ("result.json", "failed.json")
+PAUSED_FILE = "paused.json"
+CHECKPOINTS = "checkpoint"
+TRIALS = "trials"
+READERS = 16  # threads that read records of the storage
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a trial ended. `curve` is [[step, {score: value}], ...]; `error` is a traceback, empty unless it failed."""
+
+    status: str
+    scores: Mapping[str, float] = field(default_factory=dict)
+    curve: list[Any] = field(default_factory=list)
+    diagnostics: Mapping[str, float] = field(default_factory=dict)
+    counts: Mapping[str, Any] = field(default_factory=dict)  # histograms, such as of the drawn negatives' distances
+    seconds: float = 0.0
+    error: str = ""
+    lasting: bool = True  # False: not stored, so another run retries the trial
+    errno: int = 0  # of an OSError
+    started: str = ""  # ISO 8601, UTC
+    host: str = ""
+
+    def evaluated(self, steps: int | None) -> bool:
+        """Whether the curve has a point after so many steps."""
+        return any(step == steps for step, _ in self.curve)
+
+
+class TrialStore:
+    """Stores the outcomes of trials, and the folders of running ones.
+
+    Parameters
+    ----------
+    root : a local folder (on a cluster without `storage`, one that all nodes share).
+    storage : a URI that all nodes can read (`s3://...`, `gs://...`, `file:///...`). Trials are copied from and to it.
+    published : outcomes of other machines by the first digits of their keys, all of one length; they count as stored.
+    """
+
+    def __init__(self, root: Path, storage: str | None = None, published: Mapping[str, Outcome] | None = None):
+        self.root = Path(root).resolve()
+        self.remote = Remote(storage) if storage else None
+        self._there: dict[str, dict[str, int]] = {}  # key -> its files in the storage, as listed
+        self._published = dict(published or {})
+        self._digits = len(next(iter(self._published), ""))
+
+    def look(self) -> TrialStore:
+        """List the storage: from now on, what exists only there counts as stored. Returns this store.
+
+        Raises
+        ------
+        StorageError : the storage cannot be read.
+        """
+        self._there = {}
+        if self.remote is not None:
+            with self.remote.impatient():
+                files = self.remote.list(TRIALS)
+            for path, size in files.items():
+                key, _, name = path.partition("/")
+                self._there.setdefault(key, {})[name] = size
+        return self
+
+    def folder(self, key: str) -> Path:
+        """A trial's folder."""
+        return self.root / TRIALS / key
+
+    def files_there(self, key: str, folder: str = "") -> dict[str, int]:
+        """The names and bytes of a trial's files, or of those in one of its folders, in the listed storage."""
+        start = f"{folder}/" if folder else ""
+        return {name: size for name, size in self._there.get(key, {}).items() if name.startswith(start)}
+
+    def read(self, key: str) -> Outcome | None:
+        """The stored outcome of a trial; None if it did not end, or the file is a copy that was interrupted."""
+        contents = (self._content(key, name) for name in OUTCOMES)
+        stored = next((Outcome(**content) for content in contents if content is not None), None)
+        return stored or self._published.get(key[: self._digits])
+
+    def reached(self, key: str, steps: int | None) -> Outcome | None:
+        """The stored outcome of a trial that pauses after so many steps (None: it does not); None if it is not there.
+
+        A trial that reached this step and failed later counts as paused.
+        """
+        stored = self.read(key)
+        if steps is None or (stored is not None and stored.status == FINISHED):
+            return stored
+        content = self._content(key, PAUSED_FILE)
+        paused = None if content is None else Outcome(**content)
+        return paused if paused is not None and paused.evaluated(steps) else stored
+
+    def begin(self, key: str, record: str) -> None:
+        """Write a trial's `spec.json`: the JSON whose digest is its key."""
+        path = self.folder(key) / "spec.json"
+        if read_json(path) is None:
+            write_text(path, record)
+
+    def records(self) -> Iterator[tuple[str, dict[str, Any], bool]]:
+        """(key, content of `spec.json`, whether the trial ended) of every trial, here or in the listed storage."""
+        here = set()
+        for path in sorted((self.root / TRIALS).glob("*/spec.json")):
+            key = path.parent.name
+            ended = self._ended_there(key) or any((path.parent / name).is_file() for name in OUTCOMES)
+            content = read_json(path)
+            if content is not None:
+                here.add(key)
+                yield key, content, ended
+        only_there = sorted(self._there.keys() - here)
+        with ThreadPoolExecutor(READERS) as threads:
+            for key, content in zip(only_there, threads.map(self._spec_there, only_there), strict=True):
+                if content is not None:
+                    yield key, content, self._ended_there(key)
+
+    def write(self, key: str, outcome: Outcome) -> None:
+        """Store an outcome atomically, unless it is not lasting."""
+        if not outcome.lasting or outcome.status == PRUNED:
+            return
+        name = {FINISHED: "result.json", PAUSED: PAUSED_FILE}.get(outcome.status, "failed.json")
+        write_text(self.folder(key) / name, json.dumps(asdict(outcome)))
+        if outcome.status == FINISHED:
+            (self.folder(key) / PAUSED_FILE).unlink(missing_ok=True)
+
+    def drop_checkpoints(self, key: str) -> None:
+        """Delete the checkpoints of a trial that was paused and not promoted, unless a worker runs it."""
+        with suppress(Locked), locked(self.folder(key) / "lock", wait=False):
+            shutil.rmtree(self.folder(key) / CHECKPOINTS, ignore_errors=True)
+            self.delete_remote(key, CHECKPOINTS)
+
+    def pull(self, key: str) -> None:
+        """Copy a trial's files from the storage, if it has any."""
+        if self.remote is not None:
+            self.remote.pull(f"{TRIALS}/{key}", self.folder(key))
+
+    def push(self, key: str) -> None:
+        """Copy a trial's files to the storage, and check that it keeps them."""
+        if self.remote is not None:
+            self.remote.push(self.folder(key), f"{TRIALS}/{key}")
+
+    def push_missing(self, key: str) -> bool:
+        """Copy a trial that ended here, and whose outcome the listed storage lacks, unless a worker runs it.
+
+        Returns
+        -------
+        Whether it was copied.
+        """
+        ended = any((self.folder(key) / name).is_file() for name in OUTCOMES)
+        if self.remote is None or self._ended_there(key) or not ended:
+            return False
+        with suppress(Locked), locked(self.folder(key) / "lock", wait=False):
+            self.push(key)
+            return True
+        return False
+
+    def pull_folder(self, key: str, name: str) -> None:
+        """Copy one folder of a trial from the listed storage, if it exists only there."""
+        if self.remote is not None and not (self.folder(key) / name).is_dir() and self.files_there(key, name):
+            half = self.folder(key) / f".{name}.half"
+            shutil.rmtree(half, ignore_errors=True)
+            self.remote.pull(f"{TRIALS}/{key}/{name}", half)
+            half.rename(self.folder(key) / name)
+
+    def delete_remote(self, key: str, name: str) -> None:
+        """Delete a folder of a trial in the storage, if there is one."""
+        if self.remote is not None:
+            self.remote.delete(f"{TRIALS}/{key}/{name}")
+
+    def _content(self, key: str, name: str) -> Any:
+        """A JSON file of a trial, here or in the listed storage; None if it is missing or damaged."""
+        content = read_json(self.folder(key) / name)
+        if content is None and self.remote is not None and name in self._there.get(key, ()):
+            content = self.remote.read_json(f"{TRIALS}/{key}/{name}")
+        return content
+
+    def _spec_there(self, key: str) -> Any:
+        return self.remote.read_json(f"{TRIALS}/{key}/spec.json") if self.remote is not None else None
+
+    def _ended_there(self, key: str) -> bool:
+        return any(name in self._there.get(key, ()) for name in OUTCOMES)
+
+    @contextmanager
+    def lock(self, key: str) -> Iterator[None]:
+        """Lock a trial; waits while another process (such as a worker of a killed sweep) holds it."""
+        with locked(self.folder(key) / "lock"):
+            yield
+
+
+@contextmanager
+def only_sweep(store: Path, study: str) -> Iterator[None]:
+    """Lock a study's sweep.
+
+    Raises
+    ------
+    RuntimeError : another process runs this study's sweep in the same store.
+    """
+    try:
+        with locked(Path(store) / "sweeps" / f"{study}.lock", wait=False):
+            yield
+    except Locked as error:
+        raise RuntimeError(f"study {study!r}: process {error.holder or '?'} is running its sweep in {store}") from None

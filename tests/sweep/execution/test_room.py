@@ -1,0 +1,82 @@
+"""How many trials fit on nodes, and what a study is told if none does."""
+
+from __future__ import annotations
+
+import pytest
+
+from dml.config import ResourcesSection
+from dml.sweep.execution import room
+from dml.sweep.execution.room import Room, check_machine, fits
+
+NODES = [{"CPU": 4.0, "GPU": 1.0}, {"CPU": 3.0}, {"CPU": 4.0, "GPU": 4.0}]
+
+
+@pytest.mark.parametrize(
+    ("resources", "workers", "expected"),
+    [
+        ({}, 1, 11),
+        ({"cpus_per_trial": 2}, 1, 5),
+        ({"gpus_per_trial": 0.5}, 1, 6),  # a GPU for two, and a processor for each
+        ({"gpus_per_trial": 2}, 1, 2),
+        ({}, 4, 2),
+        ({"gpus_per_trial": 4}, 4, 1),  # on two nodes
+        ({"resources_per_worker": {"GPU": 1}}, 5, 1),
+        ({"resources_per_worker": {"CPU": 3}}, 2, 1),
+        ({"resources_per_worker": {"TPU": 1}}, 2, 0),
+    ],
+)
+def test_trials_that_fit(resources, workers, expected):
+    assert fits(ResourcesSection(**resources), workers, NODES) == expected
+
+
+@pytest.fixture
+def nodes(monkeypatch):
+    """A list that Ray reports as the nodes that are alive, and a clock."""
+    import ray
+
+    found: list[dict[str, float]] = []
+    now = [1000.0]
+    monkeypatch.setattr(ray, "nodes", lambda: [{"Alive": True, "Resources": node} for node in found])
+    monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
+    found.append({"CPU": 2.0})
+    return found, now
+
+
+def test_a_cluster_that_lacks_nodes_is_waited_for_and_then_a_problem(nodes, capsys):
+    found, now = nodes
+    few = Room(ResourcesSection(address="auto", wait_minutes=1), workers=4)
+    few.check()
+    assert capsys.readouterr().out == (
+        "resources: a trial takes 4 workers (training.workers) of 1 CPU each, but there is room for 2. "
+        "Nodes: 2 CPUs and 0 GPUs. Waiting for nodes, 1 min at most.\n"
+    )
+    assert few() == 1, "one trial waits, so that an autoscaler adds nodes"
+    now[0] += 50
+    assert few.problem() is None
+    found.append({"CPU": 2.0})  # joins late
+    now[0] += 20
+    assert few.problem() is None
+    found.clear()
+    now[0] += 59
+    assert few.problem() is None
+    now[0] += 10
+    assert "Nodes: none; waited for 1 min (resources.wait_minutes)" in str(few.problem())
+
+
+def test_this_machine_is_not_waited_for(nodes, monkeypatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr("dml.sweep.execution.cluster.cpus", lambda: 2)
+    with pytest.raises(ValueError, match=r"4 workers .* room for 2\. Nodes: 2 CPUs and 0 GPUs$"):
+        Room(ResourcesSection(), workers=4).check()
+    with pytest.raises(ValueError, match=r"4 workers .*\(this machine\)\. A cluster may have more"):
+        check_machine(ResourcesSection(), workers=4)
+    check_machine(ResourcesSection(), workers=2)
+
+
+def test_trials_given_to_ray(nodes):
+    found, _ = nodes
+    found[:] = NODES
+    assert Room(ResourcesSection(address="auto"))() == 11 + room.QUEUED
+    assert Room(ResourcesSection(address="auto", concurrent=5))() == 5
+    assert Room(ResourcesSection(address="auto"), workers=4)() == 2
+    assert Room(ResourcesSection(address="auto", gpus_per_trial=4), workers=4).gpus(1) == "4 of 5 GPUs taken"

@@ -1,0 +1,85 @@
+"""Calls in Ray's workers: their results, their errors, and a worker that dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from itertools import chain, pairwise
+from pathlib import Path
+
+import pytest
+
+from dml.config import ResourcesSection
+from dml.sweep.execution.tasks import POLL_SECONDS, in_workers
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def on_this_machine():
+    """Ends the Ray that the first call starts."""
+    yield
+    import ray
+
+    ray.shutdown()
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def refuse(number: int) -> int:
+    if number == 2:
+        raise ValueError("2 is refused")
+    time.sleep(60)
+    return number
+
+
+def die(folder: str, number: int) -> None:
+    with open(Path(folder) / str(number), "a") as file:
+        file.write("begun ")
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def span(seconds: float) -> tuple[float, float]:
+    started = time.time()
+    time.sleep(seconds)
+    return started, time.time()
+
+
+def resources(**changes) -> ResourcesSection:
+    return ResourcesSection(**{"cpus_per_trial": 0.5, **changes})
+
+
+def test_every_call_has_one_result():
+    found = list(in_workers(resources(), double, [(number,) for number in range(7)]))
+    assert sorted(chain(*found)) == [0, 2, 4, 6, 8, 10, 12]
+
+
+def test_no_more_at_once_than_trials():
+    alone = list(chain(*in_workers(resources(concurrent=1), span, [(0.3,)] * 3)))
+    assert all(end <= start for (_, end), (start, _) in pairwise(alone))
+
+
+def test_the_caller_gets_its_turn_while_a_call_runs():
+    turns = [len(done) for done in in_workers(resources(), span, [(3.5 * POLL_SECONDS,)])]
+    assert sum(turns) == 1
+    assert turns.count(0) >= 2
+
+
+def test_an_error_is_the_functions_own_and_ends_the_other_calls():
+    started = time.monotonic()
+    with pytest.raises(ValueError, match=r"^2 is refused$"):
+        list(in_workers(resources(), refuse, [(1,), (2,)]))
+    assert time.monotonic() - started < 30
+    assert list(chain(*in_workers(resources(cpus_per_trial=1), double, [(4,), (5,)]))) in ([8, 10], [10, 8])
+
+
+def test_a_worker_that_dies_again_and_again_is_an_error_that_says_what_to_do(tmp_path):
+    with pytest.raises(RuntimeError, match=r"a worker died: .* resources.concurrent"):
+        list(in_workers(resources(concurrent=1), die, [(str(tmp_path), number) for number in range(3)]))
+    assert (tmp_path / "0").read_text() == "begun "
+    assert (tmp_path / "1").read_text().count("begun") > 1, "Ray repeats a call whose worker died"
+    assert not (tmp_path / "2").exists()

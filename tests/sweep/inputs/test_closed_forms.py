@@ -1,0 +1,133 @@
+"""Closed forms of what trials start from, scored at each noise rate on the digits; against `fit` and NumPy."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml import noise
+from dml.data import sources
+from dml.data.packing import open_packed, pack
+from dml.evaluation import evaluate
+from dml.sweep.inputs import closed_forms
+from dml.sweep.inputs.closed_forms import closed_form_scores
+from dml.training import closed_form
+from dml.training.closed_form import ClosedForm, apply
+from dml.types import DatasetSpec, EvaluationSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
+
+KEY = "test/fine/recall@1"
+TRAINED, RATES, SEEDS = range(6), (0.0, 0.4), (0, 1)
+NAMES = [f"pixels, {size}{word}" for word in ("components", "whitened", "LDA") for size in ("", "8 ")]
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """Shrinkage is chosen by the scores of few images."""
+    monkeypatch.setattr(closed_form, "SCORED", 100)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """The outputs of the data stages: the digits 0 to 5 train, with wrong labels that seeds draw."""
+    root = tmp_path_factory.mktemp("data")
+    manifest = pack(sources.build("digits"), root, root / "packed", report=lambda line: None)
+    (root / "pack.json").write_text(json.dumps({"digits": {**manifest, "folder": "packed"}}))
+    fine = open_packed(root / "packed").index["fine"].to_numpy()
+    (root / "split").mkdir()
+    final = np.where(np.isin(fine, TRAINED), "train", "test")
+    split = pd.DataFrame({"index": np.arange(len(fine)), "final": final, "tune": "train"})
+    split.to_parquet(root / "split/digits.parquet", index=False)
+    rows = np.flatnonzero(final == "train")
+    (root / "noise").mkdir()
+    models = [("uniform", rate, {}) for rate in RATES]
+    noise.table(rows, fine[rows], models, SEEDS, "confirm").to_parquet(root / "noise/digits.parquet", index=False)
+    return root
+
+
+def job(seed, rate, dataset="digits", sets=("test",), phase="confirm", size=8):
+    spec = TrialSpec(
+        phase,
+        seed,
+        DatasetSpec(dataset, packed="packed", split="split", labels=f"labels {seed} {rate}"),
+        NoiseSpec("uniform", rate),
+        LossSpec("triplet", {}),
+        None,
+        TrainingSpec(steps=10, embedding_size=size),
+        EvaluationSpec(metrics=("recall@1",), sets=sets),
+    )
+    return SimpleNamespace(phase=phase, spec=spec, cell=SimpleNamespace(dataset=dataset))
+
+
+def scored(root, *jobs):
+    """(the records, what was reported)."""
+    lines = []
+    plan = SimpleNamespace(study=SimpleNamespace(name="mine"), ended=lambda: [(job, None) for job in jobs])
+    return closed_form_scores(plan, root, lines.append), lines
+
+
+def expected(root, kinds, seed, rate):
+    """R@1 of the new digits for each kind and size, from the images and the observed labels."""
+    packed = open_packed(root / "packed")
+    fine = packed.index["fine"].to_numpy()
+    images = packed.images[:].reshape(len(fine), -1) / 255.0
+    table = pd.read_parquet(root / "noise/digits.parquet")
+    own = table[(table["seed"] == seed) & (table["rate"] == rate)]
+    rows, observed = own["index"].to_numpy(), own["observed"].to_numpy()
+    images -= images[rows].mean(axis=0)
+    tested = ~np.isin(fine, TRAINED)
+    fitted = ClosedForm(images[rows], observed)
+    embedded = (apply(fitted.projection(kind, size), images[tested]) for kind, size in kinds)
+    return [evaluate(embeddings, fine[tested], ["recall@1"])["recall@1"] for embeddings in embedded]
+
+
+def test_a_score_for_each_rate_is_the_mean_over_seeds(root):
+    found, _ = scored(root, *(job(seed, rate) for seed in SEEDS for rate in RATES))
+    assert [(record["rate"], record["name"]) for record in found] == [(rate, name) for rate in RATES for name in NAMES]
+    kinds = [(kind, size) for kind in ("components", "whitening", "lda") for size in (None, 8)]
+    means = [np.mean([expected(root, kinds, seed, rate) for seed in SEEDS], axis=0) for rate in RATES]
+    for record, mean in zip(found, np.concatenate(means), strict=True):
+        assert record["scores"] == {KEY: pytest.approx(mean, abs=2e-3)}
+        assert (record["dataset"], record["noise"], record["seeds"]) == ("digits", "uniform", [0, 1])
+    by_name = {(record["rate"], record["name"]): record["scores"][KEY] for record in found}
+    assert by_name[0.0, "pixels, LDA"] != by_name[0.4, "pixels, LDA"]
+    assert by_name[0.0, "pixels, components"] == by_name[0.4, "pixels, components"]
+
+
+def test_equal_rows_and_labels_are_fitted_once(root, monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        closed_forms, "ClosedForm", lambda *given, make=closed_forms.ClosedForm: made.append(1) or make(*given)
+    )
+    found, lines = scored(root, *(job(seed, 0.0) for seed in SEEDS), job(0, 0.0, phase="tune"))
+    assert len(made) == 1
+    assert found[0]["seeds"] == [0, 1]
+    assert lines == ["digits: scoring closed forms of the pixels at uniform 0 (pixels)"]
+
+
+def test_every_length_of_embeddings_that_is_less_than_the_input(root):
+    found, _ = scored(root, job(0, 0.0, size=4), job(0, 0.0, size=64), job(0, 0.0, size=100))
+    whitened = [record["name"] for record in found if "whitened" in record["name"]]
+    assert whitened == ["pixels, whitened", "pixels, 4 whitened"]
+
+
+def test_only_on_new_images(root):
+    found, _ = scored(root, job(0, 0.0, sets=("train", "test")))
+    assert {tuple(record["scores"]) for record in found} == {(KEY,)}
+    assert scored(root, job(0, 0.0, sets=("train",)))[0] == []
+
+
+def test_what_fails_is_named_and_leaves_the_others(root, monkeypatch):
+    def broken(self, kind, size=None, shrinkage=None, own=closed_forms.ClosedForm.projection):
+        if kind == "lda":
+            raise ValueError("lda: broken")
+        return own(self, kind, size, shrinkage)
+
+    monkeypatch.setattr(closed_forms.ClosedForm, "projection", broken)
+    manifest = json.loads((root / "pack.json").read_text())
+    (root / "pack.json").write_text(json.dumps(manifest | {"gone": {"folder": "gone"}}))
+    found, lines = scored(root, job(0, 0.4, dataset="gone"), job(0, 0.4))
+    assert [record["name"] for record in found] == NAMES[:4]
+    assert lines[0].startswith("mine: no closed forms of gone: ")
+    assert lines[2:] == ["digits: no scores of a closed form of pixels: lda: broken"]

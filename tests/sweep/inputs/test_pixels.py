@@ -1,0 +1,54 @@
+"""Images as vectors of pixels, against Pillow."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dml.sweep.inputs import pixels as module
+from dml.sweep.inputs.pixels import pixels
+
+
+def packed(height, width, channels=3, count=7):
+    images = np.random.default_rng(0).integers(0, 256, (count, height, width, channels), dtype=np.uint8)
+    return SimpleNamespace(images=images)
+
+
+def expected(images, height, width):
+    """Each channel reduced by Pillow's bilinear filter; rows are channel by channel."""
+    vectors = []
+    for image in images:
+        planes = [Image.fromarray(plane.astype(np.float32)) for plane in np.moveaxis(image, 2, 0)]
+        reduced = [np.asarray(plane.resize((width, height), Image.Resampling.BILINEAR)) for plane in planes]
+        vectors.append(np.stack(reduced).ravel() / 255)
+    return np.array(vectors) - np.mean(vectors, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "side", "size"),
+    [
+        ((6, 9, 3), 9, (6, 9)),
+        ((6, 9, 3), 20, (6, 9)),
+        ((20, 30, 3), 9, (6, 9)),
+        ((16, 21, 1), 6, (5, 6)),
+        ((40, 3, 3), 8, (8, 1)),
+    ],
+    ids=["as large", "smaller", "larger", "grey", "narrow"],
+)
+def test_the_longer_side_is_reduced_and_the_mean_image_is_subtracted(shape, side, size):
+    found, rows = packed(*shape), np.array([4, 0, 6])
+    np.testing.assert_allclose(pixels(found, rows, side), expected(found.images[rows], *size), atol=1e-5)
+
+
+def test_it_does_not_depend_on_the_chunks(monkeypatch):
+    found, rows = packed(8, 8), np.arange(7)
+    whole = pixels(found, rows, 4)
+    monkeypatch.setattr(module, "CHUNK", 3)
+    np.testing.assert_array_equal(pixels(found, rows, 4), whole)
+
+
+@pytest.mark.parametrize(("numbers", "side"), [(7 * 6 * 6 * 3, 6), (7 * 6 * 6 * 3 - 1, 5), (1, 4)])
+def test_many_images_are_reduced_further_down_to_four_pixels(monkeypatch, numbers, side):
+    monkeypatch.setattr(module, "NUMBERS", numbers)
+    assert pixels(packed(16, 16), np.arange(7), 8).shape == (7, side * side * 3)

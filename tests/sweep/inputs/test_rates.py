@@ -1,0 +1,87 @@
+"""Estimated rates of wrong labels: close where classes are easy to tell, and blind to clean labels."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml import noise
+from dml.audit import audit, guess
+from dml.data import sources
+from dml.data.packing import open_packed, pack
+from dml.sweep.inputs.rates import Rates
+from dml.types import DatasetSpec, EvaluationSpec, FilterSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
+
+RATE = 0.4
+
+
+@pytest.fixture(params=[4])
+def root(tmp_path, request):
+    """The outputs of the data stages: every fourth digit trains, or more, with 40% wrong labels."""
+    manifest = pack(sources.build("digits"), tmp_path, tmp_path / "packed", report=lambda line: None)
+    (tmp_path / "pack.json").write_text(json.dumps({"digits": {**manifest, "folder": "packed"}}))
+    fine = open_packed(tmp_path / "packed").index["fine"].to_numpy()
+    for name in ("split", "noise"):
+        (tmp_path / name).mkdir()
+    rows = np.arange(0, len(fine), request.param)
+    split = pd.DataFrame({"index": rows, "final": "train", "tune": "train"})
+    split.to_parquet(tmp_path / "split/digits.parquet", index=False)
+    table = noise.table(rows, fine[rows], [("uniform", RATE, {})], (0, 1), "confirm")
+    table.to_parquet(tmp_path / "noise/digits.parquet", index=False)
+    return tmp_path
+
+
+def trial(seed=0):
+    return TrialSpec(
+        "confirm",
+        seed,
+        DatasetSpec("digits", packed="packed", split="split", labels=f"labels{seed}"),
+        NoiseSpec("uniform", RATE),
+        LossSpec("triplet", {}),
+        None,
+        TrainingSpec(),
+        EvaluationSpec(metrics=("recall@1",)),
+        filter=FilterSpec("prism", {"rate": "estimated"}),
+    )
+
+
+@pytest.mark.parametrize("root", [1], indirect=True)
+def test_the_estimate_is_close_and_is_made_once(root):
+    said = []
+    found = [Rates(root, root / "store", said.append)(trial(seed)) for seed in (0, 1, 0)]
+    assert found[0] == found[2]
+    assert all(abs(rate - RATE) < 0.05 for rate in found)
+    assert len(said) == 2
+    assert "digits, uniform, seed 0, confirm" in said[0]
+    assert Rates(root, root / "store").known(trial()) == found[0]
+    assert Rates(root, root / "elsewhere").known(trial()) == "estimated"
+
+
+def test_no_clean_label_is_read(root):
+    """With other clean labels, and with what is known to be wrong turned round, the estimate is the same."""
+    before = Rates(root, root / "store")(trial())
+    index = next((root / "packed").glob("index*"))
+    clean = pd.read_parquet(index)
+    clean["fine"] = np.random.default_rng(0).permutation(clean["fine"].to_numpy())
+    clean.to_parquet(index, index=False)
+    table = pd.read_parquet(root / "noise/digits.parquet")
+    table.assign(flipped=~table["flipped"]).to_parquet(root / "noise/digits.parquet", index=False)
+    assert Rates(root, root / "again")(trial()) == before
+    changed = open_packed(root / "packed").index["fine"].to_numpy()[table["index"]]
+    assert (changed != table["observed"]).mean() > 0.8, "the clean labels were changed where they are read"
+
+
+def test_the_observed_labels_are_read(root):
+    table = pd.read_parquet(root / "noise/digits.parquet")
+    right = open_packed(root / "packed").index["fine"].to_numpy()[table["index"]]
+    table.assign(observed=right).to_parquet(root / "noise/digits.parquet", index=False)
+    assert Rates(root, root / "store")(trial()) < 0.05
+
+
+def test_it_is_the_guess_of_an_audit_with_the_same_vectors():
+    rng = np.random.default_rng(0)
+    right = np.repeat(np.arange(6), 40)
+    vectors = rng.normal(size=(240, 12)) * 0.3 + np.eye(6, 12)[right]
+    given = np.where(rng.random(240) < 0.3, (right + rng.integers(1, 6, 240)) % 6, right)
+    assert guess(vectors, given) == audit(vectors, given).rate

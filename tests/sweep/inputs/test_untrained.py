@@ -1,0 +1,106 @@
+"""What trials start from, scored without training, on the images of the digits; against NumPy."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dml import noise
+from dml.data import sources
+from dml.data.packing import open_packed, pack
+from dml.sweep.inputs.untrained import untrained_scores
+from dml.types import DatasetSpec, EvaluationSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
+
+KEY = "test/fine/recall@1"
+TESTED = {0: range(5, 10), 1: range(5)}  # by seed, the classes that test
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """The outputs of the data stages: of the digits, seeds select which half of the classes tests."""
+    root = tmp_path_factory.mktemp("data")
+    manifest = pack(sources.build("digits"), root, root / "packed", report=lambda line: None)
+    (root / "pack.json").write_text(json.dumps({"digits": {**manifest, "folder": "packed"}}))
+    fine = open_packed(root / "packed").index["fine"].to_numpy()
+    (root / "split/digits").mkdir(parents=True)
+    tables = []
+    for seed, classes in TESTED.items():
+        tests = np.isin(fine, classes)
+        final, tune = np.where(tests, "test", "train"), np.where(tests, "unused", "train")
+        split = pd.DataFrame({"index": np.arange(len(fine)), "final": final, "tune": tune})
+        split.to_parquet(root / f"split/digits/{seed}.parquet", index=False)
+        rows = np.flatnonzero(~tests)
+        tables.append(noise.table(rows, fine[rows], [("uniform", 0.0, {})], [seed], "confirm"))
+    (root / "noise").mkdir()
+    pd.concat(tables).to_parquet(root / "noise/digits.parquet", index=False)
+    return root
+
+
+def job(seed, dataset="digits", sets=("test",), phase="confirm", steps=10):
+    spec = TrialSpec(
+        phase,
+        seed,
+        DatasetSpec(dataset, packed="packed", split=f"split {seed}", labels="labels"),
+        NoiseSpec("uniform", 0.0),
+        LossSpec("triplet", {}),
+        None,
+        TrainingSpec(steps=steps),
+        EvaluationSpec(metrics=("recall@1",), sets=sets),
+    )
+    return SimpleNamespace(phase=phase, spec=spec, cell=SimpleNamespace(dataset=dataset))
+
+
+def scored(root, *jobs):
+    """(the scores, what was reported)."""
+    lines = []
+    plan = SimpleNamespace(study=SimpleNamespace(name="mine"), ended=lambda: [(job, None) for job in jobs])
+    return untrained_scores(plan, root, lines.append), lines
+
+
+def expected(root, seed, training=False):
+    """R@1 of the pixels by cosine, of the test or the training images."""
+    packed = open_packed(root / "packed")
+    fine = packed.index["fine"].to_numpy()
+    rows = np.flatnonzero(np.isin(fine, TESTED[seed]) != training)
+    images = packed.images[rows].reshape(len(rows), -1).astype(float)
+    images -= images.mean(axis=0)
+    unit = images / np.linalg.norm(images, axis=1, keepdims=True)
+    similarity = unit @ unit.T
+    np.fill_diagonal(similarity, -np.inf)
+    return np.mean(fine[rows][similarity.argmax(axis=1)] == fine[rows])
+
+
+def test_the_score_is_the_mean_over_the_splits_that_seeds_select(root):
+    found, _ = scored(root, job(0), job(1))
+    one, other = expected(root, 0), expected(root, 1)
+    assert abs(one - other) > 0.001
+    assert found == {"digits": {"pixels": {KEY: pytest.approx((one + other) / 2, abs=2e-4)}}}
+
+
+def test_trials_that_start_from_the_same_pixels_are_scored_once(root):
+    _, lines = scored(root, job(0), job(0, steps=20), job(1))
+    assert lines == ["digits: scoring the pixels without training (pixels)"]
+
+
+def test_training_images_where_a_study_asks_for_them(root):
+    found, _ = scored(root, job(0, sets=("train", "test")))
+    train = {"train/fine/recall@1": pytest.approx(expected(root, 0, training=True), abs=2e-4)}
+    assert found["digits"]["pixels"] == {KEY: pytest.approx(expected(root, 0), abs=2e-4)} | train
+    assert scored(root, job(0, sets=("train",)))[0] == {"digits": {"pixels": train}}
+
+
+def test_not_the_images_that_choose(root):
+    found, _ = scored(root, job(0, sets=("test", "validation")))
+    assert list(found["digits"]["pixels"]) == [KEY]
+    assert scored(root, job(0, phase="tune")) == ({}, [])
+
+
+def test_a_dataset_that_cannot_be_scored_is_named_and_leaves_the_others(root):
+    manifest = json.loads((root / "pack.json").read_text())
+    (root / "pack.json").write_text(json.dumps(manifest | {"gone": {"folder": "gone"}}))
+    found, lines = scored(root, job(0, dataset="gone"), job(0))
+    assert list(found) == ["digits"]
+    assert lines[0].startswith("mine: no scores of gone without training: ")
+    assert "the packed images of 'gone' are missing" in lines[0]

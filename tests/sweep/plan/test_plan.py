@@ -1,0 +1,202 @@
+import itertools
+from types import SimpleNamespace
+
+import optuna
+import pytest
+from planned import finish, score, start
+
+from dml.sweep import finishing
+from dml.sweep.store.trials import FAILED, FINISHED, PRUNED, Outcome, TrialStore
+
+
+def identity(job):
+    return job.cell.name, job.phase, job.number
+
+
+def test_every_cell_has_its_budget_then_its_seeds(toy_study, tmp_path):
+    plan, ended = start(toy_study(), TrialStore(tmp_path))
+    assert plan.total == 2 * (3 + 2)
+    finish(plan)
+    expected = itertools.product(
+        [cell.name for cell in toy_study().cells()],
+        [("tune", 0), ("tune", 1), ("tune", 2), ("confirm", 0), ("confirm", 1)],
+    )
+    assert [identity(job) for job, _ in plan.ended()] == [(cell, *rest) for cell, rest in expected]
+    assert sorted(identity(job) for job, _, _ in ended) == sorted(identity(job) for job, _ in plan.ended())
+
+
+def test_the_best_settings_on_validation_classes_are_confirmed(toy_study, tmp_path):
+    plan, _ = start(toy_study(), TrialStore(tmp_path))
+    finish(plan)
+    for state in plan.cells:
+        best = max(state.tuned.values(), key=lambda pair: pair[1].scores["validation/fine/recall@1"])
+        assert all(job.settings == best[0].settings for job, _ in state.confirmed.values())
+        assert [job.seed for job, _ in state.confirmed.values()] == [0, 1]
+
+
+def test_without_refitting_the_confirmed_trials_take_the_images_of_tuning(toy_study, tmp_path):
+    store, storage = TrialStore(tmp_path), optuna.storages.InMemoryStorage()
+    refit, _ = start(toy_study(), store, storage)
+    finish(refit)
+    plan, _ = start(toy_study(search={"sampler": "tpe", "trials": 3, "protocol": "train_val_test"}), store, storage)
+    ran = finish(plan)
+    assert [(job.phase, job.seed) for job in ran] == [("confirm", 0), ("confirm", 1)] * 2
+    assert len(optuna.get_all_study_summaries(storage)) == 2, "the searches of the two cells are shared"
+    assert {job.spec.dataset.labels for job in ran} == {"uniform-0.0-0-tune", "uniform-0.0-1-tune"}
+    assert {job.settings["loss.margin"] for job in ran} <= {job.settings["loss.margin"] for job, _ in refit.ended()}
+
+
+def test_a_finished_trial_is_never_run_again(toy_study, tmp_path):
+    plan, _ = start(toy_study(), TrialStore(tmp_path))
+    ran = finish(plan)
+    again, ended = start(toy_study(), TrialStore(tmp_path))
+    assert again.finished
+    assert all(reused for _, _, reused in ended)
+    assert {j.key for j, _ in again.ended()} == {j.key for j in ran}
+    assert [(j.key, o) for j, o in again.ended()] == [(j.key, o) for j, o in plan.ended()]
+
+
+@pytest.mark.parametrize(
+    ("change", "new"),
+    [
+        ({"losses": ["triplet", "contrastive", "multi_similarity"]}, 5),
+        ({"noise": [{"model": "uniform", "rates": [0.0, 0.3]}]}, 10),
+        ({"seeds": [0, 1, 2]}, 2),
+        ({"name": "another", "title": "Another"}, 0),
+        ({"resources": {"concurrent": 1}}, 0),
+    ],
+)
+def test_only_what_is_new_runs(toy_study, tmp_path, change, new):
+    finish(start(toy_study(), TrialStore(tmp_path))[0])
+    plan, _ = start(toy_study(**change), TrialStore(tmp_path))
+    assert len(finish(plan)) == new
+
+
+@pytest.mark.parametrize("cut", range(11))
+def test_an_interrupted_sweep_ends_like_an_uninterrupted_one(toy_study, tmp_path, cut):
+    whole, _ = start(toy_study(), TrialStore(tmp_path / "whole"))
+    finish(whole)
+    storage = optuna.storages.InMemoryStorage()
+    finish(start(toy_study(), TrialStore(tmp_path / "cut"), storage)[0], limit=cut)
+    plan, _ = start(toy_study(), TrialStore(tmp_path / "cut"), storage)
+    assert len(finish(plan)) == 10 - cut
+    assert [(j.key, j.settings) for j, _ in plan.ended()] == [(j.key, j.settings) for j, _ in whole.ended()]
+
+
+def test_trials_with_one_key_run_once(toy_study, tmp_path):
+    study = toy_study(losses=[{"name": "triplet", "search": {"margin": {"choice": [0.1, 0.3]}}}], search={"trials": 8})
+    plan, _ = start(study, TrialStore(tmp_path))
+    ran = finish(plan)
+    assert len({job.key for job in ran}) == len(ran) <= 2 + 2
+    assert len(list(plan.ended())) == 8 + 2
+
+
+def test_a_failed_trial_fails_alone(toy_study, tmp_path):
+    plan, _ = start(toy_study(), TrialStore(tmp_path))
+    broken = plan.take()
+    plan.end(broken.id, Outcome(FAILED, error="a traceback"))
+    finish(plan)
+    rows = {identity(job): outcome for job, outcome in plan.ended()}
+    assert len(rows) == 10
+    assert rows.pop(identity(broken)).error == "a traceback"
+    assert all(outcome.status == FINISHED for outcome in rows.values())
+
+
+def test_a_cell_whose_trials_all_fail_is_not_confirmed(toy_study, tmp_path):
+    plan, _ = start(toy_study(), TrialStore(tmp_path))
+    while not plan.finished:
+        job = plan.take()
+        failed = job.cell.loss.name == "triplet"
+        plan.end(job.id, Outcome(FAILED, error="nan") if failed else Outcome(FINISHED, score(job)))
+    assert {(job.cell.loss.name, job.phase) for job, _ in plan.ended()} == {
+        ("triplet", "tune"),
+        ("contrastive", "tune"),
+        ("contrastive", "confirm"),
+    }
+
+
+def test_a_failure_that_may_not_come_again_is_tried_again(toy_study, tmp_path):
+    storage = optuna.storages.InMemoryStorage()
+    store = TrialStore(tmp_path)
+    plan, _ = start(toy_study(), store, storage)
+    unlucky, doomed = plan.take(), plan.take()
+    plan.end(unlucky.id, Outcome(FAILED, error="a full disk", lasting=False))
+    lasting = Outcome(FAILED, error="nan")
+    store.write(doomed.key, lasting)
+    plan.end(doomed.id, lasting)
+    finish(plan)
+    again, _ = start(toy_study(), store, storage)
+    assert identity(finish(again)[0]) == identity(unlucky)
+    rows = {identity(job): outcome.status for job, outcome in again.ended()}
+    assert [i for i, status in rows.items() if status == FAILED] == [identity(doomed)]
+
+
+@pytest.mark.parametrize("scores", [{}, {"validation/fine/recall@1": float("nan")}])
+def test_a_trial_without_its_objective_failed(toy_study, tmp_path, scores):
+    plan, ended = start(toy_study(), TrialStore(tmp_path))
+    plan.end(plan.take().id, Outcome(FINISHED, scores))
+    assert ended[0][1].status == FAILED
+    assert "validation/fine/recall@1" in ended[0][1].error
+
+
+def test_fixed_runs_no_search(toy_study, tmp_path):
+    plan, _ = start(toy_study(search={"sampler": "fixed"}), TrialStore(tmp_path))
+    ran = finish(plan)
+    assert [(job.phase, job.settings) for job in ran] == [("confirm", {})] * 4
+
+
+def test_pruned_by_its_own_cell_only(toy_study, tmp_path):
+    storage = optuna.storages.InMemoryStorage()
+    study = toy_study(search={"trials": 8, "pruner": "median"}, losses=["triplet"])
+    plan, _ = start(study, TrialStore(tmp_path), storage)
+    finish(plan, limit=4)
+    job = plan.take()
+    assert plan.report(job.id, 10, {"validation/fine/recall@1": -5.0})
+    plan.end(job.id, Outcome(PRUNED, {"validation/fine/recall@1": -5.0}, [[10, {"validation/fine/recall@1": -5.0}]]))
+    good = plan.take()
+    assert not plan.report(good.id, 10, {"validation/fine/recall@1": 2.0})
+    _, ended = start(study, TrialStore(tmp_path), storage)
+    assert [outcome.status for _, outcome, _ in ended] == [FINISHED] * 4 + [PRUNED]
+
+
+@pytest.mark.parametrize("curve", [[], [[10, {"validation/fine/nmi+": 0.5}]]])
+@pytest.mark.parametrize(("pruner", "again"), [("none", 0), ("median", 8)])
+def test_a_pruner_takes_over_only_trials_with_its_curve(toy_study, tmp_path, curve, pruner, again):
+    """Snapshots contain no tuning curves without a pruner, and with one only those of their own objective."""
+    overrides = {"losses": ["triplet"], "evaluation": {"metrics": ["recall@1", "nmi+"], "every": 5}}
+    first, _ = start(toy_study(search={"trials": 8}, **overrides), TrialStore(tmp_path / "first"))
+    published = {job.key: Outcome(FINISHED, score(job), curve) for job in finish(first)}
+    search = {"trials": 8, "pruner": pruner}
+    plan, _ = start(toy_study(search=search, **overrides), TrialStore(tmp_path / "second", published=published))
+    assert len(finish(plan)) == again
+    assert len(list(plan.ended())) == 8 + 2
+
+
+def test_trials_without_a_usable_tuple_are_named(capsys):
+    def trial(cell, status=FINISHED, **diagnostics):
+        return SimpleNamespace(cell=SimpleNamespace(name=cell)), Outcome(status, diagnostics=diagnostics)
+
+    usual = [trial("a", tuples=7.5, active_share=0.1), trial("b"), trial("e", FAILED, tuples=0.0)]
+    ended = [*usual, trial("c", tuples=0.0), trial("c", tuples=0.0), trial("d", tuples=3.0, active_share=0.0)]
+    finishing.print_unusable("mine", SimpleNamespace(ended=lambda: ended))
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "mine: 3 of 5 trials had no usable tuple in any step, so they score as untrained networks: c, d."
+    )
+    ended += [trial(cell, anchor_share=0.0) for cell in "fgh"]
+    finishing.print_unusable("mine", SimpleNamespace(ended=lambda: ended))
+    assert ": c, d, f and 2 more cells." in capsys.readouterr().err
+    finishing.print_unusable("mine", SimpleNamespace(ended=lambda: usual))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_temporary_failure_prints_the_command_that_retries_it(capsys):
+    """DVC considers the stage complete and would skip it."""
+    ended = [Outcome(FAILED, error="nan"), Outcome(FAILED, error="Traceback\nOSError: away\n", lasting=False)]
+    finishing.print_retry("mine", SimpleNamespace(ended=lambda: [(None, outcome) for outcome in ended]))
+    said = capsys.readouterr().err
+    assert "1 trial " in said
+    assert "OSError: away" in said
+    assert "sweep@mine" in said
+    finishing.print_retry("mine", SimpleNamespace(ended=lambda: [(None, ended[0])]))
+    assert capsys.readouterr().err == ""

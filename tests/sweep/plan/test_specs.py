@@ -1,0 +1,54 @@
+"""From cells to specs, and specs as JSON."""
+
+from dml.sweep.plan import specs
+from dml.types import LossSpec, MinerSpec
+
+DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
+
+
+def spec(study, phase="tune", settings=None):
+    return specs.build(study, study.cells()[0], phase, 0, settings or {}, DIGESTS)
+
+
+def test_settings_are_filled_into_their_rooms(toy_study):
+    built = spec(
+        toy_study(miner={"settings": {"margin": 0.3}}),
+        settings={"loss.margin": 0.25, "miner.cutoff": 0.4, "training.learning_rate": 0.01},
+    )
+    assert built.loss == LossSpec("triplet", {"margin": 0.25})
+    assert built.miner == MinerSpec("random", "random", settings={"margin": 0.3, "cutoff": 0.4})
+    assert built.training.learning_rate == 0.01
+    assert (built.dataset.name, built.dataset.train_on, built.dataset.evaluate_on) == ("digits", "fine", ("fine",))
+    assert (built.dataset.packed, built.dataset.split, built.dataset.labels) == ("p", "s", "l")
+
+
+def test_tuning_sees_validation_classes_only(toy_study):
+    kept = dict.fromkeys(("keep_embeddings", "keep_start_embeddings", "keep_per_query"), True)
+    wanted = {"metrics": ["recall@1", "nmi"], "sets": ["test", "seen"], "clusters": [3, 9], "restarts": 2}
+    study = toy_study(evaluation={**wanted, **kept})
+    assert spec(study).evaluation.sets == ("validation",)
+    assert not any(getattr(spec(study).evaluation, name) for name in kept)
+    assert (spec(study).evaluation.clusters, spec(study).evaluation.restarts) == ((), 2)
+    confirmed = spec(study, phase="confirm").evaluation
+    assert (confirmed.sets, confirmed.clusters) == (("test", "seen"), (3, 9))
+    assert all(getattr(confirmed, name) for name in kept)
+
+
+def test_the_protocol_is_that_of_confirmed_trials(toy_study):
+    study = toy_study(search={"protocol": "train_val_test"})
+    confirmed = spec(study, phase="confirm")
+    assert (confirmed.protocol, confirmed.data_phase) == ("train_val_test", "tune")
+    assert specs.load(specs.dump(confirmed)) == confirmed
+    assert spec(study) == spec(toy_study()), "tuning is the same under both protocols"
+    assert spec(toy_study(), phase="confirm").data_phase == "confirm"
+
+
+def test_a_spec_survives_json(toy_study):
+    study = toy_study(
+        losses=["triplet", {"name": "softmax"}],
+        training={"steps": 7, "keep_checkpoints": ["last"], "backbone_settings": {"width": 4}},
+        evaluation={"metrics": ["recall@1", "nmi"], "sets": ["seen", "test"], "clusters": [4]},
+    )
+    for cell in study.cells():
+        built = specs.build(study, cell, "confirm", 3, {"loss.margin": 0.5}, DIGESTS)
+        assert specs.load(specs.dump(built)) == built

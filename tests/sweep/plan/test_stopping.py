@@ -1,0 +1,274 @@
+"""`search.stop: best`: curves on validation classes say after how many steps confirmed trials end."""
+
+import json
+
+import optuna
+import pandas as pd
+import pytest
+import toy
+
+from dml.snapshots import table
+from dml.sweep.champions.spec import champion_spec
+from dml.sweep.plan import keys, specs
+from dml.sweep.plan.choosing import validation
+from dml.sweep.plan.plan import Plan
+from dml.sweep.progress.results import trials_frame
+from dml.sweep.store.published import published_trials
+from dml.sweep.store.trials import FINISHED, PRUNED, Outcome, TrialStore
+
+KEY = "validation/fine/recall@1"
+STEPS = 20
+BEST = {"sampler": "tpe", "trials": 3, "stop": "best"}
+
+
+@pytest.fixture
+def study(toy_study):
+    """A study of one cell, whose trials have 20 steps and are evaluated every 5."""
+
+    def make(search=BEST, every=5, **overrides):
+        evaluation = {"metrics": ["recall@1"], "every": every}
+        overrides = {"losses": ["triplet"], "training": {"steps": STEPS}, **overrides}
+        return toy_study(search=search, evaluation=evaluation, **overrides)
+
+    return make
+
+
+def start(study, store, storage=None):
+    plan = Plan(study, store, toy.describe, storage or optuna.storages.InMemoryStorage())
+    plan.start(lambda job, outcome, reused: None)
+    return plan
+
+
+def outcome_of(job, value):
+    """What a trial gives whose score at each of its evaluations is `value(job, step)`."""
+    wanted, part = job.spec.evaluation, "validation" if job.phase == "tune" else "test"
+    last = job.spec.training.total_steps
+    steps = sorted({*range(wanted.every or last or 1, last, wanted.every or last or 1), last})
+    steps = [0, *steps] if wanted.at_start and last else steps
+    curve = [[step, {f"{part}/fine/recall@1": float(value(job, step))}] for step in steps]
+    return Outcome(FINISHED, curve[-1][1], curve, seconds=1.0)
+
+
+def finish(plan, value, limit=None):
+    ran = []
+    while not plan.finished and len(ran) != limit:
+        job = plan.take()
+        outcome = outcome_of(job, value)
+        plan.store.write(job.key, outcome)
+        ran.append(job)
+        plan.end(job.id, outcome)
+    return ran
+
+
+def rises_then_falls(peak):
+    """A score that is best after `peak` steps; the second tuning trial's is higher than the others'."""
+    return lambda job, step: 0.5 - abs(step - peak) / 100 + (0.1 if job.number == 1 else 0.0)
+
+
+def confirmed(plan):
+    return [job for state in plan.cells for job, _ in state.confirmed.values()]
+
+
+@pytest.mark.parametrize("peak", [0, 5, 15])
+def test_confirmed_trials_end_where_the_best_tuning_trial_was_best(study, tmp_path, peak):
+    plan = start(study(), TrialStore(tmp_path))
+    finish(plan, rises_then_falls(peak))
+    best, outcome = plan.best(0)
+    assert best.number == 1
+    assert best.spec.training.stop_at is None, "tuning trials see all steps"
+    assert validation(plan, 0) == plan.value(best, outcome) == pytest.approx(0.6)
+    for job in confirmed(plan):
+        assert job.settings == {**best.settings, "training.stop_at": peak}
+        assert (job.spec.training.steps, job.spec.training.stop_at) == (STEPS, peak)
+        assert job.spec.evaluation.every == 5
+        assert not job.spec.evaluation.at_start
+    told = plan.cells[0].proposals._study.get_trials(deepcopy=False)
+    assert [trial.value for trial in told] == pytest.approx([0.5, 0.6, 0.5])
+    frame = trials_frame(plan.study, plan)
+    assert frame["objective"][frame["phase"] == "tune"].tolist() == pytest.approx([0.5, 0.6, 0.5])
+    assert {json.loads(text)["training.stop_at"] for text in frame["settings"][frame["phase"] == "confirm"]} == {peak}
+
+
+def test_a_trial_that_is_best_on_the_way_wins_over_one_that_is_best_at_the_end(study, tmp_path):
+    scores = {0: [0.1, 0.2, 0.3, 0.4, 0.5], 1: [0.1, 0.7, 0.3, 0.2, 0.1], 2: [0.1, 0.1, 0.1, 0.1, 0.1]}
+
+    def score(job, step):
+        return scores[job.number][step // 5]
+
+    plans = [start(study({**BEST, "stop": stop}), TrialStore(tmp_path / stop)) for stop in ("best", "last")]
+    for plan in plans:
+        finish(plan, score)
+    assert [plan.best(0)[0].number for plan in plans] == [1, 0]
+    assert [confirmed(plan)[0].spec.training.stop_at for plan in plans] == [5, None]
+
+
+def test_a_trial_that_is_best_at_its_end_is_the_trial_of_a_study_that_never_stops(study, tmp_path):
+    def score(job, step):
+        return step
+
+    stops, lasts = (
+        start(study(), TrialStore(tmp_path / "best")),
+        start(study({**BEST, "stop": "last"}), TrialStore(tmp_path)),
+    )
+    finish(stops, score)
+    finish(lasts, score)
+    own = {job.settings["loss.margin"]: job for job in confirmed(stops)}
+    assert all(job.settings["training.stop_at"] == STEPS for job in own.values())
+    assert all(job.spec.training.stop_at is None for job in own.values())
+    margin = confirmed(lasts)[0].settings["loss.margin"]
+    spec = specs.build(
+        stops.study,
+        stops.cells[0].cell,
+        "confirm",
+        0,
+        {"loss.margin": margin, "training.stop_at": STEPS},
+        toy.describe("digits", "uniform", 0.0, 0, "confirm"),
+    )
+    assert keys.key(spec) == confirmed(lasts)[0].key
+
+
+def test_without_a_search_one_trial_says_when_to_stop(study, tmp_path):
+    for search in ({"sampler": "fixed", "stop": "best"}, {**BEST, "trials": 7}, {"sampler": "grid", "stop": "best"}):
+        losses = (
+            ["triplet"]
+            if search["sampler"] == "fixed"
+            else [{"name": "triplet", "search": {}, "settings": {"margin": 0.2}}]
+        )
+        plan = start(study(search, losses=losses), TrialStore(tmp_path / search["sampler"]))
+        assert plan.total == 1 + 2
+        ran = finish(plan, rises_then_falls(10))
+        assert [(job.phase, job.number) for job in ran] == [("tune", 0), ("confirm", 0), ("confirm", 1)]
+        assert [job.spec.training.stop_at for job in ran] == [None, 10, 10]
+
+
+def test_a_pruned_trial_is_compared_as_before_and_never_before_its_first_step(study, tmp_path):
+    storage, search = optuna.storages.InMemoryStorage(), {**BEST, "trials": 8, "pruner": "median"}
+    plan = start(study(search), TrialStore(tmp_path), storage)
+    finish(plan, rises_then_falls(5), limit=4)
+    job = plan.take()
+    assert not plan.report(job.id, 0, {KEY: 9.0})
+    assert plan.report(job.id, 5, {KEY: -5.0})
+    plan.end(job.id, Outcome(PRUNED, {KEY: -5.0}, [[0, {KEY: 9.0}], [5, {KEY: -5.0}]]))
+    finish(plan, rises_then_falls(5))
+    assert plan.best(0)[0].number == 1, "a pruned trial is not chosen"
+
+
+def test_the_number_of_steps_may_be_searched_too(study, tmp_path):
+    training = {"steps": STEPS, "search": {"steps": {"choice": [40, 60]}}}
+    plan = start(study(every=None, training=training), TrialStore(tmp_path))
+    finish(plan, rises_then_falls(24))
+    best = plan.best(0)[0].spec
+    assert best.evaluation.every == best.training.steps // 10
+    for job in confirmed(plan):
+        assert (job.spec.training.steps, job.spec.training.stop_at) == (best.training.steps, 24)
+        assert job.spec.evaluation.every is None, "confirmed trials are evaluated as the study says"
+
+
+@pytest.mark.parametrize("cut", range(6))
+def test_an_interrupted_sweep_ends_like_an_uninterrupted_one(study, tmp_path, cut):
+    whole = start(study(), TrialStore(tmp_path / "whole"))
+    finish(whole, rises_then_falls(10))
+    finish(start(study(), TrialStore(tmp_path / "cut")), rises_then_falls(10), limit=cut)
+    plan = start(study(), TrialStore(tmp_path / "cut"))  # Optuna's storage is lost too
+    assert len(finish(plan, rises_then_falls(10))) == 5 - cut
+    assert [(j.key, j.settings) for j, _ in plan.ended()] == [(j.key, j.settings) for j, _ in whole.ended()]
+
+
+def test_without_refitting_the_same_step_counts(study, tmp_path):
+    plan = start(study({**BEST, "protocol": "train_val_test"}), TrialStore(tmp_path))
+    finish(plan, rises_then_falls(15))
+    assert {(job.spec.data_phase, job.spec.training.stop_at) for job in confirmed(plan)} == {("tune", 15)}
+
+
+def test_no_curve_is_a_failure_that_names_the_objective(study, tmp_path):
+    plan = start(study(), TrialStore(tmp_path))
+    plan.end(plan.take().id, Outcome(FINISHED, {KEY: 0.5}))
+    (_, outcome), *_ = plan.ended()
+    assert outcome.status == "failed"
+    assert KEY in outcome.error
+
+
+def test_a_study_that_never_stops_has_the_trials_that_it_had(study):
+    """Golden keys are in test_keys.py; this is about the settings that this choice adds."""
+    plain = study({"sampler": "tpe", "trials": 3})
+    cell, digests = plain.cells()[0], toy.describe("digits", "uniform", 0.0, 0, "tune")
+    for phase in ("tune", "confirm"):
+        record = keys.record(specs.build(plain, cell, phase, 0, {}, digests))["spec"]
+        assert not {"stop_at", "at_start"} & {*record["training"], *record["evaluation"]}
+    stops = study()
+    assert keys.record(specs.build(stops, cell, "tune", 0, {}, digests))["spec"]["evaluation"]["at_start"] is True
+    again = specs.load(specs.dump(specs.build(stops, cell, "confirm", 0, {"training.stop_at": 5}, digests)))
+    assert again.training.stop_at == 5
+
+
+def test_a_champion_stops_where_its_cell_did(study):
+    found = champion_spec(
+        study(),
+        study().cells()[0],
+        {"training.stop_at": 5, "loss.margin": 0.1},
+        0.0,
+        {"packed": "p", "split": "s", "labels": "l"},
+    )
+    assert (found.training.steps, found.training.stop_at, found.evaluation.every) == (STEPS, 5, 1)
+
+
+@pytest.mark.parametrize("thin", [False, True])
+def test_a_snapshot_gives_back_what_the_choice_needs(study, tmp_path, thin):
+    plan = start(study(), TrialStore(tmp_path / "ran"))
+    finish(plan, lambda job, step: rises_then_falls(10)(job, step) / 3)
+    frame = trials_frame(plan.study, plan)
+    folder = tmp_path / "results/toys"
+    folder.mkdir(parents=True)
+    text = table.to_text(plan.study, frame, thin=thin)
+    (folder / "trials.csv").write_text(text)
+    found = table.from_text(plan.study, text)
+    tuned = found["phase"] == "tune"
+    assert found["objective"][tuned].tolist() == frame["objective"][tuned].tolist(), "to the last bit"
+    again = start(study(), TrialStore(tmp_path / "clone", published=published_trials(tmp_path / "results")))
+    assert again.finished
+    assert [(j.key, j.settings) for j, _ in again.ended()] == [(j.key, j.settings) for j, _ in plan.ended()]
+
+
+@pytest.mark.parametrize("left", [[], [20], [0, 5, 10, 15], [0, 10, 20]])
+def test_a_published_trial_without_its_whole_curve_runs_again(study, tmp_path, left):
+    plan = start(study(), TrialStore(tmp_path / "ran"))
+    ran = finish(plan, rises_then_falls(10))
+    cut = {}
+    for job in ran:
+        outcome = plan.store.read(job.key)
+        curve = [point for point in outcome.curve if point[0] in left] if job.phase == "tune" else outcome.curve
+        cut[job.key] = Outcome(FINISHED, outcome.scores, curve)
+    again = start(study(), TrialStore(tmp_path / "clone", published=cut))
+    assert [job.phase for job in finish(again, rises_then_falls(10))] == ["tune"] * 3
+
+
+def test_another_objective_needs_its_own_curve(study, tmp_path):
+    plan = start(study(), TrialStore(tmp_path / "ran"))
+    ran = finish(plan, rises_then_falls(10))
+    other = [[step, {"validation/fine/nmi": 0.1}] for step in (0, 5, 10, 15, 20)]
+    published = {job.key: Outcome(FINISHED, {KEY: 0.5}, other) for job in ran if job.phase == "tune"}
+    again = start(study(), TrialStore(tmp_path / "clone", published=published))
+    assert sum(job.phase == "tune" for job in finish(again, rises_then_falls(10))) == 3
+
+
+def test_a_sweep_of_processes_stops_and_resumes(workplace):
+    """Toys whose scores fall after half of their steps, run by Ray; the second run finds everything done."""
+    workplace.orders(peak=0.5)
+    overrides = {"search": BEST, "evaluation": {"metrics": ["recall@1"]}}
+    text = workplace.sweep(**overrides)
+    frame = pd.read_parquet(workplace.folder / "out/trials.parquet")
+    assert list(frame["status"]) == ["finished"] * 10, text
+    curves = [json.loads(text) for text in frame["curve"]]
+    tuned = frame["phase"] == "tune"
+    assert {tuple(step for step, _ in curve) for curve, own in zip(curves, tuned, strict=True) if own} == {
+        tuple(range(11))
+    }
+    for cell, rows in frame.groupby("cell"):
+        best = max(rows[rows["phase"] == "tune"]["objective"])
+        assert best == pytest.approx(0.5, abs=0.06), cell
+        stops = {json.loads(text)["training.stop_at"] for text in rows[rows["phase"] == "confirm"]["settings"]}
+        assert stops == {5}
+    assert {curve[-1][0] for curve, own in zip(curves, tuned, strict=True) if not own} == {5}
+    before = workplace.log()
+    workplace.sweep(**overrides)
+    assert workplace.log() == before

@@ -1,0 +1,45 @@
+"""Real trials of digits, and the processes that run them."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from dml import noise
+from dml.data import sources, splits
+from dml.data.packing import pack
+from dml.training import data as trial_data
+
+
+def prepare(root, phases=("confirm",), seeds=(0, 1)):
+    """The outputs of the data stages for digits."""
+    source = sources.build("digits")
+    manifest = pack(source, root / "raw", root / "packed", report=lambda line: None)
+    (root / "pack.json").write_text(json.dumps({"digits": {**manifest, "folder": "packed"}}))
+    packed = trial_data.open_packed_of(root, "digits")
+    splits.save(splits.make(packed.index, source), root / "split" / "digits.parquet")
+    tables = []
+    for phase in phases:
+        rows = trial_data.training_rows(root, "digits", phase)
+        labels = packed.index["coarse"].to_numpy()[rows]
+        tables.append(noise.table(rows, labels, [("uniform", 0.0, {})], list(seeds), phase))
+    (root / "noise").mkdir()
+    pd.concat(tables).to_parquet(root / "noise" / "digits.parquet", index=False)
+
+
+def training_worker(workplace):
+    """The process of a worker in the middle of a trial, once one has made a few steps."""
+    begun = [line.split() for line in workplace.log() if line.split()[2] != "close"]
+    for pid, trial, *_ in begun:
+        closed = any(line.split()[1] == trial and "close" in line for line in workplace.log())
+        state = next(workplace.folder.glob(f"store/trials/{trial.rsplit('-', 1)[1]}*/checkpoint/state.json"), None)
+        if not closed and state is not None and json.loads(state.read_text())["step"] in range(2, 9):
+            return int(pid)
+    return None
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

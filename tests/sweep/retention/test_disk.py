@@ -1,0 +1,218 @@
+"""What no study refers to: listed with size, age and reason, and never anything that one refers to."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+from driver import BASE
+from simulated import simulate
+
+from dml.config import load_study
+from dml.data import sources
+from dml.data.packing import packed_id
+from dml.files import write_text
+from dml.snapshots import table
+from dml.sweep.progress.results import trials_frame
+from dml.sweep.retention.disk import remove, unreferenced
+from dml.sweep.retention.models import delete_dropped, record
+from dml.sweep.store.references import References
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with a study that ran."""
+    study(tmp_path, "toys")
+    return tmp_path
+
+
+def study(root, name, **changes):
+    content = {key: value for key, value in BASE.items() if key != "name"} | changes
+    write_text(root / "pipelines/studies" / f"{name}.yaml", json.dumps(content))
+    return load_study(root / "pipelines/studies" / f"{name}.yaml")
+
+
+def sweep(root, study, tidy=True, **how):
+    """A sweep, and what it writes at its end."""
+    plan = simulate(study, root, **how)
+    frame = trials_frame(study, plan)
+    (root / "results" / study.name).mkdir(parents=True, exist_ok=True)
+    frame.to_parquet(root / "results" / study.name / "trials.parquet")
+    References(root / "store", study.name).replace(frame["key"])
+    write_text(root / "store/sweeps" / f"{study.name}.json", "{}")
+    record(plan)
+    if tidy:
+        delete_dropped(plan.store, study.name)
+    return plan
+
+
+def keys(plan, loss=None):
+    return {job.key for job, _ in plan.ended() if loss in (None, job.cell.loss.name)}
+
+
+def listed(root):
+    """{name: why} of trials."""
+    return {entry.path.name: entry.why for entry in unreferenced(root) if entry.path.parent.name == "trials"}
+
+
+def test_trials_of_a_study_that_changed_or_is_gone_are_listed(project):
+    plan = sweep(project, study(project, "toys"))
+    assert unreferenced(project) == []
+
+    shrunk = sweep(project, study(project, "toys", losses=["triplet"]))
+    assert listed(project) == dict.fromkeys(keys(plan) - keys(shrunk), "a trial that no study refers to")
+
+    (project / "pipelines/studies/toys.yaml").unlink()
+    assert listed(project).keys() == keys(plan, "contrastive"), "its results are still there"
+    (project / "results/toys/trials.parquet").unlink()
+    assert listed(project).keys() == keys(plan)
+    assert listed(project)[next(iter(keys(shrunk)))] == "a trial of toys, which is gone"
+    left = {entry.path.name for entry in unreferenced(project) if entry.path.parent.name == "sweeps"}
+    assert left == {"toys.keys", "toys.models", "toys.json"}
+
+
+def test_size_age_and_order(project):
+    sweep(project, study(project, "toys"), size=5000)
+    sweep(project, study(project, "toys", losses=["triplet"]))
+    for path in (project / "store/trials").rglob("*"):
+        os.utime(path, (time.time() - 3600, time.time() - 3600))
+    for path in (project / "store/trials").glob("*"):
+        os.utime(path, (time.time() - 3600, time.time() - 3600))
+    entries = unreferenced(project)
+    assert [entry.bytes for entry in entries] == sorted((entry.bytes for entry in entries), reverse=True)
+    assert entries[0].bytes > 5000 > entries[-1].bytes
+    assert all(3590 < entry.age_seconds < 3700 for entry in entries)
+
+
+def test_what_make_clean_deletes_is_no_reason(project):
+    sweep(project, study(project, "toys"))
+    (project / "results/toys/trials.parquet").unlink()
+    assert unreferenced(project) == []
+
+
+def test_an_interrupted_sweep_refers_to_its_trials(project):
+    simulate(study(project, "toys"), project, stop=4)
+    assert unreferenced(project) == []
+
+
+def test_a_store_of_an_earlier_version_whose_results_are_gone_is_left_alone(project):
+    sweep(project, study(project, "toys"))
+    for path in ("results/toys/trials.parquet", "store/sweeps/toys.keys"):
+        (project / path).unlink()
+    assert listed(project) == {}
+    (project / "store/sweeps/toys.json").unlink()
+    assert len(listed(project)) == 10, "nothing says that a study here ran them"
+
+
+def test_a_published_study_refers_to_its_trials(project):
+    own = study(project, "toys")
+    plan = sweep(project, own)
+    frame = pd.read_parquet(project / "results/toys/trials.parquet")
+    write_text(project / "docs/results/toys/trials.csv", table.to_text(own, frame))
+    for path in ("results/toys/trials.parquet", "store/sweeps/toys.keys"):
+        (project / path).unlink()
+    assert listed(project) == {}
+    (project / "pipelines/studies/toys.yaml").unlink()
+    assert listed(project).keys() == keys(plan)
+
+
+def test_a_trial_that_runs_is_neither_listed_nor_removed(project):
+    plan = sweep(project, study(project, "toys"))
+    (project / "pipelines/studies/toys.yaml").unlink()
+    (project / "results/toys/trials.parquet").unlink()
+    before = unreferenced(project)
+    code = "import sys, time\nfrom pathlib import Path\nfrom dml.sweep.store.trials import TrialStore\n"
+    code += "with TrialStore(Path(sys.argv[1])).lock(sys.argv[2]):\n    print('held', flush=True)\n    time.sleep(60)"
+    key = min(keys(plan))
+    command = [sys.executable, "-c", code, str(project / "store"), key]
+    holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        assert listed(project).keys() == keys(plan) - {key}
+        remove(before)
+        assert [path.name for path in (project / "store/trials").glob("*")] == [key]
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+def test_what_is_removed_is_gone_and_nothing_else(project):
+    kept = sweep(project, study(project, "kept", losses=["margin"]))
+    sweep(project, study(project, "toys"), tidy=False)
+    (project / "pipelines/studies/toys.yaml").unlink()
+    (project / "results/toys/trials.parquet").unlink()
+    entries = unreferenced(project)
+    assert remove(entries) == sum(entry.bytes for entry in entries) > 0
+    assert remove(entries) == 0, "a second time"
+    assert {path.name for path in (project / "store/trials").glob("*")} == keys(kept)
+    assert unreferenced(project) == []
+    assert not (project / "store/.removing").exists()
+
+
+def test_a_removal_that_was_killed_is_listed(project):
+    write_text(project / "store/.removing/trials-abc-1/model/model.json", "{}")
+    (entry,) = unreferenced(project)
+    assert (entry.path.name, entry.why) == ("trials-abc-1", "left by a removal that was interrupted")
+    assert remove([entry]) == entry.bytes
+
+
+def test_packed_data_that_no_study_names(project):
+    needed = packed_id(sources.build("digits"))
+    other = packed_id(sources.build("digits"), resize=16)
+    for name in (needed, other, ".new-1"):
+        write_text(project / "store/packed" / name / "manifest.json", "{}")
+    assert [entry.path.name for entry in unreferenced(project)] == [other]
+    study(project, "resized", datasets=[{"source": "digits", "resize": 16}])
+    assert unreferenced(project) == []
+    (project / "pipelines/studies/resized.yaml").write_text("datasets: [{source: no such, resise: 1}]")
+    study(project, "toys", datasets=["mnist"])
+    assert unreferenced(project) == [], "nobody knows what the broken study needs"
+
+
+def test_features_that_no_study_names(project):
+    for name in ("used", "unused", ".partial"):
+        write_text(project / "store/features" / name / "features.npy", "x")
+    write_text(
+        project / "data/toys/features.json", json.dumps({"digits": {"a": {"folder": "../../store/features/used"}}})
+    )
+    assert [entry.path.name for entry in unreferenced(project)] == ["unused"]
+    path = project / "pipelines/studies/frozen.yaml"
+    path.write_text("extends: toys\ntraining: {frozen: true}")
+    assert unreferenced(project) == [], "its features are not known"
+    path.write_text("extends: toys\ntraining: {train_from: layers.3}")
+    assert unreferenced(project) == [], "its activations are not known"
+
+
+def test_a_model_that_another_running_sweep_kept_from_being_deleted(project):
+    plan = sweep(project, study(project, "toys", resources={"keep_models": "best"}), tidy=False)
+    entries = unreferenced(project)
+    assert len(entries) == 3
+    assert {entry.why for entry in entries} == {"a model that no study keeps (resources.keep_models)"}
+    remove(entries)
+    assert len(list((project / "store").glob("trials/*/model"))) == 1
+    assert len(list((project / "store").glob("trials/*/result.json"))) == len(list(plan.ended()))
+
+
+def test_folds_of_audits_stay_as_long_as_their_study(project):
+    for name in ("toys", "gone"):
+        write_text(project / f"store/audits/{name}/digest/l2.json", "{}")
+        write_text(project / f"store/audits/{name}.lock", "")
+    (entry,) = unreferenced(project)
+    assert (entry.path.name, entry.why) == ("gone", "of the audit of gone, which is gone")
+
+
+def test_networks_of_an_earlier_audit_are_listed_but_not_those_of_an_unfinished_one(project):
+    trained = project / "store/audits/toys/trained"
+    for name, written in (("earlier", 1_000), ("last", 2_000), ("begun-since", 4_000)):
+        write_text(trained / name / "embeddings.npy", "")
+        for path in (trained / name / "embeddings.npy", trained / name):
+            os.utime(path, (written, written))
+    assert unreferenced(project) == []
+    write_text(trained / "used.json", '["last"]')
+    os.utime(trained / "used.json", (3_000, 3_000))
+    (entry,) = unreferenced(project)
+    assert entry.path.name == "earlier"
+    assert "changed since" in entry.why

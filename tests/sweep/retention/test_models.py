@@ -1,0 +1,261 @@
+"""Which models stay on disk, and that one that somebody needs never goes."""
+
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from simulated import models, simulate, write_model
+
+from dml.config import StartSection
+from dml.files import locked
+from dml.sweep.finishing import Tidying
+from dml.sweep.progress.results import trials_frame
+from dml.sweep.retention import models as keeping
+from dml.sweep.retention.models import best_model, delete_dropped, dropped, record
+from dml.sweep.retention.retrain import set_aside
+from dml.sweep.store.needed import needed_keys, studies_that_start
+from dml.sweep.store.starts import Starts
+from dml.sweep.store.trials import TrialStore
+
+
+def score(job):
+    """Triplet is the best in validation and the worst in the test; of its seeds, the second is the best."""
+    triplet = job.cell.loss.name == "triplet"
+    if job.phase == "tune":
+        return 0.9 if triplet else 0.8
+    return (0.1 if triplet else 0.5) + 0.01 * (job.seed == 1)
+
+
+def end(plan, root, studies=None):
+    """What a sweep does when it ends."""
+    out = root / "results" / plan.study.name
+    out.mkdir(parents=True, exist_ok=True)
+    trials_frame(plan.study, plan).to_parquet(out / "trials.parquet")
+    Tidying(plan, Starts(root / "results", root / "store"), studies).end()
+
+
+def confirmed(plan, seed=None, loss=None):
+    """Keys of confirmed trials."""
+    found = [job for state in plan.cells for job, _ in state.confirmed.values()]
+    return {j.key for j in found if seed in (None, j.seed) and loss in (None, j.cell.loss.name)}
+
+
+@pytest.mark.parametrize(
+    ("policy", "kept"),
+    [
+        ("all", lambda plan: confirmed(plan)),
+        ("cells", lambda plan: confirmed(plan, seed=1)),
+        ("best", lambda plan: confirmed(plan, seed=1, loss="triplet")),
+    ],
+)
+def test_what_each_policy_keeps(toy_study, tmp_path, policy, kept):
+    study = toy_study(seeds=[0, 1, 2], resources={"keep_models": policy})
+    plan = simulate(study, tmp_path, score)
+    assert models(tmp_path) == confirmed(plan)
+    end(plan, tmp_path)
+    assert models(tmp_path) == kept(plan)
+    assert len(list(tmp_path.glob("store/trials/*/result.json"))) == len(list(plan.ended())), "results stay"
+
+    again = simulate(study, tmp_path, lambda job: pytest.fail("a finished trial ran again"))
+    end(again, tmp_path)
+    assert models(tmp_path) == kept(plan)
+
+
+def test_the_default_depends_on_the_bytes_of_one_model_per_cell(toy_study, tmp_path, monkeypatch):
+    monkeypatch.setattr(keeping, "SMALL", 2 * 200)
+    small, large = simulate(toy_study(), tmp_path / "a", score, 90), simulate(toy_study(), tmp_path / "b", score, 300)
+    end(small, tmp_path / "a")
+    end(large, tmp_path / "b")
+    assert (len(models(tmp_path / "a")), len(models(tmp_path / "b"))) == (2, 1)
+
+
+def test_the_setting_changes_neither_keys_nor_the_studys_digest(toy_study, tmp_path):
+    one, other = toy_study(), toy_study(resources={"keep_models": "all", "register_as": "best"})
+    assert one.digest == other.digest
+    keys = [
+        {job.key for job, _ in simulate(s, tmp_path / s.resources.keep_models.__str__()).ended()} for s in (one, other)
+    ]
+    assert keys[0] == keys[1]
+
+
+def test_a_better_seed_later_takes_the_place_of_the_kept_one(toy_study, tmp_path):
+    end(simulate(toy_study(seeds=[0, 1]), tmp_path, lambda job: 0.5 + 0.01 * job.seed), tmp_path)
+    plan = simulate(toy_study(seeds=[0, 1, 2]), tmp_path, lambda job: 0.5 + 0.01 * job.seed)
+    end(plan, tmp_path)
+    assert models(tmp_path) == confirmed(plan, seed=2)
+
+
+def test_without_the_best_seeds_model_the_best_remaining_one_counts(toy_study, tmp_path):
+    plan = simulate(toy_study(), tmp_path, score)
+    keeping.delete_model(plan.store, next(iter(confirmed(plan, 1, "triplet"))))
+    assert {best_model(plan).key} == confirmed(plan, 0, "triplet")
+    end(plan, tmp_path)
+    assert models(tmp_path) == confirmed(plan, 0, "triplet") | confirmed(plan, 1, "contrastive")
+
+
+@pytest.mark.parametrize("first", ["cells", "all"])
+def test_a_model_that_another_study_of_the_store_keeps_stays(toy_study, tmp_path, first):
+    policies = [first, "all" if first == "cells" else "cells"]
+    plans = [
+        simulate(toy_study(name=f"s{n}", resources={"keep_models": p}), tmp_path, score) for n, p in enumerate(policies)
+    ]
+    assert confirmed(plans[0]) == confirmed(plans[1]), "the same trials"
+    for plan in plans:
+        end(plan, tmp_path)
+    assert models(tmp_path) == confirmed(plans[0])
+
+
+def test_a_study_that_did_not_finish_keeps_all_its_models(toy_study, tmp_path):
+    simulate(toy_study(name="interrupted"), tmp_path, score)
+    plan = simulate(toy_study(), tmp_path, score)
+    end(plan, tmp_path)
+    assert models(tmp_path) == confirmed(plan)
+    end(simulate(toy_study(name="interrupted"), tmp_path, score), tmp_path)
+    assert len(models(tmp_path)) == 2, "the other study's end deletes for both"
+
+
+def test_nothing_is_deleted_while_another_sweep_runs(toy_study, tmp_path):
+    plan = simulate(toy_study(), tmp_path, score)
+    code = "import sys, time\nfrom pathlib import Path\nfrom dml.sweep.store.trials import only_sweep\n"
+    code += "with only_sweep(Path(sys.argv[1]), 'other'):\n    print('held', flush=True)\n    time.sleep(60)"
+    other = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "store")], stdout=subprocess.PIPE, text=True)
+    assert other.stdout.readline() == "held\n"
+    try:
+        end(plan, tmp_path)
+        assert models(tmp_path) == confirmed(plan)
+        assert len(dropped(plan.store)) == 2
+    finally:
+        other.kill()
+        other.wait()
+    with locked(tmp_path / "store/sweeps/toys.lock"):  # its own, as in a sweep
+        assert delete_dropped(plan.store, "toys")[0] == 2
+
+
+KILL = """
+import shutil, sys, time
+from pathlib import Path
+from dml.sweep.retention.models import delete_dropped
+from dml.sweep.store.trials import TrialStore
+def slowly(folder, **_):
+    if Path(folder).exists():
+        next(Path(folder).iterdir()).unlink()
+        print("half", flush=True)
+        time.sleep(60)
+shutil.rmtree = slowly
+delete_dropped(TrialStore(Path(sys.argv[1])), "toys")
+"""
+
+
+def test_a_deletion_that_is_killed_in_the_middle_leaves_no_half_model_and_is_completed(toy_study, tmp_path):
+    plan = simulate(toy_study(), tmp_path, score)
+    record(plan)
+    process = subprocess.Popen([sys.executable, "-c", KILL, str(tmp_path / "store")], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "half\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    for folder in tmp_path.glob("store/trials/*/model"):
+        assert {path.name for path in folder.iterdir()} == {"model.json", "model.safetensors"}, "whole, or gone"
+    assert len(models(tmp_path)) == 3
+    assert list(tmp_path.glob("store/trials/*/.model.deleted")), "the half that was left"
+    end(simulate(toy_study(), tmp_path, lambda job: pytest.fail("ran again")), tmp_path)
+    assert models(tmp_path) == confirmed(plan, seed=1)
+    assert not list(tmp_path.glob("store/trials/*/.model.deleted"))
+
+
+def test_while_a_sweep_runs_confirmed_cells_are_tidied_and_open_ones_are_not(toy_study, tmp_path, monkeypatch):
+    plan = simulate(toy_study(), tmp_path, score, stop=9)
+    tidying = Tidying(plan, Starts(tmp_path / "results", tmp_path / "store"), None)
+    tidying.now_and_then()
+    assert len(models(tmp_path)) == 3, "too early"
+    monkeypatch.setattr("dml.sweep.finishing.TIDY_SECONDS", 0.0)
+    tidying.now_and_then()
+    whole = [state for state in plan.cells if len(state.confirmed) == 2]
+    assert (len(whole), len(models(tmp_path))) == (1, 2)
+
+
+USER = """\
+title: Starts from another study
+datasets: [digits]
+losses: [margin]
+seeds: [0, 4]
+vary:
+  training.start:
+    - null
+    - {study: toys, cell: {loss: triplet}}
+"""
+
+
+def test_models_that_another_study_starts_from_stay(toy_study, tmp_path, capsys):
+    studies = tmp_path / "studies"
+    studies.mkdir()
+    (studies / "user.yaml").write_text(USER)
+    plan = simulate(toy_study(resources={"keep_models": "best"}), tmp_path, score)
+    end(plan, tmp_path, studies)
+    starts = Starts(tmp_path / "results", tmp_path / "store")
+    needed = needed_keys(studies_that_start(studies), starts)
+    assert needed == confirmed(plan, 0, "triplet"), "of the same seed, else of the first one"
+    assert models(tmp_path) == needed | confirmed(plan, 1, "triplet")
+
+    for path in (tmp_path / "results").rglob("*.parquet"):  # as `make clean` does
+        path.unlink()
+    end(simulate(toy_study(name="other", losses=["margin"]), tmp_path, score), tmp_path, studies)
+    assert needed <= models(tmp_path), "another study's end deletes none of them"
+
+    (studies / "user.yaml").write_text(USER.replace("triplet", "tripplet: 1"))
+    write_model(plan.store, next(iter(confirmed(plan, 0, "contrastive"))))
+    end(simulate(toy_study(resources={"keep_models": "best"}), tmp_path, score), tmp_path, studies)
+    assert "no model is deleted" in capsys.readouterr().err, "a broken study may need any"
+
+
+def test_a_dropped_model_is_named_with_what_to_do_and_can_be_trained_again(toy_study, tmp_path, capsys):
+    plan = simulate(toy_study(resources={"keep_models": "best"}), tmp_path, score)
+    end(plan, tmp_path)
+    starts = Starts(tmp_path / "results", tmp_path / "store")
+    with pytest.raises(
+        ValueError, match=r"model of .*contrastive.* is missing: .*python -m dml.sweep.retention.retrain toys"
+    ):
+        starts(StartSection(study="toys", cell={"loss": "contrastive"}), "digits", 0)
+
+    whole = toy_study(resources={"keep_models": "all"})
+    end(simulate(whole, tmp_path, score), tmp_path)
+    assert "keep_models is `all`, but 3 finished trials have no model here" in capsys.readouterr().err
+    assert set_aside("toys", tmp_path / "results", tmp_path / "store") == 3
+    trained = []
+    end(simulate(whole, tmp_path, lambda job: trained.append(job.key) or score(job)), tmp_path)
+    assert len(trained) == 3
+    assert models(tmp_path) == confirmed(plan)
+    with pytest.raises(ValueError, match="'nothing' has no results"):
+        set_aside("nothing", tmp_path / "results", tmp_path / "store")
+
+
+def test_a_cluster_storage_loses_the_model_too(toy_study, tmp_path):
+    store = TrialStore(tmp_path / "store", f"file://{tmp_path}/remote")
+    store.begin("k", "{}")
+    write_model(store, "k")
+    store.push("k")
+    assert (tmp_path / "remote/trials/k/model/model.json").is_file()
+    keeping.delete_model(store, "k")
+    assert not (tmp_path / "remote/trials/k/model").exists()
+    assert (tmp_path / "remote/trials/k/spec.json").is_file()
+    keeping.delete_model(store, "k")
+
+
+def test_a_model_that_only_the_storage_has_is_chosen_kept_and_deleted(toy_study, tmp_path):
+    """Workers on other nodes leave their models there."""
+    uri, study = f"file://{tmp_path}/remote", toy_study(resources={"keep_models": "best"})
+    plan = simulate(study, tmp_path, score)
+    there = TrialStore(tmp_path / "store", uri)
+    for job, _ in plan.ended():
+        there.push(job.key)
+        shutil.rmtree(keeping.model_folder(there, job.key), ignore_errors=True)
+    plan.store = there.look()
+    best = best_model(plan)
+    assert {best.key} == confirmed(plan, seed=1, loss="triplet")
+    record(plan)
+    assert set(dropped(there)) == confirmed(plan) - {best.key}
+    assert delete_dropped(there, "toys")[0] == 3
+    assert {path.parent.name for path in tmp_path.glob("remote/trials/*/model")} == {best.key}
+    there.pull_folder(best.key, keeping.MODEL)
+    assert (keeping.model_folder(there, best.key) / "model.json").is_file()

@@ -1,0 +1,180 @@
+"""Trials in a real S3-compatible storage: what it loses, refuses or delays, with one message each."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+
+import pytest
+from object_storage import KEY, Proxy, access
+
+from dml.sweep.store import remote as remote_module
+from dml.sweep.store.remote import Remote
+from dml.sweep.store.storage_errors import StorageError, explained
+from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+
+@pytest.fixture
+def proxy(object_storage):
+    found = Proxy(object_storage.port)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def uri(object_storage, monkeypatch, request):
+    """A folder in a bucket of its own, whose server the environment names."""
+    for name, value in object_storage.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(remote_module, "WAITS", (0.05, 0.1))
+    return f"{object_storage.bucket('tests')}/{re.sub('[^a-z0-9]+', '-', request.node.name.lower())}"
+
+
+def trial(store, key="k", **outcome):
+    checkpoint = store.folder(key) / "checkpoint" / "last.pt"
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    checkpoint.write_bytes(bytes(range(256)) * 40)
+    store.begin(key, '{"spec": {"a": 1}}')
+    if outcome:
+        store.write(key, Outcome(FINISHED, outcome))
+
+
+def test_trials_go_there_and_come_back(uri, tmp_path, object_storage):
+    here = TrialStore(tmp_path / "here", uri)
+    trial(here)
+    here.push("k")
+    there = TrialStore(tmp_path / "there", uri)
+    there.pull("k")
+    assert (there.folder("k") / "checkpoint/last.pt").read_bytes() == bytes(range(256)) * 40
+    (here.folder("k") / "checkpoint/last.pt").unlink()
+    here.write("k", Outcome(FINISHED, {"a": 1.0}))
+    here.push("k")
+    folder = uri.removeprefix("s3://")
+    assert object_storage.names(folder) == {"trials/k/spec.json", "trials/k/result.json"}
+
+
+def test_what_exists_only_there_counts_as_stored(uri, tmp_path):
+    here = TrialStore(tmp_path / "here", uri)
+    for key, outcome in (("a", {"x": 1.0}), ("b", {})):
+        trial(here, key, **outcome)
+        here.push(key)
+    fresh = TrialStore(tmp_path / "fresh", uri).look()
+    assert fresh.read("a") == Outcome(FINISHED, {"x": 1.0})
+    assert fresh.read("b") is None
+    assert list(fresh.records()) == [("a", {"spec": {"a": 1}}, True), ("b", {"spec": {"a": 1}}, False)]
+    assert not (tmp_path / "fresh").exists()
+
+
+def test_a_write_that_is_forgotten_is_repeated(uri, proxy, tmp_path, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+    store = TrialStore(tmp_path / "here", uri)
+    trial(store, a=1.0)
+    proxy.forgets = {"last.pt": 1, "result.json": 1}
+    store.push("k")
+    assert proxy.forgets == {"last.pt": 0, "result.json": 0}
+    fresh = TrialStore(tmp_path / "fresh", uri).look()
+    assert fresh.read("k") == Outcome(FINISHED, {"a": 1.0})
+    assert set(fresh.files_there("k")) == {"spec.json", "result.json", "checkpoint/last.pt"}
+
+
+def test_a_storage_that_keeps_forgetting_has_no_outcome(uri, proxy, tmp_path, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+    store = TrialStore(tmp_path / "here", uri)
+    trial(store, a=1.0)
+    proxy.forgets = {"last.pt": 99}
+    with pytest.raises(StorageError, match=r"does not keep what is written.*3 attempts: checkpoint/last\.pt"):
+        store.push("k")
+    assert TrialStore(tmp_path / "fresh", uri).look().read("k") is None, "an outcome whose files are lost counts"
+    proxy.forgets = {}
+    assert store.look().push_missing("k")
+    assert TrialStore(tmp_path / "fresh", uri).look().read("k") == Outcome(FINISHED, {"a": 1.0})
+    assert not store.look().push_missing("k")
+
+
+def test_a_stale_outcome_is_noticed(uri, proxy, tmp_path, monkeypatch):
+    """Of the same size as the new one, so that only its content tells."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+    store = TrialStore(tmp_path / "here", uri)
+    trial(store, a=1.0)
+    store.push("k")
+    store.write("k", Outcome(FINISHED, {"a": 2.0}))
+    proxy.forgets = {"result.json": 99}
+    with pytest.raises(StorageError, match=r"result\.json"):
+        store.push("k")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"AWS_SECRET_ACCESS_KEY": "another"},
+            "refuses the credentials.*AWS_SECRET_ACCESS_KEY.*SIGNATURE_DOES_NOT_MATCH",
+        ),
+        ({"AWS_ACCESS_KEY_ID": "nobody"}, "refuses the credentials.*AWS_ACCESS_KEY_ID.*INVALID_ACCESS_KEY_ID"),
+        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "does not answer.*AWS_ENDPOINT_URL.*127.0.0.1"),
+    ],
+)
+def test_what_is_wrong_is_said(uri, changed, said, monkeypatch):
+    monkeypatch.setattr(remote_module, "START_SECONDS", 1.0)
+    for name, value in changed.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(StorageError, match=said) as caught:
+        Remote(uri).check()
+    assert uri in str(caught.value)
+
+
+def test_a_bucket_that_is_missing(uri):
+    with pytest.raises(StorageError, match=r"'s3://nowhere/x'.*the bucket does not exist there\. Create it"):
+        Remote("s3://nowhere/x").check()
+
+
+def test_clocks_apart_are_named():
+    """The server's answer as Arrow gives it: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html."""
+    for name in ("REQUEST_TIME_TOO_SKEWED", "UNKNOWN (HTTP status 403) ...: RequestTimeTooSkewed"):
+        error = explained("here", OSError(f"When initiating: AWS Error {name} during PutObject operation"))
+        assert "this machine's clock differs" in str(error)
+        assert not error.transient
+
+
+def test_a_key_in_the_uri_is_used_and_never_shown(object_storage, uri, monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    rest = f"@{uri.removeprefix('s3://')}?endpoint_override={object_storage.endpoint}"
+    Remote(f"s3://{KEY}:a-secret{rest}").check()
+    with pytest.raises(StorageError) as caught:
+        Remote(f"s3://{KEY}:wrong-secret{rest}").check()
+    assert "wrong-secret" not in str(caught.value)
+
+
+def test_a_server_that_is_slow_answers_in_the_end(uri, proxy, monkeypatch):
+    """Arrow's own limit is 3 seconds without a byte."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
+    proxy.delay = 4.0
+    started = time.monotonic()
+    assert Remote(uri).read("missing") is None
+    assert 4 <= time.monotonic() - started < 12
+
+
+def test_a_server_that_is_killed_keeps_what_it_had(uri, object_storage, tmp_path):
+    store = TrialStore(tmp_path / "here", uri)
+    trial(store, a=1.0)
+    store.push("k")
+    object_storage.kill()
+    back = threading.Timer(1.0, object_storage.start)
+    back.start()
+    store.write("k", Outcome(FINISHED, {"a": 2.0}))
+    store.push("k")  # waits
+    back.join()
+    assert TrialStore(tmp_path / "fresh", uri).look().read("k") == Outcome(FINISHED, {"a": 2.0})
+
+
+def test_another_endpoint_than_aws_needs_no_network(object_storage, monkeypatch):
+    for name, value in access(object_storage.endpoint).items():
+        monkeypatch.setenv(name, value)
+    assert json.dumps(sorted(Remote("s3://check/x").list("")))
+    assert os.environ["AWS_ENDPOINT_URL"] == object_storage.endpoint

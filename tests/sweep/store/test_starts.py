@@ -1,0 +1,176 @@
+"""The weights that `training.start` names, among the models of earlier studies."""
+
+import itertools
+import json
+
+import optuna
+import pandas as pd
+import pytest
+import toy
+
+from dml.config import StartSection
+from dml.sweep.plan import keys, specs
+from dml.sweep.plan.plan import Plan
+from dml.sweep.store.starts import Starts
+from dml.sweep.store.trials import TrialStore
+from dml.training.start import digest
+from dml.types import StartSpec
+
+DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
+
+
+def row(dataset, loss, margin, rate, phase, number, seed, objective=0.5, status="finished"):
+    cell = f"{dataset}|uniform-{rate:g}|{loss}({margin})|all-pairs"
+    return {
+        "key": f"{dataset}-{loss}-{margin}-{rate:g}-{phase}-{seed}",
+        "cell": cell,
+        "phase": phase,
+        "number": number,
+        "seed": seed,
+        "status": status,
+        "dataset": dataset,
+        "noise": "uniform",
+        "rate": rate,
+        "loss": loss,
+        "positives": None,
+        "negatives": None,
+        "settings": json.dumps({"loss.margin": margin}),
+        "objective": objective,
+    }
+
+
+@pytest.fixture
+def starts(tmp_path):
+    """An earlier study `first` of two datasets, two losses and two rates, and one of two variants, untuned."""
+    rows = []
+    for dataset, loss, rate in itertools.product(("birds", "cars"), ("triplet", "margin"), (0.0, 0.3)):
+        score = {"triplet": 0.6, "margin": 0.7}[loss] - rate + (dataset == "birds") / 10
+        rows.append(row(dataset, loss, 0.2, rate, "tune", 0, 0, score))
+        rows += [row(dataset, loss, 0.2, rate, "confirm", n, seed, 1 - score) for n, seed in enumerate((5, 3))]
+    variants = [row("birds", "triplet", margin, 0.0, "confirm", 0, 0) for margin in (0.1, 0.2)]
+    variants.append(row("birds", "softmax", 0.1, 0.0, "confirm", 0, 0, status="failed"))
+    for study, found in (("first", rows), ("variants", variants), ("failed", variants[-1:])):
+        (tmp_path / "results" / study).mkdir(parents=True)
+        pd.DataFrame(found).to_parquet(tmp_path / "results" / study / "trials.parquet")
+        for trial in found:
+            folder = tmp_path / "store/trials" / trial["key"] / "model"
+            if trial["phase"] == "confirm":
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / "model.safetensors").write_text(trial["key"])
+    return Starts(tmp_path / "results", tmp_path / "store")
+
+
+def found(starts, dataset="birds", seed=3, **section):
+    """The key of the trial whose weights are found."""
+    return starts(StartSection(**section), dataset, seed).path.split("/")[-3]
+
+
+def test_a_cell_by_its_attributes_on_the_same_dataset_with_the_same_seed(starts):
+    wanted = {"study": "first", "cell": {"loss": "triplet", "rate": 0}}
+    assert found(starts, **wanted) == "birds-triplet-0.2-0-confirm-3"
+    assert found(starts, dataset="cars", **wanted) == "cars-triplet-0.2-0-confirm-3"
+    assert found(starts, seed=9, **wanted) == "birds-triplet-0.2-0-confirm-5", "the first trial"
+    elsewhere = {**wanted, "cell": {**wanted["cell"], "dataset": "cars"}}
+    assert found(starts, **elsewhere) == "cars-triplet-0.2-0-confirm-3"
+    assert found(starts, study="variants", cell={"loss.margin": 0.1}) == "birds-triplet-0.1-0-confirm-0"
+    assert found(starts, "digits", study="variants", cell={"loss.margin": 0.2, "positives": None}).endswith("confirm-0")
+
+
+def test_the_best_cell_is_that_with_the_best_validation_score(starts):
+    """Its test scores are the worst."""
+    assert found(starts, study="first", best=True) == "birds-margin-0.2-0-confirm-3"
+    assert found(starts, "cars", study="first", best=True) == "cars-margin-0.2-0-confirm-3"
+
+
+def test_a_file_of_ones_own(starts, tmp_path):
+    path = tmp_path / "own.safetensors"
+    path.write_text("weights")
+    found = starts(StartSection(path=str(path), head="new"), "birds", 0)
+    assert found == StartSpec(digest(path), str(path), "new")
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        (
+            {"study": "frist", "best": True},
+            "'frist' has no results: run it first: dml run frist.*first, variants",
+        ),
+        ({"study": "first", "cell": {"loss": "softmax"}}, r"no cell .*'softmax'.*Choices: birds\|uniform-0\|triplet"),
+        (
+            {"study": "first", "cell": {"loss": "triplet"}},
+            r"2 cells .*Choices: birds\|uniform-0\|[^,]*, birds\|uniform-0.3",
+        ),
+        ({"study": "variants", "best": True}, r"tuned no cell.*name one with `cell`. Choices: birds"),
+        ({"study": "failed", "cell": {"loss": "softmax"}}, "'failed' has no finished model. Run it again: dml run"),
+        ({"path": "nowhere/model"}, "nowhere/model: expected a trial's `model` folder"),
+    ],
+)
+def test_what_cannot_be_found_is_refused_with_the_choices(starts, section, expected):
+    with pytest.raises(ValueError, match=expected):
+        starts(StartSection(**section), "birds", 0)
+
+
+def test_a_deleted_model_is_named(starts, tmp_path):
+    for path in tmp_path.glob("store/trials/*/model/*"):
+        path.unlink()
+        path.parent.rmdir()
+    with pytest.raises(
+        ValueError,
+        match=r"confirm-5/model: the model of .* is missing: .*retrain first.* DML_PUBLISHED=off .* sweep@first",
+    ):
+        found(starts, seed=0, study="first", best=True)
+
+
+def test_a_key_contains_the_weights_and_not_their_place(toy_study):
+    def key(start, head=None):
+        section = {"steps": 10, "start": {"path": "somewhere.pt", "head": head}} if start else {"steps": 10}
+        study = toy_study(training=section)
+        find = lambda section, dataset, seed: StartSpec(*start, section.head)  # noqa: E731
+        built = specs.build(study, study.cells()[0], "confirm", 0, {}, DIGESTS, find)
+        assert specs.load(specs.dump(built)) == built
+        return keys.key(built)
+
+    assert key(("a", "here")) == key(("a", "there"))
+    assert len({key(None), key(("a", "here")), key(("b", "here")), key(("a", "here"), "new")}) == 4
+    study = toy_study()
+    assert key(None) == keys.key(specs.build(study, study.cells()[0], "confirm", 0, {}, DIGESTS))
+
+
+def test_a_key_contains_the_weights_of_a_backbone_and_not_their_place(toy_study, tmp_path):
+    def built(path, **settings):
+        section = {"name": "resnet18", **settings} | ({} if path is None else {"weights": str(path)})
+        study = toy_study(training={"backbone": "torchvision", "backbone_settings": section})
+        spec = specs.build(study, study.cells()[0], "confirm", 0, {}, DIGESTS)
+        assert specs.load(specs.dump(spec)) == spec
+        return spec
+
+    for name, content in (("a.pth", "one"), ("b.safetensors", "one"), ("c.pt", "two")):
+        (tmp_path / name).write_text(content)
+    one, same, two = (built(tmp_path / name) for name in ("a.pth", "b.safetensors", "c.pt"))
+    assert one.training.backbone_settings["weights"] == {
+        "path": str(tmp_path / "a.pth"),
+        "sha256": digest(tmp_path / "a.pth"),
+    }
+    assert keys.key(one) == keys.key(same)
+    assert len({keys.key(spec) for spec in (one, two, built(None))}) == 3
+    assert keys.key(built(None)) == keys.key(built(None, padding="torch", mean=None)), "defaults"
+    assert str(tmp_path) not in keys.canonical(keys.record(one))
+    (tmp_path / "a.pth").write_text("three")
+    assert keys.key(built(tmp_path / "a.pth")) not in (keys.key(one), keys.key(two))
+    with pytest.raises(ValueError, match=r"weights: .*none\.pth: no such file"):
+        built(tmp_path / "none.pth")
+
+
+def test_every_trial_of_a_plan_has_its_start(toy_study, tmp_path):
+    study = toy_study(training={"steps": 10, "start": {"path": "mine.pt"}})
+    asked = []
+
+    def find(section, dataset, seed):
+        asked.append((section.path, dataset, seed))
+        return StartSpec(f"weights {seed}", section.path)
+
+    plan = Plan(study, TrialStore(tmp_path), toy.describe, optuna.storages.InMemoryStorage(), find)
+    plan.start(lambda job, outcome, reused: None)
+    assert plan.take().spec.training.start == StartSpec("weights 0", "mine.pt")
+    assert set(asked) == {("mine.pt", "digits", 0)}

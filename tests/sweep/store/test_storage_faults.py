@@ -1,0 +1,143 @@
+"""Sweeps with results in a real S3-compatible storage, which is killed, refuses, is slow, or is all that is left."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+
+import pytest
+import toy
+from checking import check
+from driver import study
+from object_storage import Proxy, access
+
+from dml.sweep.progress import status
+from dml.sweep.retention.disk import remove, unreferenced
+from dml.sweep.store.trials import TrialStore
+from dml.sweep.why import explain
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def storage(object_storage, request):
+    """`resources.storage`: a folder of this test's own."""
+    return f"{object_storage.bucket('sweeps')}/{request.node.name.replace('_', '-')}"
+
+
+def outcomes(object_storage, storage):
+    names = object_storage.names(storage.removeprefix("s3://"))
+    return {name.split("/")[1] for name in names if name.endswith("/result.json")}
+
+
+def test_the_storage_is_killed_and_comes_back(workplace, object_storage, storage):
+    workplace.orders(seconds=0.05, checkpoint_each_step=True)
+    process = workplace.start(object_storage.environment, own_ray=True, resources={"storage": storage})
+    workplace.wait(lambda: len(outcomes(object_storage, storage)) >= 2, seconds=150)
+    object_storage.kill()
+    object_storage.start()
+    text, _ = process.communicate(timeout=200)
+    assert process.returncode == 0, text
+    frame = check(workplace)
+    assert outcomes(object_storage, storage) == set(frame["key"])
+
+
+def test_it_stays_away_and_the_next_sweep_resumes(workplace, object_storage, storage):
+    resources = {"storage": storage}
+    workplace.orders(seconds=0.05, checkpoint_each_step=True)
+    process = workplace.start(
+        {**object_storage.environment, "DML_STORAGE_PATIENCE": "1"}, own_ray=True, resources=resources
+    )
+    workplace.wait(lambda: len(outcomes(object_storage, storage)) >= 2, seconds=150)
+    object_storage.kill()
+    text, _ = process.communicate(timeout=100)
+    object_storage.start()
+    assert process.returncode != 0
+    assert text.count("error: ") == 1
+    assert "it does not answer. Start it" in text
+    assert "(node " in text
+    assert "Traceback" not in text
+    before, steps = workplace.results(), len(workplace.log())
+    assert len(before) >= 2
+    workplace.orders()
+    again = workplace.sweep(object_storage.environment, own_ray=True, resources=resources)
+    frame = check(workplace)
+    assert outcomes(object_storage, storage) == set(frame["key"])
+    begun = {line.split()[1].rsplit("-", 1)[1] for line in workplace.log()[steps:] if line.endswith("begin")}
+    assert not begun & {key[:8] for key in before}, again
+
+
+def test_another_machine_sees_what_is_only_there(workplace, object_storage, storage, tmp_path, monkeypatch):
+    for name, value in object_storage.environment.items():
+        monkeypatch.setenv(name, value)
+    resources = {"storage": storage}
+    workplace.sweep(object_storage.environment, own_ray=True, resources=resources)
+    shutil.rmtree(workplace.folder / "store")
+    store = TrialStore(workplace.folder / "store", storage).look()
+    (line,) = explain(study(resources=resources), store, toy.describe)
+    assert "nothing runs again" in line
+    changed = explain(study(resources=resources, training={"steps": 20}), store, toy.describe)
+    assert changed[1:] == ["  spec.training.steps: 10 -> 20"]
+    (shown,) = status.describe(workplace.folder / "store", [storage])
+    assert "toys" in shown
+    assert "10/10 trials, finished" in shown
+    before = len(workplace.log())
+    again = workplace.sweep(object_storage.environment, own_ray=True, resources=resources, losses=["triplet"])
+    assert "5 already done" in again
+    assert workplace.log()[before:] == []
+    check(workplace, losses=["triplet"])
+    root = workplace.folder  # what no study refers to any more is listed and removed there
+    path = root / "pipelines/studies/toys.yaml"
+    path.parent.mkdir(parents=True)
+    content = study(resources=resources, losses=["triplet"]).model_dump(mode="json", exclude_unset=True)
+    path.write_text(json.dumps({name: value for name, value in content.items() if name != "name"}))
+    found = [entry for entry in unreferenced(root) if entry.storage]
+    assert len(found) == 5
+    assert all(entry.bytes > 0 and "no sweep" in entry.why for entry in found)
+    assert remove(found) == sum(entry.bytes for entry in found)
+    assert len(outcomes(object_storage, storage)) == 5
+    assert not [entry for entry in unreferenced(root) if entry.storage]
+
+
+def test_a_wrong_setting_is_said_before_anything_runs(workplace, object_storage, storage):
+    """`test_object_storage.py` has the other messages."""
+    process = workplace.start(
+        access(object_storage.endpoint, secret="another"), own_ray=True, resources={"storage": storage}
+    )
+    text, _ = process.communicate(timeout=100)
+    assert process.returncode != 0
+    assert "refuses the credentials" in text
+    assert text.count("error: ") == 1
+    assert "Traceback" not in text
+    assert workplace.log() == []
+
+
+def test_a_slow_storage_is_said_once(workplace, object_storage, storage):
+    proxy = Proxy(object_storage.port)
+    proxy.delay = 0.8
+    workplace.orders()
+    environment = access(proxy.endpoint)
+    small = {"losses": ["triplet"], "seeds": [0], "search": {"sampler": "fixed"}}
+    process = workplace.start(environment, own_ray=True, resources={"storage": storage}, **small)
+    workplace.wait(workplace.log)
+    proxy.delay = 0.1
+    text, _ = process.communicate(timeout=200)
+    proxy.close()
+    assert len(re.findall(r"is slow: a small file took \d+ s", text)) == 1, text
+    assert len(outcomes(object_storage, storage)) == 1
+
+
+def test_a_storage_that_forgets_ends_the_sweep_and_the_next_one_repairs_it(workplace, object_storage, storage):
+    proxy = Proxy(object_storage.port)
+    proxy.forgets = {r"result\.json": 4}
+    small = {"losses": ["triplet"], "seeds": [0], "search": {"sampler": "fixed"}, "resources": {"storage": storage}}
+    process = workplace.start(access(proxy.endpoint), own_ray=True, **small)
+    text, _ = process.communicate(timeout=100)
+    assert process.returncode != 0
+    assert "it does not keep what is written" in text
+    assert outcomes(object_storage, storage) == set()
+    again = workplace.sweep(access(proxy.endpoint), own_ray=True, **small)
+    proxy.close()
+    assert "copied 1 finished trial" in again
+    assert len(outcomes(object_storage, storage)) == 1
