@@ -240,7 +240,7 @@ class TrainingSettings:
     backbone: Annotated[
         Name, part_of("dml.models"), setting("[backbones](networks.md#backbones) says what each is")
     ] = "small_conv"
-    backbone_settings: Annotated[Mapping[str, Any], setting("settings of the backbone")] = field(default_factory=dict)
+    backbone_settings: Annotated[Mapping[str, Any], setting("as listed there")] = field(default_factory=dict)
     embedding_size: Annotated[int, setting("dimensions of an embedding", ge=1)] = 64
     normalize: Annotated[bool, setting("L2-normalise embeddings in loss, miner and evaluation")] = True
     steps: Annotated[int, setting("0: the untrained network is evaluated", ge=0)] = 500

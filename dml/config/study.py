@@ -20,6 +20,7 @@ from dml.config.claims import ClaimSection
 from dml.config.data import ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
 from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.parts import TOLD, FilterName, FilterSection, LossName, LossSection, MinerSection
+from dml.config.renaming import renamed
 from dml.config.report import ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.terms import Seed, StudySection, as_mapping
@@ -83,7 +84,7 @@ class Study(StudySection):
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, content: Any) -> Any:
-        return auto_seeds.fill(recipes.fill(content)) if isinstance(content, dict) else content
+        return auto_seeds.fill(recipes.fill(renamed(content))) if isinstance(content, dict) else content
 
     @field_validator("positives", "negatives")
     @classmethod

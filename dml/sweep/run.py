@@ -64,7 +64,7 @@ def run_study(
     trainer : dotted path of a `dml.protocols.TrainerFactory`, which runs the trials.
     describe : returns the digests of a trial's data; None: `dml.training.data.describe`.
     published : outcomes that count as stored, see `TrialStore`.
-    studies : the folder of all studies, whose models of `training.start` are kept.
+    studies : the folder of all studies, whose models of `training.init_from` are kept.
 
     Returns
     -------

@@ -69,7 +69,7 @@ def train_champion(
     Parameters
     ----------
     data_root : the outputs of the study's data stages (`data/<study>`), at least packed images.
-    results : the folder with the results of all studies, for `training.start`.
+    results : the folder with the results of all studies, for `training.init_from`.
 
     Raises
     ------

@@ -43,7 +43,7 @@ class Plan:
     store : outcomes of earlier trials.
     describe : returns the digests of a trial's data.
     storage : Optuna's storage, shared by all cells.
-    find_start : finds the weights of `training.start`; needed if the study sets it.
+    find_start : finds the weights of `training.init_from`; needed if the study sets it.
     rates : estimates the rate of wrong labels for filters that assume an estimated one; needed if the study has any.
     """
 
