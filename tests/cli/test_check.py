@@ -42,7 +42,7 @@ def test_a_mistake_is_named_with_file_line_and_choices(dml, project):
 
 def test_a_file_that_is_missing_is_named_from_any_folder_of_the_project(dml, project, monkeypatch):
     path = project / "pipelines/studies/tiny.yaml"
-    path.write_text(path.read_text() + "noise: [{model: label_file, settings: {path: store/noisy.csv}}]\n")
+    path.write_text(path.read_text() + "noise: [{name: label_file, settings: {path: store/noisy.csv}}]\n")
     monkeypatch.chdir(project / "pipelines")
     done = dml("check", "tiny")
     assert (done.code, done.out) == (1, "")

@@ -206,7 +206,7 @@ def test_options_that_do_not_fit_are_refused(dml, project, photos, tmp_path):
     (tmp_path / "x.npy").touch()
     done = dml("new", "mine", tmp_path / "x.npy")
     assert done.code == 1
-    assert "`source: features`" in done.err
+    assert "the dataset `features`" in done.err
     assert not (project / "pipelines/studies/mine.yaml").exists()
 
 
@@ -254,7 +254,7 @@ def test_a_gpu_gets_a_pretrained_network_and_large_images(photos):
     )
     content = yaml.safe_load(text)
     assert content["datasets"][0]["resize"] == 224
-    assert content["training"]["backbone_settings"] == {"name": "resnet50"}
+    assert content["training"]["backbone"] == {"name": "torchvision", "settings": {"name": "resnet50"}}
     assert content["resources"] == {"gpus_per_trial": 1}
 
 

@@ -18,12 +18,12 @@ from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 ROOT = Path(__file__).parents[2]
 STUDY = """
 title: Toys
-datasets: [{source: digits, train_on: coarse}]
-noise: [{model: uniform, rates: [0.0, 0.4]}]
+datasets: [{name: digits, train_on: coarse}]
+noise: [{name: uniform, rates: [0.0, 0.4]}]
 losses: [triplet]
 positives: [random, easy]
 negatives: [random]
-vary: {training.steps: [10, 20]}
+grid: {training.steps: [10, 20]}
 seeds: [0, 1, 2]
 search: {sampler: random, trials: 2, stop: last}
 evaluation: {metrics: [recall@1, nmi]}

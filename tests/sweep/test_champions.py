@@ -23,11 +23,11 @@ from dml.training.model_files import TrainedEmbedder
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
 CONTENT = {
     "title": "Digits",
-    "datasets": [{"source": "digits", "train_on": "coarse"}],
+    "datasets": [{"name": "digits", "train_on": "coarse"}],
     "losses": ["triplet"],
     "positives": ["easy"],
     "negatives": ["random"],
-    "noise": [{"model": "uniform", "rates": [0.0, 0.4]}],
+    "noise": [{"name": "uniform", "rates": [0.0, 0.4]}],
     "seeds": [3, 4],
     "training": {
         "backbone": "small_conv",

@@ -31,7 +31,7 @@ OVERRIDES = {
     "positives": [],
     "negatives": [],
     "search": {"sampler": "fixed"},
-    "datasets": [{"source": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
+    "datasets": [{"name": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
     "training": {
         "backbone_settings": {"width": 4},
         "embedding_size": 8,

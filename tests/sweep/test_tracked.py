@@ -20,7 +20,7 @@ from dml.sweep.progress.live import LiveTable, live_folder
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome
 
-NOISE = [{"model": "uniform", "rates": [0.0, 0.2]}]
+NOISE = [{"name": "uniform", "rates": [0.0, 0.2]}]
 
 
 def score(job):

@@ -26,7 +26,7 @@ def test_policies_and_the_default(toy_study):
     cells = [0.01 * rate for rate in range(12)]
 
     def kept(rates, **changes):
-        study = toy_study(training=resnet, noise=[{"model": "uniform", "rates": rates}], **changes)
+        study = toy_study(training=resnet, noise=[{"name": "uniform", "rates": rates}], **changes)
         return kept_models(study, IMAGES)
 
     few, many = kept(cells[:2]), kept(cells)

@@ -80,7 +80,7 @@ def real(tmp_path):
         "positives": [],
         "negatives": [],
         "seeds": [0],
-        "datasets": [{"source": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
+        "datasets": [{"name": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
         "search": {"sampler": "random", "trials": 4, "early_stopping": "halving", "objective": "map@r"},
         "training": {
             "backbone_settings": {"width": 4},

@@ -28,7 +28,7 @@ STUDY = {
     "negatives": [],
     "seeds": [0],
     "search": {"sampler": "fixed"},
-    "datasets": [{"source": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
+    "datasets": [{"name": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
     "evaluation": {"metrics": ["recall@1"], "every": 10, "sets": ["test"], "keep_embeddings": True},
 }
 

@@ -25,7 +25,7 @@ from dml.training.model_files import TrainedEmbedder
 CONTENT = {
     "title": "Mine",
     "datasets": ["digits"],
-    "noise": [{"model": "uniform", "rates": [0.2]}],
+    "noise": [{"name": "uniform", "rates": [0.2]}],
     "losses": ["triplet", "components", "whitening", "lda"],
     "positives": ["easy"],
     "negatives": ["random"],

@@ -165,9 +165,9 @@ def test_packed_data_that_no_study_names(project):
     for name in (needed, other, ".new-1"):
         write_text(project / "store/packed" / name / "manifest.json", "{}")
     assert [entry.path.name for entry in unreferenced(project)] == [other]
-    study(project, "resized", datasets=[{"source": "digits", "resize": 16}])
+    study(project, "resized", datasets=[{"name": "digits", "resize": 16}])
     assert unreferenced(project) == []
-    (project / "pipelines/studies/resized.yaml").write_text("datasets: [{source: no such, resise: 1}]")
+    (project / "pipelines/studies/resized.yaml").write_text("datasets: [{name: no such, resise: 1}]")
     study(project, "toys", datasets=["mnist"])
     assert unreferenced(project) == [], "nobody knows what the broken study needs"
 

@@ -1,4 +1,4 @@
-"""The weights that `training.start` names, among the models of earlier studies."""
+"""The weights that `training.init_from` names, among the models of earlier studies."""
 
 import itertools
 import json
