@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import jsonschema
 import pytest
+import yaml
 
 from dml.config import ConfigError, content_of, earlier_names, load_study, study_from
 from dml.config.names import setting, written, written_setting
+from dml.config.schema import schema
 from dml.sweep.plan import keys, specs
 from dml.types import StartSpec
 
@@ -113,6 +116,12 @@ def test_earlier_names_make_the_same_study(write):
     assert [cell.columns for cell in earlier.cells()] == [cell.columns for cell in now.cells()]
     assert _trials(earlier) == _trials(now)
     assert len(_trials(now)) == 96
+
+
+def test_the_schema_has_the_new_names_only():
+    check = jsonschema.Draft202012Validator(schema())
+    assert [error.message for error in check.iter_errors(yaml.safe_load(NOW))] == []
+    assert not check.is_valid(yaml.safe_load(EARLIER))
 
 
 def test_names_of_cells_are_those_of_earlier_results(write):
