@@ -204,6 +204,11 @@ def test_a_study_may_extend_one_with_earlier_names(write):
     assert (other.training.backbone, other.training.backbone_settings) == ("small_conv", {})
 
 
+def test_a_noise_with_an_id_only_is_uniform(write):
+    found = load_study(write(PLAIN + "noise: [{id: again, rates: [0.2]}]"))
+    assert (found.noise[0].model, found.cells()[0].noise) == ("uniform", "uniform:again")
+
+
 def test_values_of_a_part_have_a_name_and_settings(write):
     varied = "grid: {training.backbone: [{name: mlp, settings: {width: 4}}, {name: small_conv, settings: {width: 8}}]}"
     found = load_study(write(PLAIN + varied))

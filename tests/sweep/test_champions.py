@@ -30,8 +30,7 @@ CONTENT = {
     "noise": [{"name": "uniform", "rates": [0.0, 0.4]}],
     "seeds": [3, 4],
     "training": {
-        "backbone": "small_conv",
-        "backbone_settings": {"width": 4},
+        "backbone": {"name": "small_conv", "settings": {"width": 4}},
         "embedding_size": 4,
         "steps": 4,
         "batch": {"classes": 2, "per_class": 4},

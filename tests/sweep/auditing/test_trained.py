@@ -28,8 +28,7 @@ CONTENT = {
     "noise": [{"name": "uniform", "rates": [0.4]}],
     "seeds": [3, 4],
     "training": {
-        "backbone": "small_conv",
-        "backbone_settings": {"width": 4},
+        "backbone": {"name": "small_conv", "settings": {"width": 4}},
         "embedding_size": 5,
         "steps": 40,
         "batch": {"classes": 4, "per_class": 4},

@@ -73,8 +73,7 @@ class Place:
 
     def study(self, workers: int, steps: int = 20, resources=None, **changes):
         training = {
-            "backbone": "rank_parts.Backbone",
-            "backbone_settings": {"folder": str(self.folder)},
+            "backbone": {"name": "rank_parts.Backbone", "settings": {"folder": str(self.folder)}},
             "embedding_size": 8,
             "optimizer": "sgd",  # Adam divides gradients by their size, so it also enlarges rounding
             "learning_rate": 0.01,

@@ -55,7 +55,7 @@ def test_a_key_contains_what_decides_the_result(toy_study):
         spec(study, digests={**DIGESTS, "labels": "m"}),
         spec(toy_study(training={"steps": 11})),
         spec(toy_study(training={"steps": 10, "batch": {"per_class": 8}})),
-        spec(toy_study(training={"steps": 10, "backbone_settings": {"width": 4}})),
+        spec(toy_study(training={"steps": 10, "backbone": {"settings": {"width": 4}}})),
         spec(toy_study(positives=["easy"])),
         spec(toy_study(evaluation={"metrics": ["recall@1", "nmi"], "every": 5})),
     ]
@@ -85,7 +85,7 @@ def test_the_protocol_is_part_of_the_keys_of_confirmed_trials_that_do_not_refit(
 def test_a_default_written_out_is_the_same_as_left_out(toy_study):
     written = toy_study(
         losses=[{"name": "triplet", "settings": {"swap": False, "reduction": "nonzero"}, "search": {}}, "contrastive"],
-        training={"steps": 10, "backbone": "small_conv", "backbone_settings": {"width": 16}, "learning_rate": 1e-3},
+        training={"steps": 10, "backbone": {"name": "small_conv", "settings": {"width": 16}}, "learning_rate": 1e-3},
     )
     assert keys.key(spec(written)) == keys.key(spec(toy_study()))
 
