@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from dml.config import Study
-from dml.sweep.plan.cells import Job
+from dml.sweep.plan.jobs import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.trials import FINISHED, Outcome
 
