@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import jsonschema
 import pytest
 import yaml
@@ -12,6 +14,7 @@ from dml.config.schema import schema
 from dml.sweep.plan import keys, specs
 from dml.types import StartSpec
 
+ROOT = Path(__file__).parents[2]
 EARLIER = """\
 title: Every setting that has another name by now
 datasets:
@@ -122,6 +125,13 @@ def test_the_schema_has_the_new_names_only():
     check = jsonschema.Draft202012Validator(schema())
     assert [error.message for error in check.iter_errors(yaml.safe_load(NOW))] == []
     assert not check.is_valid(yaml.safe_load(EARLIER))
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "dml/cli/templates").glob("**/studies/*.yaml")), ids=lambda path: path.stem
+)
+def test_studies_of_new_projects_have_the_new_names(path):
+    assert earlier_names(path) == []
 
 
 def test_names_of_cells_are_those_of_earlier_results(write):
