@@ -14,7 +14,7 @@ from dml.config.study import Study
 from dml.discovery import suggestion
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
-from dml.types import Cell
+from dml.types import Cell, ScoreKey
 
 T = TypeVar("T")
 LOGGED = "diagnostics/"
@@ -52,9 +52,9 @@ def score_key(study: Study, dataset: str, score: str = "") -> str:
             raise ValueError(f"score {score!r} is not logged{suggestion(score, QUANTITIES)}")
         return score
     if not score:
-        return f"{evaluation.sets[0]}/{study.search.level or levels[0]}/{study.search.objective}"
-    key = score if score.count("/") == 2 else f"{evaluation.sets[0]}/{score}"
-    choices = ["/".join(parts) for parts in product(evaluation.sets, levels, _metrics(study))]
+        return study.objective(dataset)
+    key = score if ScoreKey.is_spelt(score) else f"{evaluation.sets[0]}/{score}"
+    choices = [str(ScoreKey(*parts)) for parts in product(evaluation.sets, levels, _metrics(study))]
     if key not in choices:
         raise ValueError(f"score {score!r} is not evaluated on {dataset}{suggestion(key, choices)}")
     return key

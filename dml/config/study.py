@@ -24,7 +24,7 @@ from dml.config.report import ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.terms import Seed, StudySection, as_mapping
 from dml.config.training import TrainingSection
-from dml.types import Cell, Name, Part, part_of
+from dml.types import Cell, Name, Part, ScoreKey, part_of
 
 
 class Study(StudySection):
@@ -181,7 +181,7 @@ class Study(StudySection):
     def objective(self, dataset: str, part: str = "") -> str:
         """The score key of the objective on `part`, or on the first evaluated set: `test/fine/recall@1`."""
         level = self.search.level or self.dataset(dataset).evaluate_on[0]
-        return f"{part or self.evaluation.sets[0]}/{level}/{self.search.objective}"
+        return str(ScoreKey(part or self.evaluation.sets[0], level, self.search.objective))
 
     def dataset(self, name: str) -> DatasetSection:
         """The dataset of this name."""

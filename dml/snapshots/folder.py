@@ -13,6 +13,7 @@ import pandas as pd
 
 from dml.config import Study
 from dml.snapshots import figures, table
+from dml.types import ScoreKey
 
 LARGEST = 1_000_000  # bytes of one snapshot
 TRIALS, SUMMARY = "trials.csv", "summary.json"
@@ -58,7 +59,7 @@ class Snapshot:
             yield (
                 row["key"],
                 {
-                    "scores": {key: float(value) for key, value in row.items() if key.count("/") >= 2 and value},
+                    "scores": {key: float(value) for key, value in row.items() if ScoreKey.is_spelt(key) and value},
                     "curve": json.loads(row["curve"]),
                     "diagnostics": {key: value for key, value in logged.items() if not isinstance(value, list)},
                     "counts": {key: value for key, value in logged.items() if isinstance(value, list)},

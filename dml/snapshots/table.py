@@ -20,7 +20,7 @@ import pandas as pd
 
 from dml.config import Study, stops_at_best, value_of
 from dml.config.claim_checks import LOGGED
-from dml.types import Cell
+from dml.types import VALIDATION, Cell, ScoreKey
 
 KEY_DIGITS = 20
 COLUMNS = ("key", "cell", "phase", "number", "seed", "settings", "seconds", "started", "curve", "diagnostics")
@@ -37,7 +37,7 @@ def to_text(study: Study, trials: pd.DataFrame, thin: bool = False) -> str:
     trials : the content of `trials.parquet`.
     thin : as a large study is written.
     """
-    scores = sorted(column for column in trials if column.count("/") >= 2)
+    scores = sorted(filter(ScoreKey.is_spelt, trials))
     used = [key for key in scores if trials[key].notna().any()]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -136,7 +136,8 @@ def _curve(study: Study, cell: Cell, row: Mapping[str, Any]) -> list[Any]:
 def _score(key: str, value: Any) -> str:
     if value is None or value != value:
         return ""
-    return repr(float(value)) if key.startswith("validation/") else f"{value:.7g}"  # a search depends on every bit
+    exact = ScoreKey.parse(key).set == VALIDATION  # a search depends on every bit
+    return repr(float(value)) if exact else f"{value:.7g}"
 
 
 def _rounded(value: Any) -> Any:
@@ -157,4 +158,4 @@ def _value(study: Study, objective: str, row: Mapping[str, Any]) -> float:
 
 
 def _objective(study: Study, cell: Cell, phase: str) -> str:
-    return study.objective(cell.dataset, "validation" if phase == "tune" else "")
+    return study.objective(cell.dataset, VALIDATION if phase == "tune" else "")
