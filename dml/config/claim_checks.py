@@ -36,7 +36,7 @@ def check(study: Study) -> None:
     for number, entry in enumerate(study.published):
         _at(("published", number, "match"), check_attributes, cells, entry.match)
     for number, claim in enumerate(study.claims):
-        _check(study, cells, claim, ("claims", number))
+        check_claim(study, cells, claim, ("claims", number))
 
 
 def score_key(study: Study, dataset: str, score: str = "") -> str:
@@ -70,7 +70,8 @@ def _metrics(study: Study) -> list[str]:
     return found
 
 
-def _check(study: Study, cells: Sequence[Cell], claim: ClaimSection, at: tuple[str | int, ...]) -> None:
+def check_claim(study: Study, cells: Sequence[Cell], claim: ClaimSection, at: tuple[str | int, ...] = ()) -> None:
+    """Check one claim, as `check` does. `at` is its place in the study."""
     _at((*at, "where"), check_matching, cells, claim.where)
     used: list[Cell] = []
     for key, match in claim.sets():

@@ -28,7 +28,7 @@ from dml.types import Cell, ScoreKey, value_text
 class Results:
     """One study, its trials and its summary. `dml.report.loading.load` reads them."""
 
-    study: Study
+    study: Study  # as it ran, with today's title, claims and report
     trials: pd.DataFrame  # `loading.COLUMNS`, and one float column per score key
     summary: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""  # why nothing, or not everything, can be shown
