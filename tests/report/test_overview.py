@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pandas as pd
-
 from dml.config import load_study
 from dml.config.printed import printed
 from dml.report.answers import QUESTION

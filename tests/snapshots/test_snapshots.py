@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from dml.config import load_study
+from dml.config.recorded import ATTRIBUTE, recorded
 from dml.report.loading import load
 from dml.snapshots import LARGEST, Snapshot, publish, snapshots
 from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
@@ -204,4 +205,6 @@ def test_every_snapshot_of_the_repository_is_small_and_of_a_study_that_exists():
     assert sum(sizes.values()) <= 15 * LARGEST
     for snapshot in found:
         study = load_study(ROOT / "pipelines/studies" / f"{snapshot.path.name}.yaml")
+        ran = recorded(snapshot.trials().attrs[ATTRIBUTE], study)  # raises if a setting or a part is gone
+        assert set(snapshot.trials()["cell"]) <= {cell.name for cell in ran.cells()}
         assert not load(study, ROOT / "nowhere", None, snapshot).missing(), snapshot.path.name
