@@ -23,7 +23,7 @@ from dml.report.cross_study_tables import in_short, points
 from dml.report.gains import gains_in_short
 from dml.report.labels import metric_label, readable
 from dml.report.noise_labels import is_topline, noise_label, noise_name
-from dml.report.page.numbers import interval, percent, rate
+from dml.report.numbers import interval, percent, rate
 from dml.report.regimes import regimes_in_short
 from dml.report.results import Results
 from dml.report.sections.effects_of_choices import interactions_text

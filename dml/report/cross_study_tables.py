@@ -16,7 +16,7 @@ from dml.report.analysis.held_out import HeldOut, held_out
 from dml.report.labels import metric_label, metric_of
 from dml.report.methods import Method
 from dml.report.noise_labels import noise_name
-from dml.report.page.numbers import NOTHING, interval, percent, rate
+from dml.report.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.tuning import after_comma, mark

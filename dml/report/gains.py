@@ -15,7 +15,7 @@ from dml.report.analysis.untrained import Gain, gain_of_best
 from dml.report.cross_study_tables import markdown, points
 from dml.report.labels import metric_label, metric_of
 from dml.report.noise_labels import is_topline, noise_name
-from dml.report.page.numbers import NOTHING, percent, rate
+from dml.report.numbers import NOTHING, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.tuning import mark

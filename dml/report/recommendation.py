@@ -23,8 +23,8 @@ from dml.report.analysis.selection import dataset_of, noise_of, score_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.untrained import above_baseline, untrained
 from dml.report.labels import readable, score_label
-from dml.report.page.numbers import interval, percent
-from dml.report.page.numbers import rate as rate_text
+from dml.report.numbers import interval, percent
+from dml.report.numbers import rate as rate_text
 from dml.report.results import Results, parsed
 from dml.report.tuning import EXPLAINED, after_comma, mark
 from dml.statistics import summary

@@ -19,8 +19,8 @@ from dml.report.cross_study_tables import points, rows_in_markdown
 from dml.report.gains import each_gain, said
 from dml.report.labels import readable
 from dml.report.methods import Method
-from dml.report.page.numbers import NOTHING
-from dml.report.page.numbers import rate as written
+from dml.report.numbers import NOTHING
+from dml.report.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.tuning import after_comma

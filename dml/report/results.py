@@ -16,11 +16,11 @@ from dml.config import Study
 from dml.config.parts import is_told
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
-from dml.report.analysis.verdicts import Verdict
 from dml.report.figure_data import FigureData
 from dml.report.labels import SETS, metric_of
 from dml.report.methods import Method, method_of, setting_labels, shared_settings
 from dml.report.noise_labels import is_topline, noise_name
+from dml.report.verdicts import Verdict
 from dml.types import Cell, ScoreKey, value_text
 
 

@@ -29,7 +29,7 @@ from dml.sweep.execution.room import Room
 from dml.sweep.execution.trainers import TRAINER, find_trainer
 from dml.sweep.finishing import Tidying, print_retry, print_unusable, write_results
 from dml.sweep.inputs.rates import Rates
-from dml.sweep.plan.cells import Job
+from dml.sweep.plan.jobs import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.plan.specs import Describe
 from dml.sweep.progress.display import SweepProgress

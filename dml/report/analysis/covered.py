@@ -24,7 +24,7 @@ from dml import sequential
 from dml.report.analysis.mixed import Mix, mixed
 from dml.report.analysis.over_classes import over_class_means
 from dml.report.analysis.searched import search_terms, searches
-from dml.report.analysis.terms import Estimate, Term, estimate
+from dml.report.estimates import Estimate, Term, estimate
 from dml.report.memo import once
 from dml.report.results import Results
 from dml.types import ScoreKey

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from dml import losses
 from dml.report.analysis.untrained import Baseline, untrained
 from dml.report.labels import SETS
-from dml.report.page.numbers import percent
+from dml.report.numbers import percent
 from dml.report.results import Results, parsed
 from dml.report.tuning import mark
 from dml.types import Cell, ScoreKey

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dml import statistics
-from dml.report.analysis.terms import Term
+from dml.report.estimates import Term
 from dml.report.results import Results
 from dml.types import VALIDATION, ScoreKey
 

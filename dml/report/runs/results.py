@@ -17,7 +17,7 @@ from dml.report.analysis.summaries import SCORE, SHARE, summary_of
 from dml.report.labels import readable
 from dml.report.methods import further
 from dml.report.noise_labels import noise_label
-from dml.report.page.numbers import rate
+from dml.report.numbers import rate
 from dml.report.results import Results, parsed
 from dml.tracking.runs import FAILED, FINISHED, KILLED, RUNNING, Picture, Run, parameters
 from dml.types import ScoreKey, value_text

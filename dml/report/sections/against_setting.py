@@ -8,8 +8,8 @@ from dml.report.figures.against_setting import against_setting
 from dml.report.figures.best import MANY, best_methods, only_best
 from dml.report.labels import score_label
 from dml.report.methods import Method, setting_labels
+from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing, Folded
-from dml.report.page.numbers import rate as written
 from dml.report.results import Results
 from dml.report.sections._rows import means, score_frame
 from dml.types import VALIDATION, ScoreKey

@@ -9,9 +9,9 @@ import pandas as pd
 
 from dml.report.analysis.covered import over
 from dml.report.analysis.effects import unit
-from dml.report.analysis.verdicts import SIGNS, Verdict
 from dml.report.page.blocks import Block, ClaimEntry, ClaimList, Download, Paragraph
 from dml.report.results import Results
+from dml.report.verdicts import SIGNS, Verdict
 from dml.report.wording import compared, evidence, expected
 
 

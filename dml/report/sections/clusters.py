@@ -10,8 +10,8 @@ from dml.report.figures.against_clusters import against_clusters
 from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.labels import group_label, metric_label
 from dml.report.noise_labels import is_topline
+from dml.report.numbers import rate
 from dml.report.page.blocks import Block, Drawing
-from dml.report.page.numbers import rate
 from dml.report.results import Results
 from dml.report.sections._rows import means, score_frame
 from dml.types import ScoreKey

@@ -19,8 +19,8 @@ from dml.report.figures.matrix import matrix
 from dml.report.labels import SETS, metric_label, metric_of, score_label
 from dml.report.memo import once
 from dml.report.noise_labels import is_topline, noise_axis, noise_label
+from dml.report.numbers import NOTHING, interval, percent, rate
 from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, folded
-from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import ONE_SEED, condition_columns, difference_columns, means, p_adjusted, score_frame

@@ -102,7 +102,7 @@ def train_champion(
                 + (", in one process" if spec.training.workers > 1 else "")
             )
             seconds = _train(spec, place / "data", folder, progress)
-        card = write_card(folder / "model", spec, wanted, images, key, seconds)
+        card = write_card(folder / "model", spec, wanted.study, wanted.recipe, images, key, seconds)
     return Champion(folder / "model", spec, key, card)
 
 

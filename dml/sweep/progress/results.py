@@ -15,7 +15,7 @@ import pandas as pd
 
 from dml.config import Study
 from dml.config.recorded import ATTRIBUTE, record
-from dml.sweep.plan.cells import Job
+from dml.sweep.plan.jobs import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.trials import FINISHED, Outcome
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from dml import sequential, statistics
 from dml.config import ClaimSection
-from dml.report.analysis.terms import Term, estimate
+from dml.report.estimates import Term, estimate
 
 Word = Literal["refuted", "undecided", "confirmed", "needs data", "not tested"]
 WORDS: tuple[Word, ...] = ("confirmed", "refuted", "undecided", "not tested", "needs data")
