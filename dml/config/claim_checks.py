@@ -15,7 +15,7 @@ from dml.config.study import Study
 from dml.discovery import suggestion
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
-from dml.types import Cell
+from dml.types import Cell, ScoreKey
 
 T = TypeVar("T")
 LOGGED = "diagnostics/"
@@ -37,7 +37,7 @@ def check(study: Study) -> None:
     for number, entry in enumerate(study.published):
         _at(("published", number, "match"), check_attributes, cells, entry.match)
     for number, claim in enumerate(study.claims):
-        _check(study, cells, claim, ("claims", number))
+        check_claim(study, cells, claim, ("claims", number))
 
 
 def score_key(study: Study, dataset: str, score: str = "") -> str:
@@ -53,9 +53,9 @@ def score_key(study: Study, dataset: str, score: str = "") -> str:
             raise ValueError(f"score {score!r} is not logged{suggestion(score, QUANTITIES)}")
         return score
     if not score:
-        return f"{evaluation.sets[0]}/{study.search.level or levels[0]}/{study.search.objective}"
-    key = score if score.count("/") == 2 else f"{evaluation.sets[0]}/{score}"
-    choices = ["/".join(parts) for parts in product(evaluation.sets, levels, _metrics(study))]
+        return study.objective(dataset)
+    key = score if ScoreKey.is_spelt(score) else f"{evaluation.sets[0]}/{score}"
+    choices = [str(ScoreKey(*parts)) for parts in product(evaluation.sets, levels, _metrics(study))]
     if key not in choices:
         raise ValueError(f"score {score!r} is not evaluated on {dataset}{suggestion(key, choices)}")
     return key
@@ -71,7 +71,8 @@ def _metrics(study: Study) -> list[str]:
     return found
 
 
-def _check(study: Study, cells: Sequence[Cell], claim: ClaimSection, at: tuple[str | int, ...]) -> None:
+def check_claim(study: Study, cells: Sequence[Cell], claim: ClaimSection, at: tuple[str | int, ...] = ()) -> None:
+    """Check one claim, as `check` does. `at` is its place in the study."""
     _at((*at, "where"), check_matching, cells, claim.where)
     used: list[Cell] = []
     for key, match in claim.sets():

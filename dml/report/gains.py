@@ -20,6 +20,7 @@ from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.tuning import mark
 from dml.statistics import Summary
+from dml.types import ScoreKey
 
 TITLE = "What tuned training gains"
 CAPTION = (
@@ -70,7 +71,7 @@ def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Ga
     oracles : also of filters that are told the true rate of wrong labels.
     """
     for dataset, noise in results.conditions:
-        key = results.objective(dataset).rpartition("/")[0] + "/recall@1"
+        key = str(ScoreKey.parse(results.objective(dataset))._replace(metric="recall@1"))
         key = key if key in results.score_keys else results.objective(dataset)
         for at in () if is_topline(noise) else results.rates(dataset, noise):
             one = gain_of_best(results, dataset, noise, at, key, oracles=oracles)

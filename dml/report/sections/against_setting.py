@@ -12,6 +12,7 @@ from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.results import Results
 from dml.report.sections._rows import means, score_frame
+from dml.types import VALIDATION, ScoreKey
 
 
 class AgainstSetting:
@@ -30,7 +31,7 @@ class AgainstSetting:
                 objective = results.objective(dataset)
                 for rate in results.rates(dataset, noise):
                     yield _drawing(results, dataset, noise, rate, axis, objective)
-                others = [k for k in results.score_keys if k != objective and not k.startswith("validation/")]
+                others = [k for k in results.score_keys if k != objective and ScoreKey.parse(k).set != VALIDATION]
                 for key in others:
                     drawing = _drawing(results, dataset, noise, results.rates(dataset, noise)[0], axis, key)
                     if drawing.figure is not None:
@@ -42,7 +43,7 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, axis: str,
     where = results.where(dataset, noise)
     if len(results.rates(dataset, noise)) > 1:
         where += f", {written(rate)} label noise"
-    file = "-".join(["setting", axis, dataset, noise, f"{rate:g}", *key.split("/")])
+    file = "-".join(["setting", axis, dataset, noise, f"{rate:g}", *ScoreKey.parse(key)])
     for sign, text in ((".", "-"), ("@", ""), ("+", "plus")):
         file = file.replace(sign, text)
     caption = f"{label}, against {name}{where}. {means(results)}."

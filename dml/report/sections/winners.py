@@ -26,6 +26,7 @@ from dml.report.results import Results
 from dml.report.sections._rows import ONE_SEED, condition_columns, difference_columns, means, p_adjusted, score_frame
 from dml.report.sections.all_results import against_noise_or_best
 from dml.report.tuning import after_comma
+from dml.types import VALIDATION, ScoreKey
 
 CARDS = 6  # findings, at most
 OPEN = 3  # figures of datasets and noise models that are not folded, at most
@@ -176,7 +177,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
         alt = f"{label} against the label-noise rate, for each loss and choice of tuples{where}."
         yield Drawing(name, figure, data, alt, caption)
         return
-    keys = [k for k in results.score_keys if not k.startswith("validation/")]
+    keys = [k for k in results.score_keys if ScoreKey.parse(k).set != VALIDATION]
     caption = f"{means(results)}{where}" + (f"; ticks: single {over(results)}" if len(results.study.blocks) > 1 else "")
     caption += "; open diamonds: published values." if results.study.published else "."
     only = [method.label for method in best_methods(results, cells, key)] if many else []

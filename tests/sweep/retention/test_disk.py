@@ -111,7 +111,7 @@ def test_a_published_study_refers_to_its_trials(project):
     own = study(project, "toys")
     plan = sweep(project, own)
     frame = pd.read_parquet(project / "results/toys/trials.parquet")
-    write_text(project / "docs/results/toys/trials.csv", table.to_text(own, frame))
+    table.write(table.rounded(own, frame), project / "docs/results/toys/trials.parquet")
     for path in ("results/toys/trials.parquet", "store/sweeps/toys.keys"):
         (project / path).unlink()
     assert listed(project) == {}
