@@ -1,10 +1,11 @@
-"""What to use in which situation, over all crossed studies, and whether a choice carries over: two tables for
-`docs/results.md` and the index.
+"""The tables over all studies, for `docs/results.md` and the index; here are two of the four: what to use in which
+situation, over all crossed studies, and whether a choice carries over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -13,14 +14,15 @@ from dml.report.analysis.carried_over import CarriedOver, carried_over
 from dml.report.analysis.crossed import crossed
 from dml.report.analysis.flags import doubts
 from dml.report.analysis.held_out import HeldOut, held_out
+from dml.report.gains import gains
 from dml.report.labels import metric_label, metric_of
 from dml.report.methods import Method
 from dml.report.noise_labels import noise_name
-from dml.report.page.numbers import NOTHING, interval, percent, rate
+from dml.report.page.numbers import NOTHING, percent, points, rate
 from dml.report.page.tables import Column, Table
+from dml.report.regimes import regimes
 from dml.report.results import Results
 from dml.report.tuning import after_comma, mark
-from dml.statistics import Summary
 
 CAPTION = (
     "Each row is the best method (loss, positives + negatives) at one noise rate. Validation classes choose it where "
@@ -40,15 +42,21 @@ CARRIES_CAPTION = (
 )
 
 
+def across_studies(studies: Sequence[Results], cases: Path | None) -> list[Table | None]:
+    """What to do (of the file `cases`), what training gains, what to use, and whether that carries over."""
+    return [regimes(studies, cases), gains(studies), what_to_use(studies), carries_over(studies)]
+
+
 def what_to_use(studies: Sequence[Results]) -> Table | None:
     """One row per tuned study, dataset, noise model and rate, by dataset; None with fewer than two rows.
 
     Where fewer than two studies are tuned, one per study.
     """
-    tuned = [results for results in studies if not mark(results.study)]
+    joint = [results for results in studies if crossed(results)]
+    tuned = [results for results in joint if not mark(results.study)]
     found = [
         (results, one)
-        for results in (tuned if len(tuned) > 1 else studies)
+        for results in (tuned if len(tuned) > 1 else joint)
         for block in crossed(results)
         for noise_rate in results.rates(block.dataset, block.noise)
         if (one := held_out(results, block.dataset, block.noise, noise_rate)) is not None
@@ -66,7 +74,7 @@ def what_to_use(studies: Sequence[Results]) -> Table | None:
         Column("untrained", "Without training"),
         Column("spread", "Spread"),
     )
-    return Table("use", "What to use", " ".join((*_lead(found), CAPTION)), columns, pd.DataFrame(rows))
+    return Table("use", "What to use", CAPTION, columns, pd.DataFrame(rows), " ".join(_lead(found)))
 
 
 def carries_over(studies: Sequence[Results]) -> Table | None:
@@ -82,9 +90,7 @@ def carries_over(studies: Sequence[Results]) -> Table | None:
         lead.append(
             f"The method that other datasets choose is above the usual choice in {better} of {len(gains)} rows."
         )
-    caption = " ".join(
-        [*lead, CARRIES_CAPTION.format(number=counted(len({one.ways.dataset for one in found}), "dataset"))]
-    )
+    caption = CARRIES_CAPTION.format(number=counted(len({one.ways.dataset for one in found}), "dataset"))
     marks = {results.study.name: mark(results.study) for results in studies}
     columns = (
         Column("study", "Study", "name"),
@@ -94,35 +100,8 @@ def carries_over(studies: Sequence[Results]) -> Table | None:
         Column("regret", "Behind the best"),
         Column("clean", "Chosen on clean labels, behind the best"),
     )
-    return Table(
-        "carries",
-        CARRIES,
-        caption,
-        columns,
-        pd.DataFrame([_carried(one, found, marks[one.ways.study]) for one in found]),
-    )
-
-
-def in_short(studies: Sequence[Results]) -> list[str]:
-    """The tables of `what_to_use` and `carries_over` as lines of Markdown; none if there are none."""
-    use, carries = what_to_use(studies), carries_over(studies)
-    lines = markdown(use, CAPTION.partition(".")[0]) if use else []
-    return [*lines, *(markdown(carries, CARRIES_CAPTION.partition(":")[0], f"**{CARRIES}** ") if carries else [])]
-
-
-def markdown(table: Table, explains: str, title: str = "") -> list[str]:
-    """What the table says, the table, and folded how to read it: the caption from the words `explains` on."""
-    lead, words, rest = table.caption.partition(explains)
-    head = [(title + lead).strip(), "", *rows_in_markdown(table)]
-    return [*head, "", "<details><summary>How to read it</summary>", "", words + rest, "", "</details>", ""]
-
-
-def rows_in_markdown(table: Table) -> list[str]:
-    """The table of texts alone; names are code."""
-    labels, rows = [column.label.lower() for column in table.columns], table.frame.to_dict("records")
-    texts = [[f"`{row[c.key]}`" if c.kind == "name" else row[c.key] for c in table.columns] for row in rows]
-    head, *lines = (f"| {' | '.join(each)} |" for each in [labels, *texts])
-    return [head, "|---" * len(labels) + "|", *lines]
+    rows = [_carried(one, found, marks[one.ways.study]) for one in found]
+    return Table("carries", CARRIES, caption, columns, pd.DataFrame(rows), " ".join(lead))
 
 
 def _lead(found: Sequence[tuple[Results, HeldOut]]) -> list[str]:
@@ -167,8 +146,3 @@ def _carried(one: CarriedOver, rows: Sequence[CarriedOver], tuning: str) -> dict
         "regret": points(one.regret),
         "clean": "; ".join(behind) or NOTHING,
     }
-
-
-def points(s: Summary) -> str:
-    """A difference in points with its interval: `+2.1 [+1.0, +3.2]`."""
-    return interval(*(percent(value, signed=True) for value in (s.mean, s.low, s.high)))

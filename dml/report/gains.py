@@ -12,10 +12,9 @@ from dml import losses
 from dml.counting import counted
 from dml.report.analysis.flags import doubts
 from dml.report.analysis.untrained import Gain, gain_of_best
-from dml.report.cross_study_tables import markdown, points
 from dml.report.labels import metric_label, metric_of
 from dml.report.noise_labels import is_topline, noise_name
-from dml.report.page.numbers import NOTHING, percent, rate
+from dml.report.page.numbers import NOTHING, percent, points, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.tuning import mark
@@ -53,13 +52,7 @@ def gains(studies: Sequence[Results]) -> Table | None:
         f"{counted(len(rows), 'row')}."
     )
     blocks = " or ".join(sorted({f"{results.study.block}s" for results in tuned}, reverse=True))
-    return Table("gains", TITLE, f"{lead} {CAPTION.format(blocks=blocks)}", COLUMNS, pd.DataFrame(rows))
-
-
-def gains_in_short(studies: Sequence[Results]) -> list[str]:
-    """The table of `gains` as lines of Markdown; none if there is none."""
-    table = gains(studies)
-    return markdown(table, CAPTION.partition(" is ")[0]) if table else []
+    return Table("gains", TITLE, CAPTION.format(blocks=blocks), COLUMNS, pd.DataFrame(rows), lead)
 
 
 def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Gain | None, str]]:

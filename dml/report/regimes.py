@@ -15,11 +15,10 @@ import yaml
 from dml.counting import counted
 from dml.report.analysis.flags import RISING, doubts
 from dml.report.analysis.untrained import SAME, Baseline
-from dml.report.cross_study_tables import points, rows_in_markdown
 from dml.report.gains import each_gain, said
 from dml.report.labels import readable
 from dml.report.methods import Method
-from dml.report.page.numbers import NOTHING
+from dml.report.page.numbers import NOTHING, points
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
@@ -60,26 +59,7 @@ def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
         return None
     better = sum(row["pays"] for row in rows)
     lead = f"Training surely pays in {better} of {counted(len(rows), 'case')}: its interval is above 0, its curve flat."
-    return Table("regimes", TITLE, f"{lead} {CAPTION} {CANNOT}", COLUMNS, pd.DataFrame(rows))
-
-
-def regimes_in_short(studies: Sequence[Results], file: Path | None) -> list[str]:
-    """The table of `regimes` as lines of Markdown, what it says before it and what it cannot say after it."""
-    table = regimes(studies, file)
-    if table is None:
-        return []
-    return [
-        START,
-        "",
-        table.caption.removesuffix(CANNOT).strip(),
-        "",
-        *rows_in_markdown(table),
-        "",
-        CANNOT,
-        "",
-        END,
-        "",
-    ]
+    return Table("regimes", TITLE, "", COLUMNS, pd.DataFrame(rows), f"{lead} {CAPTION}", CANNOT)
 
 
 def with_regimes(text: str, page: str) -> str:
