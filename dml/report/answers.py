@@ -34,12 +34,14 @@ from dml.report.results import Results
 from dml.report.sections.effects_of_choices import interactions_text
 from dml.report.sections.rule_of_thumb import choice_text, rule_sentences
 from dml.report.sections.winners import winners
+from dml.report.texts import Texts
 from dml.report.tuning import after_comma, mark, marked
 from dml.statistics import Summary
 
+say = Texts(__file__)
+
 QUESTION = "Which loss, which tuples, which settings hold up under which noise?"
 LEVEL = 0.05
-NOTHING_YET = "No published study has a significant answer yet."
 
 
 def answers(studies: Sequence[Results], figures: Path, cases: Path | None = None) -> Iterator[MarkdownBlock | None]:
@@ -66,7 +68,7 @@ def answers(studies: Sequence[Results], figures: Path, cases: Path | None = None
         yield from effects
     yield others
     if not (effects or others.items or any(table is not None for table in (first, gains, use, carries))):
-        yield Paragraph(NOTHING_YET)
+        yield Paragraph(say("nothing"))
 
 
 def _of_joint(results: Results, figures: Path) -> Iterator[MarkdownBlock]:
@@ -76,7 +78,7 @@ def _of_joint(results: Results, figures: Path) -> Iterator[MarkdownBlock]:
         size = f"{counted(block.scores[..., 0].size, 'cell')}, {counted(len(block.seeds), results.study.block)}"
         lead = (
             f"**{results.study.title}** (`{results.study.name}`{where}; {size}{after_comma(mark(results.study))}). "
-            f"Points of {metric} above or below the average choice, all else pooled; significant ones only (Holm):"
+            f"{say('effects', metric=metric)}"
         )
         yield _table(block, pooled_effects(block), lead)
         terms = shares(block)

@@ -20,7 +20,10 @@ from dml.report.plots import points
 from dml.report.results import Results
 from dml.report.sections.protocols import CardSection, Section
 from dml.report.sections.winners import winners
+from dml.report.texts import Texts
 from dml.report.tuning import EXPLAINED, after_comma, mark
+
+say = Texts(__file__)
 
 PACKAGE = "dml.report.sections"
 MANY = 5  # datasets; so many are counted at the head of a page, and named where the page says what was run
@@ -125,8 +128,8 @@ def _notices(results: Results) -> list[Notice]:
     found += [Notice(results.problem, bad=True)] if results.problem else []
     failed, missing = len(results.failures), results.missing()
     if failed:
-        found.append(Notice(f"{counted(failed, 'trial')} failed; see the tracebacks at the end of the page.", bad=True))
+        found.append(Notice(say("failed", trials=counted(failed, "trial")), bad=True))
     if missing and not results.trials.empty:
         cells, seeds = counted(len(missing), "cell"), counted(sum(missing.values()), "seed")
-        found.append(Notice(f"{cells} of {len(results.cells)} incomplete: {seeds} missing."))
+        found.append(Notice(say("missing", incomplete=cells, cells=len(results.cells), seeds=seeds)))
     return found

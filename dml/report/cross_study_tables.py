@@ -22,24 +22,12 @@ from dml.report.page.numbers import NOTHING, percent, points, rate
 from dml.report.page.tables import Column, Table
 from dml.report.regimes import regimes
 from dml.report.results import Results
+from dml.report.texts import Texts, joined
 from dml.report.tuning import after_comma, mark
 
-CAPTION = (
-    "Each row is the best method (loss, positives + negatives) at one noise rate. Validation classes choose it where "
-    "tuning trials scored them. In other studies it is chosen by all seeds but one and scored on that one, each in "
-    "turn; in brackets, how often it was chosen. The usual choice is triplet loss with "
-    "random positives and random semi-hard negatives. Without training is the best of nearest neighbours of pixels or "
-    "frozen features, and of their closed-form projections. Spread is the best of all methods minus the worst. "
-    "Intervals are over seeds; other classes and images may rank the methods otherwise."
-)
+say = Texts(__file__)
+
 CARRIES = "Does a choice carry over?"
-CARRIES_CAPTION = (
-    "Others choose is the method with the highest mean over the other datasets and their noise rates: heads choose "
-    "for a head, networks for a network, all datasets if there is no other network. Behind the best is the best method "
-    "at a noise rate, chosen by the other seeds, minus this one. Chosen on clean labels is how far the best method "
-    "without noise falls behind with noise. Means are over noise rates and intervals over seeds only: {number} are "
-    "few, and another one may lie outside."
-)
 
 
 def across_studies(studies: Sequence[Results], cases: Path | None) -> list[Table | None]:
@@ -74,7 +62,7 @@ def what_to_use(studies: Sequence[Results]) -> Table | None:
         Column("untrained", "Without training"),
         Column("spread", "Spread"),
     )
-    return Table("use", "What to use", CAPTION, columns, pd.DataFrame(rows), " ".join(_lead(found)))
+    return Table("use", "What to use", say("use"), columns, pd.DataFrame(rows), _lead(found))
 
 
 def carries_over(studies: Sequence[Results]) -> Table | None:
@@ -84,13 +72,10 @@ def carries_over(studies: Sequence[Results]) -> Table | None:
         return None
     gains = [one.gain for one in found if one.gain is not None]
     crossing = found[0].ways.crossing
-    lead = [f"By {metric_label(crossing[0])}, of the same {counted(len(crossing[2]), 'method')}."]
+    lead = say("same_methods", metric=metric_label(crossing[0]), methods=counted(len(crossing[2]), "method"))
     if gains:
-        better = sum(gain.mean > 0 for gain in gains)
-        lead.append(
-            f"The method that other datasets choose is above the usual choice in {better} of {len(gains)} rows."
-        )
-    caption = CARRIES_CAPTION.format(number=counted(len({one.ways.dataset for one in found}), "dataset"))
+        lead = joined(lead, say("above", better=sum(gain.mean > 0 for gain in gains), rows=len(gains)))
+    caption = say("carries", datasets=counted(len({one.ways.dataset for one in found}), "dataset"))
     marks = {results.study.name: mark(results.study) for results in studies}
     columns = (
         Column("study", "Study", "name"),
@@ -101,18 +86,20 @@ def carries_over(studies: Sequence[Results]) -> Table | None:
         Column("clean", "Chosen on clean labels, behind the best"),
     )
     rows = [_carried(one, found, marks[one.ways.study]) for one in found]
-    return Table("carries", CARRIES, caption, columns, pd.DataFrame(rows), " ".join(lead))
+    return Table("carries", CARRIES, caption, columns, pd.DataFrame(rows), lead)
 
 
-def _lead(found: Sequence[tuple[Results, HeldOut]]) -> list[str]:
+def _lead(found: Sequence[tuple[Results, HeldOut]]) -> str:
     """How many rows compare methods at one rate, and how often no training is better: both come before any choice."""
     untuned = sum(bool(mark(results.study)) for results, _ in found)
-    open_ = sum(bool(doubts(results, one.chosen)) for results, one in found)
+    undecided = sum(bool(doubts(results, one.chosen)) for results, one in found)
     known = [(one.untrained.score, one.score.mean) for _, one in found if one.untrained is not None]
     higher = sum(untrained > score for untrained, score in known)
-    lines = [f"In {untuned} of {len(found)} rows the learning rate is not tuned."] if untuned else []
-    lines += [f"{open_} of {len(found)} rows decide nothing, for the reason beside them."] if open_ else []
-    return lines + ([f"The score without training is higher in {higher} of {len(known)} rows."] if known else [])
+    return joined(
+        say("not_tuned", untuned=untuned, rows=len(found)) if untuned else "",
+        say("undecided", undecided=undecided, rows=len(found)) if undecided else "",
+        say("untrained", higher=higher, rows=len(known)) if known else "",
+    )
 
 
 def _row(results: Results, one: HeldOut) -> dict[str, str]:

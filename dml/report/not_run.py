@@ -10,6 +10,9 @@ import yaml
 
 from dml.report.page.blocks import Folded, Paragraph
 from dml.report.page.markdown import Heading, Items, MarkdownBlock
+from dml.report.texts import Texts
+
+say = Texts(__file__)
 
 TIME = r"([Aa]bout \d+ (?:minutes|hours?) on two cores|A GPU, about \d+ hours?)"
 
@@ -24,7 +27,7 @@ def not_run(studies: Path, published: Sequence[str]) -> Iterator[MarkdownBlock]:
     """
     if rows := tuple(_rows(studies, set(published))):
         yield Heading(2, "Not run")
-        yield Paragraph(f"{len(rows)} studies have no published results here.")
+        yield Paragraph(say("none", studies=len(rows)))
         yield Folded("The list, with commands", (Items(rows),))
 
 

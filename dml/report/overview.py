@@ -24,20 +24,15 @@ from dml.report.page.numbers import duration
 from dml.report.page.tables import Column, Table
 from dml.report.regimes import FILE
 from dml.report.results import Results
+from dml.report.texts import Texts
 from dml.report.theory_page import theory_sections
 from dml.report.tuning import IN_SHORT, after_comma, mark
 from dml.report.wording import evidence
 from dml.snapshots import Snapshot
 
-CLAIMS = "[the papers' claims](#the-papers-claims), "
-HEAD = """\
-The numbers of all published studies, written by `dml publish`. [Findings](findings.md) says in words what they mean,
-and `make report` shows them with all figures, without training. Scores are in percent, differences in points, with 95%
-intervals over seeds. Snapshots are in [docs/results](results).
+say = Texts(__file__)
 
-On this page:
-[what to use](#which-loss-which-tuples-which-settings-hold-up-under-which-noise),
-{claims}[each study](#the-studies), [not run](#not-run)."""
+CLAIMS = "[the papers' claims](#the-papers-claims), "
 DECIDED = ("confirmed", "refuted", "undecided")
 FIGURES = Path("figures/results")  # below docs: the key figure of each study
 
@@ -56,7 +51,8 @@ def overview(studies: Sequence[Study], published: Path, files: Path) -> str:
     entries = claim_entries(loaded, theory_sections())
     blocks = (
         Heading(1, "Results"),
-        Paragraph(HEAD.format(claims=CLAIMS if entries else "")),
+        Paragraph(say("head")),
+        Paragraph(say("contents", claims=CLAIMS if entries else "")),
         Paragraph(IN_SHORT),
         *answers(loaded, FIGURES, files.parent / FILE),
         _totals(loaded),
@@ -74,7 +70,8 @@ def _totals(studies: Sequence[Results]) -> Paragraph:
     what = counted(len(studies), "study")
     failures = counted(failed, "failure") if failed else "no failures"
     spent = duration(float(trials["seconds"].sum()))
-    return Paragraph(f"**In total**: {what}, {counted(len(trials), 'trial')}, {spent} of training, {failures}.")
+    number = counted(len(trials), "trial")
+    return Paragraph(say("total", studies=what, trials=number, spent=spent, failures=failures))
 
 
 def _papers(entries: Sequence[ClaimEntry], studies: Sequence[Results]) -> Iterator[MarkdownBlock | None]:
@@ -167,10 +164,8 @@ def _studies(studies: Sequence[Results]) -> Iterator[MarkdownBlock]:
         yield Paragraph(" ".join(study.description.split()))
         yield _own_claims(results)
         yield Picture(f"{metric_label(study.search.objective)} of each method", f"{FIGURES / study.name}.png")
-        yield Paragraph(
-            f"`make repro STUDY={study.name}`: {what}, {spent} of training on {summary.get('machine', 'one machine')}, "
-            f"commit {commit}{after_comma(mark(study))}."
-        )
+        machine, commit = summary.get("machine", "one machine"), commit + after_comma(mark(study))
+        yield Paragraph(say("study", name=study.name, what=what, spent=spent, machine=machine, commit=commit))
 
 
 def _own_claims(results: Results) -> Items:

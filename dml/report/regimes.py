@@ -22,18 +22,16 @@ from dml.report.page.numbers import NOTHING, points
 from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
+from dml.report.texts import Texts
 from dml.report.tuning import after_comma
+
+say = Texts(__file__)
 
 FILE = "regimes.yaml"
 START, END = "<!-- regimes: written by pipelines/overview.py -->", "<!-- end -->"
 TITLE = "What to do"
 PROJECTIONS = {"whitened": "whiten", "components": "principal components", "LDA": "LDA"}
 NAMES = {"given": "of people's labels"}
-CAPTION = (
-    f"Gain: points of R@1 over the best embedding without training, of the same length ({NOTHING}: as long as all "
-    "features) and of any (95% intervals over seeds and searches for settings). Chosen on validation classes, judged "
-    "on test ones. Or: no significant difference; the first is cheaper."
-)
 COLUMNS = (
     Column("case", "Case"),
     Column("wrong", "Wrong labels"),
@@ -42,7 +40,6 @@ COLUMNS = (
     Column("any", "Gain, any length"),
     Column("study", "Study", "name"),
 )
-CANNOT = "Not known: other classes (one split each), large networks, long training, whole datasets."
 
 
 def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
@@ -58,8 +55,8 @@ def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
     if not rows:
         return None
     better = sum(row["pays"] for row in rows)
-    lead = f"Training surely pays in {better} of {counted(len(rows), 'case')}: its interval is above 0, its curve flat."
-    return Table("regimes", TITLE, "", COLUMNS, pd.DataFrame(rows), f"{lead} {CAPTION}", CANNOT)
+    lead = say("lead", better=better, cases=counted(len(rows), "case"), nothing=NOTHING)
+    return Table("regimes", TITLE, "", COLUMNS, pd.DataFrame(rows), lead, say("limits"))
 
 
 def with_regimes(text: str, page: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from dml.report.analysis.crossed import crossed
 from dml.report.analysis.pooled import pooled_effects
 from dml.report.analysis.rule import with_rule_tests
-from dml.report.answers import NOTHING_YET, QUESTION, _of_study, answers
+from dml.report.answers import QUESTION, _of_study, answers, say
 from dml.report.not_run import not_run
 from dml.report.page.markdown import markdown
 
@@ -54,7 +54,7 @@ def test_what_is_not_decided_is_left_out(synthetic, loaded):
         return frame.assign(**{key: 0.5 + noise[:, i] for i, key in enumerate(scores)})
 
     same = loaded(synthetic.small(), level)
-    assert markdown(answers([same], FIGURES)) == f"## {QUESTION}\n\n{NOTHING_YET}"
+    assert markdown(answers([same], FIGURES)) == f"## {QUESTION}\n\n{say('nothing')}"
     joint = markdown(answers([loaded(synthetic.study(), level)], FIGURES))
     assert "| best" not in joint
     assert "not decided" in joint

@@ -8,7 +8,7 @@ from scipy import stats
 
 from dml.report.gains import gains
 from dml.report.page.markdown import markdown
-from dml.report.regimes import CANNOT, END, FILE, START, regimes, with_regimes
+from dml.report.regimes import END, FILE, START, regimes, with_regimes
 
 KEY = "test/fine/recall@1"
 EASY = {0.0: [0.80, 0.82, 0.78], 0.4: [0.50, 0.51, 0.49]}  # the other method is worse
@@ -94,7 +94,7 @@ def test_a_case_has_the_gains_of_its_study(results, tmp_path):
     assert cheap == "whiten", "training is worse there"
     text = markdown([regimes([results], cases)])
     assert "\n| Digits | 40% uniform |" in text
-    assert text.endswith(CANNOT)
+    assert text.endswith(regimes([results], cases).limits)
     page = "\n".join(["text", START, text, END, "more"])
     assert with_regimes(f"a\n{START}\nold\n{END}\nb\n", page).count("| Digits |") == len(EASY)
     assert with_regimes("no place for it", page) == "no place for it"
