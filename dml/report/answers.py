@@ -25,9 +25,9 @@ from dml.report.analysis.variance import shares
 from dml.report.cross_study_tables import across_studies
 from dml.report.labels import metric_label, readable
 from dml.report.noise_labels import is_topline, noise_label, noise_name
+from dml.report.numbers import interval, percent, points, rate
 from dml.report.page.blocks import Folded, Paragraph
 from dml.report.page.markdown import Heading, Items, MarkdownBlock, Picture
-from dml.report.page.numbers import interval, percent, points, rate
 from dml.report.page.tables import Column, Table
 from dml.report.regimes import END, START
 from dml.report.results import Results

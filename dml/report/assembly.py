@@ -12,9 +12,9 @@ from dml.report import contents
 from dml.report.analysis.flags import doubts
 from dml.report.cross_study_tables import across_studies
 from dml.report.labels import metric_label
+from dml.report.numbers import NOTHING, duration, percent, rate
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
 from dml.report.page.blocks import Block, Drawing
-from dml.report.page.numbers import NOTHING, duration, percent, rate
 from dml.report.page.pages import Notice, Page, PageSection
 from dml.report.plots import points
 from dml.report.results import Results

@@ -11,13 +11,13 @@ import pandas as pd
 from dml.config.printed import PrintedClaim, printed
 from dml.papers import Paper, papers
 from dml.report.analysis.claims import head
-from dml.report.analysis.verdicts import DECIDED, SIGNS, WORDS, Verdict, Word, worst
 from dml.report.page.assets import Assets
 from dml.report.page.blocks import Block, ClaimEntry, ClaimFilter, ClaimList, Download, Evidence, Paragraph
 from dml.report.page.pages import Page, PageSection
 from dml.report.results import Results
 from dml.report.sections.protocols import TheorySection, TheoryVerdict, VerdictSection
 from dml.report.texts import Texts
+from dml.report.verdicts import DECIDED, SIGNS, WORDS, Verdict, Word, worst
 from dml.report.wording import evidence
 
 say = Texts(__file__)

@@ -18,7 +18,7 @@ from dml.report.gains import gains
 from dml.report.labels import metric_label, metric_of
 from dml.report.methods import Method
 from dml.report.noise_labels import noise_name
-from dml.report.page.numbers import NOTHING, percent, points, rate
+from dml.report.numbers import NOTHING, percent, points, rate
 from dml.report.page.tables import Column, Table
 from dml.report.regimes import regimes
 from dml.report.results import Results

@@ -14,12 +14,13 @@ from dml.report.analysis.flags import doubts
 from dml.report.analysis.untrained import Gain, gain_of_best
 from dml.report.labels import metric_label, metric_of
 from dml.report.noise_labels import is_topline, noise_name
-from dml.report.page.numbers import NOTHING, percent, points, rate
+from dml.report.numbers import NOTHING, percent, points, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.texts import Texts
 from dml.report.tuning import mark
 from dml.statistics import Summary
+from dml.types import ScoreKey
 
 say = Texts(__file__)
 
@@ -56,7 +57,7 @@ def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Ga
     oracles : also of filters that are told the true rate of wrong labels.
     """
     for dataset, noise in results.conditions:
-        key = results.objective(dataset).rpartition("/")[0] + "/recall@1"
+        key = str(ScoreKey.parse(results.objective(dataset))._replace(metric="recall@1"))
         key = key if key in results.score_keys else results.objective(dataset)
         for at in () if is_topline(noise) else results.rates(dataset, noise):
             one = gain_of_best(results, dataset, noise, at, key, oracles=oracles)

@@ -12,21 +12,21 @@ from dml.config.printed import printed
 from dml.counting import counted
 from dml.report.analysis.claims import with_verdicts
 from dml.report.analysis.rule import with_rule_tests
-from dml.report.analysis.verdicts import SIGNS
 from dml.report.answers import answers
 from dml.report.claims_page import claim_entries, papers_with_claims
 from dml.report.labels import metric_label
 from dml.report.loading import load
 from dml.report.not_run import not_run
+from dml.report.numbers import duration
 from dml.report.page.blocks import ClaimEntry, Evidence, Folded, Paragraph
 from dml.report.page.markdown import Heading, Items, MarkdownBlock, Picture, markdown
-from dml.report.page.numbers import duration
 from dml.report.page.tables import Column, Table
 from dml.report.regimes import FILE
 from dml.report.results import Results
 from dml.report.texts import Texts
 from dml.report.theory_page import theory_sections
 from dml.report.tuning import IN_SHORT, after_comma, mark
+from dml.report.verdicts import SIGNS
 from dml.report.wording import evidence
 from dml.snapshots import Snapshot
 

@@ -23,8 +23,8 @@ from dml.report.analysis.selection import dataset_of, noise_of, score_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.untrained import above_baseline, untrained
 from dml.report.labels import readable, score_label
-from dml.report.page.numbers import percent, points
-from dml.report.page.numbers import rate as rate_text
+from dml.report.numbers import percent, points
+from dml.report.numbers import rate as rate_text
 from dml.report.results import Results, parsed
 from dml.report.texts import Texts
 from dml.report.tuning import EXPLAINED, after_comma, mark

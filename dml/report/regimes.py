@@ -18,8 +18,8 @@ from dml.report.analysis.untrained import SAME, Baseline
 from dml.report.gains import each_gain, said
 from dml.report.labels import readable
 from dml.report.methods import Method
-from dml.report.page.numbers import NOTHING, points
-from dml.report.page.numbers import rate as written
+from dml.report.numbers import NOTHING, points
+from dml.report.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.texts import Texts

@@ -34,13 +34,13 @@ OTHER = "training: {search: {weight_decay: {choice: [0.0, 0.001]}}}\n"
         ("training: {search: {}}\n", RATE_NOT_TUNED),
         (OTHER, RATE_NOT_TUNED),
         (RATES, ""),
-        ("search: {sampler: fixed}\nvary: {training.learning_rate: [0.001, 0.0001]}\n", ""),
+        ("search: {sampler: fixed}\ngrid: {training.learning_rate: [0.001, 0.0001]}\n", ""),
         (
-            "search: {sampler: fixed}\nvary: {network: [{training.backbone: mlp, training.learning_rate: 0.001}, "
+            "search: {sampler: fixed}\ngrid: {network: [{training.backbone: mlp, training.learning_rate: 0.001}, "
             "{training.backbone: small_conv, training.learning_rate: 0.01}]}\n",
             NOT_TUNED,
         ),
-        ("search: {sampler: fixed}\nvary: {training.loss_learning_rate: [0.001, 0.0001]}\n", NOT_TUNED),
+        ("search: {sampler: fixed}\ngrid: {training.loss_learning_rate: [0.001, 0.0001]}\n", NOT_TUNED),
     ],
 )
 def test_the_mark_follows_from_the_configuration(text, said, tmp_path):

@@ -12,9 +12,9 @@ from markupsafe import Markup, escape
 
 from dml import files
 from dml.audit import Audit, Estimate, ReviewPlan, estimate
+from dml.report import numbers
 from dml.report.audit import looks, suspects, tables
 from dml.report.audit.album import Images, album
-from dml.report.page import numbers
 from dml.report.page.cells import rows
 from dml.report.texts import Texts
 

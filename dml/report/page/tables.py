@@ -7,7 +7,7 @@ from typing import Literal
 
 import pandas as pd
 
-from dml.report.page.numbers import NOTHING
+from dml.report.numbers import NOTHING
 
 Kind = Literal[
     "text",  # wraps

@@ -17,13 +17,13 @@ from dml.report.analysis.summaries import SCORE, SHARE, summary_of
 from dml.report.labels import readable
 from dml.report.methods import further
 from dml.report.noise_labels import noise_label
+from dml.report.numbers import rate
 from dml.report.page.blocks import Paragraph
 from dml.report.page.markdown import markdown
-from dml.report.page.numbers import rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results, parsed
 from dml.tracking.runs import FAILED, FINISHED, KILLED, RUNNING, Picture, Run, parameters
-from dml.types import value_text
+from dml.types import ScoreKey, value_text
 
 STATUS = {"finished": FINISHED, "failed": FAILED, "pruned": KILLED, "interrupted": KILLED, "running": RUNNING}
 PARTS = ("mean", "std", "low", "high")
@@ -77,7 +77,8 @@ def columns(results: Results) -> dict[str, list[str]]:
     varying = [key for key in keys if len({value_text(place.get(key)) for place in places}) > 1]
     study = results.study
     levels = dict.fromkeys(level for dataset in study.datasets for level in dataset.evaluate_on)
-    scores = [f"{study.evaluation.sets[0]}/{level}/{m}.mean" for level in levels for m in study.evaluation.metrics]
+    part, listed = study.evaluation.sets[0], study.evaluation.metrics
+    scores = [f"{ScoreKey(part, level, metric)}.mean" for level in levels for metric in listed]
     shares = ["share_kept"] if any(cell.rate for cell in results.cells.values()) else []
     searched = ["validation"] if study.search.tunes else []
     metrics = ["objective.mean", *shares, "objective.low", "objective.high", *searched, *scores]

@@ -18,6 +18,7 @@ from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns, interval_note, means, score_frame
 from dml.report.texts import Texts
+from dml.types import VALIDATION, ScoreKey
 
 say = Texts(__file__)
 
@@ -38,7 +39,7 @@ class AllResults:
         yield from main_results(results)
         for dataset, noise in results.conditions:
             if len(results.rates(dataset, noise)) > 1:
-                keys = [key for key in results.score_keys if not key.startswith("validation/")]
+                keys = [key for key in results.score_keys if ScoreKey.parse(key).set != VALIDATION]
                 figures = tuple(_drawing(results, dataset, noise, k) for k in keys if k != results.objective(dataset))
                 if len(results.conditions) > OPEN and figures:
                     yield Folded(f"Other scores, against noise{results.where(dataset, noise)}", figures)
@@ -50,7 +51,7 @@ def main_results(results: Results) -> list[Table]:
     """One table per set and level: a row per cell, a column per metric."""
     groups: dict[str, list[str]] = {}
     for key in results.score_keys:
-        groups.setdefault(key.rsplit("/", 1)[0], []).append(key)
+        groups.setdefault(ScoreKey.parse(key).group, []).append(key)
     tables, states = [], _states(results)
     for group, keys in groups.items():
         rows = []
@@ -71,7 +72,7 @@ def main_results(results: Results) -> list[Table]:
 
 def _drawing(results: Results, dataset: str, noise: str, key: str) -> Folded:
     label, where = score_label(key), results.where(dataset, noise)
-    name = "-".join(["noise", dataset, noise, *key.split("/")]).replace("@", "").replace("+", "plus")
+    name = "-".join(["noise", dataset, noise, *ScoreKey.parse(key)]).replace("@", "").replace("+", "plus")
     alt = f"{label} against the label-noise rate{where}."
     figure, data, added = against_noise_or_best(results, dataset, noise, key)
     caption = say("figure", score=label, where=where, means=means(results)) + added

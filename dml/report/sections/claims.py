@@ -9,10 +9,10 @@ import pandas as pd
 
 from dml.report.analysis.covered import over
 from dml.report.analysis.effects import unit
-from dml.report.analysis.verdicts import SIGNS, Verdict
 from dml.report.page.blocks import Block, ClaimEntry, ClaimList, Download, Paragraph
 from dml.report.results import Results
 from dml.report.texts import Texts
+from dml.report.verdicts import SIGNS, Verdict
 from dml.report.wording import compared, evidence, expected
 
 say = Texts(__file__)

@@ -13,8 +13,8 @@ from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.variance import Share, shares
 from dml.report.figures.pooled import effect_rows, share_rows
 from dml.report.labels import readable, score_label
+from dml.report.numbers import percent
 from dml.report.page.blocks import Block, Drawing, Paragraph, folded
-from dml.report.page.numbers import percent
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._crossed import of_each

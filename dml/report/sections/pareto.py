@@ -13,8 +13,8 @@ from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.pareto_front import Kept, kept
 from dml.report.figures.pooled import front_points
 from dml.report.labels import score_label
+from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing, folded
-from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._crossed import of_each

@@ -12,8 +12,8 @@ from dml.report.figure_data import Arrays
 from dml.report.figures.embedded import SETS
 from dml.report.figures.points import points
 from dml.report.labels import metric_label, metric_of
+from dml.report.numbers import percent
 from dml.report.page.blocks import Block, Drawing
-from dml.report.page.numbers import percent
 from dml.report.results import Results
 from dml.report.sections._embedded import named
 from dml.report.texts import Texts

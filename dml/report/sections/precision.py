@@ -18,8 +18,8 @@ from dml.report.analysis.precision import conditions, rank_intervals, scores_of,
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import metric_label
 from dml.report.noise_labels import noise_label
+from dml.report.numbers import percent
 from dml.report.page.blocks import Block, Folded, Paragraph
-from dml.report.page.numbers import percent
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import condition_columns, identity, identity_columns

@@ -10,8 +10,8 @@ import pandas as pd
 from dml.config import StartSection
 from dml.counting import counted
 from dml.report.labels import value_label
+from dml.report.numbers import duration
 from dml.report.page.blocks import Block, Command, Download, Facts
-from dml.report.page.numbers import duration
 from dml.report.results import Results
 from dml.report.texts import Texts
 

@@ -16,6 +16,7 @@ from dml.report.published import citations, lookup
 from dml.report.results import Results
 from dml.report.sections._rows import interval_note
 from dml.report.texts import Texts, joined
+from dml.types import ScoreKey
 
 say = Texts(__file__)
 
@@ -56,7 +57,7 @@ def published_beside(results: Results) -> Table:
                 left_out[metric] = None
                 continue
             for name in cells or [""]:
-                key = f"{spec.set}/{spec.level}/{evaluated[metric]}"
+                key = str(ScoreKey(spec.set, spec.level, evaluated[metric]))
                 values = results.values(name, key) if name else pd.Series(dtype=float)
                 row: dict[str, Any] = {"source": f"{spec.paper}, table {spec.table}", "labels": spec.labels}
                 row |= {"method": spec.method, "metric": metric, "published": value}

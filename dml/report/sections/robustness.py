@@ -15,8 +15,8 @@ from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.noise_and_topline import KEPT, NOISY, TOPLINE, noise_and_topline
 from dml.report.labels import metric_label, metric_of, score_label
 from dml.report.noise_labels import is_topline, noise_axis
+from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing
-from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns, means

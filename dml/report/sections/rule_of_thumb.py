@@ -10,8 +10,8 @@ import pandas as pd
 from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.rule import RuleTest, ranking
 from dml.report.labels import readable
+from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Paragraph
-from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.texts import Texts, joined

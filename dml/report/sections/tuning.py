@@ -14,8 +14,8 @@ from dml.report.figures.best import Points, best_lines, best_methods, said
 from dml.report.labels import metric_label, readable, score_label
 from dml.report.methods import Method
 from dml.report.noise_labels import noise_label
+from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing
-from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import condition_columns, series_frame

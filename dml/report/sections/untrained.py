@@ -12,8 +12,8 @@ from dml.report.analysis.covered import of_searches, over
 from dml.report.analysis.untrained import by_noise, gain_of_best, kinds
 from dml.report.labels import score_label
 from dml.report.noise_labels import is_topline, noise_label, noise_name
+from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, folded
-from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import condition_columns

@@ -19,14 +19,15 @@ from dml.report.figures.matrix import matrix
 from dml.report.labels import SETS, metric_label, metric_of, score_label
 from dml.report.memo import once
 from dml.report.noise_labels import is_topline, noise_axis, noise_label
+from dml.report.numbers import NOTHING, interval, percent, rate
 from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, folded
-from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import condition_columns, difference_columns, means, one_seed, p_adjusted, score_frame
 from dml.report.sections.all_results import against_noise_or_best
 from dml.report.texts import Texts, joined
 from dml.report.tuning import after_comma
+from dml.types import VALIDATION, ScoreKey
 
 say = Texts(__file__)
 
@@ -173,7 +174,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
             caption = joined(f"{caption};", say("panels"), dashes, _dotted(results, dataset, noise, key))
         yield Drawing(name, figure, data, say("noise_alt", score=label, where=where), caption)
         return
-    keys = [k for k in results.score_keys if not k.startswith("validation/")]
+    keys = [k for k in results.score_keys if ScoreKey.parse(k).set != VALIDATION]
     caption = f"{means(results)}{where}" + (f"; ticks: single {over(results)}" if len(results.study.blocks) > 1 else "")
     caption += "; open diamonds: published values." if results.study.published else "."
     only = [method.label for method in best_methods(results, cells, key)] if many else []
