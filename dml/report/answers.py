@@ -1,6 +1,6 @@
 """The answer of `docs/results.md`: which loss, which tuples, which settings hold up under which noise.
 
-Sentences are templates that are filled with numbers of published studies. What is not decided at 5% is left out.
+Sentences are filled with numbers of published studies. What is not decided at 5% is left out.
 """
 
 from __future__ import annotations
