@@ -14,6 +14,9 @@ from dml.config import ReportSection, Study, claim_checks, report_checks
 from dml.config.errors import LocatedError
 from dml.config.recorded import ATTRIBUTE, recorded
 from dml.counting import counted
+from dml.report.texts import Texts
+
+say = Texts(__file__)
 
 
 def as_it_ran(today: Study, trials: pd.DataFrame) -> tuple[Study, pd.DataFrame, str]:
@@ -31,20 +34,20 @@ def as_it_ran(today: Study, trials: pd.DataFrame) -> tuple[Study, pd.DataFrame, 
         ran = recorded(text, today)
     except ValueError as error:
         why = str(error).splitlines()[0]
-        return today, trials, f"The study as it ran cannot be read ({why}): this page takes its settings from its file."
+        return today, trials, say("unreadable", why=why)
     if ran == today:
         return today, trials, ""
     own, wanted = ({cell.name for cell in study.cells()} for study in (ran, today))
     if not own & wanted:
-        return today, trials[:0], "The study has changed since: it has none of the cells that ran."
+        return today, trials[:0], say("none")
     ran, claims = _answerable(ran.without(own - wanted))
-    said = ["The study has changed since; this page shows it as it ran."]
+    said = [say("changed")]
     if gone := len(own - wanted):
-        said.append(f"{counted(gone, 'cell')} that it no longer has {'is' if gone == 1 else 'are'} left out.")
+        said.append(say("gone", cells=counted(gone, "cell"), are="is" if gone == 1 else "are"))
     if new := len(wanted - own):
-        said.append(f"{counted(new, 'cell')} of it {'has' if new == 1 else 'have'} not run.")
+        said.append(say("new", cells=counted(new, "cell"), have="has" if new == 1 else "have"))
     if claims:
-        said.append(f"{counted(claims, 'claim')} cannot be tested with what ran.")
+        said.append(say("claims", claims=counted(claims, "claim")))
     return ran, trials[trials["cell"].isin(own & wanted)], " ".join(said)
 
 

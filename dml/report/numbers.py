@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dml.statistics import Summary
+
 NOTHING = "\N{EN DASH}"
 
 
@@ -59,3 +61,8 @@ def p_value(value: float) -> str:
 def interval(middle: str, low: str, high: str) -> str:
     """`+3.1 [+1.2, +5.0]`; only the middle if the ends are missing."""
     return middle if NOTHING in (low, high) else f"{middle} [{low}, {high}]"
+
+
+def points(s: Summary) -> str:
+    """A difference in points with its interval: `+2.1 [+1.0, +3.2]`."""
+    return interval(*(percent(value, signed=True) for value in (s.mean, s.low, s.high)))

@@ -44,7 +44,7 @@ def test_the_page_is_up_to_date():
         assert f"make repro STUDY={snapshot.path.name}" in written
     for image in re.findall(r"!\[[^]]*\]\(([^)]+)\)", written):
         assert (DOCS / image).is_file(), image
-    assert written.index(QUESTION) < written.index("**In total**") < written.index("## The papers' claims")
+    assert written.index(f"## {QUESTION}") < written.index("**In total**") < written.index("## The papers' claims")
     published = {snapshot.path.name for snapshot in found}
     listed = set(re.findall(r"- `make repro STUDY=([^`]+)`", written))
     assert listed == {path.stem for path in (ROOT / "pipelines/studies").glob("*.yaml")} - published

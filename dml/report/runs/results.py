@@ -18,6 +18,9 @@ from dml.report.labels import readable
 from dml.report.methods import further
 from dml.report.noise_labels import noise_label
 from dml.report.numbers import rate
+from dml.report.page.blocks import Paragraph
+from dml.report.page.markdown import markdown
+from dml.report.page.tables import Column, Table
 from dml.report.results import Results, parsed
 from dml.tracking.runs import FAILED, FINISHED, KILLED, RUNNING, Picture, Run, parameters
 from dml.types import ScoreKey, value_text
@@ -169,16 +172,22 @@ def _winner(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str
 def _note(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
     """The description of the study's run, in Markdown: the best cell of each dataset and noise."""
     counts = f"{counted(len(results.cells), 'cell')}, {counted(len(results.trials), 'trial')}"
-    lines = [f"**{results.study.title}**: {counts}, {len(results.failures)} failed", ""]
-    if results.study.search.tunes:
-        lines += ["| dataset, noise | best cell, by validation score | mean objective |", "|---|---|---|"]
-        for dataset, noise, share in dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values()):
-            own = {name: metrics[name] for name in results.cells_of(dataset, noise, share) if name in metrics}
-            if best := _winner(results, own):
-                mean, low, high = (own[best].get(f"objective.{part}") for part in ("mean", "low", "high"))
-                margin = "" if low is None else f" ({low:.3f} to {high:.3f})"
-                lines.append(f"| {dataset}, {noise} {share:g} | {results.methods[best].label} | {mean:.3f}{margin} |")
-    return "\n".join(lines)
+    rows = []
+    for dataset, noise, share in dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values()):
+        own = {name: metrics[name] for name in results.cells_of(dataset, noise, share) if name in metrics}
+        if best := _winner(results, own):
+            mean, low, high = (own[best].get(f"objective.{part}") for part in ("mean", "low", "high"))
+            margin = "" if low is None else f" ({low:.3f} to {high:.3f})"
+            where, score = f"{dataset}, {noise} {share:g}", f"{mean:.3f}{margin}"
+            rows.append({"where": where, "best": results.methods[best].label, "mean": score})
+    lead = f"**{results.study.title}**: {counts}, {len(results.failures)} failed"
+    columns = (
+        Column("where", "Dataset, noise"),
+        Column("best", "Best cell, by validation score"),
+        Column("mean", "Mean objective"),
+    )
+    best_cells = Table("best", "Best cells", "", columns, pd.DataFrame(rows), lead)
+    return markdown([best_cells if results.study.search.tunes else Paragraph(lead)])
 
 
 def _times(started: Iterable[str | None], seconds: Iterable[float]) -> tuple[float, float]:

@@ -12,7 +12,10 @@ from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.results import Results
 from dml.report.sections._rows import means, score_frame
+from dml.report.texts import Texts
 from dml.types import VALIDATION, ScoreKey
+
+say = Texts(__file__)
 
 
 class AgainstSetting:
@@ -46,7 +49,7 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, axis: str,
     file = "-".join(["setting", axis, dataset, noise, f"{rate:g}", *ScoreKey.parse(key)])
     for sign, text in ((".", "-"), ("@", ""), ("+", "plus")):
         file = file.replace(sign, text)
-    caption = f"{label}, against {name}{where}. {means(results)}."
+    caption = say("figure", score=label, setting=name, where=where, means=means(results))
     names = results.cells_of(dataset, noise, rate)
     only: list[Method] = []
     if len({results.methods[cell].bare for cell in names}) > MANY:

@@ -17,7 +17,10 @@ from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns, interval_note, means, score_frame
+from dml.report.texts import Texts
 from dml.types import VALIDATION, ScoreKey
+
+say = Texts(__file__)
 
 OPEN = 3  # datasets and noise models whose figures are not folded once more, at most
 
@@ -61,7 +64,7 @@ def main_results(results: Results) -> list[Table]:
         columns = [*identity_columns(results), *scores]
         if results.missing():
             columns.append(Column("state", "Seeds", "status", "finished seeds of those the study asks for"))
-        caption = f"In percent: {interval_note(results)}."
+        caption = say("table", shown=interval_note(results))
         name = f"results-{group.replace('/', '-')}"
         tables.append(Table(name, group_label(keys[0]), caption, tuple(columns), pd.DataFrame(rows)))
     return tables
@@ -72,7 +75,7 @@ def _drawing(results: Results, dataset: str, noise: str, key: str) -> Folded:
     name = "-".join(["noise", dataset, noise, *ScoreKey.parse(key)]).replace("@", "").replace("+", "plus")
     alt = f"{label} against the label-noise rate{where}."
     figure, data, added = against_noise_or_best(results, dataset, noise, key)
-    caption = f"{label}{where}. {means(results)}.{added}"
+    caption = say("figure", score=label, where=where, means=means(results)) + added
     drawing = Drawing(name, figure, data, alt, caption)
     return Folded(f"{label}, against noise{where}", (drawing,))
 

@@ -14,7 +14,10 @@ from dml.report.numbers import rate
 from dml.report.page.blocks import Block, Drawing
 from dml.report.results import Results
 from dml.report.sections._rows import means, score_frame
+from dml.report.texts import Texts
 from dml.types import ScoreKey
+
+say = Texts(__file__)
 
 
 class Clusters:
@@ -35,11 +38,7 @@ class Clusters:
                 label = metric_label(stem)
                 where = results.where(dataset, noise)
                 where += f", with {rate(lowest)} label noise" if any(results.rates(dataset, noise)) else ""
-                caption = (
-                    f"{label} against the number of clusters of k-means{where}. {means(results)}. "
-                    "A class in several separate clusters scores low with as many clusters as classes, and "
-                    "higher with as many clusters as it has."
-                )
+                caption = say("figure", metric=label, where=where, means=means(results))
                 if is_many(results, names):
                     best = best_methods(results, names, results.objective(dataset))
                     names = [name for name in names if results.methods[name] in best]
