@@ -1,7 +1,9 @@
-"""Losses: one file each. `build("triplet", margin=0.2)` makes one; `loss(embeddings, labels, tuples)` is a scalar.
+'''Losses: one file each. `build("triplet", margin=0.2)` makes one; `loss(embeddings, labels, tuples)` is a scalar.
 
 A loss of your own begins as ten lines of plain torch; autograd does the rest. Save this as `dml/losses/cosine.py`, and
 `cosine` is a name in studies, in `build` and in the contract tests:
+
+    """A cosine loss. Search space: margins that similarities of strangers reach."""
 
     from typing import ClassVar
 
@@ -32,7 +34,7 @@ A loss of your own begins as ten lines of plain torch; autograd does the rest. S
 
 `_forms.py` describes the tuples, and `protocols.Loss` what a loss has beside `forward`. The losses here go one step
 further: `_costs.py` and `_pairs.py` turn the cost of a pair into value and gradient without an N x N graph.
-"""
+'''
 
 from __future__ import annotations
 

@@ -8,10 +8,9 @@ from dml.report import published
 def test_all_rows_load():
     table = published.table()
     assert list(table.columns) == list(published.COLUMNS)
-    assert len(table) == 657
     assert table["value"].between(0, 100).all()
     assert not table.duplicated(list(published.COLUMNS[:-1])).any()
-    assert set(table["paper"]) == {"eps", "loop"}
+    assert len(table[table["paper"].isin(["eps", "loop"])]) == 657
 
 
 def test_loops_eigenvalues_times_and_gains_are_there():
