@@ -2,7 +2,6 @@
 
 from dml.config.printed import printed
 
-
 FOUR = ("eps", "histogram", "loop", "noise")
 
 
