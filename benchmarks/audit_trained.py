@@ -35,13 +35,13 @@ LOSSES: dict[str, dict[str, Any]] = {
 }
 ROWS: dict[str, dict[str, Any]] = {
     "digits": {
-        "dataset": {"source": "digits"},
+        "dataset": {"name": "digits"},
         "classes": 10,  # its first ones
         "losses": ["triplet", "softmax"],
         "training": {"steps": 300, "batch": {"classes": 10, "per_class": 8}},
     },
     "CIFAR-100, 20 classes": {
-        "dataset": {"source": "cifar100"},
+        "dataset": {"name": "cifar100"},
         "classes": 20,
         "losses": ["triplet", "softmax"],
         "training": {"steps": 600, "batch": {"classes": 16, "per_class": 4}},
@@ -72,7 +72,7 @@ def study_of(asked: dict[str, Any]) -> Study:
     network = {"backbone": "small_conv", "embedding_size": 64, "learning_rate": 0.001, **asked["training"]}
     return Study(
         title="t",
-        datasets=[{"name": "data", **asked["dataset"]}],
+        datasets=[{"id": "data", **asked["dataset"]}],
         losses=[LOSSES[name] for name in asked["losses"]],
         training=network,
         name="benchmark",

@@ -67,9 +67,9 @@ SHARED: dict[str, Any] = {
 RATE = {"learning_rate": {"log_uniform": [1e-4, 1e-1]}}
 STUDIES: dict[str, dict[str, Any]] = {
     "numbers": {
-        "datasets": [{"source": "numbers", "options": {"size": 14}}],
+        "datasets": [{"name": "numbers", "settings": {"size": 14}}],
         "losses": [{"name": "triplet", "positives": ["all"], "negatives": ["semihard_random"]}],
-        "training": {"backbone": "small_conv", "backbone_settings": {"width": 16, "grid": 2}, "channels_last": True},
+        "training": {"backbone": {"name": "small_conv", "settings": {"width": 16, "grid": 2}}, "channels_last": True},
     },
     "digits": {
         "datasets": ["digits"],
@@ -77,7 +77,7 @@ STUDIES: dict[str, dict[str, Any]] = {
         "training": {"backbone": "mlp", "embedding_size": 16, "batch": {"classes": 3, "per_class": 16}},
     },
     "collapse": {
-        "datasets": [{"source": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
+        "datasets": [{"name": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
         "losses": [{"name": "contrastive", "positives": ["random"], "negatives": ["random"]}],
         "training": {"backbone": "small_conv", "embedding_size": 16, "batch": {"classes": 2, "per_class": 32}},
     },

@@ -29,9 +29,8 @@ HEADER = "| noise | method | R@1 | MAP@R | steps | R@1 above the best closed for
 def opened(study: str) -> tuple[pd.DataFrame, dict[str, object]]:
     """The trials and the summary of a study."""
     for folder in (Path("results") / study, Path("docs/results") / study):
-        for name, read in (("trials.parquet", pd.read_parquet), ("trials.csv", pd.read_csv)):
-            if (folder / name).is_file():
-                return read(folder / name), json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        if (path := folder / "trials.parquet").is_file():
+            return pd.read_parquet(path), json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     raise FileNotFoundError(f"no results of {study}: run `dml run {study}` first")
 
 

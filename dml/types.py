@@ -13,6 +13,8 @@ from torch import Tensor
 
 Name = Annotated[str, Field(min_length=1)]
 EvaluationSet = Literal["test", "seen", "train"]
+VALIDATION = "validation"
+"""The set on which tuning trials are scored: classes that they do not fit."""
 FEWEST_CHECKED = 100
 """Queries of a compressed search that are also searched exactly: for an interval by the normal distribution."""
 
@@ -25,6 +27,51 @@ def setting(description: str, **limits: Any) -> Any:
 def part_of(package: str) -> WithJsonSchema:
     """In the JSON Schema, the name of a part of a package, or a dotted path; `dml.config.schema` lists the names."""
     return WithJsonSchema({"parts": package})
+
+
+class ScoreKey(NamedTuple):
+    """What a score measures, spelt `<set>/<level>/<metric>`: `test/fine/recall@1`, a column of a table of trials."""
+
+    set: str  # of images: one of `EvaluationSet`, or `VALIDATION`
+    level: str  # of labels: "fine", "coarse", "given"
+    metric: str  # `recall@1`
+
+    @classmethod
+    def parse(cls, text: str) -> ScoreKey:
+        """The key with this spelling.
+
+        Raises
+        ------
+        ValueError : it has not three parts.
+        """
+        parts = text.split("/", 2)
+        if len(parts) < 3:
+            raise ValueError(f"expected <set>/<level>/<metric>, got {text!r}")
+        return cls(*parts)
+
+    @staticmethod
+    def is_spelt(text: str) -> bool:
+        """Whether a text, such as the name of a column, is the spelling of a key."""
+        return text.count("/") >= 2
+
+    def __str__(self) -> str:
+        return "/".join(self)
+
+    @property
+    def group(self) -> str:
+        """What the score is of, without its metric: `test/fine`."""
+        return f"{self.set}/{self.level}"
+
+    @property
+    def stem(self) -> str:
+        """The metric without what follows `@`: `recall`."""
+        return self.metric.partition("@")[0]
+
+    @property
+    def number(self) -> int | None:
+        """The number after `@` in the metric, of neighbours or clusters: 1 of `recall@1`; None of `nmi` and `map@r`."""
+        number = self.metric.partition("@")[2]
+        return int(number) if number.isdecimal() else None
 
 
 class Tuples(NamedTuple):
@@ -240,7 +287,7 @@ class TrainingSettings:
     backbone: Annotated[
         Name, part_of("dml.models"), setting("[backbones](networks.md#backbones) says what each is")
     ] = "small_conv"
-    backbone_settings: Annotated[Mapping[str, Any], setting("settings of the backbone")] = field(default_factory=dict)
+    backbone_settings: Annotated[Mapping[str, Any], setting("as listed there")] = field(default_factory=dict)
     embedding_size: Annotated[int, setting("dimensions of an embedding", ge=1)] = 64
     normalize: Annotated[bool, setting("L2-normalise embeddings in loss, miner and evaluation")] = True
     steps: Annotated[int, setting("0: the untrained network is evaluated", ge=0)] = 500
@@ -428,7 +475,7 @@ class EvaluationPoint:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What a finished trial leaves. `scores` are keyed `<set>/<level>/<metric>`, e.g. `test/fine/recall@1`."""
+    """What a finished trial leaves. `scores` are by the spelling of a `ScoreKey`."""
 
     scores: Mapping[str, float]
     curve: Sequence[EvaluationPoint]

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 TINY = """\
 title: A study of seconds
 datasets:
-  - {source: digits, train_on: coarse}
+  - {name: digits, train_on: coarse}
 losses: [triplet, own_part.Flat]
 positives: [easy]
 negatives: [random]
@@ -28,14 +28,14 @@ training: {backbone: mlp, embedding_size: 4, steps: 3, batch: {classes: 2, per_c
 PHOTOS = """\
 title: A newcomer's photographs, in seconds
 datasets:
-  - {source: imagefolder, name: photos, options: {root: PHOTOS}, resize: 12}
+  - {name: imagefolder, id: photos, settings: {root: PHOTOS}, resize: 12}
 losses: [whitening, triplet]
 positives: [easy]
 negatives: [random]
 seeds: [0]
 search: {sampler: fixed}
 training:
-  {backbone: small_conv, backbone_settings: {width: 4}, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
+  {backbone: {name: small_conv, settings: {width: 4}}, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
 """
 OWN_PART = """\
 import torch

@@ -48,7 +48,7 @@ def champion(
     project = find_project()
     found, chosen, results = find_recommendation(project, study, rate, dataset, noise, score)
 
-    from dml.report.page.numbers import rate as rate_text
+    from dml.report.numbers import rate as rate_text
 
     print(f"{found.winner.method}: the best of {study} at {rate_text(found.rate)} wrong labels", flush=True)
     from dml.sweep.champions.train import Wanted, train_champion

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,7 +36,17 @@ def check(
 
     for name in names:
         load_study(Path(os.path.relpath(project.file(name))))
+    print_earlier_names(project, names)
     print_costs(project, names)
+
+
+def print_earlier_names(project: Project, names: list[str]) -> None:
+    """Print, once per file and setting, which settings of studies have another name by now."""
+    from dml.config import earlier_names
+
+    files = [Path(os.path.relpath(project.file(name))) for name in names]
+    for note in dict.fromkeys(note for file in files for note in earlier_names(file)):
+        print(f"note: {note}", file=sys.stderr)
 
 
 def print_costs(project: Project, names: list[str]) -> None:

@@ -76,7 +76,7 @@ def new(
     try:
         source.download(place, report)  # it says how it reads the folders or the table
     except DataError as error:
-        raise ValueError(re.sub(r"`options: {columns: {(.+?): (.+)}}`", r"`--column '\1=\2'`", str(error))) from error
+        raise ValueError(re.sub(r"`settings: {columns: {(.+?): (.+)}}`", r"`--column '\1=\2'`", str(error))) from error
     found = survey(source, place, report=report)
     facts = describe(found)
     settings = propose(found, torch.cuda.is_available())
@@ -103,7 +103,7 @@ def new(
 
 
 def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, Any]:
-    """The options of the source `imagefolder`."""
+    """The settings of the source `imagefolder`."""
     from dml.data.raw import check_text
 
     for path in (place, *([root] if root else [])):
@@ -114,7 +114,7 @@ def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, An
         return {"root": str(place.resolve())}
     if place.suffix in VECTORS:
         raise ValueError(
-            f"{place}: a study of vectors is written by hand, with `source: features`: docs/datasets.md in dml's "
+            f"{place}: a study of vectors is written by hand, with the dataset `features`: docs/datasets.md in dml's "
             "repository"
         )
     pairs = [pair.partition("=") for pair in columns]

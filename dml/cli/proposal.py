@@ -118,7 +118,7 @@ def study_text(name: str, options: Mapping[str, Any], found: Survey, settings: P
 
     Parameters
     ----------
-    options : of the source `imagefolder`.
+    options : the settings of the source `imagefolder`.
     facts : lines about the images and the cost, for its head.
     """
     template = environment().get_template("study.yaml")

@@ -8,7 +8,7 @@ from typing import Any
 
 from dml.counting import counted
 from dml.report.labels import metric_label, metric_of
-from dml.report.page.numbers import NOTHING, interval, p_value, percent
+from dml.report.numbers import NOTHING, interval, p_value, percent
 from dml.report.recommendation import BEST, BETTER, WORSE, Recommendation, Rival, title
 
 MOST = 8  # methods that are significantly worse, at most

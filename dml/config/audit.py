@@ -17,7 +17,7 @@ class AuditSection(StudySection):
     dataset: str = Field("", description="of the study; none: its only one")
     pixels: int | None = Field(32, ge=4, description="side to which images are reduced; none: no pixels")
     backbone: Name | None = Field(None, description="whose features are one more representation")
-    backbone_settings: dict[str, Any] = Field({}, description="of this backbone")
+    backbone_settings: dict[str, Any] = Field({}, description="as in `training`")
     trained: bool | dict[str, Any] = Field(
         False,
         description="train the study's network for each fold on the others, as one more representation; a mapping such "
@@ -31,7 +31,7 @@ class AuditSection(StudySection):
     @model_validator(mode="after")
     def _check(self) -> AuditSection:
         if self.backbone is None and self.backbone_settings:
-            raise ValueError("backbone_settings: expected a backbone that they belong to")
+            raise ValueError("backbone: settings without a name: expected a backbone that they belong to")
         self.training()
         return self
 

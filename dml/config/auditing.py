@@ -42,8 +42,8 @@ def audited_cell(section: AuditSection, study: Study) -> Cell:
         )
     if training.start is not None:
         raise ValueError(
-            "training.start gives weights that may come from the audited labels, so no label would be held out: "
-            "remove it, or give weights to the backbone (backbone_settings)"
+            "training.init_from gives weights that may come from the audited labels, so no label would be held out: "
+            "remove it, or give weights to the backbone (its settings)"
         )
     return cell
 

@@ -52,7 +52,7 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
         if study.splits > 1 and training[0].start is not None and training[0].start.study is not None:
             raise LocatedError(
                 "the models of another study were trained on classes that further class splits test. Expected one "
-                "class split, or no `study` in training.start",
+                "class split, or no `study` in training.init_from",
                 "class_splits",
             )
         halving.check(study, training[0])
@@ -98,7 +98,7 @@ def _check_varied(study: Study) -> None:
         both = fixed & set(loss.settings)
         if both:
             raise LocatedError(
-                f"loss.{min(both)} varies (`vary`): remove it from the settings of the loss",
+                f"loss.{min(both)} varies (`grid`): remove it from the settings of the loss",
                 *("losses", index, "settings", min(both)),
             )
     for varied, (index, loss) in itertools.product(vary.combinations(study.axes), enumerate(study.losses)):
@@ -124,7 +124,7 @@ def _varied(study: Study, loss: LossSection, varied: Mapping[str, Any]) -> tuple
 def _culprit(study: Study, loss: LossSection, varied: Mapping[str, Any]) -> tuple[str | int, ...]:
     """The value of an axis that is wrong whatever the other axes' values; without one, the whole section.
 
-    A value that is wrong on its own is not always: `training.backbone_settings.name` needs a backbone that takes it.
+    A value that is wrong on its own is not always: `training.backbone.name` needs a backbone that takes it.
     """
     for axis, points in study.axes.items():
         for place, point in enumerate(points):
@@ -149,14 +149,14 @@ def _check_repetitions(study: Study, cells: list[Cell]) -> None:
     pairs = [(noise.label, rate) for noise in study.noise for rate in noise.rates]
     for label, rate in pairs:
         if pairs.count((label, rate)) > 1:
-            raise LocatedError(f"{label!r} is listed twice with the rate {rate:g}: set `name` of each", "noise")
+            raise LocatedError(f"{label!r} is listed twice with the rate {rate:g}: set `id` of each", "noise")
     first: dict[str, Cell] = {}
     for cell in cells:
         if first.setdefault(cell.name, cell) != cell:
             raise LocatedError(f"two of them would be the same cell {cell.name!r}: give them other settings", "losses")
     labels = [dataset.label for dataset in study.datasets]
     if len(set(labels)) < len(labels):
-        raise LocatedError(f"two have the same name ({', '.join(labels)}): set `name` of each", "datasets")
+        raise LocatedError(f"two are called the same ({', '.join(labels)}): set `id` of each", "datasets")
 
 
 def _check_taken(study: Study, cells: list[Cell]) -> None:

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 from dml.config.claims import BreakPointSection, ClaimSection, SlopeSection
 from dml.config.errors import LocatedError
 from dml.config.matching import attribute, check_attributes, check_matching
+from dml.config.names import written_setting
 from dml.config.pairing import pairs, without_toplines
 from dml.config.study import Study
 from dml.discovery import suggestion
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
-from dml.types import Cell
+from dml.types import Cell, ScoreKey
 
 T = TypeVar("T")
 LOGGED = "diagnostics/"
@@ -36,7 +37,7 @@ def check(study: Study) -> None:
     for number, entry in enumerate(study.published):
         _at(("published", number, "match"), check_attributes, cells, entry.match)
     for number, claim in enumerate(study.claims):
-        _check(study, cells, claim, ("claims", number))
+        check_claim(study, cells, claim, ("claims", number))
 
 
 def score_key(study: Study, dataset: str, score: str = "") -> str:
@@ -52,9 +53,9 @@ def score_key(study: Study, dataset: str, score: str = "") -> str:
             raise ValueError(f"score {score!r} is not logged{suggestion(score, QUANTITIES)}")
         return score
     if not score:
-        return f"{evaluation.sets[0]}/{study.search.level or levels[0]}/{study.search.objective}"
-    key = score if score.count("/") == 2 else f"{evaluation.sets[0]}/{score}"
-    choices = ["/".join(parts) for parts in product(evaluation.sets, levels, _metrics(study))]
+        return study.objective(dataset)
+    key = score if ScoreKey.is_spelt(score) else f"{evaluation.sets[0]}/{score}"
+    choices = [str(ScoreKey(*parts)) for parts in product(evaluation.sets, levels, _metrics(study))]
     if key not in choices:
         raise ValueError(f"score {score!r} is not evaluated on {dataset}{suggestion(key, choices)}")
     return key
@@ -70,7 +71,8 @@ def _metrics(study: Study) -> list[str]:
     return found
 
 
-def _check(study: Study, cells: Sequence[Cell], claim: ClaimSection, at: tuple[str | int, ...]) -> None:
+def check_claim(study: Study, cells: Sequence[Cell], claim: ClaimSection, at: tuple[str | int, ...] = ()) -> None:
+    """Check one claim, as `check` does. `at` is its place in the study."""
     _at((*at, "where"), check_matching, cells, claim.where)
     used: list[Cell] = []
     for key, match in claim.sets():
@@ -100,7 +102,7 @@ def _check_each(claim: ClaimSection, used: Sequence[Cell]) -> None:
     check_attributes(used, claim.each)
     listed = {} if isinstance(claim.test, SlopeSection) else claim.test.first
     chosen = {key for key, value in listed.items() if isinstance(value, list)}
-    both = sorted((claim.varied() - chosen) & set(claim.each))
+    both = sorted(map(written_setting, (claim.varied() - chosen) & set(claim.each)))
     if both:
         raise ValueError(
             f"{', '.join(both)} differs within a comparison. Expected attributes that are equal in it, or of which "
@@ -125,17 +127,18 @@ def _check_share(claim: ClaimSection, used: Sequence[Cell]) -> None:
 
 def _check_over(slope: SlopeSection, used: Sequence[Cell]) -> None:
     check_attributes(used, [slope.over])
+    over = written_setting(slope.over)
     values = {repr(v): v for v in (slope.number(attribute(cell, slope.over)) for cell in used)}.values()
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         lacking = sorted({cell.loss.name for cell in used if attribute(cell, slope.over) is None})
         remedy = (
             f"; {', '.join(lacking)} does not have it: choose cells that do, in `cells` or `where`" if lacking else ""
         )
-        raise ValueError(f"expected numbers in {slope.over}, got {', '.join(map(repr, values))}{remedy}")
+        raise ValueError(f"expected numbers in {over}, got {', '.join(map(repr, values))}{remedy}")
     if len(values) < 2:
-        raise ValueError(f"{slope.over} has only one value in these cells: {', '.join(map(repr, values))}")
+        raise ValueError(f"{over} has only one value in these cells: {', '.join(map(repr, values))}")
     if slope.scale == "log" and min(values) <= 0:
-        raise ValueError(f"scale log: expected values of {slope.over} above 0, got {min(values)!r}")
+        raise ValueError(f"scale log: expected values of {over} above 0, got {min(values)!r}")
 
 
 def _check_pairs(claim: ClaimSection, cells: Sequence[Cell]) -> None:
@@ -149,7 +152,9 @@ def _check_pairs(claim: ClaimSection, cells: Sequence[Cell]) -> None:
         raise ValueError("`first` and `second` share cells: name an attribute in which they differ")
     lines = [line for pair in found for line in (pair.first, pair.second) if line]
     if isinstance(claim.test, SlopeSection) and any(len(line) < 2 for line in lines):
-        raise ValueError(f"some of these cells have only one value of {claim.test.over}, all else equal")
+        raise ValueError(
+            f"some of these cells have only one value of {written_setting(claim.test.over)}, all else equal"
+        )
     if isinstance(claim.test, BreakPointSection) and not all(any(c.rate > 0 for c in line) for line in lines):
         raise ValueError("some of these cells have no label noise")
 

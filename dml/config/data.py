@@ -39,8 +39,8 @@ class DatasetSection(StudySection):
     """Which images, how they are packed, and which labels are used to train and to evaluate."""
 
     source: SourceName = Field(description="[datasets](datasets.md) has all of them")
-    name: str = Field("", description="its name in the study; none: the source's")
-    options: dict[str, Any] = Field({}, description="options of the source")
+    name: str = Field("", description="what the study calls it; none: its name")
+    options: dict[str, Any] = Field({}, description="settings of the source")
     resize: int | None = Field(
         None, ge=4, le=4096, description="side of the packed square, in pixels; none: the image's own size"
     )
@@ -61,7 +61,7 @@ class DatasetSection(StudySection):
     @model_validator(mode="after")
     def _check(self) -> DatasetSection:
         discovery.check_settings(sources.find(self.source), self.options, f"source {self.source!r}")
-        discovery.check_complete(sources.find(self.source), self.options, f"source {self.source!r}: options")
+        discovery.check_complete(sources.find(self.source), self.options, f"source {self.source!r}: settings")
         if self.passes_on is not None and {"resize", "decode", "on_corrupt"} & self.model_fields_set:
             raise ValueError(f"source {self.source!r} has no images: remove resize, decode and on_corrupt")
         if self.shards is not None and self.decode == "lazy":
@@ -73,7 +73,7 @@ class DatasetSection(StudySection):
                 raise ValueError(f"source {self.source!r} has no {level!r} labels. Choices: {', '.join(known)}")
         if not re.fullmatch(r"[\w.+-]+", self.label):
             raise ValueError(
-                f"name: {self.label!r} is used in file names: expected only letters, digits and the signs . _ + -"
+                f"id: {self.label!r} is used in file names: expected only letters, digits and the signs . _ + -"
             )
         return self
 

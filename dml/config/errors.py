@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from dml import discovery
+from dml.config.names import written, written_keys
 
 
 class LocatedError(ValueError):
@@ -33,6 +34,8 @@ def explain(files: Sequence[tuple[Path, str]], model: type[BaseModel], error: Va
     Parameters
     ----------
     files : (path, text) of the study's file, then of those that it extends. The line is that of the first best match.
+
+    Locations have the names of the code; messages have those of a file.
     """
     roots = [(path, yaml.compose(text)) for path, text in files]
     if isinstance(error, ValidationError):
@@ -55,12 +58,17 @@ def _explain(roots: Sequence[tuple[Path, yaml.Node]], model: type[BaseModel], pr
 
 def place(files: Sequence[tuple[Path, str]], *location: str | int) -> str:
     """`file:line: key` of a setting, for a problem that is found after reading; `files` as in `explain`."""
-    return f"{_place([(path, yaml.compose(text)) for path, text in files], list(location))}: {_key(location)}"
+    return f"{line_of(files, *location)}: {_key(location)}"
+
+
+def line_of(files: Sequence[tuple[Path, str]], *location: str | int) -> str:
+    """`file:line` of a setting; `files` as in `explain`."""
+    return _place([(path, yaml.compose(text)) for path, text in files], list(location))
 
 
 def _key(location: Iterable[str | int]) -> str:
     """A location as a study's reader writes it: `losses[0].search.margin`."""
-    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in location).lstrip(".")
+    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in written(location)).lstrip(".")
 
 
 def _place(roots: Sequence[tuple[Path, yaml.Node]], location: list[Any]) -> str:
@@ -70,7 +78,8 @@ def _place(roots: Sequence[tuple[Path, yaml.Node]], location: list[Any]) -> str:
     """
     found = []
     for path, root in roots:
-        depth, line, replaced = _line(root, location)
+        names = (location, written(location))  # a file may have the earlier ones
+        depth, line, replaced = max((_line(root, own) for own in names), key=lambda place: place[0])
         found.append((depth, line, path))
         if replaced:
             break
@@ -80,13 +89,14 @@ def _place(roots: Sequence[tuple[Path, yaml.Node]], location: list[Any]) -> str:
 
 def _choices(model: Any, location: list[Any]) -> list[str]:
     """The keys of the model at a location that a file may set."""
-    for part in location:
-        if isinstance(part, int):
-            continue
-        model = _model_in(get_type_hints(model)[part])
+    keys = [part for part in location if not isinstance(part, int)]
+    for key in keys:
+        model = _model_in(get_type_hints(model)[key])
     if is_dataclass(model):
-        return [own.name for own in fields(model)]
-    return [name for name, field in model.model_fields.items() if not field.exclude]
+        names = [own.name for own in fields(model)]
+    else:
+        names = [name for name, field in model.model_fields.items() if not field.exclude]
+    return written_keys(keys[0], names) if len(keys) == 1 else names if keys else written_keys("", names)
 
 
 def _model_in(annotation: Any) -> Any:

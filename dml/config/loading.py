@@ -10,7 +10,8 @@ import yaml
 
 from dml import discovery
 from dml.config.checks import check
-from dml.config.errors import explain, place
+from dml.config.errors import LocatedError, explain, line_of, place
+from dml.config.renaming import earlier, renamed
 from dml.config.study import Study
 from dml.papers import use_project
 
@@ -50,6 +51,7 @@ def study_from(content: Mapping[str, Any], name: str = "") -> Study:
     ------
     ValueError : of pydantic, for a section that is wrong; `LocatedError` for sections that do not go together.
     """
+    content = renamed(content)
     study, training = Study(**{**content, "name": name}), content.get("training")
     check(study, stated=training if isinstance(training, Mapping) else ())
     return study
@@ -61,8 +63,21 @@ def place_of(path: Path | str, *location: str | int) -> str:
 
 
 def content_of(path: Path | str) -> dict[str, Any]:
-    """A study's settings as its file and those that it extends state them. Raises as `load_study` does."""
+    """A study's settings as its file and those that it extends state them, with the names of the code.
+
+    Raises as `load_study` does.
+    """
     return _content(_files(Path(path)))
+
+
+def earlier_names(path: Path | str) -> list[str]:
+    """A line for each earlier name of a setting in a study's file and those that it extends, with today's name."""
+    found: dict[tuple[Path, str], str] = {}
+    for file, text, _ in _files(Path(path)):
+        for location, name, now in earlier(yaml.load(text, LOADER)):
+            if (file, name) not in found:
+                found[file, name] = f"{line_of([(file, text)], *location)}: {name} is now written {now}"
+    return list(found.values())
 
 
 def _content(files: list[tuple[Path, str, dict[str, Any]]]) -> dict[str, Any]:
@@ -85,6 +100,10 @@ def _files(path: Path) -> list[tuple[Path, str, dict[str, Any]]]:
             raise ConfigError(f"{where}: {chain} -> {path.stem}: a study cannot extend itself")
         text, content = _read(path)
         base = content.pop(EXTENDS, None)
+        try:
+            content = renamed(content)
+        except LocatedError as error:
+            raise ConfigError(explain([(path, text)], Study, error)) from None
         found.append((path, text, content))
         if base is None:
             return found

@@ -1,6 +1,6 @@
 """Which cells a mapping of attributes names, as in `published.match` and in `claims`.
 
-Attributes are `ATTRIBUTES`, `loss.<setting>` and the dotted settings of `vary`; if any cell has a filter, also `filter`
+Attributes are `ATTRIBUTES`, `loss.<setting>` and the dotted settings of `grid`; if any cell has a filter, also `filter`
 (`none`, `prism`, `prism(rate=0.2)`, or `prism(rate=true)` if it is told the rate) and `filter.<setting>`. A list of
 values means any of them.
 Null means that a cell has no such attribute, or that the study leaves the part its default.
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dml.config.names import written_setting
 from dml.config.parts import filter_text
 from dml.discovery import suggestion
 from dml.types import Cell
@@ -56,7 +57,8 @@ def check_attributes(cells: Sequence[Cell], keys: Iterable[str]) -> None:
     choices = known(cells)
     for key in keys:
         if key not in choices:
-            raise ValueError(f"unknown attribute {key!r} of a cell{suggestion(key, choices)}")
+            name, names = written_setting(key), map(written_setting, choices)
+            raise ValueError(f"unknown attribute {name!r} of a cell{suggestion(name, names)}")
 
 
 def check_matching(cells: Sequence[Cell], wanted: Mapping[str, Any]) -> list[Cell]:
@@ -72,10 +74,10 @@ def check_matching(cells: Sequence[Cell], wanted: Mapping[str, Any]) -> list[Cel
         for one in [value] if not isinstance(value, list) or value in values else value:
             if one not in values:
                 choices = ", ".join(map(_text, values))
-                raise ValueError(f"no cell of this study has {key} {_text(one)}. Choices: {choices}")
+                raise ValueError(f"no cell of this study has {written_setting(key)} {_text(one)}. Choices: {choices}")
     found = matching(cells, wanted)
     if not found:
-        pairs = ", ".join(f"{key} {_text(value)}" for key, value in wanted.items())
+        pairs = ", ".join(f"{written_setting(key)} {_text(value)}" for key, value in wanted.items())
         raise ValueError(f"no cell of this study has all of: {pairs}")
     return found
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from dml import discovery
 from dml.config.loading import EXTENDS
+from dml.config.names import KEYS, PARTS, SETTINGS, written_key
 from dml.config.study import Study
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -59,6 +60,9 @@ def schema() -> Schema:
 def _schema() -> Schema:
     found = _with_names(Study.model_json_schema())
     del found["properties"]["name"]  # the file's
+    sections = {"": found, **{name: _section(found["properties"][name], found) for name in filter(None, KEYS)}}
+    for name, section in sections.items():
+        _write_names(name, section)
     _allow_auto_seeds(found["properties"])
     needed = found.pop("required")
     found["anyOf"] = [{"required": [EXTENDS]}, {"required": needed}]
@@ -66,6 +70,23 @@ def _schema() -> Schema:
     extends = {"type": "string", "description": description}
     found["properties"] = {EXTENDS: extends, **found["properties"]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def _write_names(name: str, section: Schema) -> None:
+    """Give a section the names of a file in place of those of the code. Earlier names are read, but not described."""
+    settings = section["properties"]
+    for part in PARTS.get(name, ()):
+        plain, inner = settings[part], settings.pop(f"{part}{SETTINGS}")
+        described = {key: plain.pop(key) for key in ("default", "description") if key in plain}
+        plain = plain if "anyOf" in plain else {"anyOf": [plain]}
+        own = {"name": {**plain, "description": described["description"]}}
+        own["settings"] = {"anyOf": [inner, {"type": "null"}], "description": inner["description"]}
+        both = {"type": "object", "properties": own, "additionalProperties": False}
+        described["description"] += f"; settings: {inner['description']}"
+        settings[part] = {"anyOf": [*plain["anyOf"], both], **described}
+    section["properties"] = {written_key(name, key): field for key, field in settings.items()}
+    if "required" in section:
+        section["required"] = [written_key(name, key) for key in section["required"]]
 
 
 def _with_names(schema: Any) -> Any:
@@ -142,6 +163,8 @@ def _values(field: Schema) -> str:
         return " ".join(f"`{name}`" for name in names) if len(names) <= MANY else "name"
     if "$ref" in field:
         return "mapping"
+    if {"name", "settings"} == set(field.get("properties", ())):
+        return "`{name, settings}`"
     if field.get("type") == "array":
         inner = _values(field.get("items", {}))
         return f"list of {inner}" if inner.startswith("`") else "list"

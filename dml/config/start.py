@@ -1,4 +1,4 @@
-"""The section `training.start`: the network's initial weights."""
+"""The section `training.init_from`: the network's initial weights."""
 
 from __future__ import annotations
 

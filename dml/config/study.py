@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from dml import discovery, losses
 from dml.config import auto_seeds, closed_forms, combining, recipes
@@ -20,11 +20,18 @@ from dml.config.claims import ClaimSection
 from dml.config.data import ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
 from dml.config.evaluation import EvaluationSection, PublishedSection
 from dml.config.parts import TOLD, FilterName, FilterSection, LossName, LossSection, MinerSection
+from dml.config.renaming import renamed
 from dml.config.report import ReportSection
 from dml.config.search import ResourcesSection, SearchSection
 from dml.config.terms import Seed, StudySection, as_mapping
 from dml.config.training import TrainingSection
-from dml.types import Cell, Name, Part, part_of
+from dml.types import Cell, Name, Part, ScoreKey, part_of
+
+DECIDING = (
+    *("datasets", "noise", "losses", "positives", "negatives", "miner", "vary", "seeds", "search"),
+    *("filters", "training", "evaluation", "class_splits", "auto_seeds"),
+)
+"""The sections that decide trials."""
 
 
 class Study(StudySection):
@@ -79,11 +86,12 @@ class Study(StudySection):
     report: ReportSection = Field(default_factory=ReportSection, description="what the study's page shows besides")
     audit: AuditSection | None = Field(None, description="audit the labels; none: only `dml audit` does")
     name: str = Field("", exclude=True)  # the file's stem
+    _left_out: frozenset[str] = PrivateAttr(frozenset())  # names of cells
 
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, content: Any) -> Any:
-        return auto_seeds.fill(recipes.fill(content)) if isinstance(content, dict) else content
+        return auto_seeds.fill(recipes.fill(renamed(content))) if isinstance(content, dict) else content
 
     @field_validator("positives", "negatives")
     @classmethod
@@ -100,9 +108,7 @@ class Study(StudySection):
     @property
     def digest(self) -> str:
         """Of the settings that decide trials: another title, claim or figure does not change it."""
-        names = {*("datasets", "noise", "losses", "positives", "negatives", "miner", "vary", "seeds", "search")}
-        names |= {"filters", "training", "evaluation", "class_splits", "auto_seeds"}
-        deciding = self.model_dump(mode="json", include=names, exclude_defaults=True)
+        deciding = self.model_dump(mode="json", include=set(DECIDING), exclude_defaults=True)
         for part, section in zip(self.filters, deciding.get("filters", []), strict=False):
             if part.settings.get("rate") == TOLD:  # as before there was another
                 section |= {"settings": {key: value for key, value in part.settings.items() if key != "rate"}}
@@ -136,7 +142,15 @@ class Study(StudySection):
 
     def cells(self) -> list[Cell]:
         """Every admissible combination of the study's axes, in its order, each once."""
-        return list({cell.name: cell for cell in self.combinations()}.values())
+        found = {cell.name: cell for cell in self.combinations() if cell.name not in self._left_out}
+        return list(found.values())
+
+    def without(self, names: Collection[str]) -> Study:
+        """The study without the cells of these names, and without the datasets that then have no cell."""
+        found = self.model_copy()
+        found._left_out = self._left_out | set(names)
+        used = {cell.dataset for cell in found.cells()}
+        return found.model_copy(update={"datasets": [d for d in self.datasets if d.label in used]})
 
     def combinations(self) -> Iterator[Cell]:
         """The cells in the study's order. A cell comes several times if it ignores a setting that varies."""
@@ -181,7 +195,7 @@ class Study(StudySection):
     def objective(self, dataset: str, part: str = "") -> str:
         """The score key of the objective on `part`, or on the first evaluated set: `test/fine/recall@1`."""
         level = self.search.level or self.dataset(dataset).evaluate_on[0]
-        return f"{part or self.evaluation.sets[0]}/{level}/{self.search.objective}"
+        return str(ScoreKey(part or self.evaluation.sets[0], level, self.search.objective))
 
     def dataset(self, name: str) -> DatasetSection:
         """The dataset of this name."""

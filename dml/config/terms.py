@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializationInfo, WithJsonSchema, WrapSerializer
 
 from dml.types import Choice, LogUniform, Own, Space, Uniform
 
@@ -43,11 +43,26 @@ def _space(value: Any) -> Space | Own:
     return LogUniform(low, high) if kind == "log_uniform" else Uniform(low, high)
 
 
+def _spelt(value: Any, default: Any, info: SerializationInfo) -> Any:
+    """A space as a study spells it, if that is asked for. Digests of studies are made without."""
+    match value if info.context == SPELT else None:
+        case Uniform(low, high):
+            return {"uniform": [low, high]}
+        case LogUniform(low, high):
+            return {"log_uniform": [low, high]}
+        case Choice(options):
+            return {"choice": list(options)}
+        case Own():
+            return "own"
+    return default(value)
+
+
+SPELT = {"spaces": "spelt"}  # the context of a dump
 RANGE = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
 KINDS = {"uniform": RANGE, "log_uniform": RANGE, "choice": {"type": "array", "minItems": 1}}
 SPACE = {"type": "object", "properties": KINDS, "additionalProperties": False, "minProperties": 1, "maxProperties": 1}
 EITHER = {"anyOf": [SPACE, {"const": "own"}], "title": "space"}
-SpaceTerm = Annotated[Any, BeforeValidator(_space), WithJsonSchema(EITHER)]
+SpaceTerm = Annotated[Any, BeforeValidator(_space), WrapSerializer(_spelt), WithJsonSchema(EITHER)]
 """`{uniform: [0.05, 0.5]}`, `{log_uniform: [low, high]}`, `{choice: [a, b]}`, or `own`: what the part itself states."""
 
 Seed = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]

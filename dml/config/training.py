@@ -9,6 +9,7 @@ from pydantic import ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
 from dml import discovery, models
+from dml.config.names import written_key
 from dml.config.start import StartSection
 from dml.config.terms import SECTION, SpaceTerm, extremes
 from dml.data import augment, batches
@@ -87,7 +88,7 @@ class TrainingSection(TrainingSettings):
                 if getattr(self, name) != getattr(TrainingSpec, name):
                     raise ValueError(f"{name}: head: none has no head. Choices: head: linear, or no {name}")
         if self.head_start != "random" and self.start is not None and self.start.head == "keep":
-            raise ValueError(f"head_start: {self.head_start!r} replaces the head that start: {{head: keep}} keeps")
+            raise ValueError(f"head_start: {self.head_start!r} replaces the head that init_from: {{head: keep}} keeps")
         for name, own in (("head_start", self.head_start), ("head_refit", self.head_refit)):
             if own in (None, "random"):
                 continue
@@ -123,12 +124,16 @@ class TrainingSection(TrainingSettings):
             return
         reasons = {
             "frozen": ("no frozen", "frozen: true trains only the head, on stored features"),
-            "start": ("no start", "activations are computed before trials start: give weights to backbone_settings"),
+            "start": (
+                "no init_from",
+                "activations are computed before trials start: give weights to the backbone (its settings)",
+            ),
             "channels_last": ("no channels_last", "stored activations have their own layout"),
             "workers": ("workers: 1", "the blocks above are trained in one process"),
         }
         for name, (expected, reason) in reasons.items():
             if getattr(self, name) != getattr(TrainingSpec, name):
+                name = written_key("training", name)
                 raise ValueError(f"{name}: with train_from, expected {expected}: {reason}")
         if self.augment == "none" and (self.views or 1) > 1:
             raise ValueError(f"views: with augment: none all {self.views} would be the same: name another, or views: 1")
@@ -141,7 +146,7 @@ class TrainingSection(TrainingSettings):
         """Reject what has no effect on stored features."""
         reasons = {
             "augment": "the features of each image are computed once, without random augmentation",
-            "start": "features are computed before trials start: give weights to the backbone (backbone_settings)",
+            "start": "features are computed before trials start: give weights to the backbone (its settings)",
             "channels_last": "stored features have no channels of pixels",
             "compile": "only the head is trained",
             "workers": "only the head is trained",
@@ -151,6 +156,7 @@ class TrainingSection(TrainingSettings):
         }
         for name, reason in reasons.items():
             if getattr(self, name) != getattr(TrainingSpec, name):
+                name = written_key("training", name)
                 expected = {"augment": "augment: none", "workers": "workers: 1"}.get(name, f"no {name}")
                 raise ValueError(f"{name}: with frozen: true, expected {expected}: {reason}")
 

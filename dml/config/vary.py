@@ -1,7 +1,8 @@
-"""The section `vary`: settings of `training`, `miner` and `loss` as axes of a study.
+"""The section `grid`: settings of `training`, `miner` and `loss` as axes of a study.
 
-    vary:
+    grid:
       training.batch.per_class: [2, 4, 8]
+      training.backbone.width: [8, 16]
       training.batch: [{classes: 80, per_class: 2}, {classes: 40, per_class: 4}]
       network: [{training.backbone: mlp, training.embedding_size: 8}, {training.backbone: small_conv, ...}]
 
@@ -19,13 +20,14 @@ from typing import Any, TypeVar
 
 from dml import discovery
 from dml.config.errors import LocatedError
+from dml.config.names import PARTS, SETTINGS, setting, written_keys, written_setting
 from dml.config.terms import StudySection
 from dml.config.training import REAL, TrainingSection
 from dml.types import BatchSpec, TrainingSettings
 
 ROOMS = ("training", "miner", "loss")
 SECTIONS = (*ROOMS, "training.batch")
-MAPPINGS = ("training.backbone_settings", "training.augment_settings")
+OF_PARTS = {f"training.{name}": f"training.{name}{SETTINGS}" for name in PARTS["training"]}
 NUMBERS = tuple(f"training.{name}" for name in REAL)
 FIXED = {"training.workers", "training.compile", "training.keep_checkpoints", "training.search"}
 """Settings that change no result, or that are not settings of a trial."""
@@ -46,14 +48,16 @@ def axes(vary: Mapping[str, list[Any]]) -> dict[str, list[Values]]:
     for axis, points in found.items():
         if len(points) < 2 or any(point in points[:i] for i, point in enumerate(points)):  # 5 and 5.0 are one value
             raise LocatedError(f"expected at least two values, each once, got {vary[axis]!r}", "vary", axis)
-        for setting in dict.fromkeys(itertools.chain.from_iterable(points)):
-            if setting in owner:
-                raise LocatedError(f"{setting!r} varies in {owner[setting]!r} too: remove one", "vary", axis)
-            owner[setting] = axis
-    for setting, axis in owner.items():
-        whole = setting.rpartition(".")[0]
+        for name in dict.fromkeys(itertools.chain.from_iterable(points)):
+            if name in owner:
+                one, other = written_setting(name), written_setting(owner[name])
+                raise LocatedError(f"{one!r} varies in {other!r} too: remove one", "vary", axis)
+            owner[name] = axis
+    for name, axis in owner.items():
+        whole = name.rpartition(".")[0]
         if whole in owner:
-            raise LocatedError(f"{setting!r} is a part of {whole!r}, which varies too: remove one", "vary", axis)
+            part, other = written_setting(name), written_setting(whole)
+            raise LocatedError(f"{part!r} is a part of {other!r}, which varies too: remove one", "vary", axis)
     return found
 
 
@@ -93,7 +97,14 @@ def _flat(key: str, value: Any, location: tuple[str | int, ...]) -> Values:
                 raise LocatedError(f"unknown setting {name!r}{discovery.suggestion(name, _settings())}", *location)
         parts = [_flat(name, inner, location) for name, inner in value.items()]
         return {name: inner for part in parts for name, inner in part.items()}
+    key = setting(key)
     _check(key, location)
+    if key in OF_PARTS and isinstance(value, Mapping):
+        names = {"name": key, "settings": OF_PARTS[key]}
+        for name in value:
+            if name not in names:
+                raise LocatedError(f"{key}: unknown key {name!r}{discovery.suggestion(name, names)}", *location)
+        return {names[name]: inner for name, inner in value.items()}
     if key not in SECTIONS:
         return {key: _number(value) if key in NUMBERS else value}
     if not isinstance(value, Mapping):
@@ -115,13 +126,13 @@ def _check(key: str, location: tuple[str | int, ...]) -> None:
     if key in FIXED:
         raise LocatedError(f"{key!r} does not decide a result, so it cannot vary", *location)
     known = _settings()
-    inside = any(key.startswith(f"{name}.") for name in MAPPINGS)  # `training.backbone_settings.name`
-    if key.startswith("training.") and key not in known and not inside:
-        raise LocatedError(f"unknown setting {key!r}{discovery.suggestion(key, known)}", *location)
+    inside = any(key == name or key.startswith(f"{name}.") for name in OF_PARTS.values())
+    if key.startswith("training.") and written_setting(key) not in known and not inside:
+        raise LocatedError(f"unknown setting {written_setting(key)!r}{discovery.suggestion(key, known)}", *location)
 
 
 def _settings() -> list[str]:
-    """The settings that can vary, without those of losses and policies."""
-    names = [f"training.{own.name}" for own in fields(TrainingSection)]
+    """The settings that can vary, without those of losses and policies, as a file writes them."""
+    names = [f"training.{name}" for name in written_keys("training", (own.name for own in fields(TrainingSection)))]
     names += [f"training.batch.{own.name}" for own in fields(BatchSpec)]
     return [name for name in names if name not in FIXED]

@@ -8,8 +8,9 @@
 from __future__ import annotations
 
 from dml import discovery
+from dml.models._blocks import blocks
 from dml.models._build import build, build_head, by_content, find, with_files
-from dml.models._division import FromBlock, blocks, check_block, divided, lower
+from dml.models._division import FromBlock, check_block, divided, lower
 from dml.models._network import EmbeddingNetwork
 
 __all__ = [

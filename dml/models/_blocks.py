@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -89,3 +89,15 @@ def _pools(module: nn.Module) -> bool:
     """Whether a module pools whole maps: torch's average, or timm's class of poolings."""
     average = isinstance(module, nn.AdaptiveAvgPool2d) and module.output_size in (1, (1, 1))
     return average or type(module).__name__ == "SelectAdaptivePool2d"
+
+
+def blocks(backbone: Any) -> list[Block]:
+    """The blocks of a backbone in their order.
+
+    Raises
+    ------
+    ValueError : it cannot be divided; the message says which can.
+    """
+    if not isinstance(backbone, Divisible):
+        raise refuse(f"the backbone {type(backbone).__name__}")
+    return backbone.blocks_in_order()

@@ -8,6 +8,7 @@ from typing import Any, cast
 from dml import discovery
 from dml.models._defaults import Untrained
 from dml.models._network import EmbeddingNetwork
+from dml.models._pooling import Repooled
 from dml.models._weights import resolve
 from dml.models.identity import Identity
 from dml.protocols import Backbone
@@ -89,8 +90,6 @@ def build(
         raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")
     part = discovery.build("dml.models", backbone, channels=channels, image_size=image_size, **settings)
     if pooling is not None:
-        from dml.models._pooling import Repooled  # which imports this module
-
         part = Repooled(part, pooling)
     return EmbeddingNetwork(part, embedding_size, head, head_norm, head_dropout, head_normalize, batch_norm)
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from dml import discovery
 from dml.discovery import suggestion
-from dml.models._blocks import Block, Divisible, refuse
+from dml.models._blocks import Block, blocks
 from dml.models._build import find
 from dml.protocols import Backbone
 
@@ -60,18 +60,6 @@ class FromBlock(nn.Module):
         for module in self._above:
             activations = module(activations)
         return activations
-
-
-def blocks(backbone: Any) -> list[Block]:
-    """The blocks of a backbone in their order.
-
-    Raises
-    ------
-    ValueError : it cannot be divided; the message says which can.
-    """
-    if not isinstance(backbone, Divisible):
-        raise refuse(f"the backbone {type(backbone).__name__}")
-    return backbone.blocks_in_order()
 
 
 def divided(backbone: Any, block: str) -> tuple[list[Block], list[Block]]:

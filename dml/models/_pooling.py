@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.discovery import suggestion
-from dml.models._blocks import Block
-from dml.models._division import blocks
+from dml.models._blocks import Block, blocks
 from dml.protocols import Backbone
 
 POOLINGS = ("average", "max", "both", "gem")

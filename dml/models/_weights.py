@@ -77,7 +77,7 @@ def load(
     state = adapt(state)
     problems = _problems(own, state)
     if problems:
-        hint = ". A model of an earlier trial is loaded by training.start" if "head.weight" in state else ""
+        hint = ". A model of an earlier trial is loaded by training.init_from" if "head.weight" in state else ""
         raise ValueError(f"{found['path']}: weights of another network: {'; '.join(problems)}{hint}")
     network.load_state_dict(state, strict=False)  # old files lack `num_batches_tracked`, which no result depends on
 

@@ -1,13 +1,16 @@
 """The answer of `docs/results.md`: which loss, which tuples, which settings hold up under which noise.
 
-Sentences are templates that are filled with numbers of published studies. What is not decided at 5% is left out.
+Sentences are filled with numbers of published studies. What is not decided at 5% is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from dml import statistics
 from dml.counting import counted
@@ -19,26 +22,30 @@ from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.rule import RuleTest
 from dml.report.analysis.shares import share
 from dml.report.analysis.variance import shares
-from dml.report.cross_study_tables import in_short, points
-from dml.report.gains import gains_in_short
+from dml.report.cross_study_tables import across_studies
 from dml.report.labels import metric_label, readable
 from dml.report.noise_labels import is_topline, noise_label, noise_name
-from dml.report.page.numbers import interval, percent, rate
-from dml.report.regimes import regimes_in_short
+from dml.report.numbers import interval, percent, points, rate
+from dml.report.page.blocks import Folded, Paragraph
+from dml.report.page.markdown import Heading, Items, MarkdownBlock, Picture
+from dml.report.page.tables import Column, Table
+from dml.report.regimes import END, START
 from dml.report.results import Results
 from dml.report.sections.effects_of_choices import interactions_text
 from dml.report.sections.rule_of_thumb import choice_text, rule_sentences
 from dml.report.sections.winners import winners
+from dml.report.texts import Texts
 from dml.report.tuning import after_comma, mark, marked
 from dml.statistics import Summary
 
-QUESTION = "## Which loss, which tuples, which settings hold up under which noise?"
+say = Texts(__file__)
+
+QUESTION = "Which loss, which tuples, which settings hold up under which noise?"
 LEVEL = 0.05
-NOTHING_YET = "No published study has a significant answer yet."
 
 
-def answers(studies: Sequence[Results], figures: Path, cases: Path | None = None) -> list[str]:
-    """The lines of the first screen.
+def answers(studies: Sequence[Results], figures: Path, cases: Path | None = None) -> Iterator[MarkdownBlock | None]:
+    """The blocks of the first screen.
 
     Parameters
     ----------
@@ -46,50 +53,53 @@ def answers(studies: Sequence[Results], figures: Path, cases: Path | None = None
     cases : the file of the first table's cases (`dml.report.regimes`).
     """
     joint = sorted((r for r in studies if crossed(r)), key=lambda r: -len(r.cells))
-    lines = [line for results in joint for line in _of_joint(results, figures)]
-    others = [line for results in studies if results not in joint for line in _of_study(results)]
-    short = in_short(joint)
-    if short:
-        lines = [
-            *short,
-            "<details><summary>Each study's effects, with intervals</summary>",
-            "",
-            *lines,
-            "</details>",
-            "",
-        ]
-    lines = [*regimes_in_short(studies, cases), *gains_in_short(studies), *lines, *others]
-    return [QUESTION, "", *(lines or [NOTHING_YET]), ""]
+    effects = tuple(block for results in joint for block in _of_joint(results, figures))
+    others = Items(tuple(line for results in studies if results not in joint for line in _of_study(results)))
+    first, gains, use, carries = across_studies(studies, cases)
+    yield Heading(2, QUESTION)
+    if first is not None:
+        yield from (Paragraph(START), first, Paragraph(END))
+    yield from (gains, use)
+    if carries is not None:
+        yield replace(carries, lead=f"**{carries.title}** {carries.lead}")
+    if use is not None or carries is not None:
+        yield Folded("Each study's effects, with intervals", effects)
+    else:
+        yield from effects
+    yield others
+    if not (effects or others.items or any(table is not None for table in (first, gains, use, carries))):
+        yield Paragraph(say("nothing"))
 
 
-def _of_joint(results: Results, figures: Path) -> Iterator[str]:
+def _of_joint(results: Results, figures: Path) -> Iterator[MarkdownBlock]:
     """A table of the best and the worst choices at each noise rate, interactions, and the rule."""
     for block in crossed(results):
         metric, where = metric_label(results.study.search.objective), results.where(block.dataset, block.noise)
         size = f"{counted(block.scores[..., 0].size, 'cell')}, {counted(len(block.seeds), results.study.block)}"
-        yield (
+        lead = (
             f"**{results.study.title}** (`{results.study.name}`{where}; {size}{after_comma(mark(results.study))}). "
-            f"Points of {metric} above or below the average choice, all else pooled; significant ones only (Holm):"
+            f"{say('effects', metric=metric)}"
         )
-        yield from ("", *_table(block, pooled_effects(block)), "")
+        yield _table(block, pooled_effects(block), lead)
         terms = shares(block)
         if terms:
-            yield from (interactions_text(terms), "")
+            yield Paragraph(interactions_text(terms))
     if results.study.report.rule is not None and results.rule_tests:
         title = marked("Rule of thumb", mark(results.study))
-        yield f"**{title}.** {'. '.join(rule_sentences(crossed(results)))}. On studies that it was not made from:"
-        yield ""
-        yield from (f"- {_tested(test)}" for test in results.rule_tests)
-        yield ""
-    yield from (f"![Effects of choices]({figures / results.study.name}-effects.png)", "")
+        rule = ". ".join(rule_sentences(crossed(results)))
+        yield Paragraph(f"**{title}.** {rule}. On studies that it was not made from:")
+        yield Items(tuple(map(_tested, results.rule_tests)))
+    yield Picture("Effects of choices", f"{figures / results.study.name}-effects.png")
 
 
-def _table(block: Crossed, effects: Sequence[Effect]) -> Iterator[str]:
-    yield f"| choice of | {' | '.join(f'at {rate(r)} noise' for r in block.rates)} |"
-    yield "|---|" + "---|" * len(block.rates)
-    for axis in block.axes:
-        texts = [_extremes([e for e in effects if (e.axis, e.rate) == (axis, r)]) for r in block.rates]
-        yield f"| {readable(axis)} | {' | '.join(texts)} |"
+def _table(block: Crossed, effects: Sequence[Effect], lead: str) -> Table:
+    rows = [
+        {"axis": readable(axis)}
+        | {f"{r:g}": _extremes([e for e in effects if (e.axis, e.rate) == (axis, r)]) for r in block.rates}
+        for axis in block.axes
+    ]
+    columns = (Column("axis", "Choice of"), *(Column(f"{r:g}", f"at {rate(r)} noise") for r in block.rates))
+    return Table("effects", "Effects of choices", "", columns, pd.DataFrame(rows), lead)
 
 
 def _extremes(effects: Sequence[Effect]) -> str:
@@ -133,7 +143,7 @@ def _won(results: Results, row: dict[str, Any]) -> str:
     chosen = explained(results, results.cells) == ON_VALIDATION
     has = f", chosen on validation classes, has {metric} {score}" if chosen else f" has the highest {metric}, {score}"
     return (
-        f"- {name}{where}, {rate(row['rate'])} noise: {row['winner']}{has}; "
+        f"{name}{where}, {rate(row['rate'])} noise: {row['winner']}{has}; "
         f"{row['worse']:.0f} of {row['others']} others are significantly worse{after_comma(said)}."
     )
 
@@ -150,7 +160,7 @@ def _robust(results: Results, dataset: str, noise: str, at: float) -> Iterator[s
         most, least = (_kept(results, each, key) for each in (points[0], points[-1]))
         name = f"`{results.study.name}`{results.where(dataset, noise)}"
         said = doubts(results, *(cell for each in (points[0], points[-1]) for cell in (each.clean, each.noisy)))
-        yield f"- {name}, {rate(at)} noise: {most}, {least}{after_comma(said)}."
+        yield f"{name}, {rate(at)} noise: {most}, {least}{after_comma(said)}."
 
 
 def _kept(results: Results, each: Kept, key: str) -> str:

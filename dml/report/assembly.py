@@ -10,19 +10,20 @@ from dml import discovery
 from dml.counting import counted
 from dml.report import contents
 from dml.report.analysis.flags import doubts
-from dml.report.cross_study_tables import carries_over, what_to_use
-from dml.report.gains import gains
+from dml.report.cross_study_tables import across_studies
 from dml.report.labels import metric_label
+from dml.report.numbers import NOTHING, duration, percent, rate
 from dml.report.page.assets import Assets, SavedBlock, SavedDrawing
 from dml.report.page.blocks import Block, Drawing
-from dml.report.page.numbers import NOTHING, duration, percent, rate
 from dml.report.page.pages import Notice, Page, PageSection
 from dml.report.plots import points
-from dml.report.regimes import regimes
 from dml.report.results import Results
 from dml.report.sections.protocols import CardSection, Section
 from dml.report.sections.winners import winners
+from dml.report.texts import Texts
 from dml.report.tuning import EXPLAINED, after_comma, mark
+
+say = Texts(__file__)
 
 PACKAGE = "dml.report.sections"
 MANY = 5  # datasets; so many are counted at the head of a page, and named where the page says what was run
@@ -79,11 +80,8 @@ def _best(results: Results) -> list[tuple[str, str, str]]:
 
 
 def overview(studies: Sequence[Results], root: Path, cases: Path | None) -> list[SavedBlock]:
-    """What the index says before its cards: what to do (of the file `cases`), what training gains, what to use, and
-    whether that carries over.
-    """
-    tables = [regimes(studies, cases), gains(studies), what_to_use(studies), carries_over(studies)]
-    return Assets(root, "_index").save(tables)  # no study has this name
+    """What the index says before its cards (`cases` is the file of the first table's cases)."""
+    return Assets(root, "_index").save(across_studies(studies, cases))  # no study has this name
 
 
 def _first_as_key(blocks: Iterable[Block | None]) -> Iterator[Block | None]:
@@ -130,8 +128,8 @@ def _notices(results: Results) -> list[Notice]:
     found += [Notice(results.problem, bad=True)] if results.problem else []
     failed, missing = len(results.failures), results.missing()
     if failed:
-        found.append(Notice(f"{counted(failed, 'trial')} failed; see the tracebacks at the end of the page.", bad=True))
+        found.append(Notice(say("failed", trials=counted(failed, "trial")), bad=True))
     if missing and not results.trials.empty:
         cells, seeds = counted(len(missing), "cell"), counted(sum(missing.values()), "seed")
-        found.append(Notice(f"{cells} of {len(results.cells)} incomplete: {seeds} missing."))
+        found.append(Notice(say("missing", incomplete=cells, cells=len(results.cells), seeds=seeds)))
     return found

@@ -11,23 +11,18 @@ import pandas as pd
 from dml.config.printed import PrintedClaim, printed
 from dml.papers import Paper, papers
 from dml.report.analysis.claims import head
-from dml.report.analysis.verdicts import DECIDED, SIGNS, WORDS, Verdict, Word, worst
 from dml.report.page.assets import Assets
 from dml.report.page.blocks import Block, ClaimEntry, ClaimFilter, ClaimList, Download, Evidence, Paragraph
 from dml.report.page.pages import Page, PageSection
 from dml.report.results import Results
 from dml.report.sections.protocols import TheorySection, TheoryVerdict, VerdictSection
+from dml.report.texts import Texts
+from dml.report.verdicts import DECIDED, SIGNS, WORDS, Verdict, Word, worst
 from dml.report.wording import evidence
 
+say = Texts(__file__)
+
 OWN = "Claims of the studies' own"
-RULE = (
-    "A claim is confirmed if its effect over seeds is significantly on the claimed side, refuted if it is on "
-    "the other, and undecided otherwise (t-tests at 5%, Holm's correction over a paper's claims). A claim "
-    "about several datasets is refuted by one of them, and confirmed only by all, or by as many as it asks for. A "
-    "verdict that another look does not agree with is undecided. A study on other data or with another network is a "
-    "stand-in: it is listed, but decides nothing. A comparison that is not tuned, still rising or below what needs no "
-    "training decides nothing either: not tested. Theory is decided by the computations of the theory page."
-)
 Proof = tuple[TheorySection, TheoryVerdict]
 
 
@@ -51,12 +46,12 @@ def claims_page(
     verdicts = [verdict for results in studies for verdict in results.verdicts]
     own = [_own(verdict) for verdict in verdicts if verdict.claim.printed is None]
     titles = {paper.name: paper.title for paper in papers_with_claims()}
-    said = ["Every claim of the papers in our own words, with its verdict and where it comes from."] if titles else []
+    said = [say("lead")] if titles else []
     groups = {**titles, **{entry.group: entry.group for entry in own}}
     blocks: list[Block] = [
-        Paragraph(RULE),
+        Paragraph(say("rule")),
         ClaimFilter(tuple(groups.items()), WORDS),
-        Download("claims", _frame(entries + own), "All claims as CSV", ", one row for each source of a verdict."),
+        Download("claims", _frame(entries + own), "All claims as CSV", say("csv")),
     ]
     assets = Assets(root, "_claims")  # no study has this name
     sections = [PageSection("filter", "Find a claim", assets.save(blocks))]

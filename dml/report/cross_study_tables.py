@@ -1,10 +1,11 @@
-"""What to use in which situation, over all crossed studies, and whether a choice carries over: two tables for
-`docs/results.md` and the index.
+"""The tables over all studies, for `docs/results.md` and the index; here are two of the four: what to use in which
+situation, over all crossed studies, and whether a choice carries over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
@@ -13,31 +14,25 @@ from dml.report.analysis.carried_over import CarriedOver, carried_over
 from dml.report.analysis.crossed import crossed
 from dml.report.analysis.flags import doubts
 from dml.report.analysis.held_out import HeldOut, held_out
+from dml.report.gains import gains
 from dml.report.labels import metric_label, metric_of
 from dml.report.methods import Method
 from dml.report.noise_labels import noise_name
-from dml.report.page.numbers import NOTHING, interval, percent, rate
+from dml.report.numbers import NOTHING, percent, points, rate
 from dml.report.page.tables import Column, Table
+from dml.report.regimes import regimes
 from dml.report.results import Results
+from dml.report.texts import Texts, joined
 from dml.report.tuning import after_comma, mark
-from dml.statistics import Summary
 
-CAPTION = (
-    "Each row is the best method (loss, positives + negatives) at one noise rate. Validation classes choose it where "
-    "tuning trials scored them. In other studies it is chosen by all seeds but one and scored on that one, each in "
-    "turn; in brackets, how often it was chosen. The usual choice is triplet loss with "
-    "random positives and random semi-hard negatives. Without training is the best of nearest neighbours of pixels or "
-    "frozen features, and of their closed-form projections. Spread is the best of all methods minus the worst. "
-    "Intervals are over seeds; other classes and images may rank the methods otherwise."
-)
+say = Texts(__file__)
+
 CARRIES = "Does a choice carry over?"
-CARRIES_CAPTION = (
-    "Others choose is the method with the highest mean over the other datasets and their noise rates: heads choose "
-    "for a head, networks for a network, all datasets if there is no other network. Behind the best is the best method "
-    "at a noise rate, chosen by the other seeds, minus this one. Chosen on clean labels is how far the best method "
-    "without noise falls behind with noise. Means are over noise rates and intervals over seeds only: {number} are "
-    "few, and another one may lie outside."
-)
+
+
+def across_studies(studies: Sequence[Results], cases: Path | None) -> list[Table | None]:
+    """What to do (of the file `cases`), what training gains, what to use, and whether that carries over."""
+    return [regimes(studies, cases), gains(studies), what_to_use(studies), carries_over(studies)]
 
 
 def what_to_use(studies: Sequence[Results]) -> Table | None:
@@ -45,10 +40,11 @@ def what_to_use(studies: Sequence[Results]) -> Table | None:
 
     Where fewer than two studies are tuned, one per study.
     """
-    tuned = [results for results in studies if not mark(results.study)]
+    joint = [results for results in studies if crossed(results)]
+    tuned = [results for results in joint if not mark(results.study)]
     found = [
         (results, one)
-        for results in (tuned if len(tuned) > 1 else studies)
+        for results in (tuned if len(tuned) > 1 else joint)
         for block in crossed(results)
         for noise_rate in results.rates(block.dataset, block.noise)
         if (one := held_out(results, block.dataset, block.noise, noise_rate)) is not None
@@ -66,7 +62,7 @@ def what_to_use(studies: Sequence[Results]) -> Table | None:
         Column("untrained", "Without training"),
         Column("spread", "Spread"),
     )
-    return Table("use", "What to use", " ".join((*_lead(found), CAPTION)), columns, pd.DataFrame(rows))
+    return Table("use", "What to use", say("use"), columns, pd.DataFrame(rows), _lead(found))
 
 
 def carries_over(studies: Sequence[Results]) -> Table | None:
@@ -76,15 +72,10 @@ def carries_over(studies: Sequence[Results]) -> Table | None:
         return None
     gains = [one.gain for one in found if one.gain is not None]
     crossing = found[0].ways.crossing
-    lead = [f"By {metric_label(crossing[0])}, of the same {counted(len(crossing[2]), 'method')}."]
+    lead = say("same_methods", metric=metric_label(crossing[0]), methods=counted(len(crossing[2]), "method"))
     if gains:
-        better = sum(gain.mean > 0 for gain in gains)
-        lead.append(
-            f"The method that other datasets choose is above the usual choice in {better} of {len(gains)} rows."
-        )
-    caption = " ".join(
-        [*lead, CARRIES_CAPTION.format(number=counted(len({one.ways.dataset for one in found}), "dataset"))]
-    )
+        lead = joined(lead, say("above", better=sum(gain.mean > 0 for gain in gains), rows=len(gains)))
+    caption = say("carries", datasets=counted(len({one.ways.dataset for one in found}), "dataset"))
     marks = {results.study.name: mark(results.study) for results in studies}
     columns = (
         Column("study", "Study", "name"),
@@ -94,46 +85,21 @@ def carries_over(studies: Sequence[Results]) -> Table | None:
         Column("regret", "Behind the best"),
         Column("clean", "Chosen on clean labels, behind the best"),
     )
-    return Table(
-        "carries",
-        CARRIES,
-        caption,
-        columns,
-        pd.DataFrame([_carried(one, found, marks[one.ways.study]) for one in found]),
-    )
+    rows = [_carried(one, found, marks[one.ways.study]) for one in found]
+    return Table("carries", CARRIES, caption, columns, pd.DataFrame(rows), lead)
 
 
-def in_short(studies: Sequence[Results]) -> list[str]:
-    """The tables of `what_to_use` and `carries_over` as lines of Markdown; none if there are none."""
-    use, carries = what_to_use(studies), carries_over(studies)
-    lines = markdown(use, CAPTION.partition(".")[0]) if use else []
-    return [*lines, *(markdown(carries, CARRIES_CAPTION.partition(":")[0], f"**{CARRIES}** ") if carries else [])]
-
-
-def markdown(table: Table, explains: str, title: str = "") -> list[str]:
-    """What the table says, the table, and folded how to read it: the caption from the words `explains` on."""
-    lead, words, rest = table.caption.partition(explains)
-    head = [(title + lead).strip(), "", *rows_in_markdown(table)]
-    return [*head, "", "<details><summary>How to read it</summary>", "", words + rest, "", "</details>", ""]
-
-
-def rows_in_markdown(table: Table) -> list[str]:
-    """The table of texts alone; names are code."""
-    labels, rows = [column.label.lower() for column in table.columns], table.frame.to_dict("records")
-    texts = [[f"`{row[c.key]}`" if c.kind == "name" else row[c.key] for c in table.columns] for row in rows]
-    head, *lines = (f"| {' | '.join(each)} |" for each in [labels, *texts])
-    return [head, "|---" * len(labels) + "|", *lines]
-
-
-def _lead(found: Sequence[tuple[Results, HeldOut]]) -> list[str]:
+def _lead(found: Sequence[tuple[Results, HeldOut]]) -> str:
     """How many rows compare methods at one rate, and how often no training is better: both come before any choice."""
     untuned = sum(bool(mark(results.study)) for results, _ in found)
-    open_ = sum(bool(doubts(results, one.chosen)) for results, one in found)
+    undecided = sum(bool(doubts(results, one.chosen)) for results, one in found)
     known = [(one.untrained.score, one.score.mean) for _, one in found if one.untrained is not None]
     higher = sum(untrained > score for untrained, score in known)
-    lines = [f"In {untuned} of {len(found)} rows the learning rate is not tuned."] if untuned else []
-    lines += [f"{open_} of {len(found)} rows decide nothing, for the reason beside them."] if open_ else []
-    return lines + ([f"The score without training is higher in {higher} of {len(known)} rows."] if known else [])
+    return joined(
+        say("not_tuned", untuned=untuned, rows=len(found)) if untuned else "",
+        say("undecided", undecided=undecided, rows=len(found)) if undecided else "",
+        say("untrained", higher=higher, rows=len(known)) if known else "",
+    )
 
 
 def _row(results: Results, one: HeldOut) -> dict[str, str]:
@@ -167,8 +133,3 @@ def _carried(one: CarriedOver, rows: Sequence[CarriedOver], tuning: str) -> dict
         "regret": points(one.regret),
         "clean": "; ".join(behind) or NOTHING,
     }
-
-
-def points(s: Summary) -> str:
-    """A difference in points with its interval: `+2.1 [+1.0, +3.2]`."""
-    return interval(*(percent(value, signed=True) for value in (s.mean, s.low, s.high)))

@@ -12,23 +12,19 @@ from dml import losses
 from dml.counting import counted
 from dml.report.analysis.flags import doubts
 from dml.report.analysis.untrained import Gain, gain_of_best
-from dml.report.cross_study_tables import markdown, points
 from dml.report.labels import metric_label, metric_of
 from dml.report.noise_labels import is_topline, noise_name
-from dml.report.page.numbers import NOTHING, percent, rate
+from dml.report.numbers import NOTHING, percent, points, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
+from dml.report.texts import Texts
 from dml.report.tuning import mark
 from dml.statistics import Summary
+from dml.types import ScoreKey
+
+say = Texts(__file__)
 
 TITLE = "What tuned training gains"
-CAPTION = (
-    "Each row is a study at one noise rate, with the method that validation classes choose. Gains are points over the "
-    "best score without training (features or pixels, their principal components, whitening or LDA; chosen on the test "
-    "classes, which favours it): of as many dimensions as the embedding, and of any number. Intervals are over "
-    "{blocks} and searches, of one network and one set of images: other classes may tell otherwise. A row with a flag "
-    "is not counted as surely better. Other studies are not tuned, or have no score without training."
-)
 COLUMNS = (
     Column("study", "Study", "name"),
     Column("trained", "Trained"),
@@ -48,18 +44,9 @@ def gains(studies: Sequence[Results]) -> Table | None:
     if not rows:
         return None
     better = sum(row["sure"] == "better" for row in rows)
-    lead = (
-        f"Training surely beats the best score without training of the same length in {better} of "
-        f"{counted(len(rows), 'row')}."
-    )
+    lead = say("lead", better=better, rows=counted(len(rows), "row"))
     blocks = " or ".join(sorted({f"{results.study.block}s" for results in tuned}, reverse=True))
-    return Table("gains", TITLE, f"{lead} {CAPTION.format(blocks=blocks)}", COLUMNS, pd.DataFrame(rows))
-
-
-def gains_in_short(studies: Sequence[Results]) -> list[str]:
-    """The table of `gains` as lines of Markdown; none if there is none."""
-    table = gains(studies)
-    return markdown(table, CAPTION.partition(" is ")[0]) if table else []
+    return Table("gains", TITLE, say("how", blocks=blocks), COLUMNS, pd.DataFrame(rows), lead)
 
 
 def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Gain | None, str]]:
@@ -70,7 +57,7 @@ def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Ga
     oracles : also of filters that are told the true rate of wrong labels.
     """
     for dataset, noise in results.conditions:
-        key = results.objective(dataset).rpartition("/")[0] + "/recall@1"
+        key = str(ScoreKey.parse(results.objective(dataset))._replace(metric="recall@1"))
         key = key if key in results.score_keys else results.objective(dataset)
         for at in () if is_topline(noise) else results.rates(dataset, noise):
             one = gain_of_best(results, dataset, noise, at, key, oracles=oracles)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dml.types import value_text
+from dml.types import ScoreKey, value_text
 
 SETS = {
     "test": "test classes",
@@ -27,7 +27,7 @@ def metric_label(metric: str) -> str:
 
 def metric_of(key: str) -> str:
     """`test/fine/recall@1` -> `recall@1`."""
-    return key.split("/", 2)[2]
+    return ScoreKey.parse(key).metric
 
 
 def score_label(key: str) -> str:
@@ -52,5 +52,5 @@ def value_label(value: Any) -> str:
 
 
 def _group(key: str) -> str:
-    part, level, _ = key.split("/", 2)
+    part, level, _ = ScoreKey.parse(key)
     return f"{SETS.get(part, part)}, {'against labels as given' if level == 'given' else f'{level} labels'}"

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from dml.config import Study
+from dml.report.as_it_ran import as_it_ran
 from dml.report.figure_data import FigureData
 from dml.report.results import Results
 from dml.snapshots import Snapshot
@@ -30,6 +31,8 @@ def load(
 ) -> Results:
     """Read one study's results. A missing or broken file becomes `Results.problem`, never an error.
 
+    The results say what ran (`as_it_ran`); `study` says what their page is about.
+
     Parameters
     ----------
     folder : contains `trials.parquet` and `summary.json`.
@@ -39,15 +42,15 @@ def load(
     """
     path = folder / "trials.parquet"
     if snapshot is not None and snapshot.exists:
-        commit = str(snapshot.summary().get("git_commit", ""))[:12]
+        summary = snapshot.summary()
+        commit = str(summary.get("git_commit", ""))[:12]
         if not path.is_file():
+            ran, trials, changed = as_it_ran(study, _complete(snapshot.trials()))
             origin = f"Published results, of commit {commit}. To run the study here: dml run {study.name}"
-            if snapshot.summary().get("study_digest", study.digest) != study.digest:
-                origin += ". The study has changed since"
-            trials, figures = _complete(snapshot.trials(study)), FigureData(snapshot.figures())
-            return Results(study, trials, snapshot.summary(), "", store, origin, data=data, figures=figures)
-        origin = f"Run here; it takes the place of the results of {commit}."
-        return replace(load(study, folder, store, data=data), origin=origin)
+            origin, figures = ". ".join(filter(None, (origin, changed))), FigureData(snapshot.figures())
+            return Results(ran, trials, summary, "", store, origin, data=data, figures=figures)
+        here = load(study, folder, store, data=data)
+        return replace(here, origin=f"Run here; it takes the place of the results of {commit}. {here.origin}".rstrip())
     if not path.is_file():
         waiting = f"Not run here yet: dml run {study.name}"
         return Results(study, _complete(pd.DataFrame()), {}, "", store, waiting, data=data)
@@ -62,7 +65,8 @@ def load(
     lacking = [column for column in COLUMNS if column not in trials]
     if lacking and not trials.empty:
         problem = f"trials.parquet lacks the columns {', '.join(lacking)}."
-    return Results(study, _complete(trials), summary, problem, store, data=data)
+    ran, trials, changed = as_it_ran(study, _complete(trials))
+    return Results(ran, trials, summary, problem, store, changed, data=data)
 
 
 def _complete(trials: pd.DataFrame) -> pd.DataFrame:

@@ -8,21 +8,27 @@ from pathlib import Path
 
 import yaml
 
+from dml.report.page.blocks import Folded, Paragraph
+from dml.report.page.markdown import Heading, Items, MarkdownBlock
+from dml.report.texts import Texts
+
+say = Texts(__file__)
+
 TIME = r"([Aa]bout \d+ (?:minutes|hours?) on two cores|A GPU, about \d+ hours?)"
 
 
-def not_run(studies: Path, published: Sequence[str]) -> list[str]:
-    """The lines of the list.
+def not_run(studies: Path, published: Sequence[str]) -> Iterator[MarkdownBlock]:
+    """The list, under its heading; nothing if all are published.
 
     Parameters
     ----------
     studies : the folder of study files.
     published : names of the studies with a snapshot.
     """
-    rows = list(_rows(studies, set(published)))
-    head = ["## Not run", "", f"{len(rows)} studies have no published results here.", ""]
-    body = ["<details><summary>The list, with commands</summary>", "", *rows, "", "</details>", ""]
-    return [*head, *body] if rows else []
+    if rows := tuple(_rows(studies, set(published))):
+        yield Heading(2, "Not run")
+        yield Paragraph(say("none", studies=len(rows)))
+        yield Folded("The list, with commands", (Items(rows),))
 
 
 def _rows(studies: Path, published: set[str]) -> Iterator[str]:
@@ -33,4 +39,4 @@ def _rows(studies: Path, published: set[str]) -> Iterator[str]:
         time = re.findall(TIME, " ".join(str(content.get("description", "")).split()))
         often = f" ({time[-1][:1].lower() + time[-1][1:]})" if time and time[-1].startswith("About") else ""
         often = often or (f" ({time[-1]})" if time else "")
-        yield f"- `make repro STUDY={path.stem}`{often}: {content.get('title', path.stem)}"
+        yield f"`make repro STUDY={path.stem}`{often}: {content.get('title', path.stem)}"

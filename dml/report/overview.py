@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -12,35 +12,27 @@ from dml.config.printed import printed
 from dml.counting import counted
 from dml.report.analysis.claims import with_verdicts
 from dml.report.analysis.rule import with_rule_tests
-from dml.report.analysis.verdicts import SIGNS
 from dml.report.answers import answers
 from dml.report.claims_page import claim_entries, papers_with_claims
 from dml.report.labels import metric_label
 from dml.report.loading import load
 from dml.report.not_run import not_run
-from dml.report.page.blocks import ClaimEntry, Evidence
-from dml.report.page.numbers import duration
+from dml.report.numbers import duration
+from dml.report.page.blocks import ClaimEntry, Evidence, Folded, Paragraph
+from dml.report.page.markdown import Heading, Items, MarkdownBlock, Picture, markdown
+from dml.report.page.tables import Column, Table
 from dml.report.regimes import FILE
 from dml.report.results import Results
+from dml.report.texts import Texts
 from dml.report.theory_page import theory_sections
 from dml.report.tuning import IN_SHORT, after_comma, mark
+from dml.report.verdicts import SIGNS
 from dml.report.wording import evidence
 from dml.snapshots import Snapshot
 
+say = Texts(__file__)
+
 CLAIMS = "[the papers' claims](#the-papers-claims), "
-HEAD = f"""\
-# Results
-
-The numbers of all published studies, written by `dml publish`. [Findings](findings.md) says in words what they mean,
-and `make report` shows them with all figures, without training. Scores are in percent, differences in points, with 95%
-intervals over seeds. Snapshots are in [docs/results](results).
-
-On this page:
-[what to use](#which-loss-which-tuples-which-settings-hold-up-under-which-noise),
-{CLAIMS}[each study](#the-studies), [not run](#not-run).
-
-{IN_SHORT}
-"""
 DECIDED = ("confirmed", "refuted", "undecided")
 FIGURES = Path("figures/results")  # below docs: the key figure of each study
 
@@ -57,66 +49,78 @@ def overview(studies: Sequence[Study], published: Path, files: Path) -> str:
     loaded = with_verdicts([load(s, nowhere / s.name, None, Snapshot(published / s.name)) for s in studies])
     loaded = with_rule_tests(loaded)
     entries = claim_entries(loaded, theory_sections())
-    head = HEAD if entries else HEAD.replace(CLAIMS, "")
-    lines = [
-        head,
+    blocks = (
+        Heading(1, "Results"),
+        Paragraph(say("head")),
+        Paragraph(say("contents", claims=CLAIMS if entries else "")),
+        Paragraph(IN_SHORT),
         *answers(loaded, FIGURES, files.parent / FILE),
-        *_totals(loaded),
+        _totals(loaded),
         *_papers(entries, loaded),
         *_studies(loaded),
-    ]
-    return "\n".join([*lines, *not_run(files, [study.name for study in studies])]).rstrip() + "\n"
+        *not_run(files, [study.name for study in studies]),
+    )
+    return markdown(blocks) + "\n"
 
 
-def _totals(studies: Sequence[Results]) -> list[str]:
+def _totals(studies: Sequence[Results]) -> Paragraph:
     """Trials that several studies share count once."""
     trials = pd.concat([results.trials for results in studies]).drop_duplicates("key")
     failed = sum(len(results.failures) for results in studies)
     what = counted(len(studies), "study")
     failures = counted(failed, "failure") if failed else "no failures"
     spent = duration(float(trials["seconds"].sum()))
-    return [f"**In total**: {what}, {counted(len(trials), 'trial')}, {spent} of training, {failures}.", ""]
+    number = counted(len(trials), "trial")
+    return Paragraph(say("total", studies=what, trials=number, spent=spent, failures=failures))
 
 
-def _papers(entries: Sequence[ClaimEntry], studies: Sequence[Results]) -> list[str]:
+def _papers(entries: Sequence[ClaimEntry], studies: Sequence[Results]) -> Iterator[MarkdownBlock | None]:
     if not entries:
-        return []
-    lines = ["## The papers' claims", "", f"| | {' | '.join(word.capitalize() for word in _words(entries))} |"]
-    lines.append("|---|" + "---:|" * len(_words(entries)))
-    for paper in papers_with_claims():
-        counts = [sum(e.group == paper.name and e.verdict == word for e in entries) for word in _words(entries)]
-        lines.append(f"| {paper.title} | {' | '.join(map(str, counts))} |")
+        return
+    yield Heading(2, "The papers' claims")
+    yield _verdicts(entries)
     for paper in papers_with_claims():
         own = sorted((entry for entry in entries if entry.group == paper.name), key=lambda e: _place(e.verdict))
-        lines += ["", f"### {paper.title}", "", *_key_figures(paper.name, studies)]
         decided = [entry for entry in own if entry.verdict in DECIDED]
-        if decided:
-            lines += [*_by_training(decided), f"<details><summary>{_counts(decided)}</summary>", ""]
-            lines += ["| | claim | what was found |", "|---|---|---|", *map(_row, decided), "", "</details>"]
         rest = [entry for entry in own if entry.verdict not in DECIDED]
-        if rest:
-            lines += [f"<details><summary>{counted(len(rest), 'claim')} not decided here</summary>", ""]
-            for entry in rest:
-                line = f"- {entry.sign} {entry.verdict}: {entry.text} ({entry.place}) {_found(entry, _noted)}"
-                lines.append(line.rstrip().replace("\n", " "))
-            lines += ["", "</details>"]
-    return [*lines, ""]
+        yield Heading(3, paper.title)
+        yield _trained_here(paper.name, studies)
+        trained = [entry for entry in decided if printed()[entry.anchor].decided_by != "theory"]
+        yield Items(tuple(_item(entry, f"**{entry.verdict}**") for entry in trained))
+        if decided:
+            yield Folded(_counts(decided), (_decided(decided),))
+        title = f"{counted(len(rest), 'claim')} not decided here"
+        yield Folded(title, (Items(tuple(_item(entry, entry.verdict) for entry in rest)),))
 
 
-def _by_training(entries: Sequence[ClaimEntry]) -> list[str]:
-    """The decided claims that are not theory, as a list, with the remarks on their tests."""
-    own = [entry for entry in entries if printed()[entry.anchor].decided_by != "theory"]
-    lines = []
-    for entry in own:
-        head = f"- {entry.sign} **{entry.verdict}**: {entry.text} ({entry.place})"
-        lines.append(f"{head} {_found(entry, _noted)}".replace("\n", " "))
-    return [*lines, ""] if lines else []
+def _verdicts(entries: Sequence[ClaimEntry]) -> Table:
+    """How many claims of each paper have each verdict."""
+    words = sorted({entry.verdict for entry in entries}, key=_place)
+    rows = [
+        {"paper": paper.title} | {w: sum(e.group == paper.name and e.verdict == w for e in entries) for w in words}
+        for paper in papers_with_claims()
+    ]
+    columns = (Column("paper", ""), *(Column(word, word, "count") for word in words))
+    return Table("verdicts", "Verdicts", "", columns, pd.DataFrame(rows))
 
 
-def _row(entry: ClaimEntry) -> str:
-    corrected = "".join(f" Corrected: {text}" for label, text in entry.facts if label == "Corrected")
-    cells = f"{entry.sign} {entry.verdict}", f"{entry.text} ({entry.place})", _found(entry, _named) + corrected
-    return f"| {' | '.join(cells)} |".replace("\n", " ")
+def _decided(entries: Sequence[ClaimEntry]) -> Table:
+    rows = [
+        {
+            "verdict": f"{entry.sign} {entry.verdict}",
+            "claim": f"{entry.text} ({entry.place})",
+            "found": _found(entry, _named)
+            + "".join(f" Corrected: {text}" for label, text in entry.facts if label == "Corrected"),
+        }
+        for entry in entries
+    ]
+    columns = (Column("verdict", ""), Column("claim", "Claim"), Column("found", "What was found"))
+    return Table("decided", "Decided claims", "", columns, pd.DataFrame(rows))
+
+
+def _item(entry: ClaimEntry, verdict: str) -> str:
+    """A claim in a list, with the remarks on its tests."""
+    return f"{entry.sign} {verdict}: {entry.text} ({entry.place}) {_found(entry, _noted)}"
 
 
 def _found(entry: ClaimEntry, source: Callable[[Evidence], str]) -> str:
@@ -142,38 +146,29 @@ def _counts(entries: Sequence[ClaimEntry]) -> str:
     return ", ".join(f"{sum(entry.verdict == word for entry in entries)} {word}" for word in words)
 
 
-def _key_figures(paper: str, studies: Sequence[Results]) -> list[str]:
+def _trained_here(paper: str, studies: Sequence[Results]) -> Paragraph | None:
     """Links to the paper's published studies below, whose figures are there."""
     own = [results for results in studies if results.study.name.partition("-")[0] == paper]
-    if not own:
-        return []
     links = ", ".join(f"[{results.study.name}](#{_anchor(results.study.title)})" for results in own)
-    return [f"Trained here: {links}.", ""]
+    return Paragraph(f"Trained here: {links}.") if own else None
 
 
-def _studies(studies: Sequence[Results]) -> list[str]:
-    lines = ["## The studies", ""]
+def _studies(studies: Sequence[Results]) -> Iterator[MarkdownBlock]:
+    yield Heading(2, "The studies")
     for results in studies:
         study, summary = results.study, results.summary
         commit = str(summary.get("git_commit", ""))[:12]
         what = f"{counted(len(results.cells), 'cell')}, {counted(len(results.trials), 'trial')}"
         spent = duration(float(results.trials["seconds"].sum()))
-        lines += [
-            f"### {study.title}",
-            "",
-            " ".join(study.description.split()),
-            "",
-            *_own_claims(results),
-            f"![{metric_label(study.search.objective)} of each method]({FIGURES / study.name}.png)",
-            "",
-            f"`make repro STUDY={study.name}`: {what}, {spent} of training on {summary.get('machine', 'one machine')}, "
-            f"commit {commit}{after_comma(mark(study))}.",
-            "",
-        ]
-    return lines
+        yield Heading(3, study.title)
+        yield Paragraph(" ".join(study.description.split()))
+        yield _own_claims(results)
+        yield Picture(f"{metric_label(study.search.objective)} of each method", f"{FIGURES / study.name}.png")
+        machine, commit = summary.get("machine", "one machine"), commit + after_comma(mark(study))
+        yield Paragraph(say("study", name=study.name, what=what, spent=spent, machine=machine, commit=commit))
 
 
-def _own_claims(results: Results) -> list[str]:
+def _own_claims(results: Results) -> Items:
     """What the study itself asks, as a list; what papers claim is above."""
     lines = []
     for verdict in results.verdicts:
@@ -181,18 +176,14 @@ def _own_claims(results: Results) -> list[str]:
             tested = evidence(verdict)
             note = f" {tested.note}" if tested.note else ""
             found = f"{SIGNS[verdict.word]} **{verdict.word}**: {verdict.claim.text} {tested.text}.{note}"
-            lines.append(f"- {' '.join(found.split())}")
-    return [*lines, ""] if lines else []
+            lines.append(" ".join(found.split()))
+    return Items(tuple(lines))
 
 
 def _anchor(title: str) -> str:
     """A heading's anchor, as code hosts make it."""
     kept = "".join(c for c in title.lower() if c.isalnum() or c in " -_")
     return kept.replace(" ", "-")
-
-
-def _words(entries: Sequence[ClaimEntry]) -> list[str]:
-    return sorted({entry.verdict for entry in entries}, key=_place)
 
 
 def _place(word: str) -> int:

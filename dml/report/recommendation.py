@@ -23,11 +23,14 @@ from dml.report.analysis.selection import dataset_of, noise_of, score_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.untrained import above_baseline, untrained
 from dml.report.labels import readable, score_label
-from dml.report.page.numbers import interval, percent
-from dml.report.page.numbers import rate as rate_text
+from dml.report.numbers import percent, points
+from dml.report.numbers import rate as rate_text
 from dml.report.results import Results, parsed
+from dml.report.texts import Texts
 from dml.report.tuning import EXPLAINED, after_comma, mark
 from dml.statistics import summary
+
+say = Texts(__file__)
 
 LEVEL = 0.05
 ALWAYS = ("backbone", "embedding_size", "steps", "batch", "optimizer", "learning_rate")
@@ -219,26 +222,21 @@ def _notes(
     found, nearest = [text for text in (tuning, results.origin) if text], next(iter(counting))
     if len(counting) > 1:
         weights = " and ".join(f"{rate_text(own)} ({share:.0%})" for own, share in sorted(counting.items()))
-        found.append(
-            f"{rate_text(rate)} was not measured: each seed's score is interpolated linearly between {weights}."
-        )
+        found.append(say("interpolated", rate=rate_text(rate), weights=weights))
         if results.study.search.tunes:
-            found.append(f"The settings are those tuned at {rate_text(nearest)}, the nearest measured rate.")
+            found.append(say("nearest", rate=rate_text(nearest)))
     elif not math.isclose(nearest, rate, abs_tol=1e-6):
-        found.append(
-            f"{rate_text(rate)} is beyond the measured rates: this is what holds at {rate_text(nearest)}, the nearest. "
-            "Another method may win there: add the rate to the study."
-        )
+        found.append(say("beyond", rate=rate_text(rate), nearest=rate_text(nearest)))
     names = methods_at(results, dataset, noise, counting)
     lacking = len(names) - len(methods)
     if lacking:
-        found.append(f"{counted(lacking, 'method')} of {len(names)} left out: no seed of theirs finished.")
+        found.append(say("left_out", lacking=counted(lacking, "method"), methods=len(names)))
     if len(methods) > 1 and methods[0].seeds < 2:
-        found.append("One seed: nothing can be said about chance.")
+        found.append(say("one_seed"))
     if len(methods) > 1:
         found.append(ON_VALIDATION if validated else ON_TEST)
     if results.study.splits > 1 and results.study.search.tunes:
-        found.append("Each class split has its own settings; shown are those of the first.")
+        found.append(say("splits"))
     return found
 
 
@@ -249,18 +247,18 @@ def _without_training(
     own = untrained(results, dataset, noise, counting, key)
     if own is None:
         return []
-    said, gain = f"Without training: {percent(own.score)} ({own.label})", summary(above_baseline(winner, own))
-    points = f"{interval(*(percent(value, signed=True) for value in (gain.mean, gain.low, gain.high)))} points"
+    score, gain, block = percent(own.score), summary(above_baseline(winner, own)), results.study.block
     if gain.mean > 0:
         surely = "more" if gain.low > 0 else "more, not surely"
-        return [f"{said}. The winner has {surely}: {points}, over {results.study.block}s."]
+        found = f"{points(gain)} points"
+        return [say("untrained", score=score, label=own.label, surely=surely, points=found, block=block)]
     if own.on_pixels:
-        instead = "it has learnt nothing of use: train longer, or change the settings"
+        instead = say("nothing_learnt")
     elif results.study.training.train_from is not None:
-        instead = "use that, or train longer, or all of the network (`recipe: finetune`)"
+        instead = say("rather_finetune")
     else:
-        instead = "use that, or train more of the network (`recipe: partial` or `finetune`)"
-    return [f"{said}, and the winner no more ({percent(gain.mean, signed=True)} points): {instead}."]
+        instead = say("rather_more")
+    return [say("no_more", score=score, label=own.label, gain=percent(gain.mean, signed=True), instead=instead)]
 
 
 def _listed(rates: list[float]) -> str:

@@ -15,26 +15,23 @@ import yaml
 from dml.counting import counted
 from dml.report.analysis.flags import RISING, doubts
 from dml.report.analysis.untrained import SAME, Baseline
-from dml.report.cross_study_tables import points, rows_in_markdown
 from dml.report.gains import each_gain, said
 from dml.report.labels import readable
 from dml.report.methods import Method
-from dml.report.page.numbers import NOTHING
-from dml.report.page.numbers import rate as written
+from dml.report.numbers import NOTHING, points
+from dml.report.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
+from dml.report.texts import Texts
 from dml.report.tuning import after_comma
+
+say = Texts(__file__)
 
 FILE = "regimes.yaml"
 START, END = "<!-- regimes: written by pipelines/overview.py -->", "<!-- end -->"
 TITLE = "What to do"
 PROJECTIONS = {"whitened": "whiten", "components": "principal components", "LDA": "LDA"}
 NAMES = {"given": "of people's labels"}
-CAPTION = (
-    f"Gain: points of R@1 over the best embedding without training, of the same length ({NOTHING}: as long as all "
-    "features) and of any (95% intervals over seeds and searches for settings). Chosen on validation classes, judged "
-    "on test ones. Or: no significant difference; the first is cheaper."
-)
 COLUMNS = (
     Column("case", "Case"),
     Column("wrong", "Wrong labels"),
@@ -43,7 +40,6 @@ COLUMNS = (
     Column("any", "Gain, any length"),
     Column("study", "Study", "name"),
 )
-CANNOT = "Not known: other classes (one split each), large networks, long training, whole datasets."
 
 
 def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
@@ -59,27 +55,8 @@ def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
     if not rows:
         return None
     better = sum(row["pays"] for row in rows)
-    lead = f"Training surely pays in {better} of {counted(len(rows), 'case')}: its interval is above 0, its curve flat."
-    return Table("regimes", TITLE, f"{lead} {CAPTION} {CANNOT}", COLUMNS, pd.DataFrame(rows))
-
-
-def regimes_in_short(studies: Sequence[Results], file: Path | None) -> list[str]:
-    """The table of `regimes` as lines of Markdown, what it says before it and what it cannot say after it."""
-    table = regimes(studies, file)
-    if table is None:
-        return []
-    return [
-        START,
-        "",
-        table.caption.removesuffix(CANNOT).strip(),
-        "",
-        *rows_in_markdown(table),
-        "",
-        CANNOT,
-        "",
-        END,
-        "",
-    ]
+    lead = say("lead", better=better, cases=counted(len(rows), "case"), nothing=NOTHING)
+    return Table("regimes", TITLE, "", COLUMNS, pd.DataFrame(rows), lead, say("limits"))
 
 
 def with_regimes(text: str, page: str) -> str:

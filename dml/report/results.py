@@ -16,19 +16,19 @@ from dml.config import Study
 from dml.config.parts import is_told
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
-from dml.report.analysis.verdicts import Verdict
 from dml.report.figure_data import FigureData
 from dml.report.labels import SETS, metric_of
 from dml.report.methods import Method, method_of, setting_labels, shared_settings
 from dml.report.noise_labels import is_topline, noise_name
-from dml.types import Cell, value_text
+from dml.report.verdicts import Verdict
+from dml.types import Cell, ScoreKey, value_text
 
 
 @dataclass(frozen=True)
 class Results:
     """One study, its trials and its summary. `dml.report.loading.load` reads them."""
 
-    study: Study
+    study: Study  # as it ran, with today's title, claims and report
     trials: pd.DataFrame  # `loading.COLUMNS`, and one float column per score key
     summary: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""  # why nothing, or not everything, can be shown
@@ -132,20 +132,19 @@ class Results:
 
     @cached_property
     def score_keys(self) -> list[str]:
-        """The score keys `<set>/<level>/<metric>` of the confirmed trials, in the study's order of sets and metrics.
+        """The spelt `ScoreKey`s of the confirmed trials, in the study's order of sets and metrics.
 
         Not of metrics that asked for more clusters than there are images: then the embeddings do not matter.
         """
         sets, listed = [*self.study.evaluation.sets, *SETS], list(self.study.evaluation.metrics)
-        known = [key for key in self.confirmed if is_score(key) and self.confirmed[key].notna().any()]
+        known = [key for key in self.confirmed if ScoreKey.is_spelt(key) and self.confirmed[key].notna().any()]
         known = [key for key in known if not self._is_blind(key)]
 
         def place(key: str) -> tuple[int, str, int, int, str]:
-            part, level, metric = key.split("/", 2)
-            stem, _, k = metric.partition("@")
-            own = metric if metric in listed else stem  # `nmi@30` follows `nmi`
-            number = int(k) if k.isdecimal() else 0
-            return (_index(sets, part), "" if level == "fine" else level, _index(listed, own), number, metric)
+            score = ScoreKey.parse(key)
+            level = "" if score.level == "fine" else score.level
+            own = score.metric if score.metric in listed else score.stem  # `nmi@30` follows `nmi`
+            return _index(sets, score.set), level, _index(listed, own), score.number or 0, score.metric
 
         return sorted(known, key=place)
 
@@ -285,11 +284,6 @@ def _places(rows: pd.DataFrame) -> dict[str, slice]:
     for place, name in enumerate(rows["cell"]):
         found[name] = slice(found[name].start if name in found else place, place + 1)
     return found
-
-
-def is_score(column: str) -> bool:
-    """Whether a column of trials.parquet contains a score."""
-    return column.count("/") >= 2
 
 
 def parsed(value: Any) -> Any:

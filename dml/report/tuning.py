@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dml.config.tuning import NOT_TUNED, RATE_NOT_TUNED, mark
+from dml.report.texts import Texts, joined
+
+say = Texts(__file__)
 
 __all__ = ["EXPLAINED", "IN_SHORT", "NOT_TUNED", "RATE_NOT_TUNED", "after_comma", "mark", "marked"]
 
-DOUBT = "Another rate can reverse such a comparison, so it does not decide which method is better."
 EXPLAINED = {
     "": "",
-    NOT_TUNED: f"Not tuned: each method has one setting, and all have one learning rate. {DOUBT}",
-    RATE_NOT_TUNED: f"Rate not tuned: other settings were searched, at one learning rate for all methods. {DOUBT}",
+    NOT_TUNED: joined(say("not_tuned"), say("doubt")),
+    RATE_NOT_TUNED: joined(say("rate_not_tuned"), say("doubt")),
 }
 """What each mark means; empty for a study whose rate is tuned."""
-IN_SHORT = (
-    "Not tuned: each method has one setting, and all have one learning rate (rate not tuned: other settings were "
-    f"searched). {DOUBT}"
-)
+IN_SHORT = joined(say("in_short"), say("doubt"))
 
 
 def marked(text: str, tuning: str) -> str:

@@ -12,11 +12,11 @@ from dml.config.claim_checks import LOGGED
 from dml.counting import counted
 from dml.report.analysis.effects import unit
 from dml.report.analysis.logged import is_logged
-from dml.report.analysis.verdicts import SIGNS, Verdict
 from dml.report.labels import readable, score_label
+from dml.report.numbers import NOTHING, interval, p_value, percent
 from dml.report.page.blocks import Evidence
-from dml.report.page.numbers import NOTHING, interval, p_value, percent
 from dml.report.tuning import after_comma
+from dml.report.verdicts import SIGNS, Verdict
 
 
 def compared(claim: ClaimSection, objective: str) -> str:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dml.config import Study
-from dml.snapshots import figures, table
+from dml.snapshots import figures
+from dml.types import ScoreKey
 
 LARGEST = 1_000_000  # bytes of one snapshot
-TRIALS, SUMMARY = "trials.csv", "summary.json"
+TRIALS, SUMMARY = "trials.parquet", "summary.json"
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Snapshot:
         """What ran where: `git_commit`, `versions`, `machine`, `command`, `training_seconds`, ..."""
         return json.loads((self.path / SUMMARY).read_text(encoding="utf-8"))
 
-    def trials(self, study: Study) -> pd.DataFrame:
-        """The trials of the cells that the study still has, as in `trials.parquet`."""
-        return table.from_text(study, (self.path / TRIALS).read_text(encoding="utf-8"))
+    def trials(self) -> pd.DataFrame:
+        """The trials, rounded, with the study as it ran (`dml.config.recorded`)."""
+        return pd.read_parquet(self.path / TRIALS)
 
     def figures(self) -> dict[str, np.ndarray]:
         """The arrays that its figures of embeddings are drawn from, by `<figure>/<key>/<set>/<field>`."""
@@ -53,16 +53,18 @@ class Snapshot:
 
     def outcomes(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """(first digits of the key, `scores`, `curve`, `diagnostics`, `counts`, `seconds`, `started`) of each trial."""
-        for row in table.rows((self.path / TRIALS).read_text(encoding="utf-8")):
+        trials = self.trials()
+        keys = [column for column in trials if ScoreKey.is_spelt(column)]
+        for row in trials.to_dict("records"):
             logged = json.loads(row["diagnostics"])
             yield (
                 row["key"],
                 {
-                    "scores": {key: float(value) for key, value in row.items() if key.count("/") >= 2 and value},
+                    "scores": {key: row[key] for key in keys if not np.isnan(row[key])},
                     "curve": json.loads(row["curve"]),
                     "diagnostics": {key: value for key, value in logged.items() if not isinstance(value, list)},
                     "counts": {key: value for key, value in logged.items() if isinstance(value, list)},
-                    "seconds": float(row["seconds"]),
+                    "seconds": row["seconds"],
                     "started": row["started"],
                 },
             )

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,20 +55,21 @@ def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.nda
     trials = pd.read_parquet(results / "trials.parquet")
     summary = json.loads((results / "summary.json").read_text(encoding="utf-8"))
     _check(study, trials, summary)
-    text = table.to_text(study, trials)
-    if len(text) > LARGEST:
-        text = table.to_text(study, trials, thin=True)
+    rounded = table.rounded(study, trials)
+    if (size := _trial_bytes(rounded)) > LARGEST:
+        rounded = table.rounded(study, trials, thin=True)
+        size = _trial_bytes(rounded)
     content = {**{name: summary[name] for name in PROVENANCE if name in summary}, "machine": _machine()}
     described = json.dumps(content, indent=2) + "\n"
-    size = len(text.encode()) + len(described.encode())
+    size += len(described.encode())
     arrays = _fitting(arrays or {}, LARGEST - size)
     _check_size(study, size, arrays)
     snapshot = Snapshot(root / study.name)
-    before = snapshot.trials(study) if snapshot.exists else None
-    write_text(snapshot.path / TRIALS, text)
+    before = snapshot.trials() if snapshot.exists else None
+    table.write(rounded, snapshot.path / TRIALS)
     write_text(snapshot.path / SUMMARY, described)
     figures.write(snapshot.path, arrays or {})
-    return [] if before is None else changes(before, snapshot.trials(study))
+    return [] if before is None else changes(before, snapshot.trials())
 
 
 def check_ran(study: Study, results: Path) -> None:
@@ -117,8 +118,16 @@ def _fitting(arrays: Mapping[str, np.ndarray], limit: int) -> Mapping[str, np.nd
 
 
 def _bytes(arrays: Mapping[str, np.ndarray]) -> int:
+    return _written(lambda folder: figures.write(folder, arrays))
+
+
+def _trial_bytes(trials: pd.DataFrame) -> int:
+    return _written(lambda folder: table.write(trials, folder / TRIALS))
+
+
+def _written(write: Callable[[Path], None]) -> int:
     with tempfile.TemporaryDirectory() as folder:
-        figures.write(Path(folder), arrays)
+        write(Path(folder))
         return Snapshot(Path(folder)).size
 
 

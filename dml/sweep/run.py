@@ -29,7 +29,7 @@ from dml.sweep.execution.room import Room
 from dml.sweep.execution.trainers import TRAINER, find_trainer
 from dml.sweep.finishing import Tidying, print_retry, print_unusable, write_results
 from dml.sweep.inputs.rates import Rates
-from dml.sweep.plan.cells import Job
+from dml.sweep.plan.jobs import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.plan.specs import Describe
 from dml.sweep.progress.display import SweepProgress
@@ -64,7 +64,7 @@ def run_study(
     trainer : dotted path of a `dml.protocols.TrainerFactory`, which runs the trials.
     describe : returns the digests of a trial's data; None: `dml.training.data.describe`.
     published : outcomes that count as stored, see `TrialStore`.
-    studies : the folder of all studies, whose models of `training.start` are kept.
+    studies : the folder of all studies, whose models of `training.init_from` are kept.
 
     Returns
     -------

@@ -19,7 +19,7 @@ from dml.models import EmbeddingNetwork
 from dml.protocols import Augmentation, RetrievalMetric
 from dml.training.data import TrialData, has_queries
 from dml.training.errors import not_finite
-from dml.types import TrialSpec
+from dml.types import VALIDATION, ScoreKey, TrialSpec
 
 EMBEDDED = 1 << 16  # images embedded at once for a compressed search
 
@@ -56,7 +56,7 @@ class Evaluator:
     @property
     def first_score(self) -> str:
         """The score that decides which checkpoint is best: the first metric and level on validation classes."""
-        return f"validation/{self._spec.dataset.evaluate_on[0]}/{self._spec.evaluation.metrics[0]}"
+        return str(ScoreKey(VALIDATION, self._spec.dataset.evaluate_on[0], self._spec.evaluation.metrics[0]))
 
     def scores(self, step: int) -> dict[str, float]:
         """Scores by `<set>/<level>/<metric>`.

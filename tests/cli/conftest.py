@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 TINY = """\
 title: A study of seconds
 datasets:
-  - source: digits
+  - name: digits
     train_on: coarse
 losses: [triplet]
 positives: [random, easy]
@@ -30,7 +30,7 @@ seeds: [0, 1]
 search: {sampler: fixed}
 training: {backbone: mlp, embedding_size: 4, steps: 3, batch: {classes: 2, per_class: 4}}
 """
-NOISE = "noise: [{model: uniform, rates: [0.0, 0.4]}]\n"
+NOISE = "noise: [{name: uniform, rates: [0.0, 0.4]}]\n"
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*type hint:UserWarning")  # of 
 def packed(swept):
     """The packed digits of the project's study, whose network is a small convolutional one."""
     study = swept / "pipelines/studies/tiny.yaml"
-    text = study.read_text().replace("backbone: mlp", "backbone: small_conv, backbone_settings: {width: 4}")
+    text = study.read_text().replace("backbone: mlp", "backbone: {name: small_conv, settings: {width: 4}}")
     study.write_text(text.replace("steps: 3", f"steps: {STEPS}, learning_rate: 0.01"))
     folder = swept / "store/packed/digits"
     manifest = pack(sources.build("digits"), swept / "raw", folder, report=lambda line: None)

@@ -10,6 +10,7 @@ from PIL import Image
 from dml import models
 from dml.cli import proposal
 from dml.config import Study, load_study
+from dml.config.renaming import earlier
 from dml.data import sources
 from dml.data.survey import survey
 
@@ -206,7 +207,7 @@ def test_options_that_do_not_fit_are_refused(dml, project, photos, tmp_path):
     (tmp_path / "x.npy").touch()
     done = dml("new", "mine", tmp_path / "x.npy")
     assert done.code == 1
-    assert "`source: features`" in done.err
+    assert "the dataset `features`" in done.err
     assert not (project / "pipelines/studies/mine.yaml").exists()
 
 
@@ -254,8 +255,9 @@ def test_a_gpu_gets_a_pretrained_network_and_large_images(photos):
     )
     content = yaml.safe_load(text)
     assert content["datasets"][0]["resize"] == 224
-    assert content["training"]["backbone_settings"] == {"name": "resnet50"}
+    assert content["training"]["backbone"] == {"name": "torchvision", "settings": {"name": "resnet50"}}
     assert content["resources"] == {"gpus_per_trial": 1}
+    assert earlier(content) == [], "its settings have today's names"
 
 
 def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_path, monkeypatch):

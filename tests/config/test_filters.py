@@ -13,7 +13,7 @@ from dml.types import FilterSpec, Uniform
 STUDY = """
 title: Filters
 datasets: [digits]
-noise: [{model: uniform, rates: [0.0, 0.4]}]
+noise: [{name: uniform, rates: [0.0, 0.4]}]
 losses: [triplet, softmax]
 positives: [easy]
 negatives: [random]

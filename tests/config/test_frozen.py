@@ -16,7 +16,7 @@ title: Frozen features
 datasets: [{datasets}]
 losses: [triplet]
 """
-VECTORS = "{source: features, options: {vectors: x.npy, table: labels.csv}}"
+VECTORS = "{name: features, settings: {vectors: x.npy, table: labels.csv}}"
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
 
 
@@ -39,7 +39,7 @@ def spec(study, cell=0):
     ("setting", "message"),
     [
         ("augment: crop224", "augment: with frozen: true, expected augment: none: the features of each image"),
-        ("start: {path: weights.pt}", "start: with frozen: true, expected no start: .*backbone_settings"),
+        ("init_from: {path: weights.pt}", "init_from: with frozen: true, expected no init_from: .*its settings"),
         ("channels_last: true", "channels_last: with frozen: true, expected no channels_last"),
         ("compile: true", "compile: with frozen: true, expected no compile: only the head"),
         ("workers: 2", "workers: with frozen: true, expected workers: 1"),
@@ -68,7 +68,13 @@ def test_a_key_contains_what_decides_a_frozen_trial(study):
     assert not {"frozen", "frozen_precision", "head"} & set(plain["spec"]["training"])
     assert frozen["spec"]["training"] == {**plain["spec"]["training"], "frozen": True}
     assert frozen["versions"] == {**plain["versions"], "training.frozen": 1}
-    texts = ("", "backbone: mlp", "backbone_settings: {width: 3}", "augment_settings: {image_size: 9}", "head: mlp")
+    texts = (
+        "",
+        "backbone: mlp",
+        "backbone: {settings: {width: 3}}",
+        "augment: {settings: {image_size: 9}}",
+        "head: mlp",
+    )
     texts += ("precision: bfloat16", "frozen_precision: float16")
     made = [keys.key(spec(study(f"training: {{frozen: true, {text}}}"))) for text in texts]
     assert len(set(made)) == len(texts)
@@ -77,14 +83,14 @@ def test_a_key_contains_what_decides_a_frozen_trial(study):
 def test_each_different_network_of_a_study_has_features(study):
     varied = """
 training: {frozen: true}
-vary:
+grid:
   training.backbone: [mlp, small_conv]
   training.embedding_size: [2, 3]
   training.head: [linear, mlp]
 """
     found = frozen_trainings(study(varied), "digits")
     assert {training.backbone for training in found} == {"mlp", "small_conv"}
-    half = study("vary: {training.frozen: [false, true]}")
+    half = study("grid: {training.frozen: [false, true]}")
     assert [training.frozen for training in frozen_trainings(half, "digits")] == [True]
     assert frozen_trainings(study(""), "digits") == []
 
@@ -111,7 +117,7 @@ def test_images_beside_vectors_keep_their_backbone(study):
             "training: {backbone: mlp}",
             "has vectors, on which only a head is trained: remove backbone 'mlp'.*'identity'",
         ),
-        ("vary: {training.backbone: [identity, mlp]}", "remove backbone 'mlp'"),
+        ("grid: {training.backbone: [identity, mlp]}", "remove backbone 'mlp'"),
         ("training: {frozen: false}", "remove frozen: false"),
         ("training: {augment: crop224}", "source 'features' has vectors: augment: with frozen: true"),
         (

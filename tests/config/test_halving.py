@@ -115,9 +115,9 @@ def test_what_cannot_work_is_said_once_before_anything_runs(search, training, ev
 def test_steps_that_vary_are_checked_each():
     search = {"trials": 9, "early_stopping": "halving"}
     content = {**STUDY, "search": search, "evaluation": {"every": 10}}
-    study_from({**content, "vary": {"training.steps": [30, 90]}})
+    study_from({**content, "grid": {"training.steps": [30, 90]}})
     with pytest.raises(ValueError, match=r"1/3 of their 20 steps"):
-        study_from({**content, "vary": {"training.steps": [20, 90]}})
+        study_from({**content, "grid": {"training.steps": [20, 90]}})
 
 
 def test_the_best_step_brings_the_evaluations():

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from dml.config import ConfigError, load_study
+from dml.config.names import written_setting
 from dml.config.recipes import FIXED, RECIPES, SEARCHED
 from dml.config.study import Study
 from dml.losses import ProxyNca, Softmax, Triplet
@@ -121,4 +122,4 @@ def test_the_docs_list_every_value_and_its_source():
         section = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
         for setting, (value, source) in values.items():
             written = yaml.safe_dump(value, default_flow_style=True, width=1000).removesuffix("...\n").strip()
-            assert f"| `{setting}` | `{written}` | {source} |" in section, setting
+            assert f"| `{written_setting(setting)}` | `{written}` | {source} |" in section, setting

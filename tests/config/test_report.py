@@ -12,7 +12,7 @@ datasets: [digits]
 losses: [triplet]
 positives: [random, easy]
 negatives: [random]
-vary:
+grid:
   training.embedding_size: [2, 8]
 evaluation: {keep_embeddings: true, keep_start_embeddings: true}
 report:

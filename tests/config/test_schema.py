@@ -37,7 +37,7 @@ STUDY = {"title": "a", "datasets": ["digits"], "losses": ["triplet"]}
         {"losses": [{"name": "triplet", "margin": 0.1}]},
         {"losses": [{"name": "triplet", "search": {"margin": {"normal": [0, 1]}}}]},
         {"positives": ["easiest"]},
-        {"noise": [{"model": "uniform", "rates": [1.5]}]},
+        {"noise": [{"name": "uniform", "rates": [1.5]}]},
         {"training": {"backbone": "small_cnn"}},
         {"training": {"steps": -1}},
         {"training": {"batch": {"classes": "many"}}},

@@ -1,4 +1,4 @@
-"""`training.start`: which weights a study may name."""
+"""`training.init_from`: which weights a study may name."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def test_the_ways_to_name_weights(study):
             StartSection(study="other", cell={"loss": "triplet", "rate": 0.3, "loss.margin": 0.1}),
         ),
     ):
-        assert study(f"training: {{start: {text}}}").training.start == expected
+        assert study(f"training: {{init_from: {text}}}").training.start == expected
     assert study("").training.start is None
 
 
 def test_starts_vary(study):
-    found = study("vary: {training.start: [null, {study: other, best: true}]}")
+    found = study("grid: {training.init_from: [null, {study: other, best: true}]}")
     starts = [found.training_of(cell).start for cell in found.cells()]
     assert starts == [None, StartSection(study="other", best=True)]
     assert len({cell.name for cell in found.cells()}) == 2
@@ -59,5 +59,5 @@ def test_starts_vary(study):
     ],
 )
 def test_what_names_no_weights_is_refused_with_its_line(study, start, expected):
-    with pytest.raises(ConfigError, match=rf"mine\.yaml:5: training\.start.*{expected}"):
-        study(f"training:\n  start: {start}\n")
+    with pytest.raises(ConfigError, match=rf"mine\.yaml:5: training\.init_from.*{expected}"):
+        study(f"training:\n  init_from: {start}\n")

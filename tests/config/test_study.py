@@ -15,7 +15,7 @@ losses: [triplet, proxy_nca]
 positives: [random, easy]
 negatives: [random, hard]
 noise:
-  - {model: uniform, rates: [0.0, 0.3]}
+  - {name: uniform, rates: [0.0, 0.3]}
 seeds: [0, 1]
 """
 
@@ -92,13 +92,13 @@ SEEDS = "seeds: [0, 1]"
         ("title: A study", "titel: A study", ["mine.yaml:1: titel", "'title'?", "Choices: title"]),
         ("title: A study\n", "", ["mine.yaml:1: title", "missing"]),
         ("[digits]", "[digitz]", ["mine.yaml:2: datasets[0]", "'digitz'", "did you mean 'digits'"]),
-        ("[digits]", "[{source: digits, rezise: 3}]", ["datasets[0].rezise", "did you mean 'resize'"]),
-        ("[digits]", "[{source: digits, resize: big}]", ["datasets[0].resize", "valid integer", "'big'"]),
-        ("[digits]", "[{source: digits, decode: late}]", ["datasets[0].decode", "'eager' or 'lazy'", "'late'"]),
-        ("[digits]", "[{source: digits, options: {x: 1}}]", ["source 'digits'", "'x'"]),
-        ("[digits]", "[{source: imagefolder}]", ["mine.yaml:2: datasets[0]", "'imagefolder': options: needs root"]),
-        ("[digits]", "[features]", ["mine.yaml:2: datasets[0]", "options: needs vectors, table"]),
-        ("[digits]", "[digits, digits]", ["datasets", "digits, digits", "name"]),
+        ("[digits]", "[{name: digits, rezise: 3}]", ["datasets[0].rezise", "did you mean 'resize'"]),
+        ("[digits]", "[{name: digits, resize: big}]", ["datasets[0].resize", "valid integer", "'big'"]),
+        ("[digits]", "[{name: digits, decode: late}]", ["datasets[0].decode", "'eager' or 'lazy'", "'late'"]),
+        ("[digits]", "[{name: digits, settings: {x: 1}}]", ["source 'digits'", "'x'"]),
+        ("[digits]", "[{name: imagefolder}]", ["mine.yaml:2: datasets[0]", "'imagefolder': settings: needs root"]),
+        ("[digits]", "[features]", ["mine.yaml:2: datasets[0]", "settings: needs vectors, table"]),
+        ("[digits]", "[digits, digits]", ["datasets", "digits, digits", "set `id` of each"]),
         ("[triplet,", "[tripplet,", ["mine.yaml:3: losses[0]", "'tripplet'", "did you mean 'triplet'"]),
         ("[triplet,", "[{name: triplet, settings: {margn: 1}},", ["'margn'", "did you mean 'margin'"]),
         ("[triplet,", "[{name: triplet, settings: {reduction: avg}},", ["loss 'triplet'", "reduction", "'avg'"]),
@@ -114,7 +114,7 @@ SEEDS = "seeds: [0, 1]"
         ("[random, easy]", "[random, eazy]", ["mine.yaml:4: positives", "'eazy'", "did you mean 'easy'"]),
         ("[random, easy]", "[random, random]", ["positives", "['random', 'random']"]),
         ("[random, hard]", "[]", ["positives", "negatives", "both or neither"]),
-        ("model: uniform", "model: unifrom", ["mine.yaml:7: noise[0]", "'unifrom'", "did you mean 'uniform'"]),
+        ("name: uniform", "name: unifrom", ["mine.yaml:7: noise[0]", "'unifrom'", "did you mean 'uniform'"]),
         ("[0.0, 0.3]", "[0.0, 1.3]", ["rates[1]", "less than 1", "1.3"]),
         (SEEDS, "seeds: [0, 0]", ["seeds", "[0, 0]"]),
         ("[triplet, proxy_nca]", "[proxy_nca]", ["proxy_nca", "positives, negatives and miner"]),
@@ -143,7 +143,7 @@ SEEDS = "seeds: [0, 1]"
             "training: {batch: {classes: 1}}",
             ["mine.yaml:8", "training.batch: classes is 1", "negative", "'triplet'"],
         ),
-        (SEEDS, "vary: {training.batch.classes: [1, 2]}", ["training.batch: classes is 1", "negative", "'triplet'"]),
+        (SEEDS, "grid: {training.batch.classes: [1, 2]}", ["training.batch: classes is 1", "negative", "'triplet'"]),
         (SEEDS, "training: {backbone: resnet}", ["training", "'resnet'", "Choices"]),
         (SEEDS, "training: {search: {margin: {uniform: [0, 1]}}}", ["'margin'", "Choices: learning_rate"]),
         (SEEDS, "evaluation: {metrics: [recal@1]}", ["'recal@1'", "recall@K"]),
@@ -164,7 +164,7 @@ SEEDS = "seeds: [0, 1]"
         ),
         ("[triplet,", "[{name: triplet, settings: {margin: wide}},", ["margin: expected a number >= 0", "'wide'"]),
         (SEEDS, "training: {augment: crop22}", ["'crop22'", "did you mean 'crop227'"]),
-        (SEEDS, "training: {augment_settings: {size: 3}}", ["'none'", "'size'"]),
+        (SEEDS, "training: {augment: {settings: {size: 3}}}", ["'none'", "'size'"]),
         (SEEDS, "training: {batch: {sampler: even}}", ["'even'", "Choices: balanced"]),
         (SEEDS, "training: {search: {steps: {uniform: [1, 9]}}}", ["steps", "choice"]),
         (SEEDS, "training: {search: {steps: {choice: [9, -1]}}}", ["steps", "greater than or equal to 0", "-1"]),
@@ -192,10 +192,10 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "evaluation: {clusters: [0]}", ["evaluation.clusters[0]", "greater than or equal to 1", "0"]),
         (
             "[digits]",
-            "[{source: digits, shards: {size: 1 GB, cache: 9 MB}}]",
+            "[{name: digits, shards: {size: 1 GB, cache: 9 MB}}]",
             ["shards", "of a shard (1 GB), got 9 MB"],
         ),
-        ("[digits]", "[{source: digits, decode: lazy, shards: {}}]", ["shards: expected decode: eager, got lazy"]),
+        ("[digits]", "[{name: digits, decode: lazy, shards: {}}]", ["shards: expected decode: eager, got lazy"]),
         (SEEDS, "evaluation: {memory: 2 GB}", ["evaluation", "memory: only for `search: compressed`"]),
         (SEEDS, "evaluation: {search: compressed, memory: lots}", ["'256 MB'", "'lots'"]),
         (SEEDS, "evaluation: {search: compressed, metrics: [map]}", ["map needs the whole ranking"]),
@@ -217,7 +217,7 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "evaluation: {sets: [training]}", ["evaluation.sets[0]", "'test', 'seen' or 'train'", "'training'"]),
         (SEEDS, "evaluation: {metrics: []}", ["evaluation.metrics", "at least 1 item"]),
         ("[0.0, 0.3]", "[0.3, 0.3]", ["noise", "'uniform'", "0.3"]),
-        ("[digits]", "[{source: digits, name: a/b}]", ["name", "'a/b'"]),
+        ("[digits]", "[{name: digits, id: a/b}]", ["id: 'a/b'"]),
         (
             "[triplet,",
             "[{name: triplet, settings: {margin: 1}, search: {margin: {uniform: [0, 1]}}},",
@@ -240,8 +240,8 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "\tseeds: [0]", ["mine.yaml:8: not YAML: ", "cannot start any token"]),
         (SEEDS, "seeds: *seeds", ["mine.yaml:8: not YAML: ", "undefined alias"]),
         (
-            "{model: uniform, rates: [0.0, 0.3]}",
-            "{model: given, rates: [0.3]}",
+            "{name: uniform, rates: [0.0, 0.3]}",
+            "{name: given, rates: [0.3]}",
             ["mine.yaml:7: noise[0]", "labels as given", "source 'digits'"],
         ),
         (SEEDS, "seeds: [0, -1]", ["mine.yaml:8: seeds[1]", "greater than or equal to 0", "-1"]),
@@ -261,7 +261,7 @@ SEEDS = "seeds: [0, 1]"
             "[{name: triplet, search: {margin: {choice: [0.1, .inf]}}},",
             ["mine.yaml:3: losses[0].search.margin.options[1]", "finite number", "inf"],
         ),
-        (SEEDS, "vary: {loss.margin: [0.1, .inf]}", ["mine.yaml:8: vary.loss.margin[1]", "finite number", "inf"]),
+        (SEEDS, "grid: {loss.margin: [0.1, .inf]}", ["mine.yaml:8: grid.loss.margin[1]", "finite number", "inf"]),
         (SEEDS, f"{SEEDS}\ntitle: B", ["mine.yaml:9: title", "given twice", "lines 1 and 9"]),
         (
             SEEDS,
@@ -321,8 +321,8 @@ def test_whether_a_loss_of_another_package_compares_samples_is_known_only_if_tup
 
 
 def test_a_source_of_another_package_may_have_labels_as_given(tmp_path):
-    text = GOOD.replace("[digits]", "[{source: dml.data.sources.digits.Digits, name: own}]")
-    assert load(tmp_path, text.replace("{model: uniform, rates: [0.0, 0.3]}", "{model: given, rates: [0.3]}")).cells()
+    text = GOOD.replace("[digits]", "[{name: dml.data.sources.digits.Digits, id: own}]")
+    assert load(tmp_path, text.replace("{name: uniform, rates: [0.0, 0.3]}", "{name: given, rates: [0.3]}")).cells()
 
 
 def test_random_batches_may_be_described_by_one_class_or_one_sample(tmp_path):

@@ -15,7 +15,7 @@ datasets: [digits]
 losses: [triplet]
 """
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
-CROPS = "augment: random_resized_crop, augment_settings: {image_size: 8}"
+CROPS = "augment: {name: random_resized_crop, settings: {image_size: 8}}"
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def spec(study, cell=0):
         ),
         ("train_from: layers.3, frozen: true", "frozen: with train_from, expected no frozen: frozen: true trains only"),
         (
-            "train_from: layers.3, start: {path: a.pt}",
-            "start: with train_from, expected no start: activations are comp",
+            "train_from: layers.3, init_from: {path: a.pt}",
+            "init_from: with train_from, expected no init_from: activations are comp",
         ),
         ("train_from: layers.3, channels_last: true", "channels_last: with train_from, expected no channels_last"),
         ("train_from: layers.3, workers: 2", "workers: with train_from, expected workers: 1"),
@@ -66,7 +66,7 @@ def test_what_cannot_work_is_one_message(study, settings, message):
 
 
 def test_vectors_have_no_blocks(tmp_path):
-    text = STUDY.replace("digits", "{source: features, options: {vectors: x.npy, table: labels.csv}}")
+    text = STUDY.replace("digits", "{name: features, settings: {vectors: x.npy, table: labels.csv}}")
     (tmp_path / "mine.yaml").write_text(text + "training: {train_from: layers.3}")
     with pytest.raises(ConfigError, match=r"source 'features' has vectors: .*with train_from, expected no frozen"):
         load_study(tmp_path / "mine.yaml")
@@ -88,13 +88,13 @@ def test_a_key_contains_what_decides_the_trial(study):
     own = {"train_from": "layers.3", "frozen_precision": "float16"}
     assert below["spec"]["training"] == {**plain["spec"]["training"], **own}
     assert below["versions"] == {**plain["versions"], "training.frozen": 1}
-    texts = ("", CROPS, f"{CROPS}, views: 2", f"{CROPS}, frozen_precision: float32", "backbone_settings: {width: 3}")
+    texts = ("", CROPS, f"{CROPS}, views: 2", f"{CROPS}, frozen_precision: float32", "backbone: {settings: {width: 3}}")
     made = [keys.key(spec(study(f"training: {{train_from: layers.3, {text}}}"))) for text in texts]
     assert len({*made, keys.key(spec(study("training: {train_from: layers.6}")))}) == len(texts) + 1
 
 
 def test_it_can_vary_and_the_features_it_starts_from_are_stored_too(study):
-    varied = study("vary: {training.train_from: [null, layers.3, layers.6]}\ntraining: {learning_rate: 0.01}")
+    varied = study("grid: {training.train_from: [null, layers.3, layers.6]}\ntraining: {learning_rate: 0.01}")
     assert [spec(varied, cell).training.train_from for cell in range(3)] == [None, "layers.3", "layers.6"]
     found = stored_trainings(varied, "digits")
     assert [training.train_from for training in found if not training.frozen] == ["layers.3", "layers.6"]

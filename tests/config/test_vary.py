@@ -1,4 +1,4 @@
-"""`vary`: any setting of training, miner and loss as an axis; and `extends`."""
+"""`grid`: any setting of training, miner and loss as an axis; and `extends`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def study(tmp_path):
 
 def test_cells_are_the_product_of_the_axes(study):
     plain = study("")
-    varied = study("vary: {training.steps: [10, 20], training.batch.per_class: [2, 4, 8]}")
+    varied = study("grid: {training.steps: [10, 20], training.batch.per_class: [2, 4, 8]}")
     assert len(varied.cells()) == 6 * len(plain.cells())
     assert len({cell.name for cell in varied.cells()}) == 6 * len(plain.cells())
     name = varied.cells()[0].name
@@ -45,26 +45,26 @@ def test_cells_are_the_product_of_the_axes(study):
 
 
 def test_settings_of_a_section_move_together(study):
-    both = study("vary: {training.batch: [{classes: 8, per_class: 2}, {classes: 4, per_class: 4}]}")
+    both = study("grid: {training.batch: [{classes: 8, per_class: 2}, {classes: 4, per_class: 4}]}")
     batches = {(t.batch.classes, t.batch.per_class) for t in map(both.training_of, both.cells())}
     assert batches == {(8, 2), (4, 4)}
 
 
 def test_settings_of_several_sections_move_together(study):
-    two = study("vary: {size: [{training.steps: 5, loss.margin: 0.1}, {training.steps: 7, loss.margin: 0.3}]}")
+    two = study("grid: {size: [{training.steps: 5, loss.margin: 0.1}, {training.steps: 7, loss.margin: 0.3}]}")
     triplets = [cell for cell in two.cells() if cell.loss.name == "triplet"]
     assert {(two.training_of(c).steps, c.varied["loss.margin"]) for c in triplets} == {(5, 0.1), (7, 0.3)}
 
 
 def test_only_losses_with_a_setting_have_variants(study):
-    cells = study("vary: {loss.bins: [11, 51]}").cells()
+    cells = study("grid: {loss.bins: [11, 51]}").cells()
     assert [dict(cell.varied) for cell in cells if cell.loss.name == "triplet"] == [{}, {}]
     histograms = [cell for cell in cells if cell.loss.name == "histogram"]
     assert {cell.varied["loss.bins"] for cell in histograms} == {11, 51}
 
 
 def test_only_policies_with_a_setting_have_variants(study):
-    cells = study("vary: {miner.epsilon: [0.1, 0.2]}").cells()
+    cells = study("grid: {miner.epsilon: [0.1, 0.2]}").cells()
     taken = {(cell.negatives, cell.varied.get("miner.epsilon")) for cell in cells if cell.loss.name == "triplet"}
     assert taken == {("random", None), ("multi_similarity", 0.1), ("multi_similarity", 0.2)}
 
@@ -79,17 +79,17 @@ def _keys(study) -> dict[str, str]:
     [
         ("training.steps: [10, 20]", "training: {steps: 20}"),
         ("training.batch.per_class: [2, 8]", "training: {batch: {per_class: 8}}"),
-        ("training.backbone_settings.width: [4, 8]", "training: {backbone_settings: {width: 8}}"),
+        ("training.backbone.width: [4, 8]", "training: {backbone: {settings: {width: 8}}}"),
         ("miner.epsilon: [0.3, 0.2]", "miner: {settings: {epsilon: 0.2}}"),
     ],
 )
 def test_a_varied_trial_has_the_key_of_the_same_trial_elsewhere(study, vary, plain):
-    assert set(_keys(study(plain)).values()) <= set(_keys(study(f"vary: {{{vary}}}")).values())
-    assert len(set(_keys(study(f"vary: {{{vary}}}")).values())) > len(set(_keys(study(plain)).values()))
+    assert set(_keys(study(plain)).values()) <= set(_keys(study(f"grid: {{{vary}}}")).values())
+    assert len(set(_keys(study(f"grid: {{{vary}}}")).values())) > len(set(_keys(study(plain)).values()))
 
 
 def test_a_varied_setting_of_a_loss_reaches_its_trials_and_is_not_searched(study):
-    varied = study("vary: {loss.margin: [0.1, 0.4]}")
+    varied = study("grid: {loss.margin: [0.1, 0.4]}")
     cell = next(c for c in varied.cells() if c.varied.get("loss.margin") == 0.4)
     assert specs.build(varied, cell, "confirm", 0, {}, {"packed": "", "split": "", "labels": ""}).loss.settings == {
         "margin": 0.4
@@ -104,29 +104,29 @@ def test_a_varied_setting_of_a_loss_reaches_its_trials_and_is_not_searched(study
 @pytest.mark.parametrize(
     ("more", "line", "expected"),
     [
-        ("vary: {training.stepz: [1, 2]}", 8, "did you mean 'training.steps'"),
-        ("vary: {batch.classes: [1, 2]}", 8, "did you mean 'training.batch.classes'"),
-        ("vary: {training.workers: [1, 2]}", 8, "does not decide a result"),
-        ("vary:\n  training.steps: [5]", 9, "at least two values"),
-        ("vary:\n  training.steps: [5, 5]", 9, "at least two values"),
-        ("vary:\n  training.steps: [5, 5.0]", 9, "at least two values"),
-        ("vary:\n  mine: [{5: 1}, {training.steps: 5}]", 9, "unknown setting '5'"),
-        ("vary:\n  training.batch: [4, 8]", 9, "expected a mapping of its settings"),
-        ("vary:\n  training.steps: [5, 0.5]", 9, "steps"),
-        ("vary:\n  training.batch: [{classes: 2}, {clases: 4}]", 9, "did you mean 'training.batch.classes'"),
-        ("vary:\n  loss.bin: [5, 6]", 9, "no loss of this study (histogram, triplet)"),
-        ("vary:\n  loss.bins: [51, 1]", 9, "histogram"),
-        ("vary:\n  miner.window: [1, 2]", 9, "no pair of policies"),
-        ("vary:\n  miner.wind: [1, 2]", 9, "unknown setting 'wind'"),
-        ("vary:\n  training.steps: [1, 2]\n  training: [{steps: 3}, {steps: 4}]", 10, "varies in 'training.steps' too"),
-        ("vary:\n  training.batch.per_class: [1, 2]", 1, "no positive pair"),
+        ("grid: {training.stepz: [1, 2]}", 8, "did you mean 'training.steps'"),
+        ("grid: {batch.classes: [1, 2]}", 8, "did you mean 'training.batch.classes'"),
+        ("grid: {training.workers: [1, 2]}", 8, "does not decide a result"),
+        ("grid:\n  training.steps: [5]", 9, "at least two values"),
+        ("grid:\n  training.steps: [5, 5]", 9, "at least two values"),
+        ("grid:\n  training.steps: [5, 5.0]", 9, "at least two values"),
+        ("grid:\n  mine: [{5: 1}, {training.steps: 5}]", 9, "unknown setting '5'"),
+        ("grid:\n  training.batch: [4, 8]", 9, "expected a mapping of its settings"),
+        ("grid:\n  training.steps: [5, 0.5]", 9, "steps"),
+        ("grid:\n  training.batch: [{classes: 2}, {clases: 4}]", 9, "did you mean 'training.batch.classes'"),
+        ("grid:\n  loss.bin: [5, 6]", 9, "no loss of this study (histogram, triplet)"),
+        ("grid:\n  loss.bins: [51, 1]", 9, "histogram"),
+        ("grid:\n  miner.window: [1, 2]", 9, "no pair of policies"),
+        ("grid:\n  miner.wind: [1, 2]", 9, "unknown setting 'wind'"),
+        ("grid:\n  training.steps: [1, 2]\n  training: [{steps: 3}, {steps: 4}]", 10, "varies in 'training.steps' too"),
+        ("grid:\n  training.batch.per_class: [1, 2]", 1, "no positive pair"),
         (
-            "training: {backbone: mlp}\nvary:\n  training.backbone_settings.width: [8, 16]\n"
-            "  training.backbone_settings: [{width: 3}, {width: 4}]",
+            "training: {backbone: mlp}\ngrid:\n  training.backbone.width: [8, 16]\n"
+            "  training.backbone.settings: [{width: 3}, {width: 4}]",
             10,
-            "'training.backbone_settings.width' is a part of 'training.backbone_settings', which varies too",
+            "'training.backbone.width' is a part of 'training.backbone.settings', which varies too",
         ),
-        ("vary:\n  training.steps: [1, 2]\n  training.backbone_settings: [{}, {wide: 3}]", 10, "did you mean 'width'"),
+        ("grid:\n  training.steps: [1, 2]\n  training.backbone.settings: [{}, {wide: 3}]", 10, "did you mean 'width'"),
     ],
 )
 def test_what_cannot_vary_is_refused_with_its_line(study, more, line, expected):
@@ -138,26 +138,24 @@ def test_what_cannot_vary_is_refused_with_its_line(study, more, line, expected):
 
 def test_values_need_to_be_valid_only_in_their_combinations(study):
     """The study's own backbone does not take the setting that varies; those that it varies with do."""
-    both = study(
-        "vary: {training.backbone: [timm, torchvision], training.backbone_settings.name: [resnet18, resnet34]}"
-    )
+    both = study("grid: {training.backbone: [timm, torchvision], training.backbone.name: [resnet18, resnet34]}")
     found = {(t.backbone, t.backbone_settings["name"]) for t in map(both.training_of, both.cells())}
     assert len(found) == 4
 
 
 def test_a_rate_that_yaml_reads_as_text_is_a_number(study):
     values = [
-        cell.varied["training.learning_rate"] for cell in study("vary: {training.learning_rate: [1e-3, 1e-2]}").cells()
+        cell.varied["training.learning_rate"] for cell in study("grid: {training.learning_rate: [1e-3, 1e-2]}").cells()
     ]
     assert set(values) == {0.001, 0.01}
     with pytest.raises(ConfigError, match="expected at least two values, each once"):
-        study("vary: {training.learning_rate: [1e-3, 0.001]}", "same")
+        study("grid: {training.learning_rate: [1e-3, 0.001]}", "same")
 
 
 def test_a_setting_that_a_loss_fixes_cannot_vary(tmp_path):
     path = tmp_path / "fixed.yaml"
     path.write_text("title: x\ndatasets: [digits]\nlosses:\n  - {name: triplet, settings: {margin: 0.2}}\n"
-                    "vary: {loss.margin: [0.1, 0.2]}\n")  # fmt: skip
+                    "grid: {loss.margin: [0.1, 0.2]}\n")  # fmt: skip
     with pytest.raises(ConfigError, match=r"fixed.yaml:4: .*loss.margin varies"):
         load_study(path)
 

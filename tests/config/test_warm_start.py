@@ -5,7 +5,7 @@ import pytest
 from dml.config import SearchSection, sources, study_from
 
 STUDY = {"title": "A study", "datasets": ["digits"], "losses": ["triplet", "contrastive"], "negatives": ["random"]}
-NOISE = [{"model": "uniform", "rates": [0.0, 0.2, 0.6]}]
+NOISE = [{"name": "uniform", "rates": [0.0, 0.2, 0.6]}]
 
 
 def study(warm_start=1, trials=4, **changes):
@@ -34,7 +34,7 @@ def test_a_cell_starts_from_its_loss_at_the_nearest_earlier_rate():
 
 def test_no_cell_starts_from_one_that_it_is_compared_with():
     own = study(
-        positives=["random", "easy"], filters=["none", "prism"], noise=[*NOISE, {"model": "asymmetric", "rates": [0.2]}]
+        positives=["random", "easy"], filters=["none", "prism"], noise=[*NOISE, {"name": "asymmetric", "rates": [0.2]}]
     )
     cells = own.cells()
     for count in (1, 2, 9):
@@ -70,7 +70,7 @@ def test_the_same_policies_come_before_a_nearer_rate():
         ({"search": {"warm_start": 1, "sampler": "grid"}}, "got 'grid'"),
         ({"search": {"warm_start": 1, "sampler": "fixed"}}, "got 'fixed'"),
         ({"warm_start": 4}, r"less than search.trials \(4\).*got 4"),
-        ({"noise": [{"model": "uniform", "rates": [0.2]}]}, "expected a loss with several datasets, noise models or"),
+        ({"noise": [{"name": "uniform", "rates": [0.2]}]}, "expected a loss with several datasets, noise models or"),
         ({"warm_start": -1}, "greater than or equal to 0"),
     ],
 )

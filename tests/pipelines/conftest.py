@@ -15,10 +15,10 @@ NOWHERE = "http://127.0.0.1:9"  # the port of `discard`: nothing answers
 TINY = """\
 title: A study of seconds
 datasets:
-  - source: digits
+  - name: digits
     train_on: coarse
 noise:
-  - {model: uniform, rates: [0.2]}
+  - {name: uniform, rates: [0.2]}
 losses: [triplet]
 positives: [random, easy]
 negatives: [random]

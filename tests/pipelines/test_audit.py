@@ -21,7 +21,7 @@ EACH = 20
 STUDY = """\
 title: Pets
 datasets:
-  - {source: imagefolder, name: pets, options: {root: photos, test_share: 0.4}}
+  - {name: imagefolder, id: pets, settings: {root: photos, test_share: 0.4}}
 losses: [triplet]
 seeds: [0]
 search: {sampler: fixed}
@@ -328,7 +328,7 @@ def test_vectors_are_audited_as_they_are(work, untracked):
     np.save("vectors.npy", generator.normal(size=(40, 5)) + 4 * np.eye(4, 5).repeat(10, axis=0))
     labels[0] = "dog"
     pd.DataFrame({"fine": labels}).to_csv("labels.csv", index=False)
-    source = "{source: features, name: pets, options: {vectors: vectors.npy, table: labels.csv}}"
+    source = "{name: features, id: pets, settings: {vectors: vectors.npy, table: labels.csv}}"
     text = f"title: Pets\ndatasets: [{source}]\nlosses: [triplet]\naudit: {{}}\n"
     work(text, names="download pack audit")
     assert json.loads(Path("audit/pets/summary.json").read_text())["representation"] == "vectors"

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
     ("replaced", "line", "expected"),
     [
         (("batch: {classes: 2, per_class: 4}", "batch: {classes: 5, per_class: 4}"), 13, "training.batch"),
-        (("seeds: [0]", "vary: {training.batch.classes: [2, 5]}\nseeds: [0]"), 10, "vary"),
+        (("seeds: [0]", "grid: {training.batch.classes: [2, 5]}\nseeds: [0]"), 10, "grid"),
     ],
 )
 def test_more_classes_in_a_batch_than_there_are(project, refused, tiny, replaced, line, expected):

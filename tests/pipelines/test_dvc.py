@@ -192,7 +192,7 @@ def test_tidying_trains_nothing_and_a_raised_version_trains_what_runs_the_part(w
 
 
 def test_an_edited_label_file_corrupts_again(work):
-    entry = "  - {model: label_file, rates: [0.0], settings: {path: pipelines/labels/mine.csv}}\n"
+    entry = "  - {name: label_file, rates: [0.0], settings: {path: pipelines/labels/mine.csv}}\n"
     change(work, STUDY, "losses:", f"{entry}losses:")
     labels = work.root / "pipelines/labels/mine.csv"
     root = work.root / "data/tiny"

@@ -16,10 +16,10 @@ STUDY = """\
 title: Frozen features and vectors
 datasets:
   - digits
-  - source: features
-    options: {vectors: own/x.npy, table: own/labels.csv}
+  - name: features
+    settings: {vectors: own/x.npy, table: own/labels.csv}
 noise:
-  - {model: similarity, rates: [0.2], settings: {neighbours: 1}}
+  - {name: similarity, rates: [0.2], settings: {neighbours: 1}}
 losses: [triplet]
 positives: [easy]
 negatives: [random]

@@ -14,7 +14,7 @@ from dml.training import data as trial_data
 STUDY = """\
 title: Given
 datasets:
-  - {source: imagefolder, name: pets, options: {root: photos, table: table.csv}, evaluate_on: [LEVEL]}
+  - {name: imagefolder, id: pets, settings: {root: photos, table: table.csv}, evaluate_on: [LEVEL]}
 noise:
 NOISE
 losses: [triplet]
@@ -22,7 +22,7 @@ seeds: [0]
 search: {sampler: fixed}
 """
 NOISES = (
-    "  - {model: given, rates: [0.214]}\n  - {model: uniform, rates: [0.0, 0.214]}\n  - {model: subset, rates: [0.214]}"
+    "  - {name: given, rates: [0.214]}\n  - {name: uniform, rates: [0.0, 0.214]}\n  - {name: subset, rates: [0.214]}"
 )
 
 
@@ -86,11 +86,11 @@ def test_another_rate_says_which_is_counted(stages):
     with pytest.raises(
         ValueError, match=r"0\.\d+ of the labels are wrong, the rate says 0.6: expected `rates: \[0\.\d+\]`"
     ):
-        stages(made(), "  - {model: given, rates: [0.6]}")
+        stages(made(), "  - {name: given, rates: [0.6]}")
 
 
 def test_unverified_labels_are_evaluated_as_given_only(stages):
-    clean = "  - {model: uniform, rates: [0.0]}"
+    clean = "  - {name: uniform, rates: [0.0]}"
     with pytest.raises(ValueError, match=r"none is verified: expected `evaluate_on: \[given\]`"):
         stages(made().drop(columns="fine"), clean)
     study = stages(made().drop(columns="fine"), clean, "given")
@@ -105,4 +105,4 @@ def test_unverified_labels_are_evaluated_as_given_only(stages):
 def test_without_given_labels(stages, level):
     expected = "has no labels as given beside verified ones" if level == "fine" else "names 'given' labels, .* lack"
     with pytest.raises(ValueError, match=expected):
-        stages(made().drop(columns="given"), "  - {model: given, rates: [0.2]}", level)
+        stages(made().drop(columns="given"), "  - {name: given, rates: [0.2]}", level)

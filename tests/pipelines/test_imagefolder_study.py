@@ -17,14 +17,14 @@ IMAGES = 6
 STUDY = """\
 title: Pets
 datasets:
-  - source: imagefolder
-    name: pets
-    options: {root: photos}
+  - name: imagefolder
+    id: pets
+    settings: {root: photos}
     resize: 12
     train_on: fine
     evaluate_on: [fine, coarse]
 noise:
-  - {model: uniform, rates: [0.0, 0.5]}
+  - {name: uniform, rates: [0.0, 0.5]}
 losses: [triplet]
 positives: [easy]
 negatives: [random]
@@ -105,8 +105,8 @@ def test_noise_by_likeness_sees_the_images_as_the_noise_room_does(project):
     generator = np.random.default_rng(0)
     for path in (project.root / "photos").rglob("*.png"):
         Image.fromarray(generator.integers(0, 256, (20, 30, 3), dtype=np.uint8)).save(path)
-    entry = "{model: similarity, rates: [0.3, 0.5], settings: {neighbours: 1}}"
-    project.study("pets", STUDY.replace("{model: uniform, rates: [0.0, 0.5]}", entry))
+    entry = "{name: similarity, rates: [0.3, 0.5], settings: {neighbours: 1}}"
+    project.study("pets", STUDY.replace("{name: uniform, rates: [0.0, 0.5]}", entry))
     project.stages("download pack split corrupt", "pets")
     root = project.root / "data/pets"
     packed, saved = open_packed_of(root, "pets"), pd.read_parquet(root / "noise/pets.parquet")

@@ -40,7 +40,7 @@ def test_seen_images_of_validation_classes_only_are_refused(project, refused, ti
             role = "test" if name in "cd" else "seen" if (name, image) == ("b", 0) else "train"
             rows.append({"path": path, "fine": name, "coarse": name, "split": role})
     pd.DataFrame(rows).to_csv(project.root / "table.csv", index=False)
-    text = tiny.replace("source: digits", "source: imagefolder\n    options: {root: ., table: table.csv}")
+    text = tiny.replace("name: digits", "name: imagefolder\n    settings: {root: ., table: table.csv}")
     text = text.replace("{sampler: fixed}", "{sampler: fixed, protocol: train_val_test}")
     project.study("tiny", text.replace("{metrics", "{sets: [test, seen], metrics"))
     project.stages("download pack split", "tiny")

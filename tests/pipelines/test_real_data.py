@@ -10,9 +10,9 @@ pytestmark = pytest.mark.slow
 STUDY = """\
 title: Real data
 datasets:
-  - {source: omniglot, resize: 28, train_on: fine, evaluate_on: [fine, coarse]}
-  - {source: mnist, resize: 28, train_on: coarse, evaluate_on: [fine]}
-noise: [{model: uniform, rates: [0.4]}]
+  - {name: omniglot, resize: 28, train_on: fine, evaluate_on: [fine, coarse]}
+  - {name: mnist, resize: 28, train_on: coarse, evaluate_on: [fine]}
+noise: [{name: uniform, rates: [0.4]}]
 losses: [triplet]
 positives: [easy]
 negatives: [random]

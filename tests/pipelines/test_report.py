@@ -13,7 +13,7 @@ def root(tmp_path, monkeypatch, tiny):
         file = tmp_path / f"pipelines/studies/{name}.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(tiny)
-    for place in ("results/mine/trials.parquet", "results/chosen/trials.parquet", "docs/results/other/trials.csv"):
+    for place in ("results/mine/trials.parquet", "results/chosen/trials.parquet", "docs/results/other/trials.parquet"):
         (tmp_path / place).parent.mkdir(parents=True)
         (tmp_path / place).write_bytes(b"")
     monkeypatch.chdir(tmp_path)

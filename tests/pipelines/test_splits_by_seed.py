@@ -30,7 +30,7 @@ class Turned(Digits):
 
 def test_each_seed_has_its_own_split_from_the_file_to_the_scores(project, refused, tiny):
     (project.root / "pipelines/turned.py").write_text(SOURCE)
-    text = tiny.replace("source: digits\n    train_on: coarse", "source: turned.Turned\n    name: turned")
+    text = tiny.replace("name: digits\n    train_on: coarse", "name: turned.Turned\n    id: turned")
     text = text.replace("[random, easy]", "[random]").replace("seeds: [0]", "seeds: [0, 2]")
     project.study("tiny", text.replace("[0, 2]", "[3]"))
     project.stages("download pack split", "tiny")

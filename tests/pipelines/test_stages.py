@@ -103,7 +103,7 @@ def test_an_archive_that_fails_its_check_is_not_kept(project, refused, tiny, tmp
 @pytest.mark.slow
 def test_labels_that_the_images_lack_are_missed_before_anything_trains(project, refused, tiny):
     folders(project.root / "photos", *"abcdefgh")
-    text = tiny.replace("source: digits", "source: imagefolder\n    options: {root: photos}")
+    text = tiny.replace("name: digits", "name: imagefolder\n    settings: {root: photos}")
     project.study("tiny", text)
     project.stages("download pack", "tiny")
     assert "'coarse' labels, which its images lack" in refused(project.stage("split", "tiny"))

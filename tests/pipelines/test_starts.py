@@ -9,8 +9,8 @@ pytestmark = pytest.mark.slow
 
 FIRST = "positives: [random, easy]"
 START = """\
-vary:
-  training.start:
+grid:
+  training.init_from:
     - null
     - {study: first, cell: {positives: random}}
 """
@@ -22,19 +22,19 @@ def test_pretrained_against_from_scratch(project, refused, tiny):
     project.study("second", second)
     project.stages("download pack split corrupt", "second")
     message = refused(project.stage("sweep", "second"))
-    assert "second.yaml:18: vary.training.start[1]: study 'first' has no results: run it first" in message
+    assert "second.yaml:18: grid.training.init_from[1]: study 'first' has no results: run it first" in message
     assert "dml run first" in message
 
     project.stages("download pack split corrupt sweep", "first")
     for wrong, expected in (
         (
             second.replace("{positives: random}", "{loss: margin}"),
-            "second.yaml:18: vary.training.start[1]: cell: no cell",
+            "second.yaml:18: grid.training.init_from[1]: cell: no cell",
         ),
         (second.replace("backbone: mlp", "backbone: small_conv"), "the weights are of another backbone: it has no "),
         (
             second.replace("embedding_size: 4", "embedding_size: 5").replace("random}}", "random}, head: keep}"),
-            "second.yaml:18: vary.training.start[1]: head: 'keep', but the weights have 4 dimensions",
+            "second.yaml:18: grid.training.init_from[1]: head: 'keep', but the weights have 4 dimensions",
         ),
     ):
         project.study("second", wrong)

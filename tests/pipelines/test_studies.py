@@ -36,6 +36,7 @@ EXAMPLES = {
     "joint-flowers",
     "joint-omniglot",
     "numbers-fixed",
+    "numbers-splits",
     "numbers-tuned",
     "omniglot-letters",
     "partial-cars",

@@ -11,19 +11,17 @@ from dml.training.model_files import TrainedEmbedder
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 STUDY = """\
 title: Upper blocks
-datasets: [{source: digits, train_on: coarse}]
-noise: [{model: uniform, rates: [0.2]}]
+datasets: [{name: digits, train_on: coarse}]
+noise: [{name: uniform, rates: [0.2]}]
 losses: [triplet]
 positives: [easy]
 negatives: [random]
 seeds: [0, 1]
 search: {sampler: fixed}
-vary: {training.train_from: [null, layers.3]}
+grid: {training.train_from: [null, layers.3]}
 training:
-  backbone: small_conv
-  backbone_settings: {width: 4}
-  augment: random_resized_crop
-  augment_settings: {image_size: 8}
+  backbone: {name: small_conv, settings: {width: 4}}
+  augment: {name: random_resized_crop, settings: {image_size: 8}}
   embedding_size: 4
   steps: 4
   batch: {classes: 2, per_class: 4}
@@ -34,7 +32,7 @@ evaluation: {metrics: [recall@1, map@r], keep_embeddings: true}
 @pytest.fixture(scope="module")
 def work(shared_project):
     """The project with the outputs of the stages before the sweep."""
-    shared_project.study("mine", STUDY.replace("vary", "resources: {keep_models: all}\nvary"))
+    shared_project.study("mine", STUDY.replace("grid", "resources: {keep_models: all}\ngrid"))
     shared_project.stages("resolve download pack split corrupt", "mine")
     return shared_project
 

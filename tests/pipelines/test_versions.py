@@ -50,7 +50,11 @@ def test_what_a_stage_imports_counts():
         ("download", ["data/sources/digits.py", "protocols.py"], ["config/study.py", "training/loop.py"]),
         ("corrupt", ["noise/uniform.py"], ["losses/triplet.py", "report/site.py", "config/study.py"]),
         ("sweep", ["losses/triplet.py", "config/study.py", "training/loop.py"], ["report/site.py", "cli/main.py"]),
-        ("report", ["report/page/templates/style.css", "report/glossary.yaml", "papers.py"], ["sweep/plan/plan.py"]),
+        (
+            "report",
+            ["report/page/templates/style.css", "report/glossary.yaml", "report/sections/tuning.yaml", "papers.py"],
+            ["sweep/plan/plan.py"],
+        ),
     ],
 )
 def test_a_stage_counts_what_it_runs(stage, counts, counts_not):

@@ -10,7 +10,7 @@ from dml import models
 pytestmark = pytest.mark.slow
 
 TINY = "{backbone: mlp, "
-OWN = "{backbone: mobilenet_v1, backbone_settings: {width: 0.25, weights: pipelines/weights/own.safetensors}, "
+OWN = "{backbone: {name: mobilenet_v1, settings: {width: 0.25, weights: pipelines/weights/own.safetensors}}, "
 
 
 def write(path, width, seed=0):
@@ -22,14 +22,14 @@ def test_weights_from_a_file(project, refused, tiny):
     project.study("own", tiny.replace(TINY, OWN).replace("[random, easy]", "[random]"))
     message = refused(project.stage("resolve", "own"))
     assert (
-        "own.yaml:13: training.backbone_settings: weights: pipelines/weights/own.safetensors: no such file" in message
+        "own.yaml:13: training.backbone.settings: weights: pipelines/weights/own.safetensors: no such file" in message
     )
 
     path = project.root / "pipelines/weights/own.safetensors"
     write(path, width=0.5)
     project.stages("resolve download pack split corrupt", "own")
     message = refused(project.stage("sweep", "own"))
-    assert "own.yaml:13: training.backbone_settings: " in message
+    assert "own.yaml:13: training.backbone.settings: " in message
     assert "own.safetensors: weights of another network: 135 of another shape: 'conv_stem.weight' has" in message
     assert not list(project.root.glob("store/trials/*/spec.json")), "nothing ran"
 

@@ -18,11 +18,11 @@ from dml.report.sections.all_results import main_results
 
 STUDY = """
 title: Varied
-datasets: [{source: digits, train_on: coarse}]
+datasets: [{name: digits, train_on: coarse}]
 losses: [triplet, histogram]
 positives: [random, easy]
 negatives: [random]
-vary:
+grid:
   training.batch: [{per_class: 4, classes: 2}, {per_class: 8, classes: 2}, {per_class: 16, classes: 2}]
   loss.bins: [11, 51]
 seeds: [0, 1, 2]
@@ -138,7 +138,7 @@ def test_labels_are_turned_where_they_would_overlap(values, turned):
 
 def test_a_value_that_is_not_set_is_none(tmp_path, synthetic):
     path = tmp_path / "ema.yaml"
-    path.write_text(STUDY.partition("vary:")[0] + "vary: {training.ema: [null, 0.9]}\nsearch: {sampler: fixed}\n")
+    path.write_text(STUDY.partition("grid:")[0] + "grid: {training.ema: [null, 0.9]}\nsearch: {sampler: fixed}\n")
     study = load_study(path)
     synthetic.write(study, tmp_path)
     results = load(study, tmp_path / "results" / study.name)
@@ -149,7 +149,7 @@ def test_a_value_that_is_not_set_is_none(tmp_path, synthetic):
 
 def test_closed_forms_have_no_tuples_in_a_legend(tmp_path, synthetic):
     path = tmp_path / "closed.yaml"
-    path.write_text(STUDY.partition("vary:")[0].replace("histogram]", "whitening]") + "search: {sampler: fixed}\n")
+    path.write_text(STUDY.partition("grid:")[0].replace("histogram]", "whitening]") + "search: {sampler: fixed}\n")
     study = load_study(path)
     synthetic.write(study, tmp_path)
     results = load(study, tmp_path / "results" / study.name)

@@ -9,8 +9,9 @@ import pytest
 from dml.report.analysis.crossed import crossed
 from dml.report.analysis.pooled import pooled_effects
 from dml.report.analysis.rule import with_rule_tests
-from dml.report.answers import NOTHING_YET, QUESTION, _of_study, answers
+from dml.report.answers import QUESTION, _of_study, answers, say
 from dml.report.not_run import not_run
+from dml.report.page.markdown import markdown
 
 FIGURES = Path("figures")
 
@@ -19,9 +20,9 @@ def test_a_study_with_crossed_axes_answers_with_effects_at_each_rate(synthetic, 
     report = synthetic.ReportSection.model_validate({"rule": {"test": ["other"]}})
     study = loaded(synthetic.study("joint", report=report, seeds=list(range(8))))
     other = loaded(synthetic.study("other", losses=["margin", "contrastive"]))
-    lines = answers(with_rule_tests([study, other]), FIGURES)
-    assert lines[0] == QUESTION
-    text = "\n".join(lines)
+    text = markdown(answers(with_rule_tests([study, other]), FIGURES))
+    lines = text.splitlines()
+    assert lines[0] == f"## {QUESTION}"
     effects = {(e.level, e.rate): e for e in pooled_effects(crossed(study)[0])}
     easy = effects["easy", 0.4]
     assert easy.holm < 0.05
@@ -34,10 +35,12 @@ def test_a_study_with_crossed_axes_answers_with_effects_at_each_rate(synthetic, 
 
 def test_what_to_use_comes_first(synthetic, loaded):
     first, second = (loaded(synthetic.study(name, seeds=list(range(8)))) for name in ("first", "second"))
-    lines = answers([first, second], FIGURES)
+    lines = markdown(answers([first, second], FIGURES)).splitlines()
     head = lines.index("| study | trained | noise | use | score | over the usual choice | without training | spread |")
     assert (
-        lines.index(QUESTION) < head < lines.index("<details><summary>Each study's effects, with intervals</summary>")
+        lines.index(f"## {QUESTION}")
+        < head
+        < lines.index("<details><summary>Each study's effects, with intervals</summary>")
     )
     rows = lines[head + 2 : head + 8]
     assert [row.split(" | ")[0] for row in rows] == ["| `first`"] * 3 + ["| `second`"] * 3
@@ -51,14 +54,14 @@ def test_what_is_not_decided_is_left_out(synthetic, loaded):
         return frame.assign(**{key: 0.5 + noise[:, i] for i, key in enumerate(scores)})
 
     same = loaded(synthetic.small(), level)
-    assert answers([same], FIGURES) == [QUESTION, "", NOTHING_YET, ""]
-    joint = "\n".join(answers([loaded(synthetic.study(), level)], FIGURES))
+    assert markdown(answers([same], FIGURES)) == f"## {QUESTION}\n\n{say('nothing')}"
+    joint = markdown(answers([loaded(synthetic.study(), level)], FIGURES))
     assert "| best" not in joint
     assert "not decided" in joint
 
 
 def test_a_study_over_noise_rates_says_who_wins_and_who_keeps_most(synthetic, loaded):
-    text = "\n".join(answers([loaded(synthetic.small(seeds=list(range(6))))], FIGURES))
+    text = markdown(answers([loaded(synthetic.small(seeds=list(range(6))))], FIGURES))
     assert re.search(
         r"`small`, 40% noise: triplet, easy \+ random, chosen on validation classes, has R@1 [\d.]+ \[", text
     )
@@ -94,9 +97,9 @@ def test_what_has_no_snapshot_is_listed_with_its_command_and_time(tmp_path):
     (tmp_path / "a.yaml").write_text("title: First\ndescription: About 5 minutes on two\n  cores.\n")
     (tmp_path / "b.yaml").write_text("title: Second\n")
     (tmp_path / "c.yaml").write_text("title: Third\ndescription: A GPU, about 3 hours.\n")
-    lines = not_run(tmp_path, ["b"])
+    lines = markdown(not_run(tmp_path, ["b"])).splitlines()
     assert [line for line in lines if line.startswith("- ")] == [
         "- `make repro STUDY=a` (about 5 minutes on two cores): First",
         "- `make repro STUDY=c` (A GPU, about 3 hours): Third",
     ]
-    assert not_run(tmp_path, ["a", "b", "c"]) == []
+    assert list(not_run(tmp_path, ["a", "b", "c"])) == []

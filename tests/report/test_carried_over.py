@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from scipy import stats
 from dml.config import DatasetSection
 from dml.report.analysis.carried_over import carried_over
 from dml.report.analysis.rule import elected
-from dml.report.cross_study_tables import carries_over, in_short
+from dml.report.answers import answers
+from dml.report.cross_study_tables import carries_over
+from dml.report.page.markdown import markdown
 
 KEY = "test/fine/recall@1"
 WAYS = sorted(itertools.product(["triplet", "margin"], ["random", "easy"], ["random", "semihard_random"]))
@@ -128,13 +131,13 @@ def test_one_dataset_says_nothing(crossed_study, synthetic, loaded):
 def test_the_table_follows_what_to_use(crossed_study):
     made = [crossed_study(name, shuffled(i, 0.3)) for i, name in enumerate("ab")]
     table, (first, _) = carries_over(made), carried_over(made)
-    assert table.caption.startswith("By R@1, of the same 8 methods. ")
+    assert table.lead.startswith("By R@1, of the same 8 methods. ")
     assert "2 datasets are few" in table.caption
     assert table.frame["choice"][0] == "margin, easy + random (by 1 other network)"
     assert table.frame["gain"][0].startswith(f"+{first.gain.mean:.1f} [")
     assert table.frame["clean"][0].startswith("20%: ")
     assert "; 40%: " in table.frame["clean"][0]
-    lines = in_short(made)
+    lines = markdown(answers(made, Path("figures"))).splitlines()
     head = next(i for i, line in enumerate(lines) if line.startswith("**Does a choice carry over?** By R@1"))
     assert lines[head - 1] == ""
     assert [line[:5] for line in lines[head + 4 : head + 6]] == ["| `a`", "| `b`"]

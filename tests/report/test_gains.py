@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.report.gains import gains, gains_in_short
-from dml.report.regimes import END, FILE, START, regimes, regimes_in_short, with_regimes
+from dml.report.gains import gains
+from dml.report.page.markdown import markdown
+from dml.report.regimes import END, FILE, START, regimes, with_regimes
 
 KEY = "test/fine/recall@1"
 EASY = {0.0: [0.80, 0.82, 0.78], 0.4: [0.50, 0.51, 0.49]}  # the other method is worse
@@ -51,7 +52,7 @@ def test_gains_are_over_the_best_baseline_of_the_same_length_and_of_any(results)
 @pytest.mark.parametrize(("flags", "same"), [("", 1), ("still rising", 0)])
 def test_a_row_with_a_flag_is_not_counted_as_better(results, monkeypatch, flags, same):
     monkeypatch.setattr("dml.report.gains.doubts", lambda *about: flags)
-    assert f"in {same} of 2 rows." in gains([results]).caption
+    assert f"in {same} of 2 rows." in gains([results]).lead
 
 
 def test_a_length_without_a_baseline_is_a_dash(results):
@@ -67,11 +68,10 @@ def test_studies_that_are_not_tuned_or_have_no_baseline_have_no_row(results, syn
     fixed = dataclasses.replace(results, study=results.study.model_copy(update={"search": search}))
     alone = dataclasses.replace(results, summary={**results.summary, "untrained": {}})
     assert gains([fixed, alone]) is None
-    assert gains_in_short([fixed]) == []
 
 
 def test_the_page_in_markdown_has_the_table_and_folds_how_to_read_it(results):
-    lines = gains_in_short([results])
+    lines = markdown([gains([results])]).splitlines()
     assert lines[0].startswith("Training surely beats")
     assert sum(line.startswith("| `small` | network |") for line in lines) == 2
     assert lines[lines.index("<details><summary>How to read it</summary>") + 2].startswith("Each row")
@@ -92,9 +92,10 @@ def test_a_case_has_the_gains_of_its_study(results, tmp_path):
     assert short.startswith("whiten; for 128 dimensions train: ")
     assert "easy" in short
     assert cheap == "whiten", "training is worse there"
-    lines = regimes_in_short([results], cases)
-    assert any(line.startswith("| Digits | 40% uniform |") for line in lines)
-    page = "\n".join(["text", *lines, "more"])
+    text = markdown([regimes([results], cases)])
+    assert "\n| Digits | 40% uniform |" in text
+    assert text.endswith(regimes([results], cases).limits)
+    page = "\n".join(["text", START, text, END, "more"])
     assert with_regimes(f"a\n{START}\nold\n{END}\nb\n", page).count("| Digits |") == len(EASY)
     assert with_regimes("no place for it", page) == "no place for it"
 

@@ -8,7 +8,8 @@ from scipy import stats
 
 from dml.config import DatasetSection
 from dml.report.analysis.held_out import held_out
-from dml.report.cross_study_tables import in_short, what_to_use
+from dml.report.cross_study_tables import across_studies, what_to_use
+from dml.report.page.markdown import markdown
 
 KEY = "test/fine/recall@1"
 
@@ -115,7 +116,7 @@ def test_the_table_has_a_row_for_each_rate_and_the_score_without_training(result
     assert frame["use"][0].endswith("of 4)")
     assert f"{(scores - usual).mean():.1f}".lstrip("-") in frame["gain"][0]
     assert set(frame["trained"]) == {"network, rate not tuned, still rising"}
-    lines = in_short([results])
+    lines = markdown(across_studies([results], None)).splitlines()
     higher = sum(naive(results, rate)[0].mean() < 12.5 for rate in (0.0, 0.2, 0.4))
     assert lines[0].startswith(
         "In 3 of 3 rows the learning rate is not tuned. 3 of 3 rows decide nothing, for the reason beside them. "
@@ -142,4 +143,4 @@ def test_a_method_without_a_finished_seed_takes_no_part(synthetic, loaded):
 
 
 def test_without_crossed_studies_there_is_no_table(synthetic, loaded):
-    assert in_short([loaded(synthetic.small())]) == []
+    assert what_to_use([loaded(synthetic.small())]) is None

@@ -8,8 +8,8 @@ from dml.config import ClaimSection
 from dml.config.auto_seeds import AutoSection
 from dml.report.analysis.covered import covers, looks_made
 from dml.report.analysis.paired import versus_winner
-from dml.report.analysis.verdicts import effect
 from dml.report.sections.winners import winners
+from dml.report.verdicts import effect
 
 KEY = "test/fine/recall@1"
 

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pandas as pd
-
 from dml.config import load_study
 from dml.config.printed import printed
 from dml.report.answers import QUESTION
@@ -46,7 +44,7 @@ def test_the_page_is_up_to_date():
         assert f"make repro STUDY={snapshot.path.name}" in written
     for image in re.findall(r"!\[[^]]*\]\(([^)]+)\)", written):
         assert (DOCS / image).is_file(), image
-    assert written.index(QUESTION) < written.index("**In total**") < written.index("## The papers' claims")
+    assert written.index(f"## {QUESTION}") < written.index("**In total**") < written.index("## The papers' claims")
     published = {snapshot.path.name for snapshot in found}
     listed = set(re.findall(r"- `make repro STUDY=([^`]+)`", written))
     assert listed == {path.stem for path in (ROOT / "pipelines/studies").glob("*.yaml")} - published
@@ -54,7 +52,7 @@ def test_the_page_is_up_to_date():
 
 def test_a_trial_that_several_studies_share_counts_once():
     written = (DOCS / "results.md").read_text(encoding="utf-8")
-    keys = [key for path in DOCS.glob("results/*/trials.csv") for key in pd.read_csv(path, usecols=["key"])["key"]]
+    keys = [key for snapshot in snapshots(DOCS / "results") for key in snapshot.trials()["key"]]
     assert len(keys) > len(set(keys))
     assert f"{len(set(keys)):,} trials, " in written
 

@@ -37,7 +37,7 @@ def published(synthetic, tmp_path, monkeypatch):
         arrays = figure_arrays(study, tmp_path / "results/every", tmp_path / "store", tmp_path / "data")
         snapshot = Snapshot(tmp_path / "out/every")
         figures.write(snapshot.path, arrays)
-        (snapshot.path / "trials.csv").write_text(table.to_text(study, here.trials.assign(host="")))
+        table.write(table.rounded(study, here.trials.assign(host="")), snapshot.path / "trials.parquet")
         (snapshot.path / "summary.json").write_text(json.dumps({"git_commit": "0" * 40}))
         return here, load(study, tmp_path / "none", tmp_path / "none", snapshot), snapshot
 

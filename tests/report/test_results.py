@@ -61,8 +61,8 @@ def test_what_varies_can_decide_whether_a_loss_takes_tuples():
 
 
 def test_labels_as_they_are_are_not_called_after_a_noise_model():
-    noise = [{"model": "uniform", "rates": [0.0]}, {"model": "asymmetric", "rates": [0.2]}]
-    content = {"title": "T", "datasets": [{"source": "digits"}], "losses": ["margin"], "positives": ["easy"]}
+    noise = [{"name": "uniform", "rates": [0.0]}, {"name": "asymmetric", "rates": [0.2]}]
+    content = {"title": "T", "datasets": [{"name": "digits"}], "losses": ["margin"], "positives": ["easy"]}
     study = Study.model_validate({"name": "t", **content, "negatives": ["all"], "noise": noise})
     results = Results(study, pd.DataFrame())
     found = [results.where("digits", noise) for noise in ("uniform", "asymmetric")]

@@ -13,7 +13,7 @@ from dml import statistics
 from dml.report.analysis import precision
 from dml.report.analysis.covered import SEARCHES, SEEDS, covers, of_difference
 from dml.report.analysis.searched import search_term
-from dml.report.analysis.terms import Term, estimate
+from dml.report.estimates import Term, estimate
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import comparisons

@@ -11,9 +11,9 @@ import pytest
 from dml.config import SearchSection
 from dml.report.analysis.published import cells_of
 from dml.report.analysis.summaries import summary_of
+from dml.report.numbers import duration, number, p_value, percent, rate
 from dml.report.page.blocks import Paragraph
 from dml.report.page.cells import rows
-from dml.report.page.numbers import duration, number, p_value, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.plots import points
 from dml.report.sections import robustness

@@ -34,13 +34,13 @@ OTHER = "training: {search: {weight_decay: {choice: [0.0, 0.001]}}}\n"
         ("training: {search: {}}\n", RATE_NOT_TUNED),
         (OTHER, RATE_NOT_TUNED),
         (RATES, ""),
-        ("search: {sampler: fixed}\nvary: {training.learning_rate: [0.001, 0.0001]}\n", ""),
+        ("search: {sampler: fixed}\ngrid: {training.learning_rate: [0.001, 0.0001]}\n", ""),
         (
-            "search: {sampler: fixed}\nvary: {network: [{training.backbone: mlp, training.learning_rate: 0.001}, "
+            "search: {sampler: fixed}\ngrid: {network: [{training.backbone: mlp, training.learning_rate: 0.001}, "
             "{training.backbone: small_conv, training.learning_rate: 0.01}]}\n",
             NOT_TUNED,
         ),
-        ("search: {sampler: fixed}\nvary: {training.loss_learning_rate: [0.001, 0.0001]}\n", NOT_TUNED),
+        ("search: {sampler: fixed}\ngrid: {training.loss_learning_rate: [0.001, 0.0001]}\n", NOT_TUNED),
     ],
 )
 def test_the_mark_follows_from_the_configuration(text, said, tmp_path):
@@ -88,10 +88,10 @@ def test_the_index_marks_the_card_and_explains_the_mark_once(fixed, built, tmp_p
 
 def test_a_table_of_what_to_use_says_how_many_rows_are_at_one_rate(synthetic, loaded):
     table = what_to_use([loaded(synthetic.study())])
-    assert table.caption.startswith("In 3 of 3 rows the learning rate is not tuned. ")
+    assert table.lead.startswith("In 3 of 3 rows the learning rate is not tuned. ")
     training = synthetic.TrainingSection(steps=400, search={"learning_rate": {"log_uniform": [1e-4, 1e-2]}})
     tuned = what_to_use([loaded(synthetic.study(training=training))])
-    assert "tuned" not in tuned.caption
+    assert "tuned" not in tuned.text
     assert set(tuned.frame["trained"]) == {"network, still rising"}  # by its curve
 
 

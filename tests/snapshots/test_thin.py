@@ -27,7 +27,9 @@ def frame_of(study: Study) -> pd.DataFrame:
                 score = float(rng.random())
                 scores = {f"{part}/fine/{m}": score / (i + 1) for i, m in enumerate(study.evaluation.metrics)}
                 settings = chosen if phase == "confirm" else {name: float(rng.random()) for name in chosen}
-                logged = {"loss": float(rng.random()), "active_share": 0.5} | {"eta_drawn": list(range(100))}
+                logged = {"loss": float(rng.random()), "active_share": 0.5} | {
+                    "eta_drawn": rng.integers(0, 999, 300).tolist()
+                }
                 row = {"key": f"{place:05d}{number}{phase[0]}".ljust(64, "f"), "cell": cell.name, "phase": phase}
                 row |= {"number": number, "seed": number, "status": "finished", "settings": json.dumps(settings)}
                 row |= {"objective": scores[study.objective(cell.dataset, part)], "curve": json.dumps([[60, scores]])}
@@ -43,15 +45,19 @@ def joint():
     return study, frame_of(study)
 
 
-def test_a_study_of_a_thousand_cells_fits(joint):
+def test_a_study_of_a_thousand_cells_fits(joint, tmp_path):
     study, frame = joint
     assert len(study.cells()) > 1000
-    assert len(table.to_text(study, frame, thin=True)) < 0.85 * LARGEST < LARGEST < len(table.to_text(study, frame))
+    sizes = []
+    for thin in (True, False):
+        table.write(table.rounded(study, frame, thin), tmp_path / "trials.parquet")
+        sizes.append((tmp_path / "trials.parquet").stat().st_size)
+    assert sizes[0] < 0.85 * LARGEST < LARGEST < sizes[1]
 
 
 def test_scores_come_back_and_the_search_to_the_last_bit(joint):
     study, frame = joint
-    found = table.from_text(study, table.to_text(study, frame, thin=True))
+    found = table.rounded(study, frame, thin=True)
     assert found["cell"].tolist() == frame["cell"].tolist()
     tuned = (frame["phase"] == "tune").to_numpy()
     assert found["objective"][tuned].tolist() == frame["objective"][tuned].tolist()
@@ -69,5 +75,5 @@ def test_what_a_claim_compares_stays(joint):
     section = ClaimSection(**claim, score="diagnostics/active_share")
     claimed = study.model_copy(update={"claims": [section]})
     rows = frame[frame["cell"] == study.cells()[0].name]
-    found = table.from_text(study, table.to_text(claimed, rows, thin=True))
+    found = table.rounded(claimed, rows, thin=True)
     assert set(found.loc[found["phase"] == "confirm", "diagnostics"]) == {'{"active_share":0.5}'}

@@ -23,15 +23,14 @@ from dml.training.model_files import TrainedEmbedder
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
 CONTENT = {
     "title": "Digits",
-    "datasets": [{"source": "digits", "train_on": "coarse"}],
+    "datasets": [{"name": "digits", "train_on": "coarse"}],
     "losses": ["triplet"],
     "positives": ["easy"],
     "negatives": ["random"],
-    "noise": [{"model": "uniform", "rates": [0.0, 0.4]}],
+    "noise": [{"name": "uniform", "rates": [0.0, 0.4]}],
     "seeds": [3, 4],
     "training": {
-        "backbone": "small_conv",
-        "backbone_settings": {"width": 4},
+        "backbone": {"name": "small_conv", "settings": {"width": 4}},
         "embedding_size": 4,
         "steps": 4,
         "batch": {"classes": 2, "per_class": 4},

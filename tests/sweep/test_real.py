@@ -31,9 +31,9 @@ OVERRIDES = {
     "positives": [],
     "negatives": [],
     "search": {"sampler": "fixed"},
-    "datasets": [{"source": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
+    "datasets": [{"name": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
     "training": {
-        "backbone_settings": {"width": 4},
+        "backbone": {"settings": {"width": 4}},
         "embedding_size": 8,
         "steps": 400,
         "batch": {"classes": 2, "per_class": 16},

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from driver import study
 
+from dml.config.recorded import ATTRIBUTE, recorded
 from dml.sweep.progress.status import describe
 from dml.sweep.store.optuna_storage import open_storage
 
@@ -37,6 +38,7 @@ def test_a_sweep_from_nothing_then_again_then_with_more(workplace):
     ]
     assert list(frame[IDENTITY].itertuples(index=False, name=None)) == expected
     assert set(frame["status"]) == {"finished"}
+    assert recorded(frame.attrs[ATTRIBUTE], study()) == study(), "it says what ran"
     assert frame.loc[frame["phase"] == "confirm", "test/fine/recall@1"].notna().all()
     assert frame.loc[frame["phase"] == "tune", "validation/fine/recall@1"].notna().all()
     assert json.loads(frame["curve"][0])[0][0] == 5

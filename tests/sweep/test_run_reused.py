@@ -13,7 +13,7 @@ from simulated import models, simulate
 from dml.pipeline.sync import sync_study
 from dml.sweep.run import run_study
 
-SECTIONS = {"noise": [{"model": "uniform", "rates": [0.0, 0.2]}], "resources": {"keep_models": "cells"}}
+SECTIONS = {"noise": [{"name": "uniform", "rates": [0.0, 0.2]}], "resources": {"keep_models": "cells"}}
 
 
 def sweep(root, tracking="off", **sections):

@@ -12,6 +12,7 @@ from driver import place
 from scipy import stats
 from simulated import simulate
 
+from dml.config.recorded import ATTRIBUTE, record
 from dml.files import write_json
 from dml.pipeline.sync import picture_of
 from dml.report.loading import load
@@ -20,7 +21,7 @@ from dml.sweep.progress.live import LiveTable, live_folder
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome
 
-NOISE = [{"model": "uniform", "rates": [0.0, 0.2]}]
+NOISE = [{"name": "uniform", "rates": [0.0, 0.2]}]
 
 
 def score(job):
@@ -171,6 +172,7 @@ def test_the_table_of_a_sweep_that_runs(toy_study, tmp_path, monkeypatch):
         return pd.read_parquet(folder / "trials.parquet")
 
     assert list(rows()["status"]) == [FINISHED] * 3 + ["running"]
+    assert rows().attrs[ATTRIBUTE] == record(plan.study)
     running = [run for run in picture(load(plan.study, folder), "running").runs if run.status == "RUNNING"]
     assert {run.kind for run in running} == {"study", "cell", "trial"}
     (trial,) = [run for run in running if run.kind == "trial"]

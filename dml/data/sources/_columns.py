@@ -65,10 +65,12 @@ def choose(features: Mapping[str, Any], wanted: Mapping[str, str | None], where:
             column = _guess(free, [name for name in free if isinstance(features[name], kind)], NAMES[option])
             if column is None:
                 raise DataError(
-                    f"{where}: which column contains the {option}s? Name it with `options: {{{option}: ...}}`. "
+                    f"{where}: which column contains the {option}s? Name it with `settings: {{{option}: ...}}`. "
                     f"Choices: {', '.join(features)}"
                 )
-            guessed.append(f"column {column!r} is taken for the {option}s (`options: {{{option}: ...}}` names another)")
+            guessed.append(
+                f"column {column!r} is taken for the {option}s (`settings: {{{option}: ...}}` names another)"
+            )
         found[option] = column
     return Columns(found["image"], found["label"], wanted["coarse"], tuple(guessed))
 
@@ -99,7 +101,7 @@ def numbered(parts: Mapping[str, Any], column: str, where: str) -> tuple[list[in
             if unlabelled:
                 raise DataError(
                     f"{where}: {name}: row {unlabelled[0]}: {column} is missing, as in {len(unlabelled)} of "
-                    f"{len(own)} rows: leave this split out with `options: {{splits: [...]}}`"
+                    f"{len(own)} rows: leave this split out with `settings: {{splits: [...]}}`"
                 )
         values += own
         rows += [f"{where}: {name}: row {row}" for row in range(len(own))]

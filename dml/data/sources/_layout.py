@@ -64,7 +64,7 @@ def check_paths(root: str, paths: Sequence[Path], layout: str) -> None:
         problem = f"{others} does not" if others else "they contain images, not folders of classes"
         raise DataError(
             f"imagefolder: {root}: {', '.join(sorted(known))} look like splits, but {problem}. Expected "
-            f"<split>/<class>/<image>; `options: {{layout: {choice}}}` reads them as {kind}"
+            f"<split>/<class>/<image>; `settings: {{layout: {choice}}}` reads them as {kind}"
         )
 
 

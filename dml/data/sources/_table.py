@@ -155,7 +155,7 @@ def _chosen(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[
 
 
 def _naming(name: str, own: str) -> str:
-    return f". `options: {{columns: {{{name}: {own}}}}}` reads another column as {name!r}"
+    return f". `settings: {{columns: {{{name}: {own}}}}}` reads another column as {name!r}"
 
 
 def _parts(values: list[Any], where: list[str]) -> list[str]:

@@ -172,5 +172,5 @@ class Huggingface(SourceDefaults):
         return (
             f"huggingface: {self.path!r} is no folder here, and could not be loaded from the hub: {reason}. Check the "
             "name and the network; or save the dataset elsewhere with `save_to_disk`, copy the folder here, and set "
-            "`options: {path: <folder>}`"
+            "`settings: {path: <folder>}`"
         )

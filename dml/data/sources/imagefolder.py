@@ -104,7 +104,7 @@ class Imagefolder(SourceDefaults):
         elif self._layout == "splits":
             names = ", ".join(f"{path.name}/" for path in subfolders(Path(self.root)))
             report(
-                f"imagefolder: {names} are read as splits; `options: {{layout: groups}}` reads them as groups of "
+                f"imagefolder: {names} are read as splits; `settings: {{layout: groups}}` reads them as groups of "
                 "classes"
             )
         else:

@@ -12,14 +12,12 @@ from collections.abc import Iterable, Mapping
 
 from dml import losses
 from dml.report.results import Results
+from dml.report.texts import Texts
 
-ON_VALIDATION = (
-    "The winner is chosen on validation classes, and test classes only judge it: another method may be above it there."
-)
-ON_TEST = (
-    "No tuning trial scored validation classes, so the winner is chosen on the test classes by the same scores, and "
-    "its lead is slightly optimistic."
-)
+say = Texts(__file__)
+
+ON_VALIDATION = say("on_validation")
+ON_TEST = say("on_test")
 
 
 def validation(results: Results, name: str) -> float:

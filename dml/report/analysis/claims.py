@@ -12,10 +12,10 @@ from dml.config.pairing import pairs
 from dml.config.printed import PrintedClaim
 from dml.report.analysis.effects import decisive, unmet
 from dml.report.analysis.flags import flags
-from dml.report.analysis.verdicts import DECIDED, Verdict, Word, combined, decided, worst
 from dml.report.labels import metric_label
 from dml.report.results import Results
 from dml.report.tuning import mark
+from dml.report.verdicts import DECIDED, Verdict, Word, combined, decided, worst
 
 NO_SEED = "no seed finished in all cells that the claim compares"
 ONE_SEED = "one seed: no interval"

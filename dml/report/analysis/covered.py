@@ -24,9 +24,10 @@ from dml import sequential
 from dml.report.analysis.mixed import Mix, mixed
 from dml.report.analysis.over_classes import over_class_means
 from dml.report.analysis.searched import search_terms, searches
-from dml.report.analysis.terms import Estimate, Term, estimate
+from dml.report.estimates import Estimate, Term, estimate
 from dml.report.memo import once
 from dml.report.results import Results
+from dml.types import ScoreKey
 
 SPLITS = "class splits, seeds, classes and searches"
 CLASSES, SEEDS = "seeds and classes", "seeds"
@@ -91,12 +92,12 @@ def class_means(results: Results, name: str) -> pd.DataFrame:
 
 def _class_means(results: Results, name: str) -> pd.DataFrame:
     dataset = results.cells[name].dataset
-    part, level, metric = results.objective(dataset).split("/", 2)
+    score = ScoreKey.parse(results.objective(dataset))
     found: dict[int, pd.Series] = {}
     counts = pd.Series(dtype=float)
     rows = results.confirmed_of(name)
     for seed, key in zip(rows["seed"], rows["key"].astype(str), strict=True):
-        saved = results.figures.of(FIGURE, key, part, partial(_saved, results, key, part, level, metric))
+        saved = results.figures.of(FIGURE, key, score.set, partial(_saved, results, key, score))
         if not len(saved):
             return pd.DataFrame()
         found[int(seed)] = pd.Series(100 * saved["mean"].astype(float), saved["class"])
@@ -188,13 +189,12 @@ def _over_classes(table: pd.DataFrame, searches: Sequence[Term]) -> Estimate | N
     return over_class_means(means.to_numpy(), table.loc[-1].to_numpy(), searches)
 
 
-def _saved(results: Results, key: str, part: str, level: str, metric: str) -> dict[str, np.ndarray]:
+def _saved(results: Results, key: str, score: ScoreKey) -> dict[str, np.ndarray]:
     arrays = results.classes(key)
-    place = f"{part}/{level}/"
-    if place + metric not in arrays:
+    if str(score) not in arrays:
         return {}
     return {
-        "mean": arrays[place + metric].astype(np.float16),
-        "class": arrays[place + "class"].astype(np.int32),
-        "queries": arrays[place + "queries"].astype(np.int32),
+        "mean": arrays[str(score)].astype(np.float16),
+        "class": arrays[f"{score.group}/class"].astype(np.int32),
+        "queries": arrays[f"{score.group}/queries"].astype(np.int32),
     }

@@ -17,11 +17,11 @@ from dml.report.analysis.logged import is_logged, logged
 from dml.report.analysis.logged import unit as logged_unit
 from dml.report.analysis.searched import search_terms
 from dml.report.analysis.shares import break_point, kept
-from dml.report.analysis.terms import Term
-from dml.report.analysis.verdicts import Effect, effect
+from dml.report.estimates import Term
 from dml.report.labels import score_label
-from dml.report.page.numbers import rate
+from dml.report.numbers import rate
 from dml.report.results import Results
+from dml.report.verdicts import Effect, effect
 
 
 def effects(results: Results, claim: ClaimSection) -> list[Effect]:

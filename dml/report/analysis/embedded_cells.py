@@ -12,9 +12,9 @@ from dml.counting import counted
 from dml.report.labels import SETS, readable, value_label
 from dml.report.methods import further, setting_labels
 from dml.report.noise_labels import is_topline, noise_name
-from dml.report.page.numbers import rate
+from dml.report.numbers import rate
 from dml.report.results import Results
-from dml.types import Cell
+from dml.types import Cell, ScoreKey
 
 MOST = 6  # cells of a dataset
 
@@ -118,7 +118,7 @@ def vectors(results: Results, cell: str, content: Mapping[str, np.ndarray]) -> n
 
 def level_of(results: Results, dataset: str) -> str:
     """The level of the labels by which the study's objective is measured."""
-    return results.objective(dataset).split("/")[1]
+    return ScoreKey.parse(results.objective(dataset)).level
 
 
 def sets_of(results: Results, shown: Shown) -> list[str]:

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from dml import losses
 from dml.report.analysis.untrained import Baseline, untrained
 from dml.report.labels import SETS
-from dml.report.page.numbers import percent
+from dml.report.numbers import percent
 from dml.report.results import Results, parsed
 from dml.report.tuning import mark
-from dml.types import Cell
+from dml.types import Cell, ScoreKey
 
 RISING, BELOW = "still rising", "below the baseline"
 RISE = 1.0  # points
@@ -85,7 +85,7 @@ def _below(results: Results, cells: list[Cell]) -> tuple[str, bool]:
         key, score, baseline = found
         if score - baseline.score < worst:
             worst = score - baseline.score
-            side = key.partition("/")[0]
+            side = ScoreKey.parse(key).set
             text = f"{BELOW} (R@1, {SETS[side]}: {percent(score)}, {baseline.label} {percent(baseline.score)})"
     return text, known
 
@@ -95,7 +95,7 @@ def _beside_baseline(results: Results, cell: Cell) -> tuple[str, float, Baseline
     dataset = results.study.dataset(cell.dataset)
     for side in SIDES:
         for level in dict.fromkeys((dataset.train_on, *dataset.evaluate_on)):
-            key = f"{side}/{level}/{SCORE}"
+            key = str(ScoreKey(side, level, SCORE))
             values = results.values(cell.name, key)
             baseline = untrained(results, cell.dataset, cell.noise, cell.rate, key)
             if len(values) and baseline is not None:

@@ -14,9 +14,9 @@ import pandas as pd
 from dml import statistics
 from dml.report.analysis.chosen import best_of, validations
 from dml.report.analysis.untrained import Baseline, untrained
-from dml.report.labels import metric_of
 from dml.report.results import Results
 from dml.statistics import Summary
+from dml.types import ScoreKey
 
 USUAL = ("triplet", "random", "semihard_random")  # loss, positives and negatives that most people begin with
 SCORE = "recall@1"
@@ -80,7 +80,7 @@ def held_out(results: Results, dataset: str, noise: str, rate: float) -> HeldOut
 def judge(results: Results, dataset: str) -> str:
     """R@1 where the study's objective is, else the objective."""
     objective = results.objective(dataset)
-    wanted = objective.removesuffix(metric_of(objective)) + SCORE
+    wanted = str(ScoreKey.parse(objective)._replace(metric=SCORE))
     return wanted if wanted in results.score_keys else objective
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dml.report.analysis.terms import Estimate, Term, estimate
+from dml.report.estimates import Estimate, Term, estimate
 
 
 def over_classes(scores: ArrayLike, classes: ArrayLike) -> Estimate:

@@ -7,6 +7,7 @@ from dml.config.matching import matching
 from dml.report import published
 from dml.report.labels import metric_label
 from dml.report.results import Results
+from dml.types import ScoreKey
 
 
 def cells_of(results: Results, spec: PublishedSection) -> list[str]:
@@ -25,5 +26,5 @@ def published_by_cell(results: Results) -> dict[tuple[str, str], float]:
     for spec in results.study.published:
         for metric, value in published.lookup(spec).items():
             for name in cells_of(results, spec) if metric in spelt else []:
-                found[name, f"{spec.set}/{spec.level}/{spelt[metric]}"] = value
+                found[name, str(ScoreKey(spec.set, spec.level, spelt[metric]))] = value
     return found

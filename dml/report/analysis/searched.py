@@ -16,10 +16,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from dml import statistics
-from dml.report.analysis.terms import Term
+from dml.report.estimates import Term
 from dml.report.results import Results
-
-VALIDATION = "validation"
+from dml.types import VALIDATION, ScoreKey
 
 
 def search_term(results: Results, cell: str, key: str) -> Term | None:
@@ -37,7 +36,7 @@ def search_term(results: Results, cell: str, key: str) -> Term | None:
     if len(tried) < 2:
         return None
     choosing = 100 * tried["objective"].to_numpy(dtype=float)
-    own = "/".join([VALIDATION, *key.split("/")[1:]])
+    own = str(ScoreKey.parse(key)._replace(set=VALIDATION))
     scores = 100 * tried[own].to_numpy(dtype=float) if own in tried else choosing
     if not np.isfinite(scores).all():
         scores = choosing

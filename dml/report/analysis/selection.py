@@ -5,6 +5,7 @@ from __future__ import annotations
 from dml.discovery import suggestion
 from dml.report.noise_labels import is_topline
 from dml.report.results import Results
+from dml.types import VALIDATION, ScoreKey
 
 
 def dataset_of(results: Results, asked: str | None) -> str:
@@ -47,12 +48,12 @@ def score_of(results: Results, dataset: str, asked: str | None) -> str:
     objective = results.objective(dataset)
     if asked is None:
         return objective
-    key = asked if asked.count("/") == 2 else f"{objective.rpartition('/')[0]}/{asked}"
+    key = asked if ScoreKey.is_spelt(asked) else str(ScoreKey.parse(objective)._replace(metric=asked))
     cells = {name for name, cell in results.cells.items() if cell.dataset == dataset}
     known = [
         own
         for own in results.score_keys
-        if not own.startswith("validation/") and any(len(results.values(name, own)) for name in cells)
+        if ScoreKey.parse(own).set != VALIDATION and any(len(results.values(name, own)) for name in cells)
     ]
     if key not in known:
         raise ValueError(f"score: study {results.study.name!r} has no {asked!r}{suggestion(key, known)}")

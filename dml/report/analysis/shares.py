@@ -14,6 +14,7 @@ from dml.protocols import ClusteringMetric
 from dml.report.analysis.paired import aligned
 from dml.report.noise_labels import is_topline
 from dml.report.results import Results
+from dml.types import ScoreKey
 
 LEFT = 90.0  # percent of the reference; a method breaks where its share falls below
 
@@ -67,9 +68,9 @@ def break_point(rates: list[float], shares: list[float], left: float = LEFT) -> 
 def compared_scores(results: Results, dataset: str) -> list[str]:
     """The score keys whose shares are shown: the objective, and the first score of a clustering on the same images."""
     first = results.objective(dataset)
-    group = first.rsplit("/", 1)[0]
+    score = ScoreKey.parse(first)
     for metric in results.study.evaluation.metrics:
-        key = f"{group}/{metric}"
+        key = str(score._replace(metric=metric))
         if key != first and key in results.score_keys and isinstance(metrics.build(metric), ClusteringMetric):
             return [first, key]
     return [first]

@@ -12,20 +12,17 @@ from markupsafe import Markup, escape
 
 from dml import files
 from dml.audit import Audit, Estimate, ReviewPlan, estimate
+from dml.report import numbers
 from dml.report.audit import looks, suspects, tables
 from dml.report.audit.album import Images, album
-from dml.report.page import numbers
 from dml.report.page.cells import rows
+from dml.report.texts import Texts
+
+say = Texts(__file__)
 
 PAIRS = 24  # near-duplicates that contradict each other
 BEYOND = 60  # classes that are named as beyond judgement
-COMMANDS = (
-    (
-        "Save your answers as review.csv. This command then estimates the noise rate, with an interval, and writes a "
-        "label file:",
-        "dml audit <study> --review review.csv",
-    ),
-)
+COMMANDS = ((say("review"), "dml audit <study> --review review.csv"),)
 STYLES = ("report/page/templates/style.css", "report/audit/templates/audit.css")
 SCRIPTS = (
     *("report/page/templates/table.js", "report/page/templates/scroll.js"),

@@ -9,6 +9,9 @@ import pandas as pd
 
 from dml.audit import Audit
 from dml.report.page.tables import Column, Table
+from dml.report.texts import Texts, joined
+
+say = Texts(__file__)
 
 MOST = 300  # rows of a table
 
@@ -28,7 +31,7 @@ def classes(found: Audit) -> Table | None:
         Column("share", "Suspected (%)", "percent"),
         Column("confused_with", "Mostly look like", "name"),
     )
-    return _table("classes", "By class", "Classes with suspected labels, the most suspicious first.", columns, frame)
+    return _table("classes", "By class", say("classes"), columns, frame)
 
 
 def confusions(found: Audit) -> Table | None:
@@ -43,16 +46,14 @@ def confusions(found: Audit) -> Table | None:
         Column("count", "Images", "count"),
         Column("share", "Of the class (%)", "percent"),
     )
-    return _table(
-        "confusions", "By pair of classes", "What suspected images are called, and what they look like.", columns, frame
-    )
+    return _table("confusions", "By pair of classes", say("confusions"), columns, frame)
 
 
 def _table(name: str, title: str, caption: str, columns: Sequence[Column], frame: pd.DataFrame) -> Table | None:
     if frame.empty:
         return None
     if len(frame) > MOST:
-        caption = f"{caption} The first {MOST} of {len(frame):,} rows."
+        caption = joined(caption, say("first", most=MOST, rows=f"{len(frame):,}"))
     return Table(name, title, caption, tuple(columns), frame.head(MOST).reset_index(drop=True))
 
 

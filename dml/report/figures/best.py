@@ -16,6 +16,9 @@ from dml.report.figures.axes import PercentTicks
 from dml.report.figures.methods import short_label
 from dml.report.methods import Method
 from dml.report.results import Results
+from dml.report.texts import Texts
+
+say = Texts(__file__)
 
 MANY = 40  # methods; more are not all drawn in colour
 BEST = 8  # of them are
@@ -54,12 +57,12 @@ def is_many(results: Results, names: Sequence[str]) -> bool:
 def said(best: Sequence[Method], methods: int) -> str:
     """What a caption says: `Coloured: the best 8 of 400 methods by their mean; grey: the other 392.`"""
     others = methods - len(best)
-    return f" Coloured: the best {len(best)} of {methods} methods by their mean score; grey: the other {others}."
+    return " " + say("coloured", best=len(best), methods=methods, others=others)
 
 
 def only_best(number: int) -> str:
     """What a caption says where the others are not drawn."""
-    return f" Only the best {number} methods by their mean score are drawn; the table of all results has the others."
+    return " " + say("only", number=number)
 
 
 def best_lines(

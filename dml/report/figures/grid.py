@@ -15,7 +15,7 @@ from dml.report.figures.axes import PercentTicks
 from dml.report.figures.best import Points, best_lines, best_methods, is_many, said
 from dml.report.figures.methods import dash, look, negatives_label, positives_label
 from dml.report.methods import Method
-from dml.report.page.numbers import rate as written
+from dml.report.numbers import rate as written
 from dml.report.results import Results
 
 WIDE = 4  # panels in a row, at most, unless both directions have more

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dml.report.figures import style
-from dml.report.page.numbers import rate as written
+from dml.report.numbers import rate as written
 
 
 def effect_rows(frame: pd.DataFrame) -> Figure:

@@ -102,7 +102,7 @@ class Assets:
                 return self._drawing(block)
             case Table():
                 href = self._csv(block.name, block.csv())
-                return SavedTable(block.name, block.title, block.caption, block.columns, rows(block), href)
+                return SavedTable(block.name, block.title, block.text, block.columns, rows(block), href)
             case Download():
                 text = csv_text(block.frame)
                 return SavedDownload(self._csv(block.name, text), block.link, block.text)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from dml.report.page import numbers
-from dml.report.page.numbers import NOTHING, percent
+from dml.report import numbers
+from dml.report.numbers import NOTHING, percent
 from dml.report.page.tables import Column, Kind, Table
 
 

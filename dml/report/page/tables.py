@@ -7,7 +7,7 @@ from typing import Literal
 
 import pandas as pd
 
-from dml.report.page.numbers import NOTHING
+from dml.report.numbers import NOTHING
 
 Kind = Literal[
     "text",  # wraps
@@ -51,9 +51,16 @@ class Table:
 
     name: str  # of the CSV file, and of the table in links
     title: str
-    caption: str
+    caption: str  # how to read it
     columns: tuple[Column, ...]
     frame: pd.DataFrame
+    lead: str = ""  # what it finds
+    limits: str = ""  # what it does not say
+
+    @property
+    def text(self) -> str:
+        """All that is said of it: what it finds, how to read it, and its limits."""
+        return " ".join(filter(None, (self.lead, self.caption, self.limits)))
 
     def csv(self) -> str:
         """The frame as CSV, with `.` for decimals; a missing value is an empty field."""

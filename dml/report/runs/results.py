@@ -17,10 +17,13 @@ from dml.report.analysis.summaries import SCORE, SHARE, summary_of
 from dml.report.labels import readable
 from dml.report.methods import further
 from dml.report.noise_labels import noise_label
-from dml.report.page.numbers import rate
+from dml.report.numbers import rate
+from dml.report.page.blocks import Paragraph
+from dml.report.page.markdown import markdown
+from dml.report.page.tables import Column, Table
 from dml.report.results import Results, parsed
 from dml.tracking.runs import FAILED, FINISHED, KILLED, RUNNING, Picture, Run, parameters
-from dml.types import value_text
+from dml.types import ScoreKey, value_text
 
 STATUS = {"finished": FINISHED, "failed": FAILED, "pruned": KILLED, "interrupted": KILLED, "running": RUNNING}
 PARTS = ("mean", "std", "low", "high")
@@ -74,7 +77,8 @@ def columns(results: Results) -> dict[str, list[str]]:
     varying = [key for key in keys if len({value_text(place.get(key)) for place in places}) > 1]
     study = results.study
     levels = dict.fromkeys(level for dataset in study.datasets for level in dataset.evaluate_on)
-    scores = [f"{study.evaluation.sets[0]}/{level}/{m}.mean" for level in levels for m in study.evaluation.metrics]
+    part, listed = study.evaluation.sets[0], study.evaluation.metrics
+    scores = [f"{ScoreKey(part, level, metric)}.mean" for level in levels for metric in listed]
     shares = ["share_kept"] if any(cell.rate for cell in results.cells.values()) else []
     searched = ["validation"] if study.search.tunes else []
     metrics = ["objective.mean", *shares, "objective.low", "objective.high", *searched, *scores]
@@ -168,16 +172,22 @@ def _winner(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str
 def _note(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
     """The description of the study's run, in Markdown: the best cell of each dataset and noise."""
     counts = f"{counted(len(results.cells), 'cell')}, {counted(len(results.trials), 'trial')}"
-    lines = [f"**{results.study.title}**: {counts}, {len(results.failures)} failed", ""]
-    if results.study.search.tunes:
-        lines += ["| dataset, noise | best cell, by validation score | mean objective |", "|---|---|---|"]
-        for dataset, noise, share in dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values()):
-            own = {name: metrics[name] for name in results.cells_of(dataset, noise, share) if name in metrics}
-            if best := _winner(results, own):
-                mean, low, high = (own[best].get(f"objective.{part}") for part in ("mean", "low", "high"))
-                margin = "" if low is None else f" ({low:.3f} to {high:.3f})"
-                lines.append(f"| {dataset}, {noise} {share:g} | {results.methods[best].label} | {mean:.3f}{margin} |")
-    return "\n".join(lines)
+    rows = []
+    for dataset, noise, share in dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values()):
+        own = {name: metrics[name] for name in results.cells_of(dataset, noise, share) if name in metrics}
+        if best := _winner(results, own):
+            mean, low, high = (own[best].get(f"objective.{part}") for part in ("mean", "low", "high"))
+            margin = "" if low is None else f" ({low:.3f} to {high:.3f})"
+            where, score = f"{dataset}, {noise} {share:g}", f"{mean:.3f}{margin}"
+            rows.append({"where": where, "best": results.methods[best].label, "mean": score})
+    lead = f"**{results.study.title}**: {counts}, {len(results.failures)} failed"
+    columns = (
+        Column("where", "Dataset, noise"),
+        Column("best", "Best cell, by validation score"),
+        Column("mean", "Mean objective"),
+    )
+    best_cells = Table("best", "Best cells", "", columns, pd.DataFrame(rows), lead)
+    return markdown([best_cells if results.study.search.tunes else Paragraph(lead)])
 
 
 def _times(started: Iterable[str | None], seconds: Iterable[float]) -> tuple[float, float]:

@@ -11,8 +11,14 @@ from dml.report.page.blocks import Paragraph
 from dml.report.page.tables import Column
 from dml.report.results import Results
 from dml.report.sections._rows import condition_columns, identity
+from dml.report.texts import Texts
 
-ABSENT = Paragraph("The embeddings of these trials are not in the store of this machine, so they are not drawn.")
+say = Texts(__file__)
+
+
+def absent() -> Paragraph:
+    """What a page says if no trial kept its embeddings here."""
+    return Paragraph(say("absent"))
 
 
 def asked(results: Results, figure: str) -> bool:

@@ -15,8 +15,10 @@ from dml.report.methods import further, setting_labels
 from dml.report.noise_labels import noise_label
 from dml.report.page.tables import Column
 from dml.report.results import Results
+from dml.report.texts import Texts
 
-ONE_SEED = "With one seed there are neither intervals nor tests."
+say = Texts(__file__)
+
 LABELS = {"dataset": "Dataset", "noise": "Noise", "loss": "Loss", "positives": "Positives", "negatives": "Negatives"}
 
 
@@ -55,26 +57,24 @@ def condition_columns(results: Results) -> tuple[Column, ...]:
     return tuple(column for column in identity_columns(results) if column.key in ("dataset", "noise", "rate"))
 
 
+def one_seed() -> str:
+    """What a table of comparisons says if there is one seed."""
+    return say("one_seed")
+
+
 def rate_column() -> Column:
     """The noise rate."""
-    return Column(
-        "rate",
-        "Noise rate",
-        "rate",
-        "the share of training labels that are wrong; of a topline, of samples that were left out",
-    )
+    return Column("rate", "Noise rate", "rate", say("rate"))
 
 
 def p_holm(results: Results) -> Column:
     """p after Holm's correction."""
-    note = f"two-sided p of the paired t-test over {over(results)}, after Holm's correction"
-    return Column("holm", "p (Holm)", "p", note)
+    return Column("holm", "p (Holm)", "p", say("holm", over=over(results)))
 
 
 def p_adjusted(results: Results) -> Column:
     """p of a comparison with the winner, which `covered` decides on."""
-    note = f"of the comparison with the winner, adjusted for its choice; covers {covers(results)}"
-    return Column("p adjusted", "p (adjusted)", "p", note)
+    return Column("p adjusted", "p (adjusted)", "p", say("adjusted", covers=covers(results)))
 
 
 def block_column(results: Results) -> Column:
@@ -107,7 +107,7 @@ def interval_note(results: Results) -> str:
     if len(results.study.blocks) < 2:
         return "one seed, so without a standard deviation and an interval"
     blocks = counted(len(results.study.blocks), results.study.block)
-    return f"mean ± standard deviation over {blocks}, and the 95% interval of the mean below"
+    return say("several", blocks=blocks)
 
 
 def means(results: Results) -> str:

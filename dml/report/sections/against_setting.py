@@ -8,10 +8,14 @@ from dml.report.figures.against_setting import against_setting
 from dml.report.figures.best import MANY, best_methods, only_best
 from dml.report.labels import score_label
 from dml.report.methods import Method, setting_labels
+from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing, Folded
-from dml.report.page.numbers import rate as written
 from dml.report.results import Results
 from dml.report.sections._rows import means, score_frame
+from dml.report.texts import Texts
+from dml.types import VALIDATION, ScoreKey
+
+say = Texts(__file__)
 
 
 class AgainstSetting:
@@ -30,7 +34,7 @@ class AgainstSetting:
                 objective = results.objective(dataset)
                 for rate in results.rates(dataset, noise):
                     yield _drawing(results, dataset, noise, rate, axis, objective)
-                others = [k for k in results.score_keys if k != objective and not k.startswith("validation/")]
+                others = [k for k in results.score_keys if k != objective and ScoreKey.parse(k).set != VALIDATION]
                 for key in others:
                     drawing = _drawing(results, dataset, noise, results.rates(dataset, noise)[0], axis, key)
                     if drawing.figure is not None:
@@ -42,10 +46,10 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, axis: str,
     where = results.where(dataset, noise)
     if len(results.rates(dataset, noise)) > 1:
         where += f", {written(rate)} label noise"
-    file = "-".join(["setting", axis, dataset, noise, f"{rate:g}", *key.split("/")])
+    file = "-".join(["setting", axis, dataset, noise, f"{rate:g}", *ScoreKey.parse(key)])
     for sign, text in ((".", "-"), ("@", ""), ("+", "plus")):
         file = file.replace(sign, text)
-    caption = f"{label}, against {name}{where}. {means(results)}."
+    caption = say("figure", score=label, setting=name, where=where, means=means(results))
     names = results.cells_of(dataset, noise, rate)
     only: list[Method] = []
     if len({results.methods[cell].bare for cell in names}) > MANY:

@@ -17,6 +17,10 @@ from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns, interval_note, means, score_frame
+from dml.report.texts import Texts
+from dml.types import VALIDATION, ScoreKey
+
+say = Texts(__file__)
 
 OPEN = 3  # datasets and noise models whose figures are not folded once more, at most
 
@@ -35,7 +39,7 @@ class AllResults:
         yield from main_results(results)
         for dataset, noise in results.conditions:
             if len(results.rates(dataset, noise)) > 1:
-                keys = [key for key in results.score_keys if not key.startswith("validation/")]
+                keys = [key for key in results.score_keys if ScoreKey.parse(key).set != VALIDATION]
                 figures = tuple(_drawing(results, dataset, noise, k) for k in keys if k != results.objective(dataset))
                 if len(results.conditions) > OPEN and figures:
                     yield Folded(f"Other scores, against noise{results.where(dataset, noise)}", figures)
@@ -47,7 +51,7 @@ def main_results(results: Results) -> list[Table]:
     """One table per set and level: a row per cell, a column per metric."""
     groups: dict[str, list[str]] = {}
     for key in results.score_keys:
-        groups.setdefault(key.rsplit("/", 1)[0], []).append(key)
+        groups.setdefault(ScoreKey.parse(key).group, []).append(key)
     tables, states = [], _states(results)
     for group, keys in groups.items():
         rows = []
@@ -60,7 +64,7 @@ def main_results(results: Results) -> list[Table]:
         columns = [*identity_columns(results), *scores]
         if results.missing():
             columns.append(Column("state", "Seeds", "status", "finished seeds of those the study asks for"))
-        caption = f"In percent: {interval_note(results)}."
+        caption = say("table", shown=interval_note(results))
         name = f"results-{group.replace('/', '-')}"
         tables.append(Table(name, group_label(keys[0]), caption, tuple(columns), pd.DataFrame(rows)))
     return tables
@@ -68,10 +72,10 @@ def main_results(results: Results) -> list[Table]:
 
 def _drawing(results: Results, dataset: str, noise: str, key: str) -> Folded:
     label, where = score_label(key), results.where(dataset, noise)
-    name = "-".join(["noise", dataset, noise, *key.split("/")]).replace("@", "").replace("+", "plus")
+    name = "-".join(["noise", dataset, noise, *ScoreKey.parse(key)]).replace("@", "").replace("+", "plus")
     alt = f"{label} against the label-noise rate{where}."
     figure, data, added = against_noise_or_best(results, dataset, noise, key)
-    caption = f"{label}{where}. {means(results)}.{added}"
+    caption = say("figure", score=label, where=where, means=means(results)) + added
     drawing = Drawing(name, figure, data, alt, caption)
     return Folded(f"{label}, against noise{where}", (drawing,))
 

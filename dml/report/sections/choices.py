@@ -15,7 +15,10 @@ from dml.report.labels import readable, score_label
 from dml.report.page.blocks import Block, folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._rows import ONE_SEED, difference_columns, identity, identity_columns, p_holm
+from dml.report.sections._rows import difference_columns, identity, identity_columns, one_seed, p_holm
+from dml.report.texts import Texts, joined
+
+say = Texts(__file__)
 
 AXES = ("positives", "negatives")
 
@@ -68,11 +71,8 @@ def choice(results: Results, axis: str) -> Table | None:
     )
     key = score_label(results.objective(next(iter(results.cells.values())).dataset))
     named = "the base's" if several else readable(bases[0])
-    caption = (
-        f"{key}, in percent. Difference: this choice of {axis} minus {named} {axis}, in points, paired over "
-        f"{over(results)}, all else equal."
-    )
-    caption += " Holm's correction is over the whole table." if len(results.study.blocks) > 1 else f" {ONE_SEED}"
+    tests = say("holm") if len(results.study.blocks) > 1 else one_seed()
+    caption = joined(say("table", score=key, axis=axis, base=named, over=over(results)), tests)
     return Table(
         f"choice-{axis}", f"What the choice of {axis} changes", caption, columns, pd.DataFrame(corrected(rows))
     )

@@ -9,10 +9,13 @@ import pandas as pd
 
 from dml.report.analysis.covered import over
 from dml.report.analysis.effects import unit
-from dml.report.analysis.verdicts import SIGNS, Verdict
 from dml.report.page.blocks import Block, ClaimEntry, ClaimList, Download, Paragraph
 from dml.report.results import Results
+from dml.report.texts import Texts
+from dml.report.verdicts import SIGNS, Verdict
 from dml.report.wording import compared, evidence, expected
+
+say = Texts(__file__)
 
 
 class Claims:
@@ -26,11 +29,7 @@ class Claims:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """Each claim with its effect, and a CSV file."""
-        yield Paragraph(
-            f"Effects are paired over {over(results)}, with their 95% intervals. Holm's correction is over the claims "
-            "of the same paper in all studies. The page of all claims, to which the places link, says how a verdict "
-            "is made."
-        )
+        yield Paragraph(say("how", over=over(results)))
         yield ClaimList(tuple(map(_entry, results.verdicts)))
         yield Download("claims", frame(results), "The claims of this study as CSV", ".")
 

@@ -8,12 +8,16 @@ import pandas as pd
 
 from dml.report.figures.against_clusters import against_clusters
 from dml.report.figures.best import best_methods, is_many, only_best
-from dml.report.labels import group_label, metric_label, metric_of
+from dml.report.labels import group_label, metric_label
 from dml.report.noise_labels import is_topline
+from dml.report.numbers import rate
 from dml.report.page.blocks import Block, Drawing
-from dml.report.page.numbers import rate
 from dml.report.results import Results
 from dml.report.sections._rows import means, score_frame
+from dml.report.texts import Texts
+from dml.types import ScoreKey
+
+say = Texts(__file__)
 
 
 class Clusters:
@@ -34,11 +38,7 @@ class Clusters:
                 label = metric_label(stem)
                 where = results.where(dataset, noise)
                 where += f", with {rate(lowest)} label noise" if any(results.rates(dataset, noise)) else ""
-                caption = (
-                    f"{label} against the number of clusters of k-means{where}. {means(results)}. "
-                    "A class in several separate clusters scores low with as many clusters as classes, and "
-                    "higher with as many clusters as it has."
-                )
+                caption = say("figure", metric=label, where=where, means=means(results))
                 if is_many(results, names):
                     best = best_methods(results, names, results.objective(dataset))
                     names = [name for name in names if results.methods[name] in best]
@@ -62,8 +62,7 @@ def _panels(results: Results) -> dict[str, dict[str, dict[int, str]]]:
     """For each metric and `<set>/<level>`, the score key by the number of clusters."""
     found: dict[str, dict[str, dict[int, str]]] = {}
     for key in results.score_keys:
-        metric, measured = metric_of(key), results.study.evaluation
-        stem, _, k = metric.partition("@")
-        if metric not in measured.metrics and k.isdecimal() and int(k) in measured.clusters:
-            found.setdefault(stem, {}).setdefault(key.rsplit("/", 1)[0], {})[int(k)] = key
+        measured, score = results.study.evaluation, ScoreKey.parse(key)
+        if score.metric not in measured.metrics and score.number in measured.clusters:
+            found.setdefault(score.stem, {}).setdefault(score.group, {})[score.number] = key
     return found

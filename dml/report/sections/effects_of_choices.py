@@ -13,12 +13,15 @@ from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.variance import Share, shares
 from dml.report.figures.pooled import effect_rows, share_rows
 from dml.report.labels import readable, score_label
+from dml.report.numbers import percent
 from dml.report.page.blocks import Block, Drawing, Paragraph, folded
-from dml.report.page.numbers import percent
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._crossed import of_each
 from dml.report.sections._rows import block_column
+from dml.report.texts import Texts, joined
+
+say = Texts(__file__)
 
 MATTERS = 0.02  # share of the variance from which an interaction is named in the text
 
@@ -47,7 +50,7 @@ def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
         f"effects-{name}",
         effect_rows(effects.frame),
         effects.frame,
-        "Effects of choices at each noise rate, with 95% intervals.",
+        say("effects_alt"),
         _caption(block, score_label(results.objective(block.dataset)), where, results.study.block),
         png=True,
     )
@@ -59,10 +62,8 @@ def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
             f"shares-{name}",
             share_rows(decided.frame),
             decided.frame,
-            "Shares of the variance between cells by choice and interaction, with 95% intervals.",
-            "How much of the variance between cells of the same noise rate each choice and each interaction "
-            f"explains, beyond what {over(results)} alone would give, with 95% intervals (noncentral F, of each term "
-            f"and of all others together; the error is the interaction of cells and {over(results)}){where}.",
+            say("shares_alt"),
+            say("shares", over=over(results), where=where),
         )
         yield folded(decided)
 
@@ -71,22 +72,18 @@ def interactions_text(terms: list[Share]) -> str:
     """Which interactions are significant and large enough to matter, in a sentence."""
     found = [t for t in terms if " x " in t.term and t.low >= MATTERS]
     if not found:
-        return f"No interaction of two choices is surely above {MATTERS:.0%} of the variance."
+        return say("none", matters=f"{MATTERS:.0%}")
     listed = "; ".join(
         f"{readable(t.term)} {percent(100 * t.share)}% ({percent(100 * t.low)} to {percent(100 * t.high)})"
         for t in found
     )
-    return f"Choices that depend on each other, by share of the variance between cells of one noise rate: {listed}."
+    return say("some", listed=listed)
 
 
 def _caption(block: Crossed, key: str, where: str, unit: str) -> str:
-    left_out = f" Left out, since they do not meet all others: {', '.join(map(readable, block.left_out))}."
-    return (
-        f"{key}: the mean over all cells with a choice minus the mean over all cells, in points, with the 95% interval "
-        f"over {counted(len(block.seeds), unit)} (Student's t, {unit}s as blocks){where}. Each choice meets all "
-        "choices of the others equally often. Blue: above the average choice; orange: below; grey: the interval "
-        f"contains 0.{left_out if block.left_out else ''}"
-    )
+    left_out = say("left_out", choices=", ".join(map(readable, block.left_out))) if block.left_out else ""
+    blocks = counted(len(block.seeds), unit)
+    return joined(say("effects", score=key, blocks=blocks, block=unit, where=where), left_out)
 
 
 def _effects_table(results: Results, name: str, effects: list[Effect]) -> Table:
@@ -107,17 +104,10 @@ def _effects_table(results: Results, name: str, effects: list[Effect]) -> Table:
     columns = (
         *(Column("axis", "Choice of", "name"), Column("level", "Choice", "name")),
         *(Column("rate", "Noise rate", "rate"), Column("effect", "Effect", "difference_interval", "in points")),
-        Column(
-            "holm",
-            "p (Holm)",
-            "p",
-            f"two-sided, Student's t over {over(results)}, after Holm's correction over the table "
-            "(two levels are one question)",
-        ),
+        Column("holm", "p (Holm)", "p", say("holm", over=over(results))),
         block_column(results),
     )
-    caption = "Each choice against the mean of all choices, in points, all else pooled, with 95% intervals."
-    return Table(f"effects-{name}", "Effects of choices", caption, columns, pd.DataFrame(rows))
+    return Table(f"effects-{name}", "Effects of choices", say("effects_table"), columns, pd.DataFrame(rows))
 
 
 def _shares_table(name: str, terms: list[Share]) -> Table:
@@ -129,5 +119,4 @@ def _shares_table(name: str, terms: list[Share]) -> Table:
         Column("share", "Share", "rate_interval", "of the variance between cells of one noise rate, beyond seed noise"),
         Column("p", "p", "p", "of no variance beyond seed noise, by the F test"),
     )
-    caption = "Shares add up to 1. A small negative estimate counts as 0."
-    return Table(f"shares-{name}", "Which choices decide", caption, columns, pd.DataFrame(rows))
+    return Table(f"shares-{name}", "Which choices decide", say("shares_table"), columns, pd.DataFrame(rows))

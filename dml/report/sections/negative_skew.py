@@ -13,6 +13,9 @@ from dml.report.page.blocks import Block, Paragraph, folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns
+from dml.report.texts import Texts, joined
+
+say = Texts(__file__)
 
 MISSING = "not measured"
 
@@ -28,14 +31,7 @@ class NegativeSkew:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """What eta is, and a table, folded if nothing was measured."""
-        yield Paragraph(
-            "Eta is the largest ratio, over bins of distance, of the share of negatives that training draws to the "
-            "share that uniform drawing would give. The bound is the rate of label noise that the loss provably "
-            "tolerates: for the triplet loss 1 - sqrt(1 - 1 / eta) - eps(K), for the marginal loss "
-            "1 - sqrt(1 - gamma) - eps(K), both solved for the number K of training classes. Gamma is the smallest "
-            "weight of a negative pair over the largest of a positive pair, among pairs that are drawn and have a "
-            "loss, each relative to uniform drawing over bins of distance."
-        )
+        yield Paragraph(say("eta"))
         made = table(results)
         yield made if made.frame["eta"].notna().any() else folded(made)
 
@@ -59,11 +55,8 @@ def table(results: Results) -> Table:
         columns.append(Column("classes", "K", "count", "training classes; unknown: the bound is for infinitely many"))
     if frame["bound"].notna().any():
         columns.append(Column("bound", "Bound", "rate_interval", "the tolerated noise rate, with its 95% interval"))
-    measured = int(frame["eta"].notna().sum())
-    caption = (
-        f"With 95% intervals; pairs are pooled over a cell's trials. Measured in {measured} of {len(frame)} cells. "
-    )
+    caption = say("table", measured=int(frame["eta"].notna().sum()), cells=len(frame))
     if frame["kept"].notna().any():
         columns.append(Column("kept", "Score kept", "percent", "the score in percent of its reference"))
-        caption += "Score kept: in percent of the score of the reference, as under noise costs."
+        caption = joined(caption, say("kept"))
     return Table("eta", "Eta and the tolerated noise rate", caption, tuple(columns), frame)

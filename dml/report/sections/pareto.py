@@ -13,12 +13,15 @@ from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.pareto_front import Kept, kept
 from dml.report.figures.pooled import front_points
 from dml.report.labels import score_label
+from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing, folded
-from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._crossed import of_each
 from dml.report.sections._rows import block_column
+from dml.report.texts import Texts
+
+say = Texts(__file__)
 
 
 class Pareto:
@@ -49,16 +52,18 @@ def _rates(rates: tuple[float, ...]) -> list[float]:
 
 def _drawing(results: Results, dataset: str, noise: str, rate: float, points: pd.DataFrame) -> Drawing:
     key, number = score_label(results.objective(dataset)), int(points["number"].count())
-    caption = (
-        f"{counted(len(points), 'method')}{results.where(dataset, noise)}: {key} with correct labels, and the share of "
-        f"it that is left at {written(rate)} noise, paired by {results.study.block}. The "
-        f"{counted(number, 'method')} of the front, which no other method beats in both, have the table's numbers "
-        f"where there is room, with 95% intervals over {over(results)}. Among many methods, some are on the front "
-        "by luck; the effects above are safer."
+    caption = say(
+        "figure",
+        methods=counted(len(points), "method"),
+        where=results.where(dataset, noise),
+        score=key,
+        rate=written(rate),
+        block=results.study.block,
+        front=counted(number, "method"),
+        over=over(results),
     )
-    alt = "Clean score against the share kept under noise, by method."
     name = f"pareto-{dataset}-{noise}-{100 * rate:.0f}"
-    return Drawing(name, front_points(points, rate, key), points, alt, caption)
+    return Drawing(name, front_points(points, rate, key), points, say("alt"), caption)
 
 
 def _table(results: Results, name: str, rate: float, points: pd.DataFrame) -> Table:
@@ -69,7 +74,7 @@ def _table(results: Results, name: str, rate: float, points: pd.DataFrame) -> Ta
         Column("share", f"Kept at {written(rate)}", "number_interval", "in percent of the clean score"),
         block_column(results),
     )
-    caption = f"The front at {written(rate)} noise, from the highest clean score to the highest share kept."
+    caption = say("table", rate=written(rate))
     front = points.dropna(subset="number")
     return Table(f"pareto-{name}", f"The front at {written(rate)} noise", caption, columns, front)
 

@@ -12,10 +12,13 @@ from dml.report.figure_data import Arrays
 from dml.report.figures.embedded import SETS
 from dml.report.figures.points import points
 from dml.report.labels import metric_label, metric_of
+from dml.report.numbers import percent
 from dml.report.page.blocks import Block, Drawing
-from dml.report.page.numbers import percent
 from dml.report.results import Results
 from dml.report.sections._embedded import named
+from dml.report.texts import Texts
+
+say = Texts(__file__)
 
 POINTS = 2500  # per panel, at most
 PANELS = 12  # per dataset, at most
@@ -38,13 +41,9 @@ class Planes:
             frame = _frame(results, each)
             few = frame["class"].nunique() <= FEW
             numerals = "; the numerals are at the medians of the classes" if few else ""
-            caption = (
-                f"Each point is an image and each colour a class{each.where}{numerals}. At most {POINTS:,} images of "
-                f"each set. {each.note}"
-            )
+            caption = say("figure", where=each.where, numerals=numerals, points=f"{POINTS:,}", note=each.note)
             name = "planes" if len(found) == 1 else f"planes-{each.dataset}"
-            alt = "Two-dimensional embeddings by method, coloured by class."
-            yield Drawing(name, points(frame, few, _scores(results, each)), frame, alt, caption)
+            yield Drawing(name, points(frame, few, _scores(results, each)), frame, say("alt"), caption)
 
 
 def _frame(results: Results, of: Shown) -> pd.DataFrame:

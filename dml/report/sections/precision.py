@@ -18,15 +18,17 @@ from dml.report.analysis.precision import conditions, rank_intervals, scores_of,
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import metric_label
 from dml.report.noise_labels import noise_label
+from dml.report.numbers import percent
 from dml.report.page.blocks import Block, Folded, Paragraph
-from dml.report.page.numbers import percent
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import condition_columns, identity, identity_columns
+from dml.report.texts import Texts, joined
+
+say = Texts(__file__)
 
 LEVEL = 0.05
 POINTS = 2.0  # a difference that is worth knowing
-UNREACHED = "no number of seeds is enough with one search for each method; more tuning trials or `class_splits` are"
 NAMED = 6  # methods that are not told apart, at most
 
 
@@ -58,16 +60,21 @@ def could_find(results: Results) -> str:
         return ""
     seeds, metric = len(results.study.blocks), metric_label(results.study.search.objective)
     tests = max(len(results.rivals(*one)) for one in conditions(results)) - 1
-    lead = f"{_points(found.detectable(seeds, tests))} of {metric}"
-    text = f"With {counted(seeds, results.study.block)}, a true difference of {lead} from the "
-    text += f"winner is found with a chance of 80% (spread of a difference over {results.study.block}s: "
-    text += _points(found.points)
-    text += f"; of the searches {_points(found.searches**0.5)}" if found.searches else ""
-    text += f"; {tests} comparisons)." if tests > 1 else ")."
+    text = say(
+        "could_find",
+        blocks=counted(seeds, results.study.block),
+        points=_points(found.detectable(seeds, tests)),
+        metric=metric,
+        block=results.study.block,
+        spread=_points(found.points),
+        searches=f"; of the searches {_points(found.searches**0.5)}" if found.searches else "",
+        comparisons=f"; {tests} comparisons" if tests > 1 else "",
+    )
     needed = found.seeds_for(POINTS, tests)
     if needed is None:
-        return f"{text} {POINTS:g} points: {UNREACHED}."
-    return text + (f" {POINTS:g} points need {counted(needed, results.study.block)}." if needed > seeds else "")
+        return joined(text, say("unreached", points=f"{POINTS:g}"))
+    blocks = counted(needed, results.study.block)
+    return joined(text, say("needs", points=f"{POINTS:g}", blocks=blocks)) if needed > seeds else text
 
 
 def best_sets(results: Results) -> Table | None:
@@ -100,11 +107,8 @@ def best_sets(results: Results) -> Table | None:
         Column("size", "Methods", "share", "how many are in the set, of all that were compared"),
         Column("behind", "Behind by", "difference", "the largest distance from the winner in the set, in points"),
     )
-    caption = (
-        "The winner and all methods that are not below it with adjusted p < 0.05 (paired t-test over "
-        f"{over(results)}{of_searches(results)}). {explained(results, results.cells)} They may still differ by less "
-        "than the study would find: choose the cheapest of them."
-    )
+    what = f"{over(results)}{of_searches(results)}"
+    caption = say("best_sets", over=what, why=explained(results, results.cells))
     return Table("best-sets", "The best methods, as a set", caption, columns, pd.DataFrame(rows))
 
 
@@ -130,18 +134,12 @@ def orders(results: Results) -> Table | None:
         return None
     columns = (
         *condition_columns(results),
-        Column(
-            "tau",
-            "Kendall's tau",
-            "number",
-            "1: the order of the methods with the fewest wrong labels; -1: reversed",
-        ),
+        Column("tau", "Kendall's tau", "number", say("tau")),
         Column("methods", "Methods", "count"),
         Column("first", "Best with the fewest wrong labels", "text"),
         Column("now", "Best at this rate", "text"),
     )
-    caption = "Does the order of the methods survive noise? Rank correlation of their mean scores."
-    return Table("orders", "Clean and noisy orders", caption, columns, pd.DataFrame(rows))
+    return Table("orders", "Clean and noisy orders", say("orders"), columns, pd.DataFrame(rows))
 
 
 def ranks(results: Results) -> Table | None:
@@ -167,10 +165,7 @@ def ranks(results: Results) -> Table | None:
         Column("lowest", "Best possible", "count", "1 + the methods that are significantly above"),
         Column("highest", "Worst possible", "count", "all methods - those that are significantly below"),
     )
-    caption = (
-        "Ranks at each noise rate. The intervals of all ranks of a rate hold together with 95%: all pairs are tested "
-        f"over {over(results)}{of_searches(results)}, with Holm's correction."
-    )
+    caption = say("ranks", over=f"{over(results)}{of_searches(results)}")
     return Table("ranks", "Ranks", caption, columns, pd.DataFrame(rows))
 
 

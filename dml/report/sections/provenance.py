@@ -10,13 +10,12 @@ import pandas as pd
 from dml.config import StartSection
 from dml.counting import counted
 from dml.report.labels import value_label
+from dml.report.numbers import duration
 from dml.report.page.blocks import Block, Command, Download, Facts
-from dml.report.page.numbers import duration
 from dml.report.results import Results
+from dml.report.texts import Texts
 
-FITTED_HALF = "train, validate, test: the confirmed models are trained on the fitting half of the training classes only"
-
-STOPPED = "confirmed trials after the step at which the best tuning trial was best on validation classes"
+say = Texts(__file__)
 
 USES = {
     "train": "to train on",
@@ -41,7 +40,7 @@ class Provenance:
     def content(self, results: Results) -> Iterator[Block | None]:
         """Facts, a command and a download."""
         yield Facts((*_of_study(results), *_of_summary(results)))
-        yield Command("To repeat it in its project:", f"dml run {results.study.name}")
+        yield Command(say("repeat"), f"dml run {results.study.name}")
         if not results.trials.empty:
             frame = results.trials.drop(columns=["host"], errors="ignore")
             text = ": settings, scores, curves, diagnostics and errors."
@@ -61,8 +60,8 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         ("Batches", size),
         ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
         ("Seeds", ", ".join(map(str, study.seeds))),
-        *([("Stops", STOPPED)] if study.search.stop == "best" else []),
-        *([("Protocol", FITTED_HALF)] if study.search.protocol == "train_val_test" else []),
+        *([("Stops", say("stopped"))] if study.search.stop == "best" else []),
+        *([("Protocol", say("fitted_half"))] if study.search.protocol == "train_val_test" else []),
         *((f"Varied: {axis}", ", ".join(map(value_label, values))) for axis, values in study.vary.items()),
     ]
 

@@ -15,6 +15,10 @@ from dml.report.page.tables import Column, Table
 from dml.report.published import citations, lookup
 from dml.report.results import Results
 from dml.report.sections._rows import interval_note
+from dml.report.texts import Texts, joined
+from dml.types import ScoreKey
+
+say = Texts(__file__)
 
 REPRODUCED = "reproduced"
 
@@ -53,7 +57,7 @@ def published_beside(results: Results) -> Table:
                 left_out[metric] = None
                 continue
             for name in cells or [""]:
-                key = f"{spec.set}/{spec.level}/{evaluated[metric]}"
+                key = str(ScoreKey(spec.set, spec.level, evaluated[metric]))
                 values = results.values(name, key) if name else pd.Series(dtype=float)
                 row: dict[str, Any] = {"source": f"{spec.paper}, table {spec.table}", "labels": spec.labels}
                 row |= {"method": spec.method, "metric": metric, "published": value}
@@ -72,9 +76,8 @@ def published_beside(results: Results) -> Table:
     ]
     if any(row["state"] != REPRODUCED for row in rows):
         columns.append(Column("state", "State", "status"))
-    caption = f"In percent. Reproduced: {interval_note(results)}. Difference: reproduced minus published, in points."
-    if left_out:
-        caption += f" Published too, but not evaluated here: {', '.join(left_out)}."
+    more = say("left_out", metrics=", ".join(left_out)) if left_out else ""
+    caption = joined(say("table", shown=interval_note(results)), more)
     return Table("published", "Published and reproduced", caption, tuple(columns), pd.DataFrame(rows))
 
 

@@ -10,10 +10,9 @@ from dml.report.page.blocks import Block
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import condition_columns, difference_columns
+from dml.report.texts import Texts
 
-P_ADJUSTED = Column(
-    "p adjusted", "p (adjusted)", "p", "of the paired bootstrap over queries, adjusted for the choice of the best"
-)
+say = Texts(__file__)
 
 
 class Queries:
@@ -40,7 +39,7 @@ def table(results: Results) -> Table | None:
         winner=[results.methods[name].label for name in frame["winner"]],
         other=[results.methods[name].label for name in frame["other"]],
     )
-    *shared, seeds = difference_columns(results, P_ADJUSTED)
+    *shared, seeds = difference_columns(results, Column("p adjusted", "p (adjusted)", "p", say("p")))
     columns = (
         *condition_columns(results),
         Column("winner", "Best"),
@@ -50,11 +49,5 @@ def table(results: Results) -> Table | None:
         seeds,
     )
     key = score_label(results.objective(results.study.datasets[0].label))
-    caption = (
-        f"{key}: the best method minus the other, in points. Each query's score is the mean over the seeds that both "
-        "finished; interval and p are by the paired bootstrap over queries, p adjusted for the choice of the best "
-        "among all methods at that noise rate. It says whether other images of these classes would confirm the "
-        "difference between these trained networks, not whether other seeds or other classes would. The best is chosen "
-        "by the same scores, so its lead is slightly optimistic."
-    )
+    caption = say("table", score=key)
     return Table("queries", "The best method against every other, over queries", caption, columns, frame)

@@ -16,13 +16,13 @@ from dml.report.figures.retrieval_rows import retrieval_rows
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.pictures import Pictures, open_pictures
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked, named
+from dml.report.sections._embedded import absent, asked, named
+from dml.report.texts import Texts
 from dml.report.thumbnails import Thumbnails, published_pictures, record_pictures
 
+say = Texts(__file__)
+
 MOST = 4  # methods
-ELSEWHERE = "The images of {} are not on this machine, or cannot be read, so neighbours are not drawn."
-UNPUBLISHED = "The images of {} are not published with results, so neighbours are drawn only where the study has run."
-OTHER = "The packed images of {} are not those that these trials were evaluated on, so neighbours are not drawn."
 
 
 class Retrieval:
@@ -38,7 +38,7 @@ class Retrieval:
         """A figure for each dataset, or why there is none."""
         found = shown(results, "retrieval", MOST)
         if not found:
-            yield ABSENT
+            yield absent()
         for each in found:
             yield _block(results, each)
 
@@ -47,20 +47,20 @@ def _block(results: Results, of: Shown) -> Block:
     if results.figures.published is not None:
         thumbnails = published_pictures(results, of.dataset)
         if thumbnails is None:
-            return Paragraph(UNPUBLISHED.format(of.dataset))
+            return Paragraph(say("unpublished", dataset=of.dataset))
         searched = {key: results.figures.of(*_place(key), dict) for key in of.keys.values()}
         return _drawing(results, of, thumbnails, searched)
     try:
         pictures = open_pictures(results, of.dataset)
     except (OSError, KeyError, ValueError):
-        return Paragraph(ELSEWHERE.format(of.dataset))
+        return Paragraph(say("elsewhere", dataset=of.dataset))
     for key in of.keys.values():
         content = results.embeddings(key)
         rows = content["set"] == "test"
         if "index" not in content:
-            return Paragraph("These trials were evaluated before embeddings carried the numbers of their images.")
+            return Paragraph(say("unnumbered"))
         if not pictures.matches(content["index"][rows], content["labels_fine"][rows]):
-            return Paragraph(OTHER.format(of.dataset))
+            return Paragraph(say("other", dataset=of.dataset))
     queries = _queries(results, of, pictures)
     searched = {
         key: results.figures.of(*_place(key), partial(_neighbours, results, name, key, pictures, queries))
@@ -119,11 +119,13 @@ def _drawing(results: Results, of: Shown, pictures: Pictures | Thumbnails, searc
     frame, queries = pd.DataFrame(rows), next(iter(searched.values()))["queries"]
     figure = retrieval_rows(frame, pictures.thumbnail) if rows else None
     shares = frame.groupby("method", sort=False)["right"].mean() if rows else ()
-    caption = (
-        f"{counted(len(queries), 'random image')} of the test set as queries (seed {asked.seed}), each with its "
-        f"{asked.neighbors} nearest neighbours by each method{of.where}, nearest first. A solid frame and a tick: of "
-        "the query's class; a dashed frame and a cross: of another. Right in these rows: "
-        f"{', '.join(f'{share:.0%}' for share in shares)}, in the order of the methods. {of.note}"
+    caption = say(
+        "figure",
+        images=counted(len(queries), "random image"),
+        seed=asked.seed,
+        neighbors=asked.neighbors,
+        where=of.where,
+        shares=", ".join(f"{share:.0%}" for share in shares),
+        note=of.note,
     )
-    alt = "Queries and their nearest neighbours by method."
-    return Drawing(f"retrieval-{of.dataset}", figure, frame, alt, caption)
+    return Drawing(f"retrieval-{of.dataset}", figure, frame, say("alt"), caption)

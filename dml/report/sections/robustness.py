@@ -15,13 +15,14 @@ from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.noise_and_topline import KEPT, NOISY, TOPLINE, noise_and_topline
 from dml.report.labels import metric_label, metric_of, score_label
 from dml.report.noise_labels import is_topline, noise_axis
+from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing
-from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns, means
+from dml.report.texts import Texts, joined
 
-BOUND_NOTE = "the rate that the loss provably tolerates, from its sampling at the lowest noise rate"
+say = Texts(__file__)
 
 
 class Robustness:
@@ -75,15 +76,11 @@ def table(results: Results, place: int = 0) -> Table | None:
         Column("break point", "Break point", "break", "the noise rate at which a tenth of the score is lost")
     )
     if frame["bound"].notna().any():
-        columns.append(Column("bound", "Bound", "rate_interval", BOUND_NOTE))
+        columns.append(Column("bound", "Bound", "rate_interval", say("bound_heading")))
     key = next(iter(keys.values()))[0]
     reference = "its topline, trained on the correctly labelled samples only" if has_topline(results) else "rate 0"
-    caption = (
-        f"{score_label(key)}, in percent of the score of {reference}, paired by {results.study.block}. Break "
-        "point: the noise rate at which a tenth is lost, interpolated between the rates."
-    )
-    if "bound" in [column.key for column in columns]:
-        caption += " Bound: the noise rate that the loss provably tolerates, from eta or gamma as it was measured."
+    bound = say("bound") if "bound" in [column.key for column in columns] else ""
+    caption = joined(say("table", score=score_label(key), reference=reference, block=results.study.block), bound)
     name, title = "robustness", "What noise costs"
     if place:
         name, title = f"{name}-{place}", f"{title}: {metric_label(metric_of(key))}"
@@ -95,15 +92,10 @@ def _drawing(results: Results, dataset: str, noise: str, key: str, first: bool) 
     best = best_methods(results, names, key) if is_many(results, names) else []
     frame = _frame(results, [name for name in names if not best or results.methods[name] in best], key)
     figure = noise_and_topline(results, frame, key, noise_axis(noise))
-    caption = (
-        f"{score_label(key)}, against the noise rate: training on wrong labels, and the topline, training on the "
-        f"correctly labelled samples only{results.where(dataset, noise)}. Last panel: the first in percent of the "
-        "second; the gap to 100% is due to wrong labels, not to fewer correct ones. Dotted: where a tenth is lost. "
-        f"{means(results)}."
-    )
+    caption = say("figure", score=score_label(key), where=results.where(dataset, noise), means=means(results))
     if best:
         caption += only_best(len(best))
-    alt = f"{score_label(key)} under label noise, its topline, and their ratio, against the label-noise rate."
+    alt = say("alt", score=score_label(key))
     name = f"topline-{dataset}-{noise}" + ("" if first else "-" + metric_of(key).replace("@", "").replace("+", "plus"))
     return Drawing(name, figure, frame, alt, caption)
 

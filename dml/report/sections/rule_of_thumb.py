@@ -10,11 +10,14 @@ import pandas as pd
 from dml.report.analysis.crossed import Crossed, crossed
 from dml.report.analysis.rule import RuleTest, ranking
 from dml.report.labels import readable
+from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Paragraph
-from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
+from dml.report.texts import Texts, joined
 from dml.report.tuning import marked
+
+say = Texts(__file__)
 
 
 class RuleOfThumb:
@@ -30,13 +33,11 @@ class RuleOfThumb:
         """The rule in words, the studies that have not run, and a table of the tests."""
         rule = results.study.report.rule
         assert rule is not None
-        yield Paragraph(
-            "The rule takes the loss, the positives and the negatives with the highest effect above, each by itself. "
-            + " ".join(f"{sentence}." for sentence in rule_sentences(crossed(results)))
-        )
+        sentences = (f"{sentence}." for sentence in rule_sentences(crossed(results)))
+        yield Paragraph(joined(say("rule"), *sentences))
         done = {test.study for test in results.rule_tests}
         if lacking := [name for name in rule.test if name not in done]:
-            yield Paragraph(f"Not tested on {', '.join(lacking)}, which have no results here.")
+            yield Paragraph(say("not_tested", studies=", ".join(lacking)))
         if results.rule_tests:
             yield _table(results.rule_tests)
 
@@ -64,12 +65,8 @@ def _table(tests: Sequence[RuleTest]) -> Table:
         Column("better", "Beats", "rate", "share of cells with a lower mean"),
         *(Column("cells", "Cells", "count"), Column("seeds", "Seeds", "count")),
     )
-    caption = (
-        "The rule on studies that it was not made from, with 95% intervals over seeds (Student's t). Of each axis it "
-        "takes its highest-ranked choice that the study has. Gain: against the mean over all cells, which a choice at "
-        "random gives. Regret: against the best cell, which for each seed is chosen by the other seeds."
-    )
-    return Table("rule", "The rule on other studies", caption, columns, pd.DataFrame([_row(test) for test in tests]))
+    rows = pd.DataFrame([_row(test) for test in tests])
+    return Table("rule", "The rule on other studies", say("table"), columns, rows)
 
 
 def _row(test: RuleTest) -> dict[str, Any]:

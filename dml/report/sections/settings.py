@@ -16,19 +16,18 @@ from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results, parsed
 from dml.report.sections._rows import identity, identity_columns, series_frame
+from dml.report.texts import Texts, joined
 from dml.types import Cell
+
+say = Texts(__file__)
 
 OPEN = 3  # figures of datasets and noise models that are not folded, at most
 
 
 STOPPING = (
-    Column("stop", "Stop", "count", "after as many steps the best tuning trial was best, and confirmed trials end"),
+    Column("stop", "Stop", "count", say("stop")),
     Column("untrained", "Untrained", "percent", "validation score of the best trial before its first step"),
     Column("at the end", "All steps", "percent", "validation score of the best trial after all steps"),
-)
-STOPPED = (
-    "Confirmed trials end after as many steps as the best tuning trial had when it was best on validation classes "
-    "(search.stop: best)."
 )
 
 
@@ -51,10 +50,9 @@ class Settings:
             labels = ("trial", score_label(key))
             figure, added = cells_or_best(results, found, results.objective(dataset), labels, _draw, highest=True)
             what = "the best so far (lines)" if added else "each tuning trial (points) and the best so far (lines)"
-            caption = f"Validation {metric}: {what}{where}.{added}"
-            alt = "Validation score of each tuning trial, and the best so far."
+            caption = say("figure", metric=metric, what=what, where=where) + added
             data = series_frame(results, found, "trial", "score")
-            drawing = Drawing(f"search-{dataset}-{noise}", figure, data, alt, caption)
+            drawing = Drawing(f"search-{dataset}-{noise}", figure, data, say("alt"), caption)
             if place < OPEN or figure is None:
                 yield drawing
             else:
@@ -92,9 +90,8 @@ def best_settings(results: Results) -> Table | None:
         *(STOPPING if stops else ()),
         Column("trials", "Trials", "count", "finished tuning trials"),
     )
-    objective = metric_label(results.study.search.objective)
-    caption = f"Chosen by {objective} on validation classes, never on test classes. Validation scores in percent."
-    caption += f" {STOPPED}" if stops else ""
+    metric = metric_label(results.study.search.objective)
+    caption = joined(say("table", metric=metric), say("stopped") if stops else "")
     return Table("settings", "Best settings of each cell", caption, columns, pd.DataFrame(rows))
 
 

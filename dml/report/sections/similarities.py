@@ -16,8 +16,11 @@ from dml.report.labels import SETS
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked, described, describing_columns, named
+from dml.report.sections._embedded import absent, asked, described, describing_columns, named
 from dml.report.sections._rows import interval_note
+from dml.report.texts import Texts
+
+say = Texts(__file__)
 
 MOMENTS = {"before training": True, "after training": False}  # whether embeddings are those of the start
 
@@ -35,7 +38,7 @@ class Similarities:
         """A figure for each dataset and set, all but the first set folded; a table for all seeds."""
         found = shown(results, "similarities")
         if not found:
-            yield ABSENT
+            yield absent()
         rows = []
         for each in found:
             for place, part in enumerate(sets_of(results, each)):
@@ -56,19 +59,9 @@ def _drawing(results: Results, of: Shown, part: str) -> Drawing:
     frame = pd.concat(frames, ignore_index=True)
     what = "cosine similarity" if cosine else "Euclidean distance"
     figure = similarity_histograms(frame, f"{what} of two images")
-    caption = (
-        f"Pairs of images of the same class (positive) and of two classes (negative), {SETS.get(part, part)}{of.where}"
-        "; both histograms have the same area. Reverse order: the probability that a random negative pair is more "
-        "similar than a random positive pair, 50% if the network tells nothing. Overlap: the common area of the two "
-        f"distributions, 100% if they are equal. At most {analysis.PAIRS:,} random pairs of each kind. {of.note}"
-    )
-    return Drawing(
-        f"similarities-{of.dataset}-{part}",
-        figure,
-        frame,
-        "Histograms of the similarities of positive and negative pairs by method.",
-        caption,
-    )
+    pairs = f"{analysis.PAIRS:,}"
+    caption = say("figure", set=SETS.get(part, part), where=of.where, pairs=pairs, note=of.note)
+    return Drawing(f"similarities-{of.dataset}-{part}", figure, frame, say("alt"), caption)
 
 
 def _shares(
@@ -103,10 +96,7 @@ def _table(results: Results, frame: pd.DataFrame) -> Table:
     columns = [*describing_columns(results)]
     for measure, label in (("reverse", "Reverse order"), ("overlap", "Overlap")):
         columns += [Column(f"{measure} {moment}", f"{label}, {moment.split()[0]}", "score") for moment in MOMENTS]
-    caption = (
-        f"In percent: {interval_note(results)}. Lower is better. Before and after training; each seed starts from "
-        "another network."
-    )
+    caption = say("table", shown=interval_note(results))
     return Table("similarities", "Reverse order and overlap", caption, tuple(columns), frame)
 
 

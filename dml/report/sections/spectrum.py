@@ -16,7 +16,10 @@ from dml.report.labels import SETS
 from dml.report.page.blocks import Block, Drawing, Folded, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked, described, describing_columns, named
+from dml.report.sections._embedded import absent, asked, described, describing_columns, named
+from dml.report.texts import Texts
+
+say = Texts(__file__)
 
 SCALE = 100  # eigenvalues are shown times 100, as in the paper
 RANGE = (2.5, 97.5)  # percentiles of the null
@@ -35,15 +38,9 @@ class Spectrum:
         """What is compared; a figure for each dataset and set, all but the first set folded; a table."""
         found = shown(results, "spectrum")
         if not found:
-            yield ABSENT
+            yield absent()
             return
-        yield Paragraph(
-            "Are classes spherical-homoscedastic, that is, do their covariances have equal eigenvalues? Each class is "
-            "projected to three dimensions by its own PCA, as in the supplement of LoOp. Samples differ by chance even "
-            "if classes do not, so each class has a counterpart: a sample of as many points of one Gaussian, whose "
-            "eigenvalues are fitted to the mean eigenvalues of all classes. Only a coefficient of variation above that "
-            "of the counterparts says that classes differ; classes that are not Gaussian can have such a one too."
-        )
+        yield Paragraph(say("question"))
         rows: list[dict[str, Any]] = []
         for each in found:
             for place, part in enumerate(sets_of(results, each)):
@@ -68,13 +65,16 @@ def _measured(results: Results, of: Shown, part: str) -> tuple[Drawing | None, l
     frame = pd.concat([_values(results, of, name, part, made) for name, made in spectra.items()], ignore_index=True)
     figure = eigenvalues(frame, f"eigenvalue x {SCALE}")
     classes = max(len(made.classes) for made in spectra.values())
-    caption = (
-        f"The largest eigenvalues of each class's covariance, times {SCALE}, {SETS.get(part, part)}"
-        f"{of.where}: {classes} classes of at least "
-        f"{analysis.LEAST} images. Dots are classes, bars mean ± standard deviation over classes. {of.note}"
+    caption = say(
+        "figure",
+        scale=SCALE,
+        set=SETS.get(part, part),
+        where=of.where,
+        classes=classes,
+        least=analysis.LEAST,
+        note=of.note,
     )
-    alt = "Eigenvalues of class covariances by method, beside those of samples of one Gaussian."
-    drawing = Drawing(f"spectrum-{of.dataset}-{part}", figure, frame, alt, caption)
+    drawing = Drawing(f"spectrum-{of.dataset}-{part}", figure, frame, say("alt"), caption)
     return drawing, [row for name, made in spectra.items() for row in _rows(results, of, name, part, made)]
 
 
@@ -133,9 +133,5 @@ def _table(results: Results, frame: pd.DataFrame) -> Table:
         Column("null", "Of one Gaussian", "rate_interval", "the same of samples of one Gaussian, with its 95% range"),
         Column("says", "Classes differ"),
     )
-    caption = (
-        "Variation: the coefficient of variation over classes, beside that of samples of one Gaussian of the same "
-        f"sizes with its 95% range in {analysis.REPEATS} repetitions. With fewer than about ten images a class, the "
-        f"range of the third eigenvalue is too low; here it is {int(frame['images'].min())} or more."
-    )
+    caption = say("table", repeats=analysis.REPEATS, images=int(frame["images"].min()))
     return Table("spectrum", "Variation of the eigenvalues over classes", caption, columns, frame)

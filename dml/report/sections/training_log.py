@@ -14,6 +14,9 @@ from dml.report.page.blocks import Block, Drawing, Folded, folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results, parsed
 from dml.report.sections._rows import LABELS, identity, identity_columns, series_frame
+from dml.report.texts import Texts, joined
+
+say = Texts(__file__)
 
 OPEN = 3  # figures of datasets and noise models that are not folded, at most
 
@@ -34,8 +37,8 @@ class TrainingLog:
             label, where = score_label(key), results.where(dataset, noise)
             curves = _curves(results, dataset, noise)
             figure, added = cells_or_best(results, curves, key, ("training steps", label), _draw)
-            ends = " Each cell ends where validation scores were best." if results.study.search.stop == "best" else ""
-            caption = f"{label}, during training{where}. Mean over its trials. No step was chosen by it.{ends}{added}"
+            ends = say("ends") if results.study.search.stop == "best" else ""
+            caption = joined(say("figure", score=label, where=where), ends) + added
             data = series_frame(results, curves, "step", "score")
             drawing = Drawing(f"curves-{dataset}-{noise}", figure, data, f"{label} during training.", caption)
             if place < OPEN or figure is None:
@@ -63,8 +66,7 @@ def diagnostics(results: Results) -> Table | None:
         *(Column(f"mean {key}", _label(key), "number", f"mean of {key}") for key in keys),
         Column("seconds", "Time per trial", "seconds"),
     )
-    caption = "Means over each cell's confirmed trials."
-    return Table("diagnostics", "Training diagnostics", caption, columns, pd.DataFrame(rows))
+    return Table("diagnostics", "Training diagnostics", say("diagnostics"), columns, pd.DataFrame(rows))
 
 
 def _label(key: str) -> str:

@@ -14,7 +14,10 @@ from dml.report.figures.embedded import SETS
 from dml.report.figures.points import points
 from dml.report.page.blocks import Block, Drawing
 from dml.report.results import Results
-from dml.report.sections._embedded import ABSENT, asked, named
+from dml.report.sections._embedded import absent, asked, named
+from dml.report.texts import Texts
+
+say = Texts(__file__)
 
 
 class Tsne:
@@ -30,7 +33,7 @@ class Tsne:
         """A figure for each dataset: a panel per method and evaluated set."""
         found = shown(results, "tsne")
         if not found:
-            yield ABSENT
+            yield absent()
         for each in found:
             frame = _frame(results, each)
             colours = (
@@ -38,13 +41,15 @@ class Tsne:
                 if (frame["colour"] < 0).any()
                 else ("each colour is a class, with its number at the median")
             )
-            caption = (
-                f"t-SNE of at most {analysis.POINTS:,} images of each set, perplexity {analysis.PERPLEXITY:g}, "
-                f"initialised by PCA{each.where}; {colours}. Each panel is laid out by itself: distances between "
-                f"clusters, their sizes and their places mean little, and t-SNE can split a cluster. {each.note}"
+            caption = say(
+                "figure",
+                points=f"{analysis.POINTS:,}",
+                perplexity=f"{analysis.PERPLEXITY:g}",
+                where=each.where,
+                colours=colours,
+                note=each.note,
             )
-            alt = "t-SNE of embeddings by method, coloured by class."
-            yield Drawing(f"tsne-{each.dataset}", points(frame, numerals=True), frame, alt, caption, True)
+            yield Drawing(f"tsne-{each.dataset}", points(frame, numerals=True), frame, say("alt"), caption, True)
 
 
 def _frame(results: Results, of: Shown) -> pd.DataFrame:

@@ -14,11 +14,14 @@ from dml.report.figures.best import Points, best_lines, best_methods, said
 from dml.report.labels import metric_label, readable, score_label
 from dml.report.methods import Method
 from dml.report.noise_labels import noise_label
+from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing
-from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import condition_columns, series_frame
+from dml.report.texts import Texts, joined
+
+say = Texts(__file__)
 
 LEAST = 2  # tuning trials of a cell
 NAMED = 4  # settings that a score depends on, at most
@@ -41,9 +44,6 @@ class Tuning:
             yield _drawing(results, dataset, noise)
         yield leaders(results)
         yield dependence(results)
-
-
-HOW = "Trials are taken as draws with replacement from those that ran (Dodge et al. 2019)."
 
 
 def leaders(results: Results) -> Table | None:
@@ -76,8 +76,7 @@ def leaders(results: Results) -> Table | None:
         Column("lead at last", "First's lead after all", "difference", "of the one that led after 1 trial, in points"),
         Column("lasts", "Does the first lead last?"),
     )
-    metric = metric_label(results.study.search.objective)
-    caption = f"By the expected best {metric} on validation classes. {HOW}"
+    caption = joined(say("leaders", metric=metric_label(results.study.search.objective)), say("how"))
     return Table("leaders", "Who leads after how many trials", caption, columns, pd.DataFrame(rows))
 
 
@@ -103,11 +102,7 @@ def dependence(results: Results) -> Table | None:
         Column("which", "Depends on"),
         Column("trials", "Trials", "count", "tuning trials of all its cells"),
     )
-    caption = (
-        "How far the validation score depends on the settings that were searched, in points, and which of them explain "
-        "it (fANOVA, Hutter et al. 2014). Trials that a sampler chose are not spread evenly, so shares are rough."
-    )
-    return Table("dependence", "Dependence on settings", caption, columns, pd.DataFrame(rows))
+    return Table("dependence", "Dependence on settings", say("dependence"), columns, pd.DataFrame(rows))
 
 
 def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
@@ -122,9 +117,6 @@ def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
     figure = best_lines(results, panels, best, "tuning trials", score_label(results.objective(dataset, "validation")))
     methods, metric = len({results.methods[name] for name in found}), metric_label(results.study.search.objective)
     added = said(best, methods) if methods > len(best) else ""
-    caption = (
-        f"The expected best validation {metric} after so many tuning trials{results.where(dataset, noise)}.{added}"
-    )
-    alt = "The expected best validation score of each method, against the number of tuning trials."
+    caption = joined(say("figure", metric=metric, where=results.where(dataset, noise)) + added, say("how"))
     data = series_frame(results, found, "trials", "expected best")
-    return Drawing(f"tuning-{dataset}-{noise}", figure, data, alt, f"{caption} {HOW}")
+    return Drawing(f"tuning-{dataset}-{noise}", figure, data, say("alt"), caption)

@@ -12,17 +12,14 @@ from dml.report.analysis.covered import of_searches, over
 from dml.report.analysis.untrained import by_noise, gain_of_best, kinds
 from dml.report.labels import score_label
 from dml.report.noise_labels import is_topline, noise_label, noise_name
+from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, folded
-from dml.report.page.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._rows import condition_columns
+from dml.report.texts import Texts, joined
 
-PROJECTIONS = (
-    " Also projections of it in closed form: principal components, within-class whitening and LDA, at full length or "
-    "the length in the name, fitted to the training images and, where they need labels, to the observed ones at each "
-    "noise rate."
-)
+say = Texts(__file__)
 
 
 class Untrained:
@@ -76,17 +73,10 @@ def best_and_untrained(results: Results) -> Table | None:
         Column("above", "Methods above", "share", "methods whose mean is above the score without training"),
     )
     near = "cosine" if results.study.training.normalize else "Euclidean distance"  # as trials are scored
-    caption = (
-        f"{score_label(results.objective(str(rows[0]['dataset'])))}, in percent. Without training: the best score of "
-        f"nearest neighbours, by {near}, of what the trials start from: the features of a frozen network without a "
-        "head, or pixels (at most 32 a side, less the mean image)."
-    )
-    if _projected(results):
-        caption += PROJECTIONS
-    caption += (
-        f" Gain: the best method minus that, in points, with its 95% interval over {over(results)}"
-        f"{of_searches(results)}. The score without training is the best one on the test classes. "
-        f"{explained(results, results.cells)}"
+    caption = joined(
+        say("best", score=score_label(results.objective(str(rows[0]["dataset"]))), near=near),
+        say("projections") if _projected(results) else "",
+        say("gain", over=f"{over(results)}{of_searches(results)}", why=explained(results, results.cells)),
     )
     return Table("untrained", "The best method and no training", caption, columns, pd.DataFrame(rows))
 
@@ -111,7 +101,7 @@ def all_scores(results: Results) -> Table | None:
         *([Column("fitted", "Fitted to labels with", "name")] if fitted else []),
         *(Column(key, score_label(key), "percent") for key in keys),
     )
-    caption = "What the trials start from, in percent." + (PROJECTIONS if fitted else "")
+    caption = joined(say("all"), say("projections") if fitted else "")
     frame = pd.DataFrame(rows, columns=[column.key for column in columns])
     return Table("all-untrained", "All scores without training", caption, columns, frame)
 

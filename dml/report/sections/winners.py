@@ -19,13 +19,17 @@ from dml.report.figures.matrix import matrix
 from dml.report.labels import SETS, metric_label, metric_of, score_label
 from dml.report.memo import once
 from dml.report.noise_labels import is_topline, noise_axis, noise_label
+from dml.report.numbers import NOTHING, interval, percent, rate
 from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, folded
-from dml.report.page.numbers import NOTHING, interval, percent, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._rows import ONE_SEED, condition_columns, difference_columns, means, p_adjusted, score_frame
+from dml.report.sections._rows import condition_columns, difference_columns, means, one_seed, p_adjusted, score_frame
 from dml.report.sections.all_results import against_noise_or_best
+from dml.report.texts import Texts, joined
 from dml.report.tuning import after_comma
+from dml.types import VALIDATION, ScoreKey
+
+say = Texts(__file__)
 
 CARDS = 6  # findings, at most
 OPEN = 3  # figures of datasets and noise models that are not folded, at most
@@ -88,24 +92,23 @@ def winners(results: Results) -> Table | None:
         Column("score", metric_label(results.study.search.objective), "score"),
     ]
     key = score_label(results.objective(next(iter(results.cells.values())).dataset))
-    caption = f"{key}, in percent. A method is a loss with its positives + its negatives."
+    parts = [say("table", score=key)]
     if rivals:
         note = "winner minus runner-up, in points" + (", with its 95% interval" if several else "")
         columns += [Column("runner-up", "Runner-up"), Column("lead", "Lead", "difference_interval", note)]
-        caption += f" Lead: winner minus runner-up in points, paired over {block}s" + (
-            f", with its 95% interval. p: of that lead. Significantly worse: methods that differ from the winner with "
-            f"p < {LEVEL} and are below it (paired by {block}, corrected for the number of methods "
-            "at that noise rate, and for the choice of the winner if test classes chose it)."
-            if several
-            else f". {ONE_SEED}"
-        )
-        caption += f" {explained(results, results.cells)}"
-    caption += f" Intervals cover {covers(results)}." if several else ""
-    caption += f" They are of {one}." if several and (one := one_search(results.study)) else ""
+        if several:
+            parts.append(say("lead_tested", block=block, level=LEVEL))
+        else:
+            parts += [say("lead", block=block), one_seed()]
+        parts.append(explained(results, results.cells))
+    if several:
+        parts.append(say("covers", covers=covers(results)))
+        if one := one_search(results.study):
+            parts.append(say("one_search", one=one))
     if rivals and several:
         columns.append(p_adjusted(results))
         columns.append(Column("worse", "Significantly worse", "share", f"methods whose adjusted p is below {LEVEL}"))
-    return Table("winners", "Winners", caption, tuple(columns), pd.DataFrame(rows))
+    return Table("winners", "Winners", joined(*parts), tuple(columns), pd.DataFrame(rows))
 
 
 def every_pair(results: Results) -> Table | None:
@@ -127,7 +130,7 @@ def every_pair(results: Results) -> Table | None:
         *difference_columns(results, p_adjusted(results), len(results.study.blocks) > 1),
     )
     metric = metric_label(results.study.search.objective)
-    caption = f"Winner minus the other method, in points of {metric}, paired over the {results.study.block}s of both."
+    caption = say("every_pair", metric=metric, block=results.study.block)
     return Table("comparisons", "Every method against the winner", caption, columns, frame)
 
 
@@ -139,12 +142,12 @@ def _finding(results: Results, row: dict) -> Finding:
     lead = interval(*(percent(row[part], signed=True) for part in ("lead", "lead low", "lead high")))
     text = f"{lead} over {row['runner-up']}."
     if row["others"] > 1 and np.isfinite(row["worse"]):
-        text += f" {row['worse']:.0f} of {row['others']} others are significantly worse."
+        text = joined(text, say("worse", worse=f"{row['worse']:.0f}", others=row["others"]))
     if not row["others"]:
-        text = "The only method with results."
+        text = say("only")
     without = untrained(results, row["dataset"], results.cells[row["cell"]].noise, row["rate"], key)
     if without is not None:
-        text += f" Without training: {percent(without.score)} % ({without.label})."
+        text = joined(text, say("untrained", score=percent(without.score), label=without.label))
     return Finding(where, f"{percent(row['score mean'])} %", row["winner"], text)
 
 
@@ -155,35 +158,30 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
     cells = results.cells_of(dataset, noise)
     many = is_many(results, cells)
     if many and len({results.methods[cell].panel for cell in cells}) <= ROWS:
-        caption = (
-            f"{label} with {rate(max(rates))} label noise{where}. A square is a method: the darker, the higher its "
-            f"mean over {over(results)}. The frame marks the highest, a cross a method without a finished seed."
-        )
-        alt = f"{label} of each loss with each choice of tuples, as squares{where}."
+        caption = say("matrix", score=label, rate=rate(max(rates)), where=where, over=over(results))
+        alt = say("matrix_alt", score=label, where=where)
         shown = results.cells_of(dataset, noise, max(rates))
         data = score_frame(results, shown, [key])
         yield Drawing(name, matrix(results, data, shown), data, alt, caption)
         name = f"best-{dataset}-{noise}"
     if len(rates) > 1:
         figure, data, added = against_noise_or_best(results, dataset, noise, key)
-        caption = f"{label}, against the {noise_axis(noise)}{where}. {means(results)}" + (
-            f".{added}"
-            if many
-            else "; grey: the lines of the other panels. Colours: the choice of positives. Panels: the loss and the "
-            f"choice of negatives.{' Dashes: the filter.' if any(m.filter for m in results.methods.values()) else ''}"
-            + _dotted(results, dataset, noise, key)
-        )
-        alt = f"{label} against the label-noise rate, for each loss and choice of tuples{where}."
-        yield Drawing(name, figure, data, alt, caption)
+        caption = say("noise", score=label, axis=noise_axis(noise), where=where, means=means(results))
+        if many:
+            caption += f".{added}"
+        else:
+            dashes = say("dashes") if any(m.filter for m in results.methods.values()) else ""
+            caption = joined(f"{caption};", say("panels"), dashes, _dotted(results, dataset, noise, key))
+        yield Drawing(name, figure, data, say("noise_alt", score=label, where=where), caption)
         return
-    keys = [k for k in results.score_keys if not k.startswith("validation/")]
+    keys = [k for k in results.score_keys if ScoreKey.parse(k).set != VALIDATION]
     caption = f"{means(results)}{where}" + (f"; ticks: single {over(results)}" if len(results.study.blocks) > 1 else "")
     caption += "; open diamonds: published values." if results.study.published else "."
     only = [method.label for method in best_methods(results, cells, key)] if many else []
     if many:
         caption += only_best(len(only))
         cells = [cell for cell in cells if results.methods[cell].label in only]
-    alt = f"Scores of each method with their confidence intervals{where}."
+    alt = say("scores_alt", where=where)
     main = _main(results, dataset, keys)
     others = [k for k in keys if k not in main]
     data = score_frame(results, cells, main)
@@ -198,7 +196,7 @@ def _dotted(results: Results, dataset: str, noise: str, key: str) -> str:
     """What the figure's dotted line is; nothing without one."""
     found = [untrained(results, dataset, noise, rate, key) for rate in results.rates(dataset, noise)]
     labels = dict.fromkeys(own.label for own in found if own is not None)
-    return f" Dotted: the best score without training ({'; '.join(labels)})." if labels else ""
+    return say("dotted", labels="; ".join(labels)) if labels else ""
 
 
 def _main(results: Results, dataset: str, keys: list[str]) -> list[str]:

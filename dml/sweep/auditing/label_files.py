@@ -10,6 +10,7 @@ import pandas as pd
 import yaml
 
 from dml.config import Study
+from dml.config.names import written_key
 from dml.data import sources, splits
 from dml.sweep.auditing._tables import write_csvs
 from dml.sweep.auditing.inputs import Audited
@@ -99,9 +100,9 @@ def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
     verified = any(noise.by_given for noise in study.noise)
     as_given = "label_file:given" if verified else "uniform"
     labels = [path for path in labels if verified or path.stem != "given"]
-    noise: list[dict[str, Any]] = [] if verified else [{"model": "uniform", "rates": [0.0]}]
+    noise: list[dict[str, Any]] = [] if verified else [{"name": "uniform", "rates": [0.0]}]
     noise += [
-        {"model": "label_file", "name": path.stem, "rates": [0.0], "settings": {"path": path.as_posix()}}
+        {"name": "label_file", "id": path.stem, "rates": [0.0], "settings": {"path": path.as_posix()}}
         for path in labels
     ]
     content: dict[str, Any] = {
@@ -122,6 +123,7 @@ def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
         **({"audit": None} if study.audit is not None else {}),
     }
     if len(study.datasets) > 1:
-        content["datasets"] = [study.dataset(dataset).model_dump(mode="json", exclude_defaults=True)]
+        own = study.dataset(dataset).model_dump(mode="json", exclude_defaults=True)
+        content["datasets"] = [{written_key("datasets", key): value for key, value in own.items()}]
     head = f"# Labels of {study.name} as given, and after its audit (docs/audit.md). `dml audit` wrote this.\n"
     return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
+from dml.config import Study
 from dml.data import augment as augmentations
 from dml.files import read_json, sha256, write_json
 from dml.sweep.champions.data import AllImages
@@ -18,28 +20,32 @@ from dml.sweep.progress.results import git_commit, versions
 from dml.training.model_files import WEIGHTS
 from dml.types import TrialSpec
 
-if TYPE_CHECKING:
-    from dml.sweep.champions.train import Wanted
-
 CARD = "champion.json"
 PACKAGES = ("torch", "torchvision", "numpy", "safetensors", "timm")
 
 
 def write_card(
-    folder: Path, spec: TrialSpec, wanted: Wanted, images: AllImages, key: str, seconds: float
+    folder: Path,
+    spec: TrialSpec,
+    study: Study,
+    recipe: Mapping[str, Any],
+    images: AllImages,
+    key: str,
+    seconds: float,
 ) -> dict[str, Any]:
     """Write the card of a model beside its weights, and return it.
 
     Parameters
     ----------
     folder : of the model, with `model.json`.
+    study, recipe : what the settings are from, and what the report says of them.
     seconds : of training.
     """
     described = read_json(folder / "model.json")
-    section = wanted.study.dataset(spec.dataset.name)
+    section = study.dataset(spec.dataset.name)
     earlier = read_json(folder / CARD) or {}
     card = {
-        "study": wanted.study.name,
+        "study": study.name,
         "key": key,
         "made": earlier.get("made", datetime.now(UTC).isoformat(timespec="seconds")),
         "weights_sha256": sha256(folder / WEIGHTS),
@@ -59,7 +65,7 @@ def write_card(
             **images.counts,
         },
         "training": {"spec": asdict(spec), "seconds": round(seconds, 1)},
-        "recipe": wanted.recipe,
+        "recipe": recipe,
         "scores": "The recipe's: of networks with these settings on classes or images that they did not see. "
         "The champion was trained on all images, so it has none of its own.",
         "versions": {"parts": keys.versions(spec), "packages": versions(PACKAGES), "git_commit": git_commit()},

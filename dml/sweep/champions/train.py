@@ -69,7 +69,7 @@ def train_champion(
     Parameters
     ----------
     data_root : the outputs of the study's data stages (`data/<study>`), at least packed images.
-    results : the folder with the results of all studies, for `training.start`.
+    results : the folder with the results of all studies, for `training.init_from`.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def train_champion(
                 + (", in one process" if spec.training.workers > 1 else "")
             )
             seconds = _train(spec, place / "data", folder, progress)
-        card = write_card(folder / "model", spec, wanted, images, key, seconds)
+        card = write_card(folder / "model", spec, wanted.study, wanted.recipe, images, key, seconds)
     return Champion(folder / "model", spec, key, card)
 
 

@@ -20,6 +20,7 @@ QUIET = {
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "60",
 }
+STARTS = 3  # attempts to start Ray
 ADDRESS = "resources.address or RAY_ADDRESS"
 TOKEN = "it asks for a token: set RAY_AUTH_MODE=token, with the token in RAY_AUTH_TOKEN or ~/.ray/auth_token"
 
@@ -41,19 +42,33 @@ def connect(resources: ResourcesSection) -> None:
         return
     cluster = address(resources)
     if cluster is None:
-        ray.init(
-            address="local",  # never a cluster that happens to run on this machine
-            num_cpus=cpus(),
-            object_store_memory=10**8,  # only for results: images are mapped from the packed files
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        _start()
         return
     try:
         ray.init(address=cluster, log_to_driver=False, logging_level=logging.ERROR)
     except ConnectionError as error:
         raise ConnectionError(f"no Ray cluster answers at {cluster!r} ({ADDRESS}, or {TOKEN})") from error
+
+
+def _start() -> None:
+    """Start Ray on this machine, again if that took longer than the 30 s for which Ray waits: a busy machine may."""
+    import ray
+
+    for left in reversed(range(STARTS)):
+        try:
+            ray.init(
+                address="local",  # never a cluster that happens to run on this machine
+                num_cpus=cpus(),
+                object_store_memory=10**8,  # only for results: images are mapped from the packed files
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
+            return
+        except Exception as error:  # Ray raises no class of its own
+            ray.shutdown()
+            if left == 0 or "timed out during startup" not in str(error):
+                raise
 
 
 def address(resources: ResourcesSection) -> str | None:

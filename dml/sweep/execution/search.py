@@ -17,7 +17,7 @@ from ray.tune.search import Searcher
 
 from dml.files import DISK_FULL
 from dml.sweep.plan import keys, specs
-from dml.sweep.plan.cells import Job
+from dml.sweep.plan.jobs import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store import storage_errors
 from dml.sweep.store.trials import FAILED, PRUNED, Outcome

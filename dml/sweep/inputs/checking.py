@@ -25,7 +25,7 @@ from dml.training.data import (
     split_of,
 )
 from dml.training.frozen.opening import find_features, open_trial
-from dml.types import Cell, Choice, StartSpec
+from dml.types import Cell, Choice, ScoreKey, StartSpec
 
 DIGESTS = dict.fromkeys(("packed", "split", "labels"), "")  # neither networks nor batches depend on them
 
@@ -76,7 +76,7 @@ def _check_sets(study: Study, root: Path) -> None:
                     )
         tuned = any(cell.dataset == dataset.label and tuning_trials(study, cell) for cell in study.cells())
         for split, part in itertools.product(found, ["", "validation"] if tuned else [""]):
-            scored, level, _ = study.objective(dataset.label, part).split("/", 2)
+            scored, level, _ = ScoreKey.parse(study.objective(dataset.label, part))
             labels = splits.given_labels(index, "fine") if level == "given" else index[level].to_numpy()
             check_pairs(split, labels, scored, dataset.label)
 

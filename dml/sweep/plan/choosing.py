@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from dml.sweep.plan.cells import Job
+from dml.sweep.plan.jobs import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.trials import FINISHED, Outcome
 

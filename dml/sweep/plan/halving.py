@@ -19,13 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from dml.config import Ladder
+from dml.sweep.plan.jobs import Job
 from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, PRUNED, Outcome
-
-if TYPE_CHECKING:
-    from dml.sweep.plan.cells import Job
 
 
 def promotions(

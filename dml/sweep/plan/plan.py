@@ -26,8 +26,9 @@ from dml.config.stopping import evaluated_steps
 from dml.data import class_splits
 from dml.sweep.plan import keys, specs
 from dml.sweep.plan.adding import adding
-from dml.sweep.plan.cells import CellState, Job, checked, split_name
+from dml.sweep.plan.cells import CellState, checked
 from dml.sweep.plan.halving import Halving, paused_at
+from dml.sweep.plan.jobs import Job, split_name
 from dml.sweep.plan.proposals import Proposals, Pruning
 from dml.sweep.plan.space import space_of, tuning_trials
 from dml.sweep.store.trials import FINISHED, PAUSED, Outcome, TrialStore
@@ -43,7 +44,7 @@ class Plan:
     store : outcomes of earlier trials.
     describe : returns the digests of a trial's data.
     storage : Optuna's storage, shared by all cells.
-    find_start : finds the weights of `training.start`; needed if the study sets it.
+    find_start : finds the weights of `training.init_from`; needed if the study sets it.
     rates : estimates the rate of wrong labels for filters that assume an estimated one; needed if the study has any.
     """
 

@@ -53,7 +53,7 @@ def build(
 
     Parameters
     ----------
-    find_start : finds the weights of `training.start`; needed if the study sets it.
+    find_start : finds the weights of `training.init_from`; needed if the study sets it.
     split : the class split.
 
     Raises
@@ -71,7 +71,7 @@ def build(
     if dataset.passes_on is not None:
         chosen["training"] |= {"backbone": dataset.passes_on, "backbone_settings": {}, "frozen": True}
     if training.start is not None:
-        assert find_start is not None, "training.start needs the results of earlier studies"
+        assert find_start is not None, "training.init_from needs the results of earlier studies"
         start = find_start(training.start, cell.dataset, seed)
     device = study.resources.device
     given = training.spec(device=device, start=start, **chosen["training"])

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.live import Live
 
 from dml.files import write_text
-from dml.sweep.plan.cells import Job
+from dml.sweep.plan.jobs import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.remaining import Remaining
 from dml.sweep.progress.text import line, table

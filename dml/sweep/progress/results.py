@@ -14,7 +14,8 @@ from typing import Any
 import pandas as pd
 
 from dml.config import Study
-from dml.sweep.plan.cells import Job
+from dml.config.recorded import ATTRIBUTE, record
+from dml.sweep.plan.jobs import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.trials import FINISHED, Outcome
 
@@ -24,6 +25,8 @@ PACKAGES = ("noisy-dml", "torch", "torchvision", "numpy", "ray", "optuna", "mlfl
 def trials_frame(study: Study, plan: Plan, running: Iterable[tuple[Job, Outcome]] = ()) -> pd.DataFrame:
     """One row per trial that ended, in the order of the study's cells, and one float column per score.
 
+    With the study as it runs (`dml.config.recorded`).
+
     Parameters
     ----------
     running : trials that have not ended, whose rows follow.
@@ -31,7 +34,9 @@ def trials_frame(study: Study, plan: Plan, running: Iterable[tuple[Job, Outcome]
     trials = [*plan.ended(), *running]
     rows = [_row(study, plan, job, outcome) for job, outcome in trials]
     scores = pd.DataFrame([dict(outcome.scores) for _, outcome in trials], dtype="float64")
-    return pd.concat([pd.DataFrame(rows), scores], axis=1)
+    frame = pd.concat([pd.DataFrame(rows), scores], axis=1)
+    frame.attrs[ATTRIBUTE] = record(study)
+    return frame
 
 
 def _row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]:

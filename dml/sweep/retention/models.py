@@ -21,8 +21,8 @@ from pathlib import Path
 
 from dml.config import Study
 from dml.files import Locked, locked, read_json, write_text
-from dml.sweep.plan.cells import Job
 from dml.sweep.plan.choosing import finished, ranking
+from dml.sweep.plan.jobs import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.references import known_keys
 from dml.sweep.store.trials import TrialStore

@@ -1,4 +1,4 @@
-"""Lets the trials of a study whose models are missing run again, for `keep_models: all` or a later `training.start`.
+"""Lets the trials of a study whose models are missing run again, for `keep_models: all` or another's `init_from`.
 
 python -m dml.sweep.retention.retrain STUDY
 """

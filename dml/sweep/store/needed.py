@@ -1,4 +1,4 @@
-"""Which trials' models other studies start from (`training.start`)."""
+"""Which trials' models other studies start from (`training.init_from`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dml.sweep.store.starts import Starts
 
 
 def starts_of(study: Study) -> list[StartSection]:
-    """The sections `training.start` of a study's cells that name another study."""
+    """The sections `training.init_from` of a study's cells that name another study."""
     found = {repr(start): start for cell in study.cells() if (start := study.training_of(cell).start) is not None}
     return [start for start in found.values() if start.study is not None]
 
@@ -21,7 +21,9 @@ def studies_that_start(folder: Path) -> list[Study]:
     ------
     ConfigError : one of them is invalid, so it cannot be said what it needs.
     """
-    studies = [load_study(path) for path in sorted(folder.glob("*.yaml")) if "start" in path.read_text("utf-8")]
+    words = ("init_from", "start")  # today's name and the earlier one
+    named = [path for path in sorted(folder.glob("*.yaml")) if any(word in path.read_text("utf-8") for word in words)]
+    studies = [load_study(path) for path in named]
     return [study for study in studies if starts_of(study)]
 
 

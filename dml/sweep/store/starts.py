@@ -1,4 +1,4 @@
-"""Finds the weights that `training.start` names: a file, or the model of an earlier study's trial."""
+"""Finds the weights that `training.init_from` names: a file, or the model of an earlier study's trial."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dml.types import StartSpec
 
 
 class Starts:
-    """Resolves a study's `training.start` to files.
+    """Resolves a study's `training.init_from` to files.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
-from dml.report.page.numbers import percent
+from dml.report.numbers import percent
 from dml.report.sections.protocols import TheoryVerdict
 
 FILE = Path(__file__).parents[1] / "loop_time.csv"  # the tables of docs/benchmarks/loop.md

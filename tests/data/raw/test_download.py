@@ -277,7 +277,7 @@ def test_the_documentation_names_the_folder_of_archives_put_in_place():
     said = (root / "docs" / "datasets.md").read_text(encoding="utf-8")
     assert f"`{raw_folder(DatasetSection(source='cub200'))}/`" in said
     separate = DatasetSection(source="cars196", options={"layout": "separate"})
-    assert f"`options: {{layout: separate}}` reads `{raw_folder(separate)}/`" in said
+    assert f"`settings: {{layout: separate}}` reads `{raw_folder(separate)}/`" in said
 
 
 def test_checksum(tmp_path):

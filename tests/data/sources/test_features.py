@@ -144,7 +144,10 @@ NAN[4, 2] = np.nan
         ({"array": {"a": vectors(), "b": vectors()}, "file": "x.npz"}, "one called features, embeddings.*it has a, b"),
         ({"array": vectors(np.int64), "file": "x.parquet"}, "column 'x0' is int64: expected one column of lists"),
         ({"array": pd.DataFrame({"e": [[1.0]] * 5 + [[1.0, 2.0]]}), "file": "x.parquet"}, "lists of equal length"),
-        ({"table": pd.DataFrame({"label": FINE})}, r"no column 'fine'\. Choices: label\. `options: \{columns: \{fine:"),
+        (
+            {"table": pd.DataFrame({"label": FINE})},
+            r"no column 'fine'\. Choices: label\. `settings: \{columns: \{fine:",
+        ),
         ({"table": pd.DataFrame({"fine": FINE, "splt": FINE})}, "unknown column 'splt'; did you mean 'split'"),
         ({"table": pd.DataFrame({"fine": [*FINE[:5], None], "path": list("abcdef")})}, "row 7: fine is missing"),
         ({"table": pd.DataFrame({"fine": FINE, "split": ["train"] * 5 + ["tset"]})}, "'tset'; did you mean 'test'"),

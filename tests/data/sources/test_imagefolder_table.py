@@ -200,7 +200,7 @@ def test_given_labels_that_look_like_numbers_stay_apart(written, tmp_path):
         ({"path": ["x.png"]}, "no column 'fine'"),
         ({"file": ["x.png"], "fine": [1]}, "no column 'path'"),
         ({"path": ["x.png"], "fine": [1], "spilt": ["train"]}, "unknown column 'spilt'; did you mean 'split'"),
-        ({"path": ["x.png"], "fine": [1], "Camera": [1]}, r"'Camera'.*`options: \{columns: \{camera: Camera\}\}`"),
+        ({"path": ["x.png"], "fine": [1], "Camera": [1]}, r"'Camera'.*`settings: \{columns: \{camera: Camera\}\}`"),
         ({"path": ["x.png"], "fine": [1], "split": ["validate"]}, "row 2: split is 'validate'"),
         ({"path": ["x.png"], "fine": [1], "camera": ["left"]}, "row 2: camera is 'left'"),
         ({"path": ["x.png", ""], "fine": [1, 1]}, "row 3: path is ''"),

@@ -31,7 +31,7 @@ def test_test_folders_of_other_classes_test(written, tmp_path):
     assert set(index["coarse"]) == {-1}
     assert index["role"].tolist() == ["test"] * 6 + ["train"] * 4
     assert index["path"][0] == "test/cat/0.png"
-    assert "test/, train/ are read as splits; `options: {layout: groups}` reads them as groups of classes" in text
+    assert "test/, train/ are read as splits; `settings: {layout: groups}` reads them as groups of classes" in text
     assert "2 classes train; test has 3 other classes: its scores are `test`" in text
 
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from dml.config.printed import printed
 from dml.report.analysis.claims import corrected, head
-from dml.report.analysis.verdicts import Verdict, combined, decided, effect, worst
+from dml.report.verdicts import Verdict, combined, decided, effect, worst
 from dml.report.wording import expected
 
 RANDOM = {"positives": "random"}

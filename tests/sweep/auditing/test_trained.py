@@ -25,11 +25,10 @@ CONTENT = {
     "losses": ["triplet", "softmax"],
     "positives": ["easy"],
     "negatives": ["random"],
-    "noise": [{"model": "uniform", "rates": [0.4]}],
+    "noise": [{"name": "uniform", "rates": [0.4]}],
     "seeds": [3, 4],
     "training": {
-        "backbone": "small_conv",
-        "backbone_settings": {"width": 4},
+        "backbone": {"name": "small_conv", "settings": {"width": 4}},
         "embedding_size": 5,
         "steps": 40,
         "batch": {"classes": 4, "per_class": 4},
@@ -174,7 +173,7 @@ def test_the_section_chooses_the_cell(place):
     assert chosen.cell.loss.name == "softmax"
     assert chosen.digest != learner(place).digest
     assert learner(place).digest == learner(place).digest
-    others = study(evaluation={"metrics": ["recall@1"]}, noise=[{"model": "uniform", "rates": [0.1]}])
+    others = study(evaluation={"metrics": ["recall@1"]}, noise=[{"name": "uniform", "rates": [0.1]}])
     assert learner(place, others).digest == learner(place).digest, "noise and scores decide nothing here"
     longer = study(training={**CONTENT["training"], "steps": 41})
     assert learner(place, longer).digest != learner(place).digest

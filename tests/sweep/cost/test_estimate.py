@@ -22,7 +22,7 @@ from dml.training.frozen.recipe import features_id, recipe
 
 STUDY = {
     "title": "x",
-    "datasets": [{"source": "digits", "train_on": "coarse"}],
+    "datasets": [{"name": "digits", "train_on": "coarse"}],
     "losses": ["triplet", "margin"],
     "positives": ["random"],
     "negatives": ["random"],
@@ -210,13 +210,13 @@ def test_a_part_that_rejects_its_inputs_is_an_error(tmp_path, monkeypatch):
 
 
 def test_images_of_unknown_size_are_a_guess_that_is_said(tmp_path):
-    found = cost(tmp_path, datasets=[{"source": "cub200"}])
+    found = cost(tmp_path, datasets=[{"name": "cub200"}])
     assert "a guess, as the images of cub200 are not here yet" in found.basis
 
 
 @pytest.mark.parametrize(("source", "shape"), [("mnist", (28, 28, 1)), ("cifar100", (32, 32, 3))])
 def test_images_of_a_known_size_are_no_guess_before_the_download(tmp_path, timed, source, shape):
-    found = cost(tmp_path, datasets=[{"source": source, "train_on": "coarse"}])
+    found = cost(tmp_path, datasets=[{"name": source, "train_on": "coarse"}])
     assert "guess" not in found.basis
     assert {(own["height"], own["width"], own["channels"]) for _, own in timed} == {shape}
 
@@ -236,7 +236,7 @@ def test_own_vectors_are_looked_at(tmp_path, timed):
     np.save(tmp_path / "vectors.npy", np.ones((300, 7), np.float32))
     (tmp_path / "labels.csv").write_text("fine\n" + "\n".join(str(row % 5) for row in range(300)))
     options = {"vectors": str(tmp_path / "vectors.npy"), "table": str(tmp_path / "labels.csv")}
-    own = {"datasets": [{"source": "features", "options": options}], "training": {"steps": 10}}
+    own = {"datasets": [{"name": "features", "settings": options}], "training": {"steps": 10}}
     found = cost(tmp_path, **own)
     assert {manifest["channels"] for _, manifest in timed} == {7}
     assert found.bytes > 300 * 7 * 4

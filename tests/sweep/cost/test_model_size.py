@@ -22,11 +22,11 @@ def test_the_estimate_is_the_files_size(toy_study, tmp_path, backbone):
 
 
 def test_policies_and_the_default(toy_study):
-    resnet = {"backbone": "torchvision", "backbone_settings": {"name": "resnet50"}}
+    resnet = {"backbone": {"name": "torchvision", "settings": {"name": "resnet50"}}}
     cells = [0.01 * rate for rate in range(12)]
 
     def kept(rates, **changes):
-        study = toy_study(training=resnet, noise=[{"model": "uniform", "rates": rates}], **changes)
+        study = toy_study(training=resnet, noise=[{"name": "uniform", "rates": rates}], **changes)
         return kept_models(study, IMAGES)
 
     few, many = kept(cells[:2]), kept(cells)

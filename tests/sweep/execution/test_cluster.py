@@ -1,4 +1,4 @@
-"""A cluster that asks for a token, as Ray's clusters do by themselves where a token exists."""
+"""Clusters that ask for a token, as Ray makes one by itself; and a machine too busy to start Ray at once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import subprocess
 import sys
 
 import pytest
+import ray
+
+from dml.config import ResourcesSection
+from dml.sweep.execution import cluster
 
 CLUSTER = """
 import sys
@@ -21,7 +25,7 @@ connect(ResourcesSection())
 import ray
 print(ray.cluster_resources()["CPU"])
 """
-pytestmark = pytest.mark.slow
+SLOW = "The current node timed out during startup. This could happen because some of the raylet failed to startup"
 
 
 @pytest.fixture
@@ -41,6 +45,7 @@ def address(variables):
         running.stdin.close()
 
 
+@pytest.mark.slow
 def test_a_cluster_that_asks_for_a_token_says_so_and_takes_it(variables, address):
     def connect(**others: str) -> subprocess.CompletedProcess[str]:
         told = {**variables, "RAY_ADDRESS": address, **others}
@@ -50,3 +55,25 @@ def test_a_cluster_that_asks_for_a_token_says_so_and_takes_it(variables, address
     assert refused.startswith("ConnectionError: no Ray cluster answers at")
     assert "RAY_AUTH_MODE=token" in refused
     assert connect(RAY_AUTH_MODE="token").stdout.strip() == "3.0"
+
+
+@pytest.mark.parametrize(
+    ("errors", "tries", "raised"), [([SLOW, SLOW], 3, ""), ([SLOW] * 3, 3, SLOW), (["no"], 1, "no")]
+)
+def test_ray_that_took_too_long_to_start_is_started_again(monkeypatch, errors, tries, raised):
+    made, left = [], list(errors)
+
+    def init(**settings):
+        made.append(settings["address"])
+        if left:
+            raise Exception(left.pop(0))
+
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    if raised:
+        with pytest.raises(Exception, match=raised):
+            cluster.connect(ResourcesSection())
+    else:
+        cluster.connect(ResourcesSection())
+    assert made == ["local"] * tries

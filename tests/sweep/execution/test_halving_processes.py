@@ -80,10 +80,10 @@ def real(tmp_path):
         "positives": [],
         "negatives": [],
         "seeds": [0],
-        "datasets": [{"source": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
+        "datasets": [{"name": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
         "search": {"sampler": "random", "trials": 4, "early_stopping": "halving", "objective": "map@r"},
         "training": {
-            "backbone_settings": {"width": 4},
+            "backbone": {"settings": {"width": 4}},
             "embedding_size": 8,
             "steps": 45,
             "schedule": "cosine",

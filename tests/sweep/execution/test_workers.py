@@ -28,7 +28,7 @@ STUDY = {
     "negatives": [],
     "seeds": [0],
     "search": {"sampler": "fixed"},
-    "datasets": [{"source": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
+    "datasets": [{"name": "digits", "train_on": "coarse", "evaluate_on": ["fine"]}],
     "evaluation": {"metrics": ["recall@1"], "every": 10, "sets": ["test"], "keep_embeddings": True},
 }
 
@@ -73,8 +73,7 @@ class Place:
 
     def study(self, workers: int, steps: int = 20, resources=None, **changes):
         training = {
-            "backbone": "rank_parts.Backbone",
-            "backbone_settings": {"folder": str(self.folder)},
+            "backbone": {"name": "rank_parts.Backbone", "settings": {"folder": str(self.folder)}},
             "embedding_size": 8,
             "optimizer": "sgd",  # Adam divides gradients by their size, so it also enlarges rounding
             "learning_rate": 0.01,

@@ -25,13 +25,13 @@ from dml.training.model_files import TrainedEmbedder
 CONTENT = {
     "title": "Mine",
     "datasets": ["digits"],
-    "noise": [{"model": "uniform", "rates": [0.2]}],
+    "noise": [{"name": "uniform", "rates": [0.2]}],
     "losses": ["triplet", "components", "whitening", "lda"],
     "positives": ["easy"],
     "negatives": ["random"],
     "search": {"sampler": "random", "trials": 2},
     "seeds": [0, 1],
-    "training": {"backbone_settings": {"width": 4}, "embedding_size": 8, "steps": 4, "batch": {"classes": 2}},
+    "training": {"backbone": {"settings": {"width": 4}}, "embedding_size": 8, "steps": 4, "batch": {"classes": 2}},
     "evaluation": {"metrics": ["recall@1"], "every": 2},
 }
 

@@ -45,7 +45,7 @@ TEST = {"images": 5 + 6 + 7, "classes": 3}
     ],
 )
 def test_counts(train_on, protocol, roles, data_root, toy_study):
-    dataset = {"source": "imagefolder", "options": {"root": "photos"}, "train_on": train_on}
+    dataset = {"name": "imagefolder", "settings": {"root": "photos"}, "train_on": train_on}
     study = toy_study(datasets=[dataset])
     study = study.model_copy(update={"search": study.search.model_copy(update={"protocol": protocol})})
     assert data_counts(study, data_root) == {"imagefolder": {"skipped": 2, "roles": roles}}
@@ -56,13 +56,13 @@ def test_unused_images_are_not_counted_and_a_splits_rows_may_be_in_any_order(dat
     split = pd.read_parquet(path)
     split.loc[split.index[-7:], "final"] = "unused"  # the last class
     split[::-1].to_parquet(path, index=False)
-    study = toy_study(datasets=[{"source": "imagefolder", "options": {"root": "photos"}}])
+    study = toy_study(datasets=[{"name": "imagefolder", "settings": {"root": "photos"}}])
     roles = data_counts(study, data_root)["imagefolder"]["roles"]
     assert roles == {"train": {"images": 9, "classes": 3}, "test": {"images": 5 + 6, "classes": 2}}
 
 
 def test_without_the_data_nothing_is_counted(data_root, toy_study):
-    study = toy_study(datasets=[{"source": "imagefolder", "options": {"root": "photos"}}])
+    study = toy_study(datasets=[{"name": "imagefolder", "settings": {"root": "photos"}}])
     (data_root / "split/imagefolder.parquet").unlink()
     assert data_counts(study, data_root) == {}
     (data_root / "packed/images.npy").write_bytes(b"")

@@ -109,7 +109,7 @@ def test_what_is_refused(toy_study, given, message):
 
 
 def test_class_splits_need_listed_seeds():
-    content = {"title": "Toys", "losses": ["contrastive"], "datasets": [{"source": "digits"}]}
+    content = {"title": "Toys", "losses": ["contrastive"], "datasets": [{"name": "digits"}]}
     with pytest.raises(ValueError, match="class splits are compared over splits"):
         study_from({**content, "seeds": "auto", "class_splits": 2})
 

@@ -350,7 +350,7 @@ def test_a_published_trial_counts_if_its_curve_has_the_rungs(study, tmp_path, le
 def test_a_snapshot_keeps_the_curves_that_halving_compares(study, tmp_path):
     own = study({**HALVING, "trials": 4})
     frame = trials_frame(own, Machine(own, tmp_path, learning).run().plan)
-    curves = [json.loads(row["curve"]) for row in table.rows(table.to_text(own, frame)) if row["phase"] == "tune"]
+    curves = [json.loads(curve) for curve in table.rounded(own, frame).query("phase == 'tune'")["curve"]]
     (expected,) = frame.query("phase == 'tune' and status == 'finished'")["curve"]
     assert curves == [json.loads(expected)]
 

@@ -55,7 +55,7 @@ def test_a_key_contains_what_decides_the_result(toy_study):
         spec(study, digests={**DIGESTS, "labels": "m"}),
         spec(toy_study(training={"steps": 11})),
         spec(toy_study(training={"steps": 10, "batch": {"per_class": 8}})),
-        spec(toy_study(training={"steps": 10, "backbone_settings": {"width": 4}})),
+        spec(toy_study(training={"steps": 10, "backbone": {"settings": {"width": 4}}})),
         spec(toy_study(positives=["easy"])),
         spec(toy_study(evaluation={"metrics": ["recall@1", "nmi"], "every": 5})),
     ]
@@ -67,7 +67,7 @@ def test_a_key_contains_what_decides_the_result(toy_study):
 def test_a_key_does_not_contain_the_rest(toy_study):
     same = [
         toy_study(title="Another", name="another", seeds=[5]),
-        toy_study(datasets=[{"source": "digits", "name": "renamed"}]),
+        toy_study(datasets=[{"name": "digits", "id": "renamed"}]),
         toy_study(search={"sampler": "random", "trials": 20}, resources={"concurrent": 1}),
         toy_study(losses=["triplet", "margin"]),
         toy_study(training={"steps": 10, "search": {"weight_decay": {"uniform": [0, 1]}}}),
@@ -85,7 +85,7 @@ def test_the_protocol_is_part_of_the_keys_of_confirmed_trials_that_do_not_refit(
 def test_a_default_written_out_is_the_same_as_left_out(toy_study):
     written = toy_study(
         losses=[{"name": "triplet", "settings": {"swap": False, "reduction": "nonzero"}, "search": {}}, "contrastive"],
-        training={"steps": 10, "backbone": "small_conv", "backbone_settings": {"width": 16}, "learning_rate": 1e-3},
+        training={"steps": 10, "backbone": {"name": "small_conv", "settings": {"width": 16}}, "learning_rate": 1e-3},
     )
     assert keys.key(spec(written)) == keys.key(spec(toy_study()))
 
@@ -117,7 +117,7 @@ def test_a_setting_as_the_trial_fills_it_in_changes_nothing(toy_study):
 
 def test_defaults_of_noise_written_out_change_nothing(toy_study):
     found = {
-        keys.key(spec(toy_study(noise=[{"model": "small_cluster", "rates": [0.2], "settings": settings}])))
+        keys.key(spec(toy_study(noise=[{"name": "small_cluster", "rates": [0.2], "settings": settings}])))
         for settings in ({}, {"size": 10})
     }
     assert len(found) == 1
@@ -311,8 +311,8 @@ PINNED = (
 
 
 def test_the_name_of_a_noise_changes_no_key(toy_study):
-    plain = toy_study(noise=[{"model": "uniform", "rates": [0.2]}])
-    named = toy_study(noise=[{"model": "uniform", "name": "mine", "rates": [0.2]}])
+    plain = toy_study(noise=[{"name": "uniform", "rates": [0.2]}])
+    named = toy_study(noise=[{"name": "uniform", "id": "mine", "rates": [0.2]}])
     assert spec(named).noise.model == "uniform:mine"
     assert keys.record(spec(named)) == keys.record(spec(plain))
 

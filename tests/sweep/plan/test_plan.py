@@ -60,7 +60,7 @@ def test_a_finished_trial_is_never_run_again(toy_study, tmp_path):
     ("change", "new"),
     [
         ({"losses": ["triplet", "contrastive", "multi_similarity"]}, 5),
-        ({"noise": [{"model": "uniform", "rates": [0.0, 0.3]}]}, 10),
+        ({"noise": [{"name": "uniform", "rates": [0.0, 0.3]}]}, 10),
         ({"seeds": [0, 1, 2]}, 2),
         ({"name": "another", "title": "Another"}, 0),
         ({"resources": {"concurrent": 1}}, 0),

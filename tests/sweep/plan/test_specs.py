@@ -46,7 +46,7 @@ def test_the_protocol_is_that_of_confirmed_trials(toy_study):
 def test_a_spec_survives_json(toy_study):
     study = toy_study(
         losses=["triplet", {"name": "softmax"}],
-        training={"steps": 7, "keep_checkpoints": ["last"], "backbone_settings": {"width": 4}},
+        training={"steps": 7, "keep_checkpoints": ["last"], "backbone": {"settings": {"width": 4}}},
         evaluation={"metrics": ["recall@1", "nmi"], "sets": ["seen", "test"], "clusters": [4]},
     )
     for cell in study.cells():

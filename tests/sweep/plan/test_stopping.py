@@ -219,9 +219,8 @@ def test_a_snapshot_gives_back_what_the_choice_needs(study, tmp_path, thin):
     frame = trials_frame(plan.study, plan)
     folder = tmp_path / "results/toys"
     folder.mkdir(parents=True)
-    text = table.to_text(plan.study, frame, thin=thin)
-    (folder / "trials.csv").write_text(text)
-    found = table.from_text(plan.study, text)
+    table.write(table.rounded(plan.study, frame, thin), folder / "trials.parquet")
+    found = pd.read_parquet(folder / "trials.parquet")
     tuned = found["phase"] == "tune"
     assert found["objective"][tuned].tolist() == frame["objective"][tuned].tolist(), "to the last bit"
     again = start(study(), TrialStore(tmp_path / "clone", published=published_trials(tmp_path / "results")))

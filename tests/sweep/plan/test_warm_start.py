@@ -17,7 +17,7 @@ SEARCH = {"sampler": "tpe", "trials": 4, "warm_start": 1}
 @pytest.fixture
 def study(toy_study):
     def make(**changes):
-        own = {"noise": [{"model": "uniform", "rates": RATES}], "search": SEARCH, **changes}
+        own = {"noise": [{"name": "uniform", "rates": RATES}], "search": SEARCH, **changes}
         return toy_study(**own)
 
     return make
@@ -136,7 +136,7 @@ def test_a_source_whose_trials_all_fail_gives_nothing(study, tmp_path):
 def test_another_study_of_sources_is_another_search(study, tmp_path):
     """A rate that is added before changes what a cell starts with, so its stored proposals do not count."""
     storage, store = optuna.storages.InMemoryStorage(), TrialStore(tmp_path)
-    run(opened(study(noise=[{"model": "uniform", "rates": [0.0, 0.6]}]), store, storage))
+    run(opened(study(noise=[{"name": "uniform", "rates": [0.0, 0.6]}]), store, storage))
     plan = opened(study(), store, storage)
     run(plan)
     assert all(first == best for first, best in first_and_source(plan))

@@ -111,7 +111,7 @@ def test_a_published_study_refers_to_its_trials(project):
     own = study(project, "toys")
     plan = sweep(project, own)
     frame = pd.read_parquet(project / "results/toys/trials.parquet")
-    write_text(project / "docs/results/toys/trials.csv", table.to_text(own, frame))
+    table.write(table.rounded(own, frame), project / "docs/results/toys/trials.parquet")
     for path in ("results/toys/trials.parquet", "store/sweeps/toys.keys"):
         (project / path).unlink()
     assert listed(project) == {}
@@ -165,9 +165,9 @@ def test_packed_data_that_no_study_names(project):
     for name in (needed, other, ".new-1"):
         write_text(project / "store/packed" / name / "manifest.json", "{}")
     assert [entry.path.name for entry in unreferenced(project)] == [other]
-    study(project, "resized", datasets=[{"source": "digits", "resize": 16}])
+    study(project, "resized", datasets=[{"name": "digits", "resize": 16}])
     assert unreferenced(project) == []
-    (project / "pipelines/studies/resized.yaml").write_text("datasets: [{source: no such, resise: 1}]")
+    (project / "pipelines/studies/resized.yaml").write_text("datasets: [{name: no such, resise: 1}]")
     study(project, "toys", datasets=["mnist"])
     assert unreferenced(project) == [], "nobody knows what the broken study needs"
 

@@ -180,8 +180,8 @@ title: Starts from another study
 datasets: [digits]
 losses: [margin]
 seeds: [0, 4]
-vary:
-  training.start:
+grid:
+  training.init_from:
     - null
     - {study: toys, cell: {loss: triplet}}
 """

@@ -1,4 +1,4 @@
-"""The weights that `training.start` names, among the models of earlier studies."""
+"""The weights that `training.init_from` names, among the models of earlier studies."""
 
 import itertools
 import json
@@ -140,7 +140,7 @@ def test_a_key_contains_the_weights_and_not_their_place(toy_study):
 def test_a_key_contains_the_weights_of_a_backbone_and_not_their_place(toy_study, tmp_path):
     def built(path, **settings):
         section = {"name": "resnet18", **settings} | ({} if path is None else {"weights": str(path)})
-        study = toy_study(training={"backbone": "torchvision", "backbone_settings": section})
+        study = toy_study(training={"backbone": {"name": "torchvision", "settings": section}})
         spec = specs.build(study, study.cells()[0], "confirm", 0, {}, DIGESTS)
         assert specs.load(specs.dump(spec)) == spec
         return spec

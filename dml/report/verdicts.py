@@ -1,0 +1,157 @@
+"""When a claim is confirmed, refuted or undecided: the rule, and the correction for several claims.
+
+An effect has one value per seed, in points. A claim says that the mean effect is above `least` in a direction, or, with
+`equal`, that it is closer to 0 than `least`.
+
+- Confirmed: the effect is significantly above `least`. With `equal`, two one-sided tests must both reject (Schuirmann
+  1987).
+- Refuted: the effect is significantly below `least`; with the default of 0 it goes the other way. With `equal`, it is
+  significantly farther from 0 than `least`.
+- Undecided: neither, or less than two seeds.
+
+Each is a t-test over seeds, two-sided but for the two tests of `equal`; where settings were tuned in one class split,
+with the part of the searches too (`searched`). Without a correction, a claim is confirmed if the 95% interval of its
+effect is above `least`. A claim for each value of an attribute is confirmed if all of its parts
+are (the largest p), and refuted if any is (the smallest p times their number). Holm's correction is over the claims of
+one paper that were tested, in all studies, separately for both questions. Stand-ins decide no claim, so they are a
+family of their own, and a comparison with flags is in none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from dml import sequential, statistics
+from dml.config import ClaimSection
+from dml.report.estimates import Term, estimate
+
+Word = Literal["refuted", "undecided", "confirmed", "needs data", "not tested"]
+WORDS: tuple[Word, ...] = ("confirmed", "refuted", "undecided", "not tested", "needs data")
+SIGNS: Mapping[str, str] = {
+    "confirmed": "\N{CHECK MARK}",
+    "refuted": "\N{MULTIPLICATION X}",
+    "undecided": "?",
+    "not tested": "\N{EN DASH}",
+    "needs data": "\N{WHITE CIRCLE}",
+}
+DECIDED: tuple[Word, ...] = ("refuted", "undecided", "confirmed")  # worst news first
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The effect behind a claim, or behind one part of a claim for each value of an attribute."""
+
+    part: Mapping[str, Any]  # the attributes of `each` with their values
+    mean: float  # points
+    low: float  # 95% interval, Student's t; NaN for less than two seeds
+    high: float
+    seeds: int
+    confirming: float  # p; NaN for less than two seeds
+    refuting: float
+
+    @property
+    def label(self) -> str:
+        """`triplet`, `triplet, 0.2`; empty for a claim without parts."""
+        return ", ".join(map(str, self.part.values()))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one study says about one of its claims."""
+
+    claim: ClaimSection
+    study: str
+    title: str  # of the study
+    word: Word
+    effects: tuple[Effect, ...] = ()
+    p: float = float("nan")  # of the question that the word answers, after Holm's correction
+    reason: str = ""  # why it was not tested, or why it is undecided
+    objective: str = ""  # the metric of the study's objective, as it is written: `MAP@R`
+    sources: tuple[str, ...] = ()  # of the cells that it compares
+    data: str = ""  # the datasets of these cells
+    stand_in: bool = False  # the claim is about other data, or another network
+    flags: tuple[str, ...] = ()  # why its comparison decides nothing, see `dml.report.analysis.flags`
+    unknown: tuple[str, ...] = ()  # what is not known about it
+    fragile: bool = False  # one more test in the family would leave it undecided
+    block: str = "seed"  # what the effects are paired over
+    tuning: str = ""  # the mark of the study's comparisons, see `dml.report.tuning`
+
+
+def effect(
+    values: Sequence[float],
+    claim: ClaimSection,
+    part: Mapping[str, Any],
+    looks: tuple[int, ...] | None = None,
+    searches: Sequence[Term] = (),
+) -> Effect:
+    """The effect with its interval and both p, from one value per seed in points.
+
+    Parameters
+    ----------
+    looks : all planned looks of `seeds: auto`, for which interval and p are then adjusted.
+    searches : further variance of the mean.
+    """
+    x = np.asarray(values, dtype=float)
+    if looks and len(x) >= looks[0]:
+        return _looked_at(x, claim, part, looks)
+    s, above = statistics.summary(x), statistics.one_sided_t
+    if searches and x.size > 1:
+        seeds = Term(float(x.var(ddof=1)) / x.size, x.size - 1.0)
+        own = estimate(s.mean, [seeds], searches)
+        s, above = s._replace(low=own.low, high=own.high), partial(_above, seeds, searches)
+    least, y = claim.least, -x if claim.direction == "less" else x
+    if claim.direction == "equal":
+        confirming = max(above(x, -least), above(-x, -least)) if x.size > 1 else np.nan
+        refuting = min(1.0, 2 * min(above(x, least), above(-x, least))) if x.size > 1 else np.nan
+    else:
+        confirming, refuting = (float(np.minimum(1.0, 2 * above(*side))) for side in ((y, least), (-y, -least)))
+    return Effect(part, s.mean, s.low, s.high, s.n, confirming, refuting)
+
+
+def _above(seeds: Term, searches: Sequence[Term], values: np.ndarray, bound: float) -> float:
+    """`statistics.one_sided_t` with further variance."""
+    own = estimate(float(values.mean()) - bound, [seeds], searches)
+    return own.p / 2 if own.mean > 0 else 1 - own.p / 2
+
+
+def _looked_at(x: np.ndarray, claim: ClaimSection, part: Mapping[str, Any], looks: tuple[int, ...]) -> Effect:
+    """`effect` of seeds that were added while it was undecided. One-sided p are taken as the two-sided one."""
+
+    def above(y: np.ndarray, bound: float) -> float:
+        own = sequential.estimate(y - bound, looks)
+        return own.p if own.mean > 0 else 1.0
+
+    least, y, s = claim.least, -x if claim.direction == "less" else x, sequential.estimate(x, looks)
+    if claim.direction == "equal":
+        confirming, refuting = max(above(x, -least), above(-x, -least)), min(above(x, least), above(-x, least))
+    else:
+        confirming, refuting = above(y, least), above(-y, -least)
+    return Effect(part, s.mean, s.low, s.high, len(x), confirming, refuting)
+
+
+def combined(effects: Sequence[Effect]) -> tuple[float, float]:
+    """(confirming, refuting): the p of a claim from those of its parts; NaN if a part has less than two seeds."""
+    found = np.array([(e.confirming, e.refuting) for e in effects])
+    if np.isnan(found).any():
+        return float("nan"), float("nan")
+    return float(found[:, 0].max()), float(min(1.0, len(effects) * found[:, 1].min()))
+
+
+def decided(confirming: float, refuting: float) -> tuple[Word, float]:
+    """The word, and the p behind it; for an undecided claim the smaller p."""
+    if confirming < LEVEL:
+        return "confirmed", confirming
+    if refuting < LEVEL:
+        return "refuted", refuting
+    return "undecided", min(confirming, refuting)
+
+
+def worst(words: Sequence[Word]) -> Word:
+    """The head verdict of a claim with several: the worst news among those that were tested, else `not tested`."""
+    return next((word for word in DECIDED if word in words), "not tested")

@@ -1,0 +1,192 @@
+"""Results say what ran: the study's file may have changed since, and gives the title, the claims and the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dml.config import load_study
+from dml.config.recorded import ATTRIBUTE, record
+from dml.report.analysis.claims import with_verdicts
+from dml.report.assembly import study_page
+from dml.report.loading import load
+from dml.snapshots import Snapshot, publish
+
+RAN = """
+title: Before
+datasets: [{name: digits, train_on: coarse}]
+noise: [{name: uniform, rates: [0.0, 0.4]}]
+losses: [triplet, {name: margin, settings: {beta: 1.2}}]
+positives: [random, easy]
+negatives: [random]
+seeds: [0, 1, 2]
+search: {sampler: random, trials: 2, stop: last}
+training: {steps: 400}
+evaluation: {metrics: [recall@1, nmi], every: 100}
+claims:
+  - {paper: mine, text: Easy is better., compare: {first: {positives: easy}, second: {positives: random}}}
+"""
+LOSS = ("losses: [triplet", "losses: [contrastive, triplet")
+MODES = ["here", "published"]
+
+
+def study_of(folder: Path, *changes: tuple[str, str], more: str = ""):
+    text = RAN
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "toys.yaml"
+    path.write_text(text + more)
+    return load_study(path)
+
+
+def keeping(study):
+    """The table with the study, as a sweep writes it."""
+
+    def alter(frame: pd.DataFrame) -> pd.DataFrame:
+        frame.attrs[ATTRIBUTE] = record(study)
+        return frame
+
+    return alter
+
+
+@pytest.fixture(params=MODES)
+def results(request, tmp_path, synthetic):
+    """Reads the results of `RAN`, which ran here or is published, with another file of the study."""
+    ran = study_of(tmp_path)
+    synthetic.write(ran, tmp_path, keeping(ran))
+    folder = tmp_path / "results/toys"
+    publish(ran, folder, tmp_path / "published")
+
+    def read(*changes: tuple[str, str], more: str = ""):
+        today = study_of(tmp_path, *changes, more=more)
+        if request.param == "here":
+            return load(today, folder)
+        return load(today, tmp_path / "nowhere", snapshot=Snapshot(tmp_path / "published/toys"))
+
+    return read
+
+
+def drawn(results, tmp_path):
+    (found,) = with_verdicts([results])
+    return study_page(found, tmp_path / "site"), found.verdicts
+
+
+def test_a_file_that_is_the_same_changes_nothing(results, tmp_path):
+    same = results()
+    assert same.study == study_of(tmp_path)
+    assert "changed since" not in same.origin
+    assert len(same.cells) == 8
+
+
+def test_today_s_file_says_what_the_page_is_about(results, tmp_path):
+    about = results(("title: Before", "title: Now"), ("text: Easy is better.", "text: Is it better?"))
+    assert "changed since" not in about.origin
+    page, (verdict,) = drawn(about, tmp_path)
+    assert page.title == "Now"
+    assert verdict.claim.text == "Is it better?"
+    assert verdict.effects
+
+
+def test_a_loss_that_was_added_has_no_cells(results, tmp_path):
+    claim = "  - {paper: mine, text: New., compare: {first: {loss: contrastive}, second: {loss: triplet}}}\n"
+    added = results(LOSS, more=claim)
+    assert {cell.loss.name for cell in added.cells.values()} == {"triplet", "margin"}
+    assert not added.missing()
+    assert added.origin.endswith(
+        "The study has changed since; this page shows it as it ran. 4 cells of it have not run. 1 claim cannot be "
+        "tested with what ran."
+    )
+    page, (verdict,) = drawn(added, tmp_path)
+    assert verdict.claim.text == "Easy is better."
+    assert ("Cells", "8", "4 methods") in page.facts
+
+
+def test_settings_are_those_that_ran(results):
+    changed = results(("steps: 400", "steps: 7"), ("trials: 2", "trials: 9"), ("seeds: [0, 1, 2]", "seeds: [0, 1]"))
+    assert (changed.study.training.steps, changed.study.search.trials, changed.study.seeds) == (400, 2, [0, 1, 2])
+    assert changed.study.training_of(next(iter(changed.cells.values()))).steps == 400
+    assert len(changed.confirmed) == 8 * 3
+    assert "changed since; this page shows it as it ran." in changed.origin
+
+
+def test_a_default_of_the_code_that_changed_does_not_change_what_ran(results, tmp_path, monkeypatch):
+    """What a study leaves open is written down with its results."""
+    ran = json.loads(record(study_of(tmp_path)))
+    assert ran["training"]["embedding_size"] == 64
+    assert ran["training"]["search"] == {
+        "learning_rate": {"log_uniform": [1e-4, 1e-2]},
+        "weight_decay": {"log_uniform": [1e-6, 1e-2]},
+        "loss_learning_rate": "own",
+    }
+    monkeypatch.setattr("dml.config.recipes.SEARCHED", {})  # nothing is searched by default any more
+    assert study_of(tmp_path).training.search == {}
+    assert set(results().study.training.search) == {"learning_rate", "weight_decay", "loss_learning_rate"}
+
+
+def test_cells_that_the_file_no_longer_has_are_left_out(results, tmp_path):
+    fewer = results(("losses: [triplet, ", "losses: ["))
+    assert {cell.loss.name for cell in fewer.cells.values()} == {"margin"}
+    assert set(fewer.trials["cell"]) == set(fewer.cells)
+    assert "4 cells that it no longer has are left out." in fewer.origin
+    page, (verdict,) = drawn(fewer, tmp_path)
+    assert ("Cells", "4", "2 methods") in page.facts
+    assert verdict.effects
+    assert not any("triplet" in str(best) for best in page.best)
+
+
+def test_a_dataset_that_the_file_no_longer_has_is_left_out_with_its_cells(tmp_path, synthetic):
+    both = study_of(tmp_path, ("datasets: [", "datasets: [{name: mnist, train_on: coarse}, "))
+    synthetic.write(both, tmp_path, keeping(both))
+    results = load(study_of(tmp_path), tmp_path / "results/toys")
+    assert [dataset.label for dataset in results.study.datasets] == ["digits"]
+    page, _ = drawn(results, tmp_path)
+    assert ("Data", "digits", "label noise 0% to 40%") in page.facts
+
+
+def test_a_study_with_only_new_cells_shows_none(results, tmp_path):
+    other = results(("losses: [triplet, {name: margin, settings: {beta: 1.2}}]", "losses: [contrastive]"))
+    assert other.trials.empty
+    assert "it has none of the cells that ran" in other.origin
+    page, (verdict,) = drawn(other, tmp_path)
+    assert page.waiting
+    assert verdict.reason == "not run"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "report: {base: {positives: semihard}}\n",
+        "report: {cells: {loss: contrastive}, figures: [tsne]}\n",
+    ],
+)
+def test_what_the_report_asks_of_cells_that_have_not_run_is_ignored(results, tmp_path, more):
+    changes = [LOSS, ("positives: [random, easy]", "positives: [random, easy, semihard]")]
+    changed = results(*changes, ("every: 100", "every: 100, keep_embeddings: true"), more=more)
+    assert changed.study.report.base.positives is None
+    assert changed.study.report.cells == {}
+    assert changed.study.report.figures == []
+    page, _ = drawn(changed, tmp_path)
+    assert page.sections
+
+
+def test_results_of_an_earlier_version_are_read_with_today_s_file(tmp_path, synthetic):
+    synthetic.write(study_of(tmp_path), tmp_path)
+    results = load(study_of(tmp_path, LOSS), tmp_path / "results/toys")
+    assert len(results.cells) == 12
+    assert len(results.missing()) == 4
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"losses": ["gone"]}'])
+def test_a_study_that_cannot_be_read_is_said(tmp_path, text, synthetic):
+    ran = study_of(tmp_path)
+    frame = synthetic.write(ran, tmp_path)
+    frame.attrs[ATTRIBUTE] = text
+    frame.to_parquet(tmp_path / "results/toys/trials.parquet")
+    results = load(ran, tmp_path / "results/toys")
+    assert results.study == ran
+    assert len(results.confirmed) == 8 * 3
+    assert results.origin.startswith("The study as it ran cannot be read (")
