@@ -136,15 +136,18 @@ def _file_of(part: Any) -> str:
 
 
 @pytest.fixture(autouse=True)
-def path_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A project that a test loads puts its folder first on Python's path: there until the test ends."""
+def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What tests change for the whole process is as before when they end.
+
+    A project that a test loads puts its folder first on Python's path. MLflow keeps the backend that a test sets, also
+    in the environment. With two threads of torch the files after `test_threads_are_as_before` took up to eight times as
+    long: on two processors they wait for each other beside a second worker.
+    """
     monkeypatch.setattr(sys, "path", [*sys.path])
-
-
-@pytest.fixture(autouse=True)
-def mlflow_as_before() -> Iterator[None]:
-    """MLflow keeps the backend that a test sets, also in the environment: until the test ends."""
+    threads = torch.get_num_threads()
     yield
+    if torch.get_num_threads() != threads:
+        torch.set_num_threads(threads)
     if "mlflow" in sys.modules:
         sys.modules["mlflow"].set_tracking_uri(None)
 
