@@ -1,11 +1,11 @@
 # Written by `python -m dml.discovery`.
+from dml.models._blocks import blocks as blocks
 from dml.models._build import build as build
 from dml.models._build import build_head as build_head
 from dml.models._build import by_content as by_content
 from dml.models._build import find as find
 from dml.models._build import with_files as with_files
 from dml.models._division import FromBlock as FromBlock
-from dml.models._division import blocks as blocks
 from dml.models._division import check_block as check_block
 from dml.models._division import divided as divided
 from dml.models._division import lower as lower

@@ -18,7 +18,7 @@ STUDY = """\
 title: Pets
 datasets:
   - name: imagefolder
-    name: pets
+    id: pets
     settings: {root: photos}
     resize: 12
     train_on: fine

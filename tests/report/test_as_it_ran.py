@@ -17,8 +17,8 @@ from dml.snapshots import Snapshot, publish
 
 RAN = """
 title: Before
-datasets: [{source: digits, train_on: coarse}]
-noise: [{model: uniform, rates: [0.0, 0.4]}]
+datasets: [{name: digits, train_on: coarse}]
+noise: [{name: uniform, rates: [0.0, 0.4]}]
 losses: [triplet, {name: margin, settings: {beta: 1.2}}]
 positives: [random, easy]
 negatives: [random]
@@ -139,7 +139,7 @@ def test_cells_that_the_file_no_longer_has_are_left_out(results, tmp_path):
 
 
 def test_a_dataset_that_the_file_no_longer_has_is_left_out_with_its_cells(tmp_path, synthetic):
-    both = study_of(tmp_path, ("datasets: [", "datasets: [{source: mnist, train_on: coarse}, "))
+    both = study_of(tmp_path, ("datasets: [", "datasets: [{name: mnist, train_on: coarse}, "))
     synthetic.write(both, tmp_path, keeping(both))
     results = load(study_of(tmp_path), tmp_path / "results/toys")
     assert [dataset.label for dataset in results.study.datasets] == ["digits"]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -142,7 +142,7 @@ class Folded:
     """Blocks that are hidden until the reader unfolds them. Left out if it has no block."""
 
     title: str
-    blocks: tuple[Block | None, ...]
+    blocks: tuple[Any, ...]  # each a `Block`, or a `MarkdownBlock` where the output is Markdown; None is left out
 
 
 Block = (
