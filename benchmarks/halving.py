@@ -144,7 +144,7 @@ def pool_of(name: str, root: Path, store: TrialStore, size: int) -> Pool:
     digests = describe(root, cell.dataset, cell.noise, cell.rate, 0, "confirm")
     validation, test = [], []
     for number in range(size):
-        job, outcome = plan.cells[0].tuned[number]
+        job, outcome = plan.states[0].tuned[number]
         spec = specs.build(plan.study, cell, "confirm", 0, job.settings, digests)
         spec = replace(spec, evaluation=replace(spec.evaluation, at_start=True))
         confirmed = machine.segment(keys.key(spec), spec, None)
@@ -251,7 +251,7 @@ def searched(name: str, work: Path, seeds: int) -> list[str]:
                 plan = machine.search(sampler="tpe", seed=seed, **search)
                 best = plan.best(0)
                 assert best is not None
-                (job, outcome) = plan.cells[0].confirmed[0]
+                (job, outcome) = plan.states[0].confirmed[0]
                 record = [machine.steps, plan.value(*best), outcome.scores[plan.objective(job)]]
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(json.dumps(record))

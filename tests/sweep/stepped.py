@@ -78,7 +78,7 @@ class Sweep:
         runs, client = self.shown(), mlflow.MlflowClient(tracking_uri=self.place.uri)
         assert Counter(run.data.tags["dml.key"] for run in runs) == Counter(frame["key"])
         kinds = [*runs, *self.shown("cell"), *self.shown("study")]
-        assert len(kinds) == len(frame) + len(self.plan.cells) + 1
+        assert len(kinds) == len(frame) + len(self.plan.states) + 1
         assert {run.info.status for run in kinds} == {"FINISHED"}
         curves = {row.key: json.loads(row.curve) for row in frame.itertuples()}
         for run in runs:

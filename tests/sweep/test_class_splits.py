@@ -30,6 +30,6 @@ def test_cells_are_ranked_by_their_mean_over_splits(toy_study, tmp_path):
     plan, _ = start(toy_study(class_splits=2), TrialStore(tmp_path))
     finish(plan)
     order = ranking(plan)
-    assert [plan.cells[index].split for index in order] == [0, 1, 0, 1]
+    assert [plan.states[index].split for index in order] == [0, 1, 0, 1]
     assert toy_study(class_splits={"folds": 4}).splits == 4
     assert toy_study(class_splits=2).digest != toy_study().digest == toy_study(class_splits=1).digest

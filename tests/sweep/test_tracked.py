@@ -48,7 +48,7 @@ def test_a_cells_scores_over_seeds(toy_study, tmp_path):
     plan = simulate(toy_study(seeds=[0, 1, 2], noise=NOISE), tmp_path, score)
     _, runs = shown(plan, tmp_path)
     assert len(runs["cell"]) == 4
-    for state, run in zip(plan.cells, runs["cell"], strict=True):
+    for state, run in zip(plan.states, runs["cell"], strict=True):
         values = np.array([o.scores["test/fine/recall@1"] for _, o in state.confirmed.values()])
         half = stats.t.ppf(0.975, 2) * values.std(ddof=1) / 3**0.5
         for name in ("objective", "test/fine/recall@1"):
@@ -105,7 +105,7 @@ def test_an_interrupted_sweep_and_a_running_one(toy_study, tmp_path):
 
 def test_a_study_whose_trials_all_failed(toy_study, tmp_path):
     plan = simulate(toy_study(), tmp_path, score)
-    for state in plan.cells:
+    for state in plan.states:
         for found in (state.tuned, state.confirmed):
             for number, (job, _) in found.items():
                 found[number] = job, Outcome(FAILED, error="the loss became NaN")
@@ -123,8 +123,8 @@ def test_the_study_has_the_scores_and_settings_of_the_cell_that_wins_in_validati
     plan = simulate(toy_study(noise=NOISE), tmp_path, misleading)
     found, runs = shown(plan, tmp_path)
     (study,) = runs["study"]
-    index = next(i for i, s in enumerate(plan.cells) if s.cell.loss.name == "triplet" and not s.cell.rate)
-    assert study.tags["dml.winner"] == plan.cells[index].cell.name
+    index = next(i for i, s in enumerate(plan.states) if s.cell.loss.name == "triplet" and not s.cell.rate)
+    assert study.tags["dml.winner"] == plan.states[index].cell.name
     assert study.tags["winner.loss.margin"] == str(plan.best(index)[0].settings["loss.margin"])
     assert study.metrics["objective.mean"] == runs["cell"][index].metrics["objective.mean"]
     assert (study.metrics["cells"], study.metrics["trials"]) == (4, 20)

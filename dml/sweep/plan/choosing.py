@@ -21,16 +21,16 @@ def ranking(plan: Plan) -> list[int]:
     A study without tuning has no validation scores; then the cells are in the study's order. A cell counts with the
     mean over its class splits, which come one after another.
     """
-    found = [index for index in range(len(plan.cells)) if finished(plan, index)]
+    found = [index for index in range(len(plan.states)) if finished(plan, index)]
     by_cell: dict[str, list[float]] = {}
     for index in found:
         if (score := validation(plan, index)) is not None:
-            by_cell.setdefault(plan.cells[index].cell.name, []).append(score)
-    scored = {index: fmean(own) for index in found if (own := by_cell.get(plan.cells[index].cell.name))}
+            by_cell.setdefault(plan.states[index].cell.name, []).append(score)
+    scored = {index: fmean(own) for index in found if (own := by_cell.get(plan.states[index].cell.name))}
     return sorted(scored, key=lambda index: -scored[index]) or found
 
 
 def finished(plan: Plan, index: int) -> list[tuple[Job, Outcome]]:
     """A cell's finished confirmations, in the order of the seeds."""
-    confirmed = plan.cells[index].confirmed
+    confirmed = plan.states[index].confirmed
     return [confirmed[n] for n in sorted(confirmed) if confirmed[n][1].status == FINISHED]

@@ -8,6 +8,16 @@ trained for some steps first, then some are promoted round by round (`halving`).
 tuned once the cells are whose best settings it tries first. Only validation classes decide. Outcomes in the store are
 reused.
 The plan is rebuilt from the study, the store and Optuna's storage at each start, so it saves no state.
+
+The life of one trial, and what it is called on the way:
+
+    Plan, Proposals          a cell's next settings become a `Job`: cell, phase, seed, settings, `TrialSpec`, key
+    Plan.take                the job waits until Ray has room, unless the store has its key
+    execution.search         the searcher gives Ray Tune the job as a dict
+    execution.trial          in a worker, the dict is a `TrialConfig`
+    execution.trial_run      the trainer's `TrialResult` becomes an `Outcome`, and `result.json` in the store
+    Plan.end                 the job and its outcome are settled together; the next round may begin
+    progress.results         each pair is a row of `trials.parquet`
 """
 
 from __future__ import annotations
@@ -72,7 +82,7 @@ class Plan:
         self._sources = sources(self._all, study.search.warm_start)
         self._searches: dict[int, str] = {}  # state -> the digest of its search
         each = itertools.product(self._all, range(study.splits))
-        self.cells = [self._cell(index, cell, split, storage) for index, (cell, split) in enumerate(each)]
+        self.states = [self._cell(index, cell, split, storage) for index, (cell, split) in enumerate(each)]
 
     def start(self, on_end: Callable[[Job, Outcome, bool], None]) -> None:
         """Reuse outcomes from the store, and prepare the first trials.
@@ -82,20 +92,20 @@ class Plan:
         on_end : called for each trial that ended, with its job, its outcome, and whether the outcome is reused.
         """
         self._on_end = on_end
-        for state in [state for state in self.cells if not state.sources]:
+        for state in [state for state in self.states if not state.sources]:
             self._next_round(state)
         self._settle_all()
 
     @property
     def finished(self) -> bool:
         """Whether every cell is confirmed, or has failed."""
-        return all(state.done for state in self.cells)
+        return all(state.done for state in self.states)
 
     @property
     def total(self) -> int:
         """The number of trials in the study; with `seeds: auto`, of those that are decided on."""
         seeds = self.study.least_seeds
-        return sum((state.proposals.total if state.proposals else 0) + max(seeds, state.seeds) for state in self.cells)
+        return sum((state.proposals.total if state.proposals else 0) + max(seeds, state.seeds) for state in self.states)
 
     @property
     def looking(self) -> str:
@@ -119,12 +129,12 @@ class Plan:
         job = self.running.pop(job_id)
         self._pruning.pop(job_id, None)
         self._sequence += 1
-        heapq.heappush(self._ready, (-self.cells[job.index].rounds_left, -self._sequence, job))
+        heapq.heappush(self._ready, (-self.states[job.index].rounds_left, -self._sequence, job))
 
     def report(self, job_id: str, step: int, scores: Mapping[str, float]) -> bool:
         """Report a running trial's evaluation. Returns whether the trial should be pruned."""
         job = self.running[job_id]
-        state, value = self.cells[job.index], scores.get(self.objective(job), math.nan)
+        state, value = self.states[job.index], scores.get(self.objective(job), math.nan)
         if job.phase != "tune" or state.proposals is None:
             return False
         state.proposals.report(job.number, step, value)
@@ -150,7 +160,7 @@ class Plan:
 
     def ended(self) -> Iterable[tuple[Job, Outcome]]:
         """All trials that ended, in the study's order."""
-        for state in self.cells:
+        for state in self.states:
             for trials in (state.tuned, state.confirmed):
                 yield from (trials[number] for number in sorted(trials))
 
@@ -160,7 +170,7 @@ class Plan:
 
     def best(self, index: int) -> tuple[Job, Outcome] | None:
         """A cell's best tuning trial, the first one in a tie; None if no trial finished."""
-        return self.cells[index].best(self.value)
+        return self.states[index].best(self.value)
 
     def value(self, job: Job, outcome: Outcome) -> float | None:
         """What a trial counts with: its objective at the end, or the best on its curve (`search.stop`)."""
@@ -234,16 +244,16 @@ class Plan:
         self._begin_those_that_wait(index)
         if state.proposals is not None and best is None:
             state.done = True  # every trial of the search failed, so there is nothing to confirm
-            if any(each.waits for each in self.cells):
-                self._confirmed(next(each for each in self.cells if each.waits))
+            if any(each.waits for each in self.states):
+                self._confirmed(next(each for each in self.states if each.waits))
             return
         state.chosen = {**best[0].settings, **self._stop(*best)} if best else {}
         self._confirm(state, 0, self.study.least_seeds)
 
     def _begin_those_that_wait(self, index: int) -> None:
         """Begin the searches that start from the best settings of this one, unless they wait for more."""
-        for state in [state for state in self.cells if index in state.sources]:
-            if state.proposals is not None and all(self.cells[source].searched for source in state.sources):
+        for state in [state for state in self.states if index in state.sources]:
+            if state.proposals is not None and all(self.states[source].searched for source in state.sources):
                 found = [self.best(source) for source in state.sources]
                 state.proposals.start_with([own[0].settings for own in found if own is not None])
                 self._next_round(state)
@@ -261,12 +271,12 @@ class Plan:
             state.done = True
             return
         state.waits = True
-        if all(each.done or each.waits for each in self.cells):
+        if all(each.done or each.waits for each in self.states):
             self.look += 1
-            more = adding(self.study, self.cells, auto.looks, self.look)
-            for each in [each for each in self.cells if not each.done]:
+            more = adding(self.study, self.states, auto.looks, self.look)
+            for each in [each for each in self.states if not each.done]:
                 each.waits, each.done = False, each.index not in more
-            for each in [each for each in self.cells if each.index in more]:
+            for each in [each for each in self.states if each.index in more]:
                 self._confirm(each, each.seeds, auto.looks[self.look])
 
     def _stop(self, job: Job, outcome: Outcome) -> dict[str, int]:
@@ -275,7 +285,7 @@ class Plan:
         return {} if best is None else {specs.STOP_AT: best[0]}
 
     def _job(self, index: int, phase: str, number: int, seed: int, settings: Mapping[str, Any]) -> Job:
-        cell, split = self.cells[index].cell, self.cells[index].split
+        cell, split = self.states[index].cell, self.states[index].split
         spec = self._spec(cell, split, phase, seed, settings)
         if self._rates is not None:
             spec = specs.with_rate(spec, self._rates)
@@ -288,7 +298,7 @@ class Plan:
             self._submit(job)
 
     def _submit(self, job: Job) -> None:
-        state = self.cells[job.index]
+        state = self.states[job.index]
         outcome = self.store.reached(job.key, job.until) or state.pruned(job)
         if outcome is not None and self._comparable(job, outcome):
             self._unsettled.append((job, outcome, True))
@@ -325,7 +335,7 @@ class Plan:
             self._settle(job, checked(outcome, self.objective(job), self.value(job, outcome)), reused)
 
     def _settle(self, job: Job, outcome: Outcome, reused: bool) -> None:
-        state = self.cells[job.index]
+        state = self.states[job.index]
         if job.phase == "tune" and state.proposals is not None:
             if outcome.lasting:
                 state.proposals.tell(job.number, outcome, self.value(job, outcome), job.key)

@@ -82,7 +82,7 @@ class SweepProgress:
         """The state as plain values."""
         plan = self._plan
         ended, total = sum(self._counts.values()), plan.total if plan else 0
-        cells, running = (plan.cells, list(plan.running)) if plan else ([], [])
+        cells, running = (plan.states, list(plan.running)) if plan else ([], [])
         return {
             "study": self._study,
             "state": self._state,

@@ -66,10 +66,10 @@ def record(plan: Plan, needed: Iterable[str] = ()) -> None:
     ----------
     needed : keys of trials that other studies start from; those of this study are kept.
     """
-    complete = [i for i, state in enumerate(plan.cells) if state.confirmed and state.done]
+    complete = [i for i, state in enumerate(plan.states) if state.confirmed and state.done]
     present = [job for index in complete for job in _with_model(plan, index)]
     sizes = [_size(plan.store, job.key) for job in present]
-    chosen = policy(plan.study, len(plan.cells) * sum(sizes) / max(1, len(sizes)))
+    chosen = policy(plan.study, len(plan.states) * sum(sizes) / max(1, len(sizes)))
     if chosen == "all":
         kept = present
     elif chosen == "cells":
@@ -142,7 +142,7 @@ def missing(plan: Plan) -> int:
     """How many finished confirmations have no model here although the study says `keep_models: all`."""
     if plan.study.resources.keep_models != "all":
         return 0
-    return sum(len(finished(plan, i)) - len(_with_model(plan, i)) for i in range(len(plan.cells)))
+    return sum(len(finished(plan, i)) - len(_with_model(plan, i)) for i in range(len(plan.states)))
 
 
 def _best_seed(plan: Plan, index: int) -> Job | None:

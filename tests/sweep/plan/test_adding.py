@@ -43,7 +43,7 @@ def finish(plan, last=False, limit=None):
 
 
 def seeds(plan):
-    return {state.cell.loss.name: sorted(state.confirmed) for state in plan.cells}
+    return {state.cell.loss.name: sorted(state.confirmed) for state in plan.states}
 
 
 @pytest.fixture

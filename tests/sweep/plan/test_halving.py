@@ -273,7 +273,7 @@ def test_with_stop_best_no_stopped_trial_was_better(study, tmp_path):
 
 def test_the_sampler_sees_one_value_of_each_trial_after_equal_steps(study, tmp_path):
     machine = Machine(study(), tmp_path, learning).run()
-    told = machine.plan.cells[0].proposals._study.get_trials(deepcopy=False)
+    told = machine.plan.states[0].proposals._study.get_trials(deepcopy=False)
     jobs = {job.number: job for job, _ in machine.plan.ended() if job.phase == "tune"}
     assert [trial.value for trial in told] == [learning(jobs[n], 10) for n in range(9)]
 

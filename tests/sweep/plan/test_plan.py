@@ -28,7 +28,7 @@ def test_every_cell_has_its_budget_then_its_seeds(toy_study, tmp_path):
 def test_the_best_settings_on_validation_classes_are_confirmed(toy_study, tmp_path):
     plan, _ = start(toy_study(), TrialStore(tmp_path))
     finish(plan)
-    for state in plan.cells:
+    for state in plan.states:
         best = max(state.tuned.values(), key=lambda pair: pair[1].scores["validation/fine/recall@1"])
         assert all(job.settings == best[0].settings for job, _ in state.confirmed.values())
         assert [job.seed for job, _ in state.confirmed.values()] == [0, 1]

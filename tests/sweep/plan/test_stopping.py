@@ -66,7 +66,7 @@ def rises_then_falls(peak):
 
 
 def confirmed(plan):
-    return [job for state in plan.cells for job, _ in state.confirmed.values()]
+    return [job for state in plan.states for job, _ in state.confirmed.values()]
 
 
 @pytest.mark.parametrize("peak", [0, 5, 15])
@@ -82,7 +82,7 @@ def test_confirmed_trials_end_where_the_best_tuning_trial_was_best(study, tmp_pa
         assert (job.spec.training.steps, job.spec.training.stop_at) == (STEPS, peak)
         assert job.spec.evaluation.every == 5
         assert not job.spec.evaluation.at_start
-    told = plan.cells[0].proposals._study.get_trials(deepcopy=False)
+    told = plan.states[0].proposals._study.get_trials(deepcopy=False)
     assert [trial.value for trial in told] == pytest.approx([0.5, 0.6, 0.5])
     frame = trials_frame(plan.study, plan)
     assert frame["objective"][frame["phase"] == "tune"].tolist() == pytest.approx([0.5, 0.6, 0.5])

@@ -58,7 +58,7 @@ def table(study, plan):
 
 def first_and_source(plan):
     """For each state that starts from others: its first settings, and the best of its source."""
-    return [(s.tuned[0][0].settings, plan.best(s.sources[0])[0].settings) for s in plan.cells if s.sources]
+    return [(s.tuned[0][0].settings, plan.best(s.sources[0])[0].settings) for s in plan.states if s.sources]
 
 
 def test_the_first_trial_has_the_best_settings_of_the_source(study, tmp_path):
@@ -73,7 +73,7 @@ def test_with_two_sources_the_first_trials_have_the_best_settings_of_both(study,
     plan = opened(study(search={**SEARCH, "warm_start": 2}), TrialStore(tmp_path))
     run(plan, slots=3)
     checked = 0
-    for state in plan.cells:
+    for state in plan.states:
         best = [plan.best(source)[0].settings for source in state.sources]
         best = [settings for place, settings in enumerate(best) if settings not in best[:place]]
         assert [state.tuned[n][0].settings for n in range(len(best))] == best
@@ -86,7 +86,7 @@ def test_the_budget_is_that_of_every_cell(study, tmp_path, count):
     plan = opened(study(search={**SEARCH, "warm_start": count}), TrialStore(tmp_path))
     total = plan.total
     run(plan)
-    assert {len(state.tuned) for state in plan.cells} == {4}
+    assert {len(state.tuned) for state in plan.states} == {4}
     assert total == plan.total == len(list(plan.ended())) == 6 * (4 + 2)
 
 
@@ -120,7 +120,7 @@ def test_a_killed_sweep_ends_like_an_uninterrupted_one(study, tmp_path, cut):
 def test_every_source_is_of_the_same_class_split(study, tmp_path):
     plan = opened(study(class_splits=2), TrialStore(tmp_path))
     run(plan, slots=3)
-    assert {(state.split, plan.cells[s].split) for state in plan.cells for s in state.sources} == {(0, 0), (1, 1)}
+    assert {(state.split, plan.states[s].split) for state in plan.states for s in state.sources} == {(0, 0), (1, 1)}
     assert all(first == best for first, best in first_and_source(plan))
 
 
@@ -129,8 +129,8 @@ def test_a_source_whose_trials_all_fail_gives_nothing(study, tmp_path):
     plan = opened(own, TrialStore(tmp_path))
     run(plan, fails=lambda job: job.cell.rate == 0.2)
     assert plan.finished
-    assert [len(state.tuned) for state in plan.cells] == [4, 4, 4]
-    assert [len(state.confirmed) for state in plan.cells] == [2, 0, 2]
+    assert [len(state.tuned) for state in plan.states] == [4, 4, 4]
+    assert [len(state.confirmed) for state in plan.states] == [2, 0, 2]
 
 
 def test_another_study_of_sources_is_another_search(study, tmp_path):
@@ -146,7 +146,7 @@ def test_settings_outside_the_space_are_drawn(study, tmp_path):
     spaces = [{"margin": {"uniform": [0.1, 0.2]}, "beta": {"uniform": [0.5, 0.9]}}, {"margin": {"uniform": [0.4, 0.5]}}]
     own = study(losses=[{"name": "margin", "search": space} for space in spaces[:1]])
     plan = opened(own, TrialStore(tmp_path))
-    proposals = plan.cells[1].proposals
+    proposals = plan.states[1].proposals
     proposals.start_with([{"loss.margin": 0.45, "loss.beta": 0.6}, {"loss.margin": 0.45}, {"loss.beta": 0.6}])
     first = proposals.ask(0)
     assert first["loss.beta"] == 0.6

@@ -38,7 +38,7 @@ def end(plan, root, studies=None):
 
 def confirmed(plan, seed=None, loss=None):
     """Keys of confirmed trials."""
-    found = [job for state in plan.cells for job, _ in state.confirmed.values()]
+    found = [job for state in plan.states for job, _ in state.confirmed.values()]
     return {j.key for j in found if seed in (None, j.seed) and loss in (None, j.cell.loss.name)}
 
 
@@ -171,7 +171,7 @@ def test_while_a_sweep_runs_confirmed_cells_are_tidied_and_open_ones_are_not(toy
     assert len(models(tmp_path)) == 3, "too early"
     monkeypatch.setattr("dml.sweep.finishing.TIDY_SECONDS", 0.0)
     tidying.now_and_then()
-    whole = [state for state in plan.cells if len(state.confirmed) == 2]
+    whole = [state for state in plan.states if len(state.confirmed) == 2]
     assert (len(whole), len(models(tmp_path))) == (1, 2)
 
 
