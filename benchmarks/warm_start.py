@@ -41,7 +41,7 @@ def scores_of(name: str, work: Path, size: int) -> dict[float, np.ndarray]:
     study = halving.study_of(name, RATES)
     root, store = prepare(study), TrialStore(work / "stores" / name)
     machine = halving.Machine(name, root, store)
-    tuned = machine.search(sampler="random", trials=size).cells[0].tuned
+    tuned = machine.search(sampler="random", trials=size).states[0].tuned
     found = {}
     for cell in study.cells():
         digests = describe(root, cell.dataset, cell.noise, cell.rate, study.search.seed, "tune")

@@ -297,7 +297,7 @@ def test_the_name_of_a_search_without_early_stopping_stays(study, tmp_path):
     fields = {"sampler": "tpe", "objective": "recall@1", "level": None, "pruner": "none", "seed": 0}
     terms = {name: repr(space) for name, space in space_of(own, cell).items()}
     identity = keys.digest([keys.key(spec), fields, 9, terms])
-    assert planned.cells[0].proposals._study.study_name == f"toys|{cell.name}|{identity[:8]}"
+    assert planned.states[0].proposals._study.study_name == f"toys|{cell.name}|{identity[:8]}"
 
 
 @pytest.mark.parametrize("stop", ["last", "best"])

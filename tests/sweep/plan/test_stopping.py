@@ -118,7 +118,7 @@ def test_a_trial_that_is_best_at_its_end_is_the_trial_of_a_study_that_never_stop
     margin = confirmed(lasts)[0].settings["loss.margin"]
     spec = specs.build(
         stops.study,
-        stops.cells[0].cell,
+        stops.states[0].cell,
         "confirm",
         0,
         {"loss.margin": margin, "training.stop_at": STEPS},
