@@ -107,7 +107,7 @@ def test_what_does_not_fit_is_named_and_counted(tmp_path):
 def test_a_trials_model_is_no_file_of_a_backbone(tmp_path):
     model = models.build("torchvision", embedding_size=2, name="squeezenet1_1", pretrained=False)
     save_file(model.state_dict(), tmp_path / "model.safetensors")
-    with pytest.raises(ValueError, match=r"A model of an earlier trial is loaded by training\.start"):
+    with pytest.raises(ValueError, match=r"A model of an earlier trial is loaded by training\.init_from"):
         backbone(tmp_path / "model.safetensors", name="squeezenet1_1")
 
 

@@ -40,10 +40,8 @@ is the class; `protocols.py` says what a class provides. A complete section, `se
             columns = (Column("method", "Method", "name"), Column("range", "Range", "difference"))
             yield Table("seed-spread", "Ranges", note, columns, frame)
 
-Captions of more than a few words are in `seed_spread.yaml` beside it (`dml/report/texts.py`).
-
-A block that is None, or a drawing without a figure, is left out. A file whose name begins with an
-underscore is a helper.
+A block that is None, or a drawing without a figure, is left out. Captions of more than a few words are in
+`seed_spread.yaml` beside the file (`dml/report/texts.py`). A file whose name begins with an underscore is a helper.
 
 Sections of the theory page are the papers' (`dml/papers.py`); `protocols.py` has their members too.
 '''
