@@ -56,7 +56,7 @@ def packed(arguments: argparse.Namespace, folder: Path) -> Iterator[tuple[torch.
     change = augment.build(name, channels=3, normalization="imagenet")
     generator = torch.Generator(arguments.device).manual_seed(0)
     while True:
-        images, labels = loader.next()
+        images, labels, _ = loader.next()
         images = change(images, training=True, generator=generator)
         yield images.contiguous(memory_format=torch.channels_last), labels
 
