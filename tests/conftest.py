@@ -8,7 +8,9 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +152,23 @@ def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         torch.set_num_threads(threads)
     if "mlflow" in sys.modules:
         sys.modules["mlflow"].set_tracking_uri(None)
+
+
+@contextmanager
+def _without_waiting() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch says once in a process that the mode is a prototype
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.fixture
+def without_waiting() -> Callable[[], AbstractContextManager[None]]:
+    """A context in which an operation that waits for the GPU is an error."""
+    return _without_waiting
 
 
 @pytest.fixture

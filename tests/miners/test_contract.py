@@ -214,18 +214,15 @@ def test_the_padded_path_never_asks_the_device(positives, negatives, width, tool
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 class TestCuda:
     @pytest.mark.parametrize("width", [4, None])
-    def test_no_synchronisation(self, positives, negatives, width, tools):
+    def test_no_synchronisation(self, positives, negatives, width, tools, without_waiting):
         embeddings, labels = (t.cuda() for t in tools.random_batch(1, sizes=(4,) * 8, dtype=torch.float32))
         on_device = torch.Generator("cuda").manual_seed(0)
         mine = build(positives=positives, negatives=negatives, padded=True, max_per_class=width)
         for source in (on_device, generator(), None):
             mine(embeddings, labels, generator=source)  # first use may set up a library
             torch.cuda.synchronize()
-            torch.cuda.set_sync_debug_mode("error")
-            try:
+            with without_waiting():
                 mine(embeddings, labels, generator=source)
-            finally:
-                torch.cuda.set_sync_debug_mode("default")
 
     def test_the_same_as_on_the_cpu(self, positives, negatives, tools):
         embeddings, labels = tools.random_batch(2)

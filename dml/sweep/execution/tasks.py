@@ -43,7 +43,8 @@ def in_workers(
     Room(resources).check()
     died = tuple(getattr(ray.exceptions, name) for name in DIED)
     own = resources.worker()
-    task = ray.remote(num_cpus=own.get("CPU", 0), num_gpus=own.get("GPU", 0))(function)
+    # By itself Ray ends a worker after one call that has a share of a GPU: the next one would import torch again.
+    task = ray.remote(num_cpus=own.get("CPU", 0), num_gpus=own.get("GPU", 0), max_calls=0)(function)
     waiting = list(reversed(inputs))
     running: list[ray.ObjectRef[Result]] = []
     try:
