@@ -171,13 +171,13 @@ class Cell:
     positives: str | None  # None: the loss chooses no tuples
     negatives: str | None
     miner: Part | None = None  # a miner by its dotted path, in place of the two policies
-    varied: Mapping[str, Any] = field(default_factory=dict)  # settings of a study's `vary`, by their dotted names
+    grid_point: Mapping[str, Any] = field(default_factory=dict)  # settings of a study's `grid`, by their dotted names
     filter: Part | None = None  # None: every sample takes part
 
     @property
     def further(self) -> dict[str, Any]:
         """What tells the cell apart beside its data, loss and tuples: what varies, and a filter."""
-        return {**self.varied, **({} if self.filter is None else {"filter": self.filter.text})}
+        return {**self.grid_point, **({} if self.filter is None else {"filter": self.filter.text})}
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class Cell:
             "loss": self.loss.name,
             "positives": self.positives,
             "negatives": self.negatives,
-            "varied": json.dumps(self.varied),
+            "varied": json.dumps(self.grid_point),
         }
         return columns | ({} if self.filter is None else {"filter": self.filter.text})
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dml import discovery, miners
-from dml.config import auditing, claim_checks, combining, halving, report_checks, vary, warm_start
+from dml.config import auditing, claim_checks, combining, grid, halving, report_checks, warm_start
 from dml.config.errors import LocatedError
 from dml.config.parts import LossSection
 from dml.config.study import Study
@@ -39,7 +39,7 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
     _check_finite(study.model_dump())
     _check_policies(study)
     _check_auto(study)
-    _check_varied(study)
+    _check_grid(study)
     cells = list(study.combinations())
     _check_repetitions(study, cells)
     _check_taken(study, cells)
@@ -91,9 +91,9 @@ def _check_policies(study: Study) -> None:
         )
 
 
-def _check_varied(study: Study) -> None:
-    """That each combination of varied settings makes a network and each loss's own settings."""
-    fixed = {key for point in itertools.chain.from_iterable(study.axes.values()) for key in vary.of("loss", point)}
+def _check_grid(study: Study) -> None:
+    """That each point of the grid makes a network and each loss's own settings."""
+    fixed = {key for point in itertools.chain.from_iterable(study.axes.values()) for key in grid.of("loss", point)}
     for index, loss in enumerate(study.losses):
         both = fixed & set(loss.settings)
         if both:
@@ -101,12 +101,12 @@ def _check_varied(study: Study) -> None:
                 f"loss.{min(both)} varies (`grid`): remove it from the settings of the loss",
                 *("losses", index, "settings", min(both)),
             )
-    for varied, (index, loss) in itertools.product(vary.combinations(study.axes), enumerate(study.losses)):
-        where: tuple[str | int, ...] = ("vary",) if varied else ("losses", index)
+    for grid_point, (index, loss) in itertools.product(grid.combinations(study.axes), enumerate(study.losses)):
+        where: tuple[str | int, ...] = ("grid",) if grid_point else ("losses", index)
         try:
-            training, own = _varied(study, loss, varied)
+            training, own = _sections_at(study, loss, grid_point)
         except ValueError as error:
-            raise LocatedError(_message(error), *_culprit(study, loss, varied)) from error
+            raise LocatedError(_message(error), *_culprit(study, loss, grid_point)) from error
         try:
             own.check(training.normalize)
         except ValueError as error:
@@ -114,26 +114,26 @@ def _check_varied(study: Study) -> None:
             raise LocatedError(problem, *where) from error
 
 
-def _varied(study: Study, loss: LossSection, varied: Mapping[str, Any]) -> tuple[TrainingSection, LossSection]:
+def _sections_at(study: Study, loss: LossSection, grid_point: Mapping[str, Any]) -> tuple[TrainingSection, LossSection]:
     """The sections `training` and of one loss with what varies filled in, checked; `miner` is checked too."""
-    combining.miner_with(study.miner, varied)
-    own = combining.loss_with(loss, varied) if combining.loss_settings(loss, varied) else loss
-    return vary.changed(study.training, vary.of("training", varied)), own
+    combining.miner_with(study.miner, grid_point)
+    own = combining.loss_with(loss, grid_point) if combining.loss_settings(loss, grid_point) else loss
+    return grid.changed(study.training, grid.of("training", grid_point)), own
 
 
-def _culprit(study: Study, loss: LossSection, varied: Mapping[str, Any]) -> tuple[str | int, ...]:
+def _culprit(study: Study, loss: LossSection, grid_point: Mapping[str, Any]) -> tuple[str | int, ...]:
     """The value of an axis that is wrong whatever the other axes' values; without one, the whole section.
 
     A value that is wrong on its own is not always: `training.backbone.name` needs a backbone that takes it.
     """
     for axis, points in study.axes.items():
         for place, point in enumerate(points):
-            if point.items() <= varied.items():
+            if point.items() <= grid_point.items():
                 try:
-                    _varied(study, loss, point)
+                    _sections_at(study, loss, point)
                 except ValueError:
-                    return "vary", axis, place
-    return ("vary",)
+                    return "grid", axis, place
+    return ("grid",)
 
 
 def _check_repetitions(study: Study, cells: list[Cell]) -> None:
@@ -161,7 +161,7 @@ def _check_repetitions(study: Study, cells: list[Cell]) -> None:
 
 def _check_taken(study: Study, cells: list[Cell]) -> None:
     """That some cell has each setting that varies."""
-    taken = {key for cell in cells for key in cell.varied}
+    taken = {key for cell in cells for key in cell.grid_point}
     for axis, points in study.axes.items():
         for key in dict.fromkeys(itertools.chain.from_iterable(points)):
             if key not in taken:
@@ -173,11 +173,11 @@ def _check_taken(study: Study, cells: list[Cell]) -> None:
                     known = set().union(*(miners.settings_of_pair(str(p), str(n)) for p, n in pairs))
                 choices = discovery.suggestion(key.partition(".")[2], sorted(known))
                 listed = ", ".join(names) or "none"
-                raise LocatedError(f"no {what} of this study ({listed}) has the setting {key!r}{choices}", "vary", axis)
+                raise LocatedError(f"no {what} of this study ({listed}) has the setting {key!r}{choices}", "grid", axis)
 
 
 def _check_miner(study: Study, cells: list[Cell]) -> None:
-    sections = {repr(vary.of("miner", cell.varied)): study.miner_of(cell) for cell in cells}
+    sections = {repr(grid.of("miner", cell.grid_point)): study.miner_of(cell) for cell in cells}
     pairs = dict.fromkeys((c.positives, c.negatives) for c in cells if c.positives)
     for miner in sections.values():
         searched = [(key, value) for key, space in miner.search.items() for value in extremes(space)]
@@ -218,9 +218,9 @@ def _check_vectors(study: Study, cells: list[Cell], stated: Collection[str]) -> 
     for index, dataset in enumerate(study.datasets):
         if dataset.passes_on is None:
             continue
-        for cell in {repr(cell.varied): cell for cell in cells}.values():
+        for cell in {repr(cell.grid_point): cell for cell in cells}.values():
             training = study.training_of(cell)
-            chosen = {*stated, *vary.of("training", cell.varied)}
+            chosen = {*stated, *grid.of("training", cell.grid_point)}
             other = "backbone" in chosen and training.backbone != dataset.passes_on and all(own.values())
             if other or ("frozen" in chosen and not training.frozen):
                 given = f"backbone {training.backbone!r}" if other else "frozen: false"
@@ -230,7 +230,7 @@ def _check_vectors(study: Study, cells: list[Cell], stated: Collection[str]) -> 
                     *("datasets", index),
                 )
             try:
-                vary.changed(training, {"frozen": True})
+                grid.changed(training, {"frozen": True})
             except ValueError as error:
                 raise LocatedError(f"source {dataset.source!r} has vectors: {_message(error)}", "training") from error
 
@@ -253,7 +253,7 @@ def _trainings(study: Study, cells: list[Cell]) -> list[tuple[TrainingSection, s
     found: dict[str, tuple[TrainingSection, str]] = {}
     for cell in cells:
         training = study.training_of(cell)
-        name = repr(vary.of("training", cell.varied))
+        name = repr(grid.of("training", cell.grid_point))
         found[name] = (training, found.get(name, (training, ""))[1] or (cell.loss.name if _compares(cell) else ""))
     return list(found.values())
 

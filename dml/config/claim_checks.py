@@ -102,7 +102,7 @@ def _check_each(claim: ClaimSection, used: Sequence[Cell]) -> None:
     check_attributes(used, claim.each)
     listed = {} if isinstance(claim.test, SlopeSection) else claim.test.first
     chosen = {key for key, value in listed.items() if isinstance(value, list)}
-    both = sorted(map(written_setting, (claim.varied() - chosen) & set(claim.each)))
+    both = sorted(map(written_setting, (claim.differing() - chosen) & set(claim.each)))
     if both:
         raise ValueError(
             f"{', '.join(both)} differs within a comparison. Expected attributes that are equal in it, or of which "

@@ -141,7 +141,7 @@ class ClaimSection(StudySection):
             yield "first", {**self.where, **test.first}
             yield "second", {**self.where, **test.second}
 
-    def varied(self) -> set[str]:
+    def differing(self) -> set[str]:
         """The attributes by which the cells of one comparison differ: all others are equal."""
         test = self.test
         keys = {"rate"} if isinstance(test, BreakPointSection) else set()

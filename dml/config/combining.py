@@ -6,37 +6,37 @@ from collections.abc import Mapping
 from typing import Any
 
 from dml import discovery, miners
-from dml.config import vary
+from dml.config import grid
 from dml.config.parts import LossSection, MinerSection
 from dml.types import Part
 
 
-def loss_settings(loss: LossSection, varied: Mapping[str, Any]) -> dict[str, Any]:
+def loss_settings(loss: LossSection, grid_point: Mapping[str, Any]) -> dict[str, Any]:
     """What varies of one loss: the settings that it has."""
-    return discovery.accepted(discovery.find("dml.losses", loss.name), vary.of("loss", varied))
+    return discovery.accepted(discovery.find("dml.losses", loss.name), grid.of("loss", grid_point))
 
 
-def loss_with(loss: LossSection, varied: Mapping[str, Any]) -> LossSection:
+def loss_with(loss: LossSection, grid_point: Mapping[str, Any]) -> LossSection:
     """A loss with what varies filled in; what varies is not searched."""
-    own = loss_settings(loss, varied)
+    own = loss_settings(loss, grid_point)
     search = None if loss.search is None else {k: v for k, v in loss.search.items() if k not in own}
-    return vary.changed(loss, {"settings": {**loss.settings, **own}, "search": search})
+    return grid.changed(loss, {"settings": {**loss.settings, **own}, "search": search})
 
 
-def miner_with(miner: MinerSection, varied: Mapping[str, Any]) -> MinerSection:
+def miner_with(miner: MinerSection, grid_point: Mapping[str, Any]) -> MinerSection:
     """The section `miner` with what varies filled in; what varies is not searched."""
-    own = vary.of("miner", varied)
+    own = grid.of("miner", grid_point)
     if not own:
         return miner
     search = {k: v for k, v in miner.search.items() if k not in own}
-    return vary.changed(miner, {"settings": {**miner.settings, **own}, "search": search})
+    return grid.changed(miner, {"settings": {**miner.settings, **own}, "search": search})
 
 
 def miner_settings(
-    positives: str | None, negatives: str | None, foreign: Part | None, varied: Mapping[str, Any]
+    positives: str | None, negatives: str | None, foreign: Part | None, grid_point: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """What varies of a cell's miner, two policies or one of another package: the settings that it has."""
-    asked = vary.of("miner", varied)
+    asked = grid.of("miner", grid_point)
     if not asked:
         return {}
     if foreign is not None:

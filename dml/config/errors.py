@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from dml import discovery
-from dml.config.names import written, written_keys
+from dml.config.names import spellings, written, written_keys
 
 
 class LocatedError(ValueError):
@@ -78,8 +78,8 @@ def _place(roots: Sequence[tuple[Path, yaml.Node]], location: list[Any]) -> str:
     """
     found = []
     for path, root in roots:
-        names = (location, written(location))  # a file may have the earlier ones
-        depth, line, replaced = max((_line(root, own) for own in names), key=lambda place: place[0])
+        places = (_line(root, names) for names in spellings(location))
+        depth, line, replaced = max(places, key=lambda place: place[:2])  # of two names of a setting, the later
         found.append((depth, line, path))
         if replaced:
             break
@@ -107,7 +107,7 @@ def _model_in(annotation: Any) -> Any:
     return next((model for model in inner if model is not None), None)
 
 
-def _line(node: yaml.Node, location: list[Any]) -> tuple[int, int, bool]:
+def _line(node: yaml.Node, location: Sequence[Any]) -> tuple[int, int, bool]:
     """How many parts of a location a file contains, the line of the deepest, and whether one of them is no mapping."""
     line, depth, replaced = node.start_mark.line + 1, 0, False
     for part in location:

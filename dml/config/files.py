@@ -103,6 +103,6 @@ def location(study: Study, cell: Cell, setting: str) -> tuple[str | int, ...]:
     for axis, points in study.axes.items():
         for place, point in enumerate(points):
             own = {key: value for key, value in point.items() if key == setting or key.startswith(f"{setting}.")}
-            if own and all(cell.varied.get(key) == value for key, value in own.items()):
-                return "vary", axis, place
+            if own and all(cell.grid_point.get(key) == value for key, value in own.items()):
+                return "grid", axis, place
     return tuple(setting.split("."))

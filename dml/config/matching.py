@@ -21,8 +21,8 @@ ATTRIBUTES = ("dataset", "noise", "rate", "loss", "positives", "negatives", "min
 
 def attribute(cell: Cell, key: str) -> Any:
     """A cell's value of an attribute; None if it has none."""
-    if key in cell.varied:
-        return cell.varied[key]
+    if key in cell.grid_point:
+        return cell.grid_point[key]
     head, _, setting = key.partition(".")
     if key == "loss":
         return cell.loss.name
@@ -41,7 +41,7 @@ def known(cells: Iterable[Cell]) -> list[str]:
     """The attributes that a study may name for these cells."""
     found = dict.fromkeys(ATTRIBUTES)
     for cell in cells:
-        found |= dict.fromkeys([*(f"loss.{name}" for name in cell.loss.settings), *cell.varied])
+        found |= dict.fromkeys([*(f"loss.{name}" for name in cell.loss.settings), *cell.grid_point])
         if cell.filter is not None:
             found |= dict.fromkeys(["filter", *(f"filter.{name}" for name in cell.filter.settings)])
     return list(found)

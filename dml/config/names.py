@@ -8,16 +8,19 @@ results keep the names that they had first (`training.backbone_settings.width`),
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 KEYS: dict[str, dict[str, str]] = {
-    "": {"grid": "vary"},
     "datasets": {"name": "source", "id": "name", "settings": "options"},
     "noise": {"name": "model", "id": "name"},
     "training": {"init_from": "start"},
     "audit": {"review_size": "looks"},
 }
 """By section: the keys of a file whose settings the code calls otherwise, and those names."""
+EARLIER: dict[str, dict[str, str]] = {"": {"vary": "grid"}}
+"""By section: keys that a file may have from earlier, and what the code calls those settings now."""
 PARTS = {"training": ("backbone", "augment"), "audit": ("backbone",)}
 """By section: settings that are `{name, settings}` in a file; in the code, `backbone` and `backbone_settings`."""
 SETTINGS = "_settings"
@@ -61,6 +64,12 @@ def written_keys(section: str, names: Iterable[str]) -> list[str]:
     return [written_key(section, name) for name in names if not is_settings(section, name)]
 
 
+def first_names(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A study's content with the names that its settings had first, which digests of studies contain."""
+    first = {now: name for name, now in EARLIER[""].items()}
+    return {first.get(name, name): value for name, value in content.items()}
+
+
 def written(location: Iterable[str | int]) -> list[str | int]:
     """Where a file has a setting, by keys and positions of lists, whose location has the names of the code."""
     found: list[str | int] = []
@@ -75,6 +84,21 @@ def written(location: Iterable[str | int]) -> list[str | int]:
             found.append(written_setting(part) if section is None or "." in part else written_key(section, part))
         section = part if section == "" else None
     return found
+
+
+def spellings(location: Sequence[str | int]) -> list[tuple[str | int, ...]]:
+    """All ways in which a file may write a location of the code: today's names first, then earlier ones."""
+    found: dict[tuple[str | int, ...], None] = {}
+    for names in (written(location), location):
+        section: str | None = ""
+        choices = []
+        for part in names:
+            earlier = [] if section is None else [own for own, now in EARLIER.get(section, {}).items() if now == part]
+            choices.append([part, *earlier])
+            if isinstance(part, str):
+                section = part if section == "" else None
+        found |= dict.fromkeys(itertools.product(*choices))
+    return list(found)
 
 
 def _dotted(*parts: str) -> str:

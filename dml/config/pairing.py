@@ -45,7 +45,7 @@ def pairs(claim: ClaimSection, cells: Sequence[Cell]) -> list[Pair]:
     lines = [_lines(found, along) for found in sets]
     if len(lines) == 1:
         return [Pair(line, (), _each(claim, line)) for line in lines[0]]
-    left_out = claim.varied() | along
+    left_out = claim.differing() | along
     keyed = [[(identity(rest(line[0], left_out)), line) for line in found] for found in lines]
     return [Pair(a, b, _each(claim, a)) for (one, a), (other, b) in product(*keyed) if one == other]
 
@@ -58,7 +58,7 @@ def _along(claim: ClaimSection, cells: Sequence[Cell]) -> set[str]:
         return set()
     over = claim.test.over
     found = {over}
-    for key in {key for cell in cells for key in cell.varied} - {over}:
+    for key in {key for cell in cells for key in cell.grid_point} - {over}:
         values: dict[str, set[str]] = {}
         for cell in cells:
             values.setdefault(repr(attribute(cell, over)), set()).add(repr(attribute(cell, key)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 
+from dml.config.renaming import renamed
 from dml.config.study import DECIDING, Study
 from dml.config.terms import SPELT
 
@@ -31,4 +32,4 @@ def recorded(text: str, today: Study) -> Study:
     if not isinstance(ran, dict):
         raise ValueError(f"expected a mapping of settings, got {type(ran).__name__}")
     about = {name: getattr(today, name) for name in Study.model_fields if name not in KEPT}
-    return Study(**{**about, **{name: value for name, value in ran.items() if name in KEPT}})
+    return Study(**{**about, **{name: value for name, value in renamed(ran).items() if name in KEPT}})

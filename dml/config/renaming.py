@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dml.config.errors import LocatedError
-from dml.config.names import KEYS, PARTS, SETTINGS, is_settings, setting, written_key, written_setting
+from dml.config.names import EARLIER, KEYS, PARTS, SETTINGS, is_settings, setting, written_key, written_setting
 from dml.discovery import suggestion
 
 Location = tuple[str | int, ...]
@@ -50,7 +50,7 @@ def renamed(content: Mapping[str, Any], note: Note = lambda *_: None) -> dict[st
 
 def _section(section: str, given: Mapping[str, Any], location: Location, note: Note) -> dict[str, Any]:
     """The settings of one section with the names of the code."""
-    names, parts = KEYS.get(section, {}), PARTS.get(section, ())
+    names, parts = {**EARLIER.get(section, {}), **KEYS.get(section, {})}, PARTS.get(section, ())
     earlier = names.get("name") in given  # then `name` is what `id` is now
     found = _Settings(location)
     for key, value in given.items():

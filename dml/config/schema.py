@@ -60,8 +60,9 @@ def schema() -> Schema:
 def _schema() -> Schema:
     found = _with_names(Study.model_json_schema())
     del found["properties"]["name"]  # the file's
-    sections = {"": found, **{name: _section(found["properties"][name], found) for name in filter(None, KEYS)}}
-    for name, section in sections.items():
+    for name in KEYS:
+        section = _section(found["properties"][name], found)
+        assert section is not None, name
         _write_names(name, section)
     _allow_auto_seeds(found["properties"])
     needed = found.pop("required")

@@ -13,12 +13,13 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 
 from dml import discovery, losses
 from dml.config import auto_seeds, closed_forms, combining, recipes
-from dml.config import vary as varying
+from dml.config import grid as grids
 from dml.config.audit import AuditSection
 from dml.config.auto_seeds import AutoSection
 from dml.config.claims import ClaimSection
 from dml.config.data import ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
 from dml.config.evaluation import EvaluationSection, PublishedSection
+from dml.config.names import first_names
 from dml.config.parts import TOLD, FilterName, FilterSection, LossName, LossSection, MinerSection
 from dml.config.renaming import renamed
 from dml.config.report import ReportSection
@@ -28,7 +29,7 @@ from dml.config.training import TrainingSection
 from dml.types import Cell, Name, Part, ScoreKey, part_of
 
 DECIDING = (
-    *("datasets", "noise", "losses", "positives", "negatives", "miner", "vary", "seeds", "search"),
+    *("datasets", "noise", "losses", "positives", "negatives", "miner", "grid", "seeds", "search"),
     *("filters", "training", "evaluation", "class_splits", "auto_seeds"),
 )
 """The sections that decide trials."""
@@ -66,7 +67,7 @@ class Study(StudySection):
         [], description="policies, combined with each of the positives"
     )
     miner: MinerSection = Field(default_factory=MinerSection, description="settings shared by all pairs of policies")
-    vary: dict[str, list[Any]] = Field({}, description="settings of training, miner and loss as further axes")
+    grid: dict[str, list[Any]] = Field({}, description="settings of training, miner and loss as further axes")
     seeds: list[Seed] = Field(
         [0],
         min_length=1,
@@ -102,8 +103,8 @@ class Study(StudySection):
 
     @cached_property
     def axes(self) -> dict[str, list[dict[str, Any]]]:
-        """The axes of `vary` by name: a list of values, each as dotted settings."""
-        return varying.axes(self.vary)
+        """The axes of `grid` by name: a list of values, each as dotted settings."""
+        return grids.axes(self.grid)
 
     @property
     def digest(self) -> str:
@@ -113,7 +114,7 @@ class Study(StudySection):
             if part.settings.get("rate") == TOLD:  # as before there was another
                 section |= {"settings": {key: value for key, value in part.settings.items() if key != "rate"}}
                 section.pop("settings") if not section["settings"] else None
-        return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(first_names(deciding), sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def least_seeds(self) -> int:
@@ -154,22 +155,22 @@ class Study(StudySection):
 
     def combinations(self) -> Iterator[Cell]:
         """The cells in the study's order. A cell comes several times if it ignores a setting that varies."""
-        variants = varying.combinations(self.axes)
+        variants = grids.combinations(self.axes)
         for dataset, noise, loss in itertools.product(self.datasets, self.noise, self.losses):
-            for rate, varied in itertools.product(noise.rates, variants):
-                of_loss = combining.loss_settings(loss, varied)
-                own = combining.loss_with(loss, varied) if of_loss else loss
+            for rate, grid_point in itertools.product(noise.rates, variants):
+                of_loss = combining.loss_settings(loss, grid_point)
+                own = combining.loss_with(loss, grid_point) if of_loss else loss
                 part = own.part()
                 part = Part(part.name, {k: v for k, v in part.settings.items() if k not in of_loss}, part.search)
                 miner = combining.foreign_miner(self.miner) if own.uses_tuples else None
                 for positives, negatives in self._policies(own):
                     if miner is not None:
                         positives = negatives = None
-                    of_miner = combining.miner_settings(positives, negatives, miner, varied)
+                    of_miner = combining.miner_settings(positives, negatives, miner, grid_point)
                     taken = {"loss": of_loss, "miner": of_miner}
                     kept = {
                         key: value
-                        for key, value in varied.items()
+                        for key, value in grid_point.items()
                         if (room := key.partition(".")[0]) not in taken or key.partition(".")[2] in taken[room]
                         if closed_forms.takes(loss.name, key)
                     }
@@ -186,11 +187,11 @@ class Study(StudySection):
 
     def training_of(self, cell: Cell) -> TrainingSection:
         """The section `training` with what varies filled in."""
-        return varying.changed(self.training, varying.of("training", cell.varied))
+        return grids.changed(self.training, grids.of("training", cell.grid_point))
 
     def miner_of(self, cell: Cell) -> MinerSection:
         """The section `miner` with what varies filled in."""
-        return combining.miner_with(self.miner, cell.varied)
+        return combining.miner_with(self.miner, cell.grid_point)
 
     def objective(self, dataset: str, part: str = "") -> str:
         """The score key of the objective on `part`, or on the first evaluated set: `test/fine/recall@1`."""

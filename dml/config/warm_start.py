@@ -17,7 +17,7 @@ from dml.types import Cell
 def sources(cells: Sequence[Cell], count: int) -> list[list[int]]:
     """For each cell, the places of the `count` cells whose best settings it tries first, the nearest first.
 
-    Nearest is the same dataset, then the same policies, filter and varied settings, then the same noise model, then the
+    Nearest is the same dataset, then the same policies, filter and grid point, then the same noise model, then the
     nearest rate. A tie goes to the first in the study.
     """
     conditions = list(dict.fromkeys(_condition(cell) for cell in cells))

@@ -88,7 +88,7 @@ def method_of(cell: Cell, labels: Mapping[str, str], shared: Mapping[str, Any]) 
 def _takes_tuples(cell: Cell) -> bool:
     """Whether the cell's loss, with its settings, takes tuples; without policies it then takes all pairs."""
     section = LossSection(name=cell.loss.name, settings=dict(cell.loss.settings))
-    return combining.loss_with(section, cell.varied).uses_tuples
+    return combining.loss_with(section, cell.grid_point).uses_tuples
 
 
 def shared_settings(losses: Iterable[Part]) -> dict[str, dict[str, Any]]:

@@ -163,7 +163,7 @@ def settings_of(results: Results, cell: str) -> dict[str, Any]:
         if name in ALWAYS or (value != defaults[name] and name not in ("search", "keep_checkpoints"))
     }
     found = parsed(results.confirmed_of(cell)["settings"].iloc[0]) or {}
-    return {**chosen, **flat, **own.varied, **found}
+    return {**chosen, **flat, **own.grid_point, **found}
 
 
 def _rivals(

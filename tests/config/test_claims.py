@@ -95,8 +95,8 @@ def test_a_setting_that_moves_with_a_slopes_setting_stays_in_its_line(tmp_path):
     lines = [pair.first for pair in pairs(claim, study.cells())]
     assert len(lines) == 4
     for line in lines:
-        assert [cell.varied["training.batch.per_class"] for cell in line] == [2, 4]
-        assert len({cell.varied["training.embedding_size"] for cell in line}) == 1
+        assert [cell.grid_point["training.batch.per_class"] for cell in line] == [2, 4]
+        assert len({cell.grid_point["training.embedding_size"] for cell in line}) == 1
 
 
 def test_the_slope_of_a_difference_has_two_lines(tmp_path):

@@ -46,9 +46,9 @@ def test_nothing_is_searched():
 
 
 def test_what_varies_without_effect_makes_no_cells():
-    vary = {"training.learning_rate": [1e-3, 1e-2], "training.embedding_size": [8, 16], "loss.margin": [0.1, 0.2]}
-    mine = study(vary=vary, training={})
-    assert [dict(cell.varied) for cell in closed(mine)] == [
+    grid = {"training.learning_rate": [1e-3, 1e-2], "training.embedding_size": [8, 16], "loss.margin": [0.1, 0.2]}
+    mine = study(grid=grid, training={})
+    assert [dict(cell.grid_point) for cell in closed(mine)] == [
         {"training.embedding_size": 8},
         {"training.embedding_size": 16},
     ]

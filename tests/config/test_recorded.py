@@ -26,6 +26,14 @@ def test_every_study_comes_back_as_it_ran(path):
     assert study.title not in text
 
 
+def test_results_of_earlier_names_are_read():
+    study = load_study(STUDIES[0].with_name("eps-fig4.yaml"))
+    ran = json.loads(record(study))
+    ran["vary"] = ran.pop("grid")
+    assert study.grid
+    assert recorded(json.dumps(ran), study) == study
+
+
 def test_spaces_are_written_as_a_study_spells_them(tmp_path):
     path = tmp_path / "toys.yaml"
     path.write_text(

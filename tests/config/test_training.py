@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from dml.config.grid import axes
 from dml.config.training import REAL, SEARCHABLE, TrainingSection
-from dml.config.vary import axes
 from dml.types import TrainingSpec
 
 OTHER = {

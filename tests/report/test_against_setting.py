@@ -41,7 +41,7 @@ def results(tmp_path, synthetic) -> Results:
     def by_size(frame):
         for name, cell in {cell.name: cell for cell in study.cells()}.items():
             rows = frame["cell"] == name
-            frame.loc[rows, "test/fine/recall@1"] = 0.01 * cell.varied[SIZE] + 0.001 * frame.loc[rows, "seed"]
+            frame.loc[rows, "test/fine/recall@1"] = 0.01 * cell.grid_point[SIZE] + 0.001 * frame.loc[rows, "seed"]
         return frame
 
     synthetic.write(study, tmp_path, by_size)

@@ -53,7 +53,7 @@ def test_only_a_loss_that_takes_tuples_is_labelled_with_them(loss, label):
 
 def test_what_varies_can_decide_whether_a_loss_takes_tuples():
     cells = [
-        Cell("digits", "uniform", 0.0, Part("triplet"), None, None, varied={"loss.synthesis": kind})
+        Cell("digits", "uniform", 0.0, Part("triplet"), None, None, grid_point={"loss.synthesis": kind})
         for kind in ("none", "loop")
     ]
     labels = [method_of(cell, {"loss.synthesis": "synthesis"}, {}).label for cell in cells]

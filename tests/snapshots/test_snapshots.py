@@ -53,7 +53,10 @@ def frame_of(study) -> pd.DataFrame:
                 row |= {"phase": phase, "number": number, "seed": number, "status": "finished", "error": ""}
                 row |= {"study": study.name, "dataset": cell.dataset, "noise": cell.noise, "rate": cell.rate}
                 row |= {"loss": "triplet", "positives": cell.positives, "negatives": cell.negatives}
-                row |= {"varied": json.dumps(cell.varied), "settings": json.dumps({"loss.margin": float(rng.random())})}
+                row |= {
+                    "varied": json.dumps(cell.grid_point),
+                    "settings": json.dumps({"loss.margin": float(rng.random())}),
+                }
                 row |= {"seconds": 1.23456, "started": "2026-01-01T00:00:00+00:00", "objective": score, key: score}
                 row |= {"test/fine/nmi": float(rng.random()) if phase == "confirm" else np.nan}
                 row |= {"curve": json.dumps([[s, {key: score * s / 100, "other": 1.0}] for s in steps])}

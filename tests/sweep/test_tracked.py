@@ -133,8 +133,8 @@ def test_the_study_has_the_scores_and_settings_of_the_cell_that_wins_in_validati
 
 
 def test_names_and_columns_are_what_differs(toy_study, tmp_path):
-    vary = {"training.batch.per_class": [2, 4]}
-    found, runs = shown(simulate(toy_study(noise=NOISE, vary=vary), tmp_path, score), tmp_path)
+    grid = {"training.batch.per_class": [2, 4]}
+    found, runs = shown(simulate(toy_study(noise=NOISE, grid=grid), tmp_path, score), tmp_path)
     assert found.columns["params"] == ["loss", "rate", "training.batch.per_class"]
     assert found.columns["metrics"][:3] == ["objective.mean", "share_kept", "objective.low"]
     assert found.columns["metrics"][3:] == ["objective.high", "validation", "test/fine/recall@1.mean"]

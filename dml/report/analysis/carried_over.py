@@ -1,6 +1,6 @@
 """What a choice costs that was made elsewhere: on other datasets, or on the same one with clean labels.
 
-For studies that cross the same ways (loss, positives, negatives, varied settings). The other datasets choose the way
+For studies that cross the same ways (loss, positives, negatives, grid settings). The other datasets choose the way
 with the highest mean over their conditions (noise models and rates), each dataset weighing the same. Data that train a
 head choose for heads, and data that train a network for networks; where no other dataset is trained alike, all others
 choose. Regrets are as in `rule`: the best way is chosen at each condition by the other seeds.

@@ -83,7 +83,7 @@ def factorial(results: Results, dataset: str, noise: str, key: str) -> Crossed |
     for name in results.cells_of(dataset, noise):
         cell, method = results.cells[name], results.methods[name]
         if method.positives and len(results.values(name, key)):
-            varied = (value_text(cell.varied.get(setting, "")) for setting in results.varied)
+            varied = (value_text(cell.grid_point.get(setting, "")) for setting in results.varied)
             cells[(method.loss, method.positives, method.negatives, *varied, repr(cell.rate))] = name
     if not cells:
         return None

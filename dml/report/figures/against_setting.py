@@ -35,7 +35,7 @@ def against_setting(results: Results, frame: pd.DataFrame, axis: str, only: Sequ
     Parameters
     ----------
     frame : cell, metric, score mean, score low and score high; of one dataset, noise model, rate and score.
-    axis : of the study's `vary`.
+    axis : of the study's `grid`.
     only : the methods to draw, without what varies; none: all.
     """
     panels = _lines(results, [] if frame.empty else frame["cell"], axis)
@@ -79,9 +79,9 @@ def _lines(results: Results, names: Iterable[str], axis: str) -> dict[str, dict[
     found: dict[str, dict[Method, Line]] = {}
     labels = setting_labels(results.varied)
     for name in names:
-        varied = results.cells[name].varied
-        place = next((i for i, point in enumerate(points) if _agree(varied, point, own)), None)
-        if place is None and own & set(varied):
+        grid_point = results.cells[name].grid_point
+        place = next((i for i, point in enumerate(points) if _agree(grid_point, point, own)), None)
+        if place is None and own & set(grid_point):
             continue
         others = {k: v for k, v in results.cells[name].further.items() if k in labels and k not in own}
         title = ", ".join(f"{labels[k]} {value_label(v)}" for k, v in others.items())
@@ -91,10 +91,10 @@ def _lines(results: Results, names: Iterable[str], axis: str) -> dict[str, dict[
     return {title: lines for title, lines in found.items() if any(set(line) != {None} for line in lines.values())}
 
 
-def _agree(varied: Any, point: dict[str, Any], own: set[str]) -> bool:
+def _agree(grid_point: Any, point: dict[str, Any], own: set[str]) -> bool:
     """Whether a cell is at this point of an axis; a cell without any setting of the axis is at none."""
-    shared = own & set(varied)
-    return bool(shared) and all(varied[k] == point.get(k) for k in shared)
+    shared = own & set(grid_point)
+    return bool(shared) and all(grid_point[k] == point.get(k) for k in shared)
 
 
 def _draw(

@@ -19,13 +19,13 @@ say = Texts(__file__)
 
 
 class AgainstSetting:
-    """A figure for each axis of `vary`."""
+    """A figure for each axis of `grid`."""
 
     anchor, title = "settings-varied", "What the settings change"
 
     def applies(self, results: Results) -> bool:
         """At least one setting varies, and at least one trial is confirmed."""
-        return bool(results.study.vary) and not results.confirmed.empty
+        return bool(results.study.grid) and not results.confirmed.empty
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """The objective against each setting; the other scores folded."""

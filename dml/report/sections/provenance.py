@@ -62,7 +62,7 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         ("Seeds", ", ".join(map(str, study.seeds))),
         *([("Stops", say("stopped"))] if study.search.stop == "best" else []),
         *([("Protocol", say("fitted_half"))] if study.search.protocol == "train_val_test" else []),
-        *((f"Varied: {axis}", ", ".join(map(value_label, values))) for axis, values in study.vary.items()),
+        *((f"Varied: {axis}", ", ".join(map(value_label, values))) for axis, values in study.grid.items()),
     ]
 
 

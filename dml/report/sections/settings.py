@@ -123,7 +123,7 @@ def _draw(axes: Axes, score: pd.Series, dashes: str, colour: str, marker: str) -
 
 def _is_searched(results: Results, cell: Cell, key: str) -> bool:
     """Whether a key such as `loss.margin` was searched in this cell, not fixed by the study."""
-    if key in cell.varied:
+    if key in cell.grid_point:
         return False
     kind, _, name = key.partition(".")
     if kind == "miner":

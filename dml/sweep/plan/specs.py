@@ -61,8 +61,8 @@ def build(
     ValueError : a file that the backbone's settings name is missing.
     """
     chosen: dict[str, dict[str, Any]] = {"loss": {}, "miner": {}, "training": {}, "filter": {}}
-    of_parts = {k: v for k, v in cell.varied.items() if not k.startswith("training.")}  # `training_of` has the others
-    for name, value in {**of_parts, **settings}.items():
+    of_parts = {k: v for k, v in cell.grid_point.items() if not k.startswith("training.")}
+    for name, value in {**of_parts, **settings}.items():  # `training_of` fills in those of training
         room, _, key = name.partition(".")
         chosen[room][key] = value
     dataset = study.dataset(cell.dataset)

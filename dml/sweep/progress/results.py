@@ -67,7 +67,7 @@ def flat_settings(job: Job) -> dict[str, Any]:
     rooms = {"loss": job.spec.loss, "miner": job.spec.miner, "filter": job.spec.filter}
     given = {room: part.settings for room, part in rooms.items() if part is not None}
     flat = {f"{room}.{key}": value for room, settings in given.items() for key, value in settings.items()}
-    return {**flat, **job.cell.varied, **job.settings}
+    return {**flat, **job.cell.grid_point, **job.settings}
 
 
 def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seconds: float) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def test_policies_and_the_default(toy_study):
 
 
 def test_a_setting_that_varies_counts(toy_study):
-    study = toy_study(vary={"training.embedding_size": [4, 400]}, resources={"keep_models": "cells"})
+    study = toy_study(grid={"training.embedding_size": [4, 400]}, resources={"keep_models": "cells"})
     found = kept_models(study, IMAGES)
     assert found.models == 4
     assert found.bytes < 4 * found.bytes_each

@@ -36,28 +36,28 @@ Values = dict[str, Any]  # dotted settings, such as `training.batch.per_class`, 
 S = TypeVar("S", bound=StudySection | TrainingSettings)
 
 
-def axes(vary: Mapping[str, list[Any]]) -> dict[str, list[Values]]:
+def axes(grid: Mapping[str, list[Any]]) -> dict[str, list[Values]]:
     """The values of each axis, as dotted settings.
 
     Raises
     ------
     LocatedError : an unknown setting, one that cannot vary, one in two axes, or an axis without two different values.
     """
-    found = {key: [_flat(key, value, ("vary", key, i)) for i, value in enumerate(vary[key])] for key in vary}
+    found = {key: [_flat(key, value, ("grid", key, i)) for i, value in enumerate(grid[key])] for key in grid}
     owner: dict[str, str] = {}
     for axis, points in found.items():
         if len(points) < 2 or any(point in points[:i] for i, point in enumerate(points)):  # 5 and 5.0 are one value
-            raise LocatedError(f"expected at least two values, each once, got {vary[axis]!r}", "vary", axis)
+            raise LocatedError(f"expected at least two values, each once, got {grid[axis]!r}", "grid", axis)
         for name in dict.fromkeys(itertools.chain.from_iterable(points)):
             if name in owner:
                 one, other = written_setting(name), written_setting(owner[name])
-                raise LocatedError(f"{one!r} varies in {other!r} too: remove one", "vary", axis)
+                raise LocatedError(f"{one!r} varies in {other!r} too: remove one", "grid", axis)
             owner[name] = axis
     for name, axis in owner.items():
         whole = name.rpartition(".")[0]
         if whole in owner:
             part, other = written_setting(name), written_setting(whole)
-            raise LocatedError(f"{part!r} is a part of {other!r}, which varies too: remove one", "vary", axis)
+            raise LocatedError(f"{part!r} is a part of {other!r}, which varies too: remove one", "grid", axis)
     return found
 
 

@@ -35,12 +35,12 @@ def study(tmp_path):
 
 def test_cells_are_the_product_of_the_axes(study):
     plain = study("")
-    varied = study("grid: {training.steps: [10, 20], training.batch.per_class: [2, 4, 8]}")
-    assert len(varied.cells()) == 6 * len(plain.cells())
-    assert len({cell.name for cell in varied.cells()}) == 6 * len(plain.cells())
-    name = varied.cells()[0].name
+    crossed = study("grid: {training.steps: [10, 20], training.batch.per_class: [2, 4, 8]}")
+    assert len(crossed.cells()) == 6 * len(plain.cells())
+    assert len({cell.name for cell in crossed.cells()}) == 6 * len(plain.cells())
+    name = crossed.cells()[0].name
     assert name == f"{plain.cells()[0].name}|training.steps=10,training.batch.per_class=2"
-    found = {(t.steps, t.batch.per_class) for t in map(varied.training_of, varied.cells())}
+    found = {(t.steps, t.batch.per_class) for t in map(crossed.training_of, crossed.cells())}
     assert found == {(steps, size) for steps in (10, 20) for size in (2, 4, 8)}
 
 
@@ -53,19 +53,19 @@ def test_settings_of_a_section_move_together(study):
 def test_settings_of_several_sections_move_together(study):
     two = study("grid: {size: [{training.steps: 5, loss.margin: 0.1}, {training.steps: 7, loss.margin: 0.3}]}")
     triplets = [cell for cell in two.cells() if cell.loss.name == "triplet"]
-    assert {(two.training_of(c).steps, c.varied["loss.margin"]) for c in triplets} == {(5, 0.1), (7, 0.3)}
+    assert {(two.training_of(c).steps, c.grid_point["loss.margin"]) for c in triplets} == {(5, 0.1), (7, 0.3)}
 
 
 def test_only_losses_with_a_setting_have_variants(study):
     cells = study("grid: {loss.bins: [11, 51]}").cells()
-    assert [dict(cell.varied) for cell in cells if cell.loss.name == "triplet"] == [{}, {}]
+    assert [dict(cell.grid_point) for cell in cells if cell.loss.name == "triplet"] == [{}, {}]
     histograms = [cell for cell in cells if cell.loss.name == "histogram"]
-    assert {cell.varied["loss.bins"] for cell in histograms} == {11, 51}
+    assert {cell.grid_point["loss.bins"] for cell in histograms} == {11, 51}
 
 
 def test_only_policies_with_a_setting_have_variants(study):
     cells = study("grid: {miner.epsilon: [0.1, 0.2]}").cells()
-    taken = {(cell.negatives, cell.varied.get("miner.epsilon")) for cell in cells if cell.loss.name == "triplet"}
+    taken = {(cell.negatives, cell.grid_point.get("miner.epsilon")) for cell in cells if cell.loss.name == "triplet"}
     assert taken == {("random", None), ("multi_similarity", 0.1), ("multi_similarity", 0.2)}
 
 
@@ -75,7 +75,7 @@ def _keys(study) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("vary", "plain"),
+    ("grid", "plain"),
     [
         ("training.steps: [10, 20]", "training: {steps: 20}"),
         ("training.batch.per_class: [2, 8]", "training: {batch: {per_class: 8}}"),
@@ -83,18 +83,18 @@ def _keys(study) -> dict[str, str]:
         ("miner.epsilon: [0.3, 0.2]", "miner: {settings: {epsilon: 0.2}}"),
     ],
 )
-def test_a_varied_trial_has_the_key_of_the_same_trial_elsewhere(study, vary, plain):
-    assert set(_keys(study(plain)).values()) <= set(_keys(study(f"grid: {{{vary}}}")).values())
-    assert len(set(_keys(study(f"grid: {{{vary}}}")).values())) > len(set(_keys(study(plain)).values()))
+def test_a_trial_of_a_grid_has_the_key_of_the_same_trial_elsewhere(study, grid, plain):
+    assert set(_keys(study(plain)).values()) <= set(_keys(study(f"grid: {{{grid}}}")).values())
+    assert len(set(_keys(study(f"grid: {{{grid}}}")).values())) > len(set(_keys(study(plain)).values()))
 
 
 def test_a_varied_setting_of_a_loss_reaches_its_trials_and_is_not_searched(study):
-    varied = study("grid: {loss.margin: [0.1, 0.4]}")
-    cell = next(c for c in varied.cells() if c.varied.get("loss.margin") == 0.4)
-    assert specs.build(varied, cell, "confirm", 0, {}, {"packed": "", "split": "", "labels": ""}).loss.settings == {
+    crossed = study("grid: {loss.margin: [0.1, 0.4]}")
+    cell = next(c for c in crossed.cells() if c.grid_point.get("loss.margin") == 0.4)
+    assert specs.build(crossed, cell, "confirm", 0, {}, {"packed": "", "split": "", "labels": ""}).loss.settings == {
         "margin": 0.4
     }
-    searching = varied.model_copy(update={"search": varied.search.model_copy(update={"sampler": "tpe"})})
+    searching = crossed.model_copy(update={"search": crossed.search.model_copy(update={"sampler": "tpe"})})
     assert "loss.margin" not in space_of(searching, cell)
     plain = study("")
     searching = plain.model_copy(update={"search": plain.search.model_copy(update={"sampler": "tpe"})})
@@ -145,7 +145,8 @@ def test_values_need_to_be_valid_only_in_their_combinations(study):
 
 def test_a_rate_that_yaml_reads_as_text_is_a_number(study):
     values = [
-        cell.varied["training.learning_rate"] for cell in study("grid: {training.learning_rate: [1e-3, 1e-2]}").cells()
+        cell.grid_point["training.learning_rate"]
+        for cell in study("grid: {training.learning_rate: [1e-3, 1e-2]}").cells()
     ]
     assert set(values) == {0.001, 0.01}
     with pytest.raises(ConfigError, match="expected at least two values, each once"):
