@@ -79,7 +79,7 @@ class Results:
         return sorted(pairs, key=lambda pair: is_topline(pair[1]))
 
     @cached_property
-    def twins(self) -> dict[tuple[str, Method], dict[tuple[str, float], str]]:
+    def cells_by_method(self) -> dict[tuple[str, Method], dict[tuple[str, float], str]]:
         """By dataset and method, the cells at each noise model and rate."""
         found: dict[tuple[str, Method], dict[tuple[str, float], str]] = {}
         for name, cell in self.cells.items():
@@ -92,7 +92,7 @@ class Results:
         return [name for name, c in found.items() if rate is None or c.rate == rate]
 
     def rivals(self, dataset: str, noise: str, rate: float) -> list[str]:
-        """`cells_of` a noise rate without twins: a filter that is told that no label is wrong leaves nothing out."""
+        """`cells_of` a noise rate, without filters that leave nothing out: they are told that no label is wrong."""
         names = self.cells_of(dataset, noise, rate)
         plain = {self.methods[name] for name in names}
         return [n for n in names if not (_idle(self.cells[n]) and self.methods[n].unfiltered in plain)]

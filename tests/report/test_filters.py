@@ -109,7 +109,7 @@ def test_scores_against_given_labels_say_so():
     assert group_label("seen/given/nmi").endswith("against labels as given")
 
 
-def test_a_filter_that_is_told_that_no_label_is_wrong_is_no_rival_of_its_twin(tmp_path, synthetic):
+def test_a_filter_that_is_told_that_no_label_is_wrong_is_no_rival_of_the_method_without_it(tmp_path, synthetic):
     study = load_study(STUDIES / "robust-methods.yaml")
     synthetic.write(study, tmp_path)
     results = load(study, tmp_path / "results" / study.name)

@@ -40,7 +40,7 @@ def shares(rates: Sequence[float], rate: float) -> dict[float, float]:
 def mixes_at(results: Results, dataset: str, noise: str, counting: Mapping[float, float], key: str) -> dict[str, Mix]:
     """The cells of each method at the rates that count, under the name of its cell at the first of them.
 
-    Methods without a seed that all of these rates have are left out, and twins (`methods_at`).
+    Methods without a seed that all of these rates have are left out; `methods_at` says which compete.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def mixes_at(results: Results, dataset: str, noise: str, counting: Mapping[float
     """
     found: dict[str, Mix] = {}
     for name in methods_at(results, dataset, noise, counting):
-        twins = results.twins[dataset, results.methods[name]]
-        mix = {twins[noise, rate]: share for rate, share in counting.items() if (noise, rate) in twins}
+        own = results.cells_by_method[dataset, results.methods[name]]
+        mix = {own[noise, rate]: share for rate, share in counting.items() if (noise, rate) in own}
         if len(mix) == len(counting) and len(mixed(results, mix, key)):
             found[name] = mix
     return found
@@ -69,9 +69,9 @@ def validations_at(
     """The validation scores that choose among the cells of `mixes_at`, interpolated alike; None: none can."""
     found = dict.fromkeys(names, 0.0)
     for rate, share in counting.items():
-        twins = {name: results.twins[dataset, results.methods[name]][noise, rate] for name in names}
-        own = validations(results, twins.values())
+        there = {name: results.cells_by_method[dataset, results.methods[name]][noise, rate] for name in names}
+        own = validations(results, there.values())
         if own is None:
             return None
-        found = {name: found[name] + share * own[twin] for name, twin in twins.items() if twin in own and name in found}
+        found = {name: found[name] + share * own[cell] for name, cell in there.items() if cell in own and name in found}
     return found

@@ -15,7 +15,7 @@ from dml.report.results import Results
 class Kept:
     """One method at one noise rate."""
 
-    clean: str  # the cell at rate 0
+    clean: str  # its clean counterpart, the cell at rate 0
     noisy: str  # the cell at this rate
     score: statistics.Summary  # at rate 0, in percent
     share: statistics.Summary  # of it that is kept, in percent, paired by seed
@@ -23,18 +23,18 @@ class Kept:
 
 
 def kept(results: Results, dataset: str, noise: str, rate: float) -> list[Kept]:
-    """The methods of one condition, those on the front marked; methods without a cell at rate 0 are left out."""
+    """The methods of one condition, those on the front marked; methods without a clean counterpart are left out."""
     clean = {results.methods[name]: name for name in results.cells_of(dataset, noise, 0.0)}
     key, found = results.objective(dataset), []
     for name in results.cells_of(dataset, noise, rate):
-        twin = clean.get(results.methods[name])
-        if twin is None:
+        counterpart = clean.get(results.methods[name])
+        if counterpart is None:
             continue
-        before, after = results.values(twin, key), results.values(name, key)
+        before, after = results.values(counterpart, key), results.values(name, key)
         shares = share(after, before)
         if len(shares):
             scores = statistics.summary(before.loc[shares.index], bounds=(0, 100))
-            found.append(Kept(twin, name, scores, statistics.summary(shares)))
+            found.append(Kept(counterpart, name, scores, statistics.summary(shares)))
     best = front(np.array([[each.score.mean, each.share.mean] for each in found]).reshape(-1, 2))
     return [Kept(e.clean, e.noisy, e.score, e.share, bool(on)) for e, on in zip(found, best, strict=True)]
 

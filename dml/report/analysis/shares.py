@@ -20,11 +20,11 @@ LEFT = 90.0  # percent of the reference; a method breaks where its share falls b
 
 
 def reference(results: Results, name: str) -> str | None:
-    """The reference of a cell: its topline, or its method's cell at rate 0, or None."""
+    """The reference of a cell: its topline, or its clean counterpart, its method's cell at rate 0, or None."""
     cell = results.cells[name]
-    twins = results.twins[cell.dataset, results.methods[name]]
-    topline = next((n for (noise, rate), n in twins.items() if is_topline(noise) and rate == cell.rate), None)
-    return topline or twins.get((cell.noise, 0.0))
+    own = results.cells_by_method[cell.dataset, results.methods[name]]
+    topline = next((n for (noise, rate), n in own.items() if is_topline(noise) and rate == cell.rate), None)
+    return topline or own.get((cell.noise, 0.0))
 
 
 def has_topline(results: Results, dataset: str | None = None) -> bool:

@@ -49,16 +49,16 @@ def choice(results: Results, axis: str) -> Table | None:
     if len(choices) < 2:
         return None
     bases = getattr(results.study.report.base, axis) or choices[:1]
-    twins = {(_without(results, name, axis), _chosen(results, name, axis)): name for name in results.cells}
+    found = {(_without(results, name, axis), _chosen(results, name, axis)): name for name in results.cells}
     rows = []
     for (name, cell), base in itertools.product(results.cells.items(), bases):
-        twin = twins.get((_without(results, name, axis), base))
-        if twin is None or _chosen(results, name, axis) in (*bases, ""):
+        base_cell = found.get((_without(results, name, axis), base))
+        if base_cell is None or _chosen(results, name, axis) in (*bases, ""):
             continue
         key = results.objective(cell.dataset)
-        mine, theirs = results.values(name, key), results.values(twin, key)
+        mine, theirs = results.values(name, key), results.values(base_cell, key)
         row = identity(results, name) | {"score": _mean(mine), "base": _mean(theirs)} | paired(mine, theirs)
-        rows.append(row | {"cell": name, "compared with": twin, "base choice": readable(base)})
+        rows.append(row | {"cell": name, "compared with": base_cell, "base choice": readable(base)})
     if not rows:
         return None
     several = len(bases) > 1
