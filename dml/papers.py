@@ -2,7 +2,7 @@
 
     papers/eps/paper.yaml       title, year and citation of the paper, and its sections of the theory page
     papers/eps/claims.csv       its claims, each with the id by which a study's `claims` name it
-    papers/eps/published.csv    its numbers, which a study's `published` puts beside its own
+    papers/eps/published.csv    its numbers, which a study's `reference_values` puts beside its own
     papers/eps/sections/*.py    its sections of the theory page, which may decide claims
 
 Only `paper.yaml` is required. Studies whose names begin with `eps-` are the paper's: `dml run paper-eps`.

@@ -1,11 +1,11 @@
-"""Write docs/results.md from the published snapshots, after a study file or the code of the page has changed."""
+"""Write docs/results.md from the snapshots, after a study file or the code of the page has changed."""
 
 import argparse
 import os
 import tempfile
 from pathlib import Path
 
-from dml.pipeline.overview import published_studies, write_figures, write_overview
+from dml.pipeline.overview import snapshot_studies, write_figures, write_overview
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
@@ -14,5 +14,5 @@ if __name__ == "__main__":
     os.chdir(Path(__file__).parents[1])
     if asked.figures:
         with tempfile.TemporaryDirectory() as nothing_run:
-            print(f"{len(write_figures(published_studies(), Path(nothing_run)))} figures: written")
+            print(f"{len(write_figures(snapshot_studies(), Path(nothing_run)))} figures: written")
     print(f"{write_overview()}: written")

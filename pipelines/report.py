@@ -1,4 +1,4 @@
-"""Stage `report`: one static site over the chosen studies and the published results of others."""
+"""Stage `report`: one static site over the chosen studies and the snapshots of others."""
 
 import sys
 from pathlib import Path

@@ -79,9 +79,9 @@ def print_costs(project: Project, names: list[str]) -> None:
                     f"do not fit on the disk of {project.store}, which has {size_text(free)} free: a higher block "
                     "(train_from), fewer views or frozen_precision: float16 take less"
                 )
-            published = (project.published / name).is_dir()  # then nothing may be left to train
+            has_snapshot = (project.snapshots / name).is_dir()  # then nothing may be left to train
             try:
-                if estimate.stored < estimate.trials and not published:
+                if estimate.stored < estimate.trials and not has_snapshot:
                     check_machine(study.resources, study.training.workers)
             except ValueError as error:
                 problems.append(f"{place_of(file, 'resources')}: {error}")
@@ -108,7 +108,7 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     from dml.sweep.cost.estimate import estimate, is_prepared
     from dml.sweep.inputs.checking import check as check_prepared
     from dml.sweep.plan.space import tuning_trials
-    from dml.sweep.store.published import published_trials
+    from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
     from dml.sweep.store.starts import Starts
 
     study, root = load_study(project.file(name)), project.data(name)
@@ -119,4 +119,4 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     else:
         packed = read_json(root / "pack.json") or {}
         check_data(study, file, packed, tunes=lambda cell: tuning_trials(study, cell) > 0)
-    return estimate(study, root, project.store, project.results, published_trials(project.published), seconds)
+    return estimate(study, root, project.store, project.results, snapshot_outcomes(project.snapshots), seconds)

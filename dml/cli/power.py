@@ -64,11 +64,11 @@ def _spread(project: Project, study: Study) -> tuple[Spread | None, str]:
     from dml.report.loading import load
     from dml.snapshots import Snapshot
 
-    own = spread(load(study, project.results / study.name, snapshot=Snapshot(project.published / study.name)))
+    own = spread(load(study, project.results / study.name, snapshot=Snapshot(project.snapshots / study.name)))
     if own is not None and own.points:
         return own, "its own results"
     found = {
-        other.name: spread(load(other, Path(), snapshot=Snapshot(project.published / other.name)))
+        other.name: spread(load(other, Path(), snapshot=Snapshot(project.snapshots / other.name)))
         for other in _alike(project, study)
     }
     found = {name: one for name, one in found.items() if one is not None}
@@ -85,7 +85,7 @@ def _alike(project: Project, study: Study) -> Iterator[Study]:
 
     labels = {dataset.label for dataset in study.datasets}
     for name in project.names():
-        if (project.published / name).is_dir() and name != study.name:
+        if (project.snapshots / name).is_dir() and name != study.name:
             other = load_study(project.file(name))
             if other.search.objective == study.search.objective and {d.label for d in other.datasets} <= labels:
                 yield other

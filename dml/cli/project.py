@@ -43,8 +43,8 @@ class Project:
         return self.root / "results"
 
     @property
-    def published(self) -> Path:
-        """One snapshot per published study."""
+    def snapshots(self) -> Path:
+        """The folder with a snapshot of each published study."""
         return self.root / "docs" / "results"
 
     def data(self, study: str) -> Path:

@@ -74,7 +74,7 @@ def load_results(project: Project, study: str) -> Results:
     from dml.snapshots import Snapshot
 
     read = load_study(project.file(study))
-    snapshot = Snapshot(project.published / study)
+    snapshot = Snapshot(project.snapshots / study)
     return load(read, project.results / study, project.store, snapshot, project.data(study))
 
 

@@ -10,7 +10,7 @@ from dml.config.audit import AuditSection
 from dml.config.auditing import audited_cell, audited_dataset
 from dml.config.claims import BreakPointSection, ClaimSection, ComparisonSection, ConditionSection, SlopeSection
 from dml.config.data import DatasetSection, NoiseSection
-from dml.config.evaluation import EvaluationSection, PublishedSection
+from dml.config.evaluation import EvaluationSection, ReferenceSection
 from dml.config.files import check_data, check_files, location
 from dml.config.halving import Ladder, ladder
 from dml.config.loading import ConfigError, content_of, earlier_names, load_study, place_of, study_from
@@ -38,7 +38,7 @@ __all__ = [
     "LossSection",
     "MinerSection",
     "NoiseSection",
-    "PublishedSection",
+    "ReferenceSection",
     "ReportSection",
     "ResourcesSection",
     "SearchSection",

@@ -27,15 +27,15 @@ QUANTITIES = tuple(
 
 
 def check(study: Study) -> None:
-    """Check all claims of a study, and the attributes that its published entries name.
+    """Check all claims of a study, and the attributes that its reference values name.
 
     Raises
     ------
     LocatedError : of the first that is wrong, with the choices.
     """
-    cells = study.cells() if study.published or study.claims else []
-    for number, entry in enumerate(study.published):
-        _at(("published", number, "match"), check_attributes, cells, entry.match)
+    cells = study.cells() if study.reference_values or study.claims else []
+    for number, entry in enumerate(study.reference_values):
+        _at(("reference_values", number, "match"), check_attributes, cells, entry.match)
     for number, claim in enumerate(study.claims):
         check_claim(study, cells, claim, ("claims", number))
 

@@ -1,4 +1,4 @@
-"""The sections `evaluation` and `published`."""
+"""The sections `evaluation` and `reference_values`."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class EvaluationSection(EvaluationSettings):
         return EvaluationSpec(**given)
 
 
-class PublishedSection(StudySection):
-    """Which published rows are shown beside which cells."""
+class ReferenceSection(StudySection):
+    """Which rows of papers are shown beside which cells."""
 
     paper: Name = Field(description="of the row: a folder in `papers`, whose `published.csv` has it")
     table: str = Field(description="of the row")

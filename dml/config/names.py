@@ -19,7 +19,7 @@ KEYS: dict[str, dict[str, str]] = {
     "audit": {"review_size": "looks"},
 }
 """By section: the keys of a file whose settings the code calls otherwise, and those names."""
-EARLIER: dict[str, dict[str, str]] = {"": {"vary": "grid"}}
+EARLIER: dict[str, dict[str, str]] = {"": {"vary": "grid", "published": "reference_values"}}
 """By section: keys that a file may have from earlier, and what the code calls those settings now."""
 PARTS = {"training": ("backbone", "augment"), "audit": ("backbone",)}
 """By section: settings that are `{name, settings}` in a file; in the code, `backbone` and `backbone_settings`."""

@@ -18,7 +18,7 @@ from dml.config.audit import AuditSection
 from dml.config.auto_seeds import AutoSection
 from dml.config.claims import ClaimSection
 from dml.config.data import ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
-from dml.config.evaluation import EvaluationSection, PublishedSection
+from dml.config.evaluation import EvaluationSection, ReferenceSection
 from dml.config.names import first_names
 from dml.config.parts import TOLD, FilterName, FilterSection, LossName, LossSection, MinerSection
 from dml.config.renaming import renamed
@@ -82,7 +82,7 @@ class Study(StudySection):
     training: TrainingSection = Field(default_factory=TrainingSection, description="how a trial trains")
     evaluation: EvaluationSection = Field(default_factory=EvaluationSection, description="what is measured")
     resources: ResourcesSection = Field(default_factory=ResourcesSection, description="where trials run")
-    published: list[PublishedSection] = Field([], description="published rows that are shown beside cells")
+    reference_values: list[ReferenceSection] = Field([], description="rows of papers that are shown beside cells")
     claims: list[ClaimSection] = Field([], description="claims, and what decides each")
     report: ReportSection = Field(default_factory=ReportSection, description="what the study's page shows besides")
     audit: AuditSection | None = Field(None, description="audit the labels; none: only `dml audit` does")

@@ -18,7 +18,7 @@ RESULTS = Path("results")
 REPORT = Path("report")
 AUDIT = Path("audit")
 AUDITS = Path("pipelines/audits")
-PUBLISHED = Path("docs/results")
+SNAPSHOTS = Path("docs/results")
 VERSIONS = Path("data/.versions")
 
 

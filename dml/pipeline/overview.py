@@ -1,4 +1,4 @@
-"""docs/results.md and its figures, from the published snapshots."""
+"""docs/results.md and its figures, from the snapshots."""
 
 import shutil
 import tempfile
@@ -7,24 +7,24 @@ from pathlib import Path
 
 from dml.config import Study, load_study
 from dml.files import write_text
-from dml.pipeline.folders import PUBLISHED, STORE, STUDIES
+from dml.pipeline.folders import SNAPSHOTS, STORE, STUDIES
 from dml.report.overview import FIGURES, overview
 from dml.report.regimes import with_regimes
 from dml.report.site import build
 from dml.snapshots import snapshots
 
 README = Path("README.md")
-OVERVIEW = PUBLISHED.parent / "results.md"
+OVERVIEW = SNAPSHOTS.parent / "results.md"
 
 
-def published_studies() -> list[Study]:
+def snapshot_studies() -> list[Study]:
     """The studies that have a snapshot."""
-    return [load_study(STUDIES / f"{snapshot.path.name}.yaml") for snapshot in snapshots(PUBLISHED)]
+    return [load_study(STUDIES / f"{snapshot.path.name}.yaml") for snapshot in snapshots(SNAPSHOTS)]
 
 
 def write_overview() -> Path:
     """Write the page, and its first table into README where that has a place for it; return the page's path."""
-    page = overview(published_studies(), PUBLISHED, STUDIES)
+    page = overview(snapshot_studies(), SNAPSHOTS, STUDIES)
     write_text(OVERVIEW, page)
     if README.is_file():
         write_text(README, with_regimes(README.read_text(encoding="utf-8"), page))
@@ -33,11 +33,11 @@ def write_overview() -> Path:
 
 def write_figures(studies: Sequence[Study], results: Path) -> list[Path]:
     """Draw the figures that the page shows of some studies, from `results` or else from their snapshots."""
-    folder = PUBLISHED.parent / FIGURES
+    folder = SNAPSHOTS.parent / FIGURES
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     with tempfile.TemporaryDirectory() as site:
-        drawn = build(studies, results, STORE, Path(site), PUBLISHED).parent / "figures"
+        drawn = build(studies, results, STORE, Path(site), SNAPSHOTS).parent / "figures"
         for study in studies:
             effects = sorted(drawn.glob(f"{study.name}-effects-*.png"))[:1]
             for image, suffix in [(drawn / f"{study.name}-key.png", ""), *((image, "-effects") for image in effects)]:

@@ -3,7 +3,7 @@
 import subprocess
 
 from dml.config import Study
-from dml.pipeline.folders import PUBLISHED, RESULTS, STORE, data_root
+from dml.pipeline.folders import RESULTS, SNAPSHOTS, STORE, data_root
 from dml.pipeline.overview import OVERVIEW, write_figures, write_overview
 from dml.report.recording import figure_arrays
 from dml.snapshots import Snapshot, check_ran, publish
@@ -15,10 +15,10 @@ def run(study: Study) -> None:
     check_ran(study, RESULTS / study.name)
     if changed := uncommitted():
         raise ValueError(f"commit these files first: a snapshot names the code that it comes from\n{changed}")
-    before = Snapshot(PUBLISHED / study.name).figures()
+    before = Snapshot(SNAPSHOTS / study.name).figures()
     arrays = figure_arrays(study, RESULTS / study.name, STORE, data_root(study), before)
-    found = publish(study, RESULTS / study.name, PUBLISHED, arrays)
-    written = [PUBLISHED / study.name]
+    found = publish(study, RESULTS / study.name, SNAPSHOTS, arrays)
+    written = [SNAPSHOTS / study.name]
     if OVERVIEW.is_file():  # only in a clone, whose page is about the papers too
         written += [*write_figures([study], RESULTS), write_overview()]
     print("\n".join([f"{', '.join(map(str, written))}: written", *found]))

@@ -1,4 +1,4 @@
-"""Stage `report`: one static site over the chosen studies, and over others with results here or published ones."""
+"""Stage `report`: one static site over the chosen studies, and over others with results here or a snapshot."""
 
 import dml.pipeline.early  # noqa: F401
 
@@ -8,7 +8,7 @@ import sys
 
 from dml.config import Study, load_study
 from dml.counting import counted
-from dml.pipeline.folders import PUBLISHED, REPORT, RESULTS, STORE, STUDIES
+from dml.pipeline.folders import REPORT, RESULTS, SNAPSHOTS, STORE, STUDIES
 from dml.pipeline.sync import sync_study
 from dml.pipeline.syncing import Place
 from dml.report.site import build
@@ -29,7 +29,7 @@ def run(studies: list[Study]) -> None:
         if drawn % OFTEN == 0:
             print(f"report: {drawn} of {len(shown)} ...", flush=True)
 
-    print(f"report: {build(shown, RESULTS, STORE, REPORT, PUBLISHED, known=STUDIES, progress=progress)}")
+    print(f"report: {build(shown, RESULTS, STORE, REPORT, SNAPSHOTS, known=STUDIES, progress=progress)}")
     for study in studies if not is_missing(default_uri()) else ():
         if (RESULTS / study.name / "trials.parquet").is_file():
             problem = sync_study(Place.of(study.name), study)
@@ -39,18 +39,18 @@ def run(studies: list[Study]) -> None:
 
 
 def pages(chosen: list[Study]) -> list[Study]:
-    """The chosen studies, then the others that have results here or published ones, by name.
+    """The chosen studies, then the others that have results here or a snapshot, by name.
 
     Results here without a study that can be read are left out, which is said: nothing else may stop the report.
     """
-    published = {snapshot.path.name for snapshot in snapshots(PUBLISHED)}
+    with_snapshot = {snapshot.path.name for snapshot in snapshots(SNAPSHOTS)}
     here = {path.parent.name for path in RESULTS.glob("*/trials.parquet")}
     others = []
-    for name in sorted((published | here) - {study.name for study in chosen}):
+    for name in sorted((with_snapshot | here) - {study.name for study in chosen}):
         try:
             others.append(load_study(STUDIES / f"{name}.yaml"))
         except (ValueError, OSError) as error:
-            if name in published:
+            if name in with_snapshot:
                 raise
             print(f"report: {RESULTS / name}: left out: {error}", file=sys.stderr)
     return [*chosen, *others]

@@ -1,16 +1,16 @@
 """Stage `sweep`: tune every cell of a study with the same budget, then confirm its best settings on the test split."""
 
 from dml.config import Study
-from dml.pipeline.folders import PUBLISHED, RESULTS, STORE, STUDIES, data_root
+from dml.pipeline.folders import RESULTS, SNAPSHOTS, STORE, STUDIES, data_root
 from dml.pipeline.syncing import Place, syncing
 from dml.sweep.inputs.checking import check
 from dml.sweep.run import run_study
-from dml.sweep.store.published import published_trials
+from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
 from dml.sweep.store.starts import Starts
 
 
 def run(study: Study) -> None:
     check(study, data_root(study), STUDIES / f"{study.name}.yaml", Starts(RESULTS, STORE))
-    published = published_trials(PUBLISHED)
+    outcomes = snapshot_outcomes(SNAPSHOTS)
     with syncing(Place.of(study.name)):
-        run_study(study, data_root(study), STORE, RESULTS / study.name, published=published, studies=STUDIES)
+        run_study(study, data_root(study), STORE, RESULTS / study.name, snapshot_outcomes=outcomes, studies=STUDIES)

@@ -16,7 +16,7 @@ STUDY = (
     "similarities",
     "tsne",
     "spectrum",
-    "published",
+    "reference_values",
     "claims",
     "choices",
     "queries",
@@ -47,7 +47,7 @@ COMPARING = (
         "precision",
         "untrained",
         "against_setting",
-        "published",
+        "reference_values",
     ),
     *("claims", "choices", "queries", "all_results", "clusters", "robustness"),
 )

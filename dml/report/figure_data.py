@@ -22,7 +22,7 @@ class FigureData:
 
     Parameters
     ----------
-    published : those of a snapshot, by `<figure>/<key>/<set>/<field>`; None: they are computed.
+    snapshot : its arrays, by `<figure>/<key>/<set>/<field>`; None: they are computed.
     before : of the snapshot that a publication replaces, for trials that it reused: their files are not here.
 
     Attributes
@@ -30,7 +30,7 @@ class FigureData:
     found : what has been computed so far, by the same names.
     """
 
-    published: Mapping[str, np.ndarray] | None = None
+    snapshot: Mapping[str, np.ndarray] | None = None
     before: Mapping[str, np.ndarray] = field(default_factory=dict)
     found: Arrays = field(default_factory=dict)
 
@@ -42,16 +42,16 @@ class FigureData:
         compute : returns them. They are drawn as they are, so they should be as small as the figure allows.
         """
         place = _place(figure, key, part)
-        if self.published is None:
+        if self.snapshot is None:
             arrays = compute() or _at(place, self.before)
             self.found.update({place + name: array for name, array in arrays.items()})
             return arrays
-        return _at(place, self.published)
+        return _at(place, self.snapshot)
 
     def sets(self, figure: str, key: str) -> list[str]:
         """The sets for which a snapshot has arrays of a figure for a trial."""
         place = f"{figure}/{key[:KEY_DIGITS]}/"
-        names = [name for name in self.published or {} if name.startswith(place)]
+        names = [name for name in self.snapshot or {} if name.startswith(place)]
         return list(dict.fromkeys(name.removeprefix(place).split("/")[0] for name in names))
 
 

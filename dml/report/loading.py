@@ -1,4 +1,4 @@
-"""Read a study's results: what a sweep wrote here, else the published snapshot."""
+"""Read a study's results: what a sweep wrote here, else its snapshot."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def load(
     ----------
     folder : contains `trials.parquet` and `summary.json`.
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings.
-    snapshot : the published results, which are read if the folder has no trials.
+    snapshot : read if the folder has no trials.
     data : `data/<study>`, which names the packed images; only figures that show images need it.
     """
     path = folder / "trials.parquet"

@@ -17,23 +17,23 @@ say = Texts(__file__)
 TIME = r"([Aa]bout \d+ (?:minutes|hours?) on two cores|A GPU, about \d+ hours?)"
 
 
-def not_run(studies: Path, published: Sequence[str]) -> Iterator[MarkdownBlock]:
-    """The list, under its heading; nothing if all are published.
+def not_run(studies: Path, snapshots: Sequence[str]) -> Iterator[MarkdownBlock]:
+    """The list, under its heading; nothing if all have a snapshot.
 
     Parameters
     ----------
     studies : the folder of study files.
-    published : names of the studies with a snapshot.
+    snapshots : names of the studies that have one.
     """
-    if rows := tuple(_rows(studies, set(published))):
+    if rows := tuple(_rows(studies, set(snapshots))):
         yield Heading(2, "Not run")
         yield Paragraph(say("none", studies=len(rows)))
         yield Folded("The list, with commands", (Items(rows),))
 
 
-def _rows(studies: Path, published: set[str]) -> Iterator[str]:
+def _rows(studies: Path, snapshots: set[str]) -> Iterator[str]:
     for path in sorted(studies.glob("*.yaml")):
-        if path.stem in published:
+        if path.stem in snapshots:
             continue
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         time = re.findall(TIME, " ".join(str(content.get("description", "")).split()))

@@ -37,16 +37,16 @@ DECIDED = ("confirmed", "refuted", "undecided")
 FIGURES = Path("figures/results")  # below docs: the key figure of each study
 
 
-def overview(studies: Sequence[Study], published: Path, files: Path) -> str:
+def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
     """The page as Markdown, of studies that are published.
 
     Parameters
     ----------
-    published : the folder of snapshots.
+    snapshots : their folder.
     files : the folder of study files; those without a snapshot are listed as not run.
     """
     nowhere = Path("nowhere")
-    loaded = with_verdicts([load(s, nowhere / s.name, None, Snapshot(published / s.name)) for s in studies])
+    loaded = with_verdicts([load(s, nowhere / s.name, None, Snapshot(snapshots / s.name)) for s in studies])
     loaded = with_rule_tests(loaded)
     entries = claim_entries(loaded, theory_sections())
     blocks = (

@@ -33,7 +33,7 @@ class Results:
     summary: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""  # why nothing, or not everything, can be shown
     store: Path | None = None  # contains `trials/<key>/`, which `embeddings` reads
-    origin: str = ""  # whether the results are published ones
+    origin: str = ""  # of results from a snapshot: what says so, with its commit
     verdicts: Sequence[Verdict] = ()  # on the study's claims; `analysis.claims` makes them for all studies together
     data: Path | None = None  # `data/<study>`, which names the packed images
     rule_tests: Sequence[Any] = ()  # each an `analysis.rule.RuleTest`: the study's rule of thumb on other studies
@@ -174,10 +174,10 @@ class Results:
     def embedded(self, cell: str, figure: str = "") -> str | None:
         """The key of the cell's first confirmed trial that saved its embeddings.
 
-        Of published results: of the first trial with arrays for this figure.
+        Of a snapshot: of the first trial with arrays for this figure.
         """
         keys = self.confirmed_of(cell)["key"].astype(str)
-        if self.figures.published is not None:
+        if self.figures.snapshot is not None:
             return next((key for key in keys if self.figures.sets(figure, key)), None)
         return next((key for key in keys if self.store is not None and self._embeddings_file(key).is_file()), None)
 

@@ -27,7 +27,7 @@ def build(
     results_root: Path = Path("results"),
     store: Path = Path("store"),
     out: Path = Path("report"),
-    published: Path = Path("docs/results"),
+    snapshots: Path = Path("docs/results"),
     data: Path = Path("data"),
     known: Path | None = None,
     progress: Callable[[int], None] | None = None,
@@ -38,7 +38,7 @@ def build(
     ----------
     results_root : contains `<study>/trials.parquet` and `<study>/summary.json`; the report says what is missing.
     store : contains `trials/<key>/embeddings.npz` of the studies that keep embeddings. Slow layouts are kept there.
-    published : contains the snapshots of studies that were not run here.
+    snapshots : contains those of studies that were not run here.
     data : contains `<study>/pack.json` of the studies that show images.
     known : the folder of all studies' files; the page of claims names those that would test a claim. Beside it is
         the file of the cases in the index's first table, if there is one (`dml.report.regimes`).
@@ -49,7 +49,7 @@ def build(
 
     Raises
     ------
-    ValueError : two studies share a name; `published` names no row; `out` is a folder with other content.
+    ValueError : two studies share a name; `reference_values` names no row; `out` is a folder with other content.
     """
     names = [study.name for study in studies]
     if len(set(names)) < len(names):
@@ -57,7 +57,7 @@ def build(
     if out.exists() and any(out.iterdir()) and not (out / "index.html").is_file():
         raise ValueError(f"report: {out} is not empty and not a report; name another folder, or empty it")
     with replaced(out) as root, prepared(), workers(len(studies)) as pool:
-        loaded = [load(s, results_root / s.name, store, Snapshot(published / s.name), data / s.name) for s in studies]
+        loaded = [load(s, results_root / s.name, store, Snapshot(snapshots / s.name), data / s.name) for s in studies]
         loaded = with_rule_tests(with_verdicts(loaded))
         waiting = study_pages(pool, loaded, root)
         sections = theory_sections()

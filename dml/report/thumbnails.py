@@ -56,7 +56,7 @@ def record_pictures(results: Results, dataset: str, pictures: Pictures, rows: np
     results.figures.of("pictures", "all", dataset, compute)
 
 
-def published_pictures(results: Results, dataset: str) -> Thumbnails | None:
+def snapshot_pictures(results: Results, dataset: str) -> Thumbnails | None:
     """The pictures of a dataset in the study's snapshot; None if it has none."""
     found = results.figures.of("pictures", "all", dataset, dict)
     return Thumbnails(found["rows"], found["thumbnails"], found["names"]) if found else None

@@ -1,4 +1,4 @@
-"""The published results of studies, as files of the repository: `docs/results/<study>/`.
+"""Snapshots, the published results of studies, as files of the repository: `docs/results/<study>/`.
 
 A clone shows them without training, and a sweep takes over their trials where the keys are the same.
 

@@ -50,7 +50,7 @@ def run_study(
     out: Path,
     trainer: str = TRAINER,
     describe: Describe | None = None,
-    published: Mapping[str, Outcome] | None = None,
+    snapshot_outcomes: Mapping[str, Outcome] | None = None,
     studies: Path | None = None,
 ) -> pd.DataFrame:
     """Run the missing trials of a study, and write `out/trials.parquet` and `out/summary.json`.
@@ -63,7 +63,7 @@ def run_study(
     out : the folder for the results; those of other studies are beside it.
     trainer : dotted path of a `dml.protocols.TrainerFactory`, which runs the trials.
     describe : returns the digests of a trial's data; None: `dml.training.data.describe`.
-    published : outcomes that count as stored, see `TrialStore`.
+    snapshot_outcomes : outcomes that count as stored, see `TrialStore`.
     studies : the folder of all studies, whose models of `training.init_from` are kept.
 
     Returns
@@ -83,7 +83,7 @@ def run_study(
         describe = _describe(data_root)
     with only_sweep(store, study.name), mirrored(study.resources.storage, store, study.name):
         progress = SweepProgress(study.name, store / "sweeps" / f"{study.name}.json")
-        trials = TrialStore(store, study.resources.storage, published).look()
+        trials = TrialStore(store, study.resources.storage, snapshot_outcomes).look()
         references = References(store, study.name)
         live, state = None, "failed"
         try:

@@ -177,18 +177,20 @@ def test_a_mistake_is_reported_with_line_value_and_choices(tmp_path, text, expec
     assert not missing, str(caught.value)
 
 
-PUBLISHED = "published:\n  - {paper: eps, table: '1', dataset: mnist, labels: a, method: b, match: {positive: easy}}\n"
+REFERENCES = (
+    "reference_values:\n  - {paper: eps, table: '1', dataset: mnist, labels: a, method: b, match: {positive: easy}}\n"
+)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (PUBLISHED, ["mine.yaml:13: published[0].match", "did you mean 'positives'"]),
+        (REFERENCES, ["mine.yaml:13: reference_values[0].match", "did you mean 'positives'"]),
         ("report: {base: {positives: hard}}\n", ["mine.yaml:12: report.base.positives", "'hard'", "Choices: random"]),
         ("report: {base: {positive: easy}}\n", ["report.base.positive", "did you mean 'positives'"]),
     ],
 )
-def test_mistakes_in_published_and_report(tmp_path, text, expected):
+def test_mistakes_in_reference_values_and_report(tmp_path, text, expected):
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, "  []\n" + text)
     missing = [fragment for fragment in expected if fragment not in str(caught.value)]

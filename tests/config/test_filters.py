@@ -123,7 +123,7 @@ claims:
 """)
     entry = "{paper: eps, table: t, labels: l, method: m, dataset: digits, match: {filter: prism}}"
     with pytest.raises(ConfigError, match="unknown attribute 'filter'"):
-        study(f"published: [{entry}]")
+        study(f"reference_values: [{entry}]")
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ grid:
   training.backbone.width: [8, 16]
   training.augment.settings: [{image_size: 6}, {image_size: 7}]
   both: [{training.init_from: null, loss.margin: 0.1}, {training.init_from: {path: a.pt}, loss.margin: 0.2}]
-published:
+reference_values:
   - {paper: eps, table: "1", labels: a, method: b, dataset: c, match: {training.backbone.width: 8}}
 claims:
   - paper: mine
@@ -151,6 +151,7 @@ def test_each_earlier_name_is_noted_once_with_its_line_and_the_new_one(write):
     assert found["3"] == "datasets.options is now written datasets.settings"
     assert [note.partition(": ")[2] for note in earlier_names(path)] == [
         "vary is now written grid",
+        "published is now written reference_values",
         "training.backbone_settings is now written training.backbone: {name, settings}",
         "training.augment_settings is now written training.augment: {name, settings}",
         "training.start is now written training.init_from",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dml.report import published
+from dml.report import reference_values
 from dml.report.page.blocks import Facts
 from dml.report.page.tables import Table
 from dml.report.theory_page import theory_sections
@@ -114,11 +114,11 @@ class TestVerdictsFollowTheNumbers:
             function.cache_clear()
 
     def test_stability(self, monkeypatch):
-        table = published.table().copy()
+        table = reference_values.table().copy()
         row = (table["dataset"] == "cub200") & (table["method"] == "EPS + Trip. + SH") & (table["metric"] == "R@1")
         assert row.sum() == 1
         table.loc[row, "value"] += 2
-        monkeypatch.setattr(published, "table", lambda: table)
+        monkeypatch.setattr(reference_values, "table", lambda: table)
         assert stability._verdict().verdict == "confirmed"
 
     def test_pair_noise(self, monkeypatch):

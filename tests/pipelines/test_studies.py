@@ -10,7 +10,7 @@ import pytest
 
 from dml.config import Study, load_study
 from dml.config.printed import printed
-from dml.report import published
+from dml.report import reference_values
 from dml.report.labels import metric_label
 
 ROOT = Path(__file__).parents[2]
@@ -63,8 +63,8 @@ def test_it_loads_and_its_published_rows_are_evaluated(name):
     study = study_of(name)
     assert study.cells()
     metrics = {metric_label(metric) for metric in study.evaluation.metrics}
-    for entry in study.published:
-        assert set(published.lookup(entry)) <= metrics, entry
+    for entry in study.reference_values:
+        assert set(reference_values.lookup(entry)) <= metrics, entry
         assert entry.dataset in {dataset.source for dataset in study.datasets}
         assert entry.set in study.evaluation.sets
 

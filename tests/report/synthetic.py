@@ -19,7 +19,7 @@ from dml.config import (
     DatasetSection,
     EvaluationSection,
     NoiseSection,
-    PublishedSection,
+    ReferenceSection,
     ReportSection,
     SearchSection,
     Study,
@@ -98,8 +98,8 @@ def evaluation(metrics: list[str], sets: list[str], every: int | None = 100, kee
 def plane_study(name: str = "planes", seeds: int = 8) -> SyntheticStudy:
     """Two methods at one rate, beside table 1 of the EPS paper, with 2-d embeddings."""
     dataset = DatasetSection(source="mnist", train_on="coarse")
-    published = [
-        PublishedSection(
+    reference_values = [
+        ReferenceSection(
             paper="eps",
             table="1",
             labels=f"digits, {labels} classes",
@@ -121,7 +121,7 @@ def plane_study(name: str = "planes", seeds: int = 8) -> SyntheticStudy:
         seeds=list(range(seeds)),
         search=SearchSection(sampler="fixed", trials=1),
         evaluation=evaluation(["recall@1", "recall@5", "recall@10"], ["seen", "test"], every=None, keep=True),
-        published=published,
+        reference_values=reference_values,
         training=TrainingSection(steps=400, embedding_size=2),
     )
 

@@ -103,7 +103,7 @@ def test_only_four_sources_allow_their_pictures_in_a_repository():
 
 def test_without_arrays_for_a_figure_its_section_says_so(published):
     _, clone, _ = published()
-    bare = dataclasses.replace(clone, figures=dataclasses.replace(clone.figures, published={}))
+    bare = dataclasses.replace(clone, figures=dataclasses.replace(clone.figures, snapshot={}))
     for name in ASKED:
         (block,) = blocks_of(bare, name)
         assert "not in the store" in block.text

@@ -193,7 +193,7 @@ def test_a_failing_build_leaves_the_old_report(synthetic, tmp_path, monkeypatch)
     build([synthetic.small("empty")], tmp_path, tmp_path, tmp_path / "report")
     before = (tmp_path / "report" / "index.html").read_bytes()
     wrong = synthetic.plane_study()
-    wrong.published[0].__dict__["method"] = "no such method"
+    wrong.reference_values[0].__dict__["method"] = "no such method"
     with pytest.raises(ValueError, match="no such method"):
         build([wrong], tmp_path, tmp_path, tmp_path / "report")
     assert (tmp_path / "report" / "index.html").read_bytes() == before
@@ -225,7 +225,7 @@ def test_the_studies_of_the_repository_have_a_page(synthetic, built, tmp_path, n
     page = built(study)
     assert (tmp_path / "report" / "figures" / f"{name}-key.png").is_file()
     assert "incomplete" not in page
-    assert ('id="published"' in page) == bool(study.published)
+    assert ('id="published"' in page) == bool(study.reference_values)
 
 
 def test_very_many_methods_are_drawn_as_a_matrix(synthetic, built, tmp_path, monkeypatch):

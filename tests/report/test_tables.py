@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dml.config import SearchSection
-from dml.report.analysis.published import cells_of
+from dml.report.analysis.reference_values import cells_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.numbers import duration, number, p_value, percent, rate
 from dml.report.page.blocks import Paragraph
@@ -18,7 +18,7 @@ from dml.report.page.tables import Column, Table
 from dml.report.plots import points
 from dml.report.sections import robustness
 from dml.report.sections.all_results import main_results
-from dml.report.sections.published import Published, published_beside
+from dml.report.sections.reference_values import ReferenceValues, reference_values_beside
 from dml.report.sections.settings import best_settings
 from dml.report.sections.training_log import TrainingLog, diagnostics
 from dml.report.sections.winners import winners
@@ -73,7 +73,7 @@ def test_published_beside_reproduced(synthetic, loaded):
     study = synthetic.plane_study()
     easy = next(cell.name for cell in study.cells() if cell.positives == "easy")
     scores = [0.60, 0.61, 0.62, 0.63, 0.64, 0.65, 0.66, 0.67]
-    table = published_beside(loaded(study, _set(easy, "seen/fine/recall@1", scores)))
+    table = reference_values_beside(loaded(study, _set(easy, "seen/fine/recall@1", scores)))
     assert len(table.frame) == 12
     assert (table.frame["state"] == "reproduced").all()
     row = table.frame.query("cell == @easy and metric == 'R@1' and labels == 'digits, train classes'").iloc[0]
@@ -87,13 +87,13 @@ def test_a_row_that_is_not_reproduced_has_a_reason(synthetic, loaded):
     study = synthetic.plane_study()
     gone = study.model_copy(
         update={
-            "published": [
-                study.published[0].model_copy(update={"match": {"positives": "hard"}}),
-                study.published[1],
+            "reference_values": [
+                study.reference_values[0].model_copy(update={"match": {"positives": "hard"}}),
+                study.reference_values[1],
             ],
         }
     )
-    frame = published_beside(loaded(gone)).frame
+    frame = reference_values_beside(loaded(gone)).frame
     assert list(frame["state"]) == ["no such cell in this study"] * 3 + ["reproduced"] * 3
     assert frame["difference"].isna().sum() == 3
 
@@ -103,20 +103,20 @@ def test_metrics_that_are_not_evaluated_are_no_failures(synthetic, loaded, metri
     study = synthetic.plane_study()
     evaluation = replace(study.evaluation, metrics=metrics)
     results = replace(loaded(study), study=study.model_copy(update={"evaluation": evaluation}))
-    table = published_beside(results)
+    table = reference_values_beside(results)
     assert len(table.frame) == count
     assert "Published too, but not evaluated here: " in table.caption
     assert "R@10" in table.caption.rpartition(":")[2]
-    *_, last = Published().content(results)
+    *_, last = ReferenceValues().content(results)
     assert isinstance(last, Table if count else Paragraph)
 
 
 def test_published_rows_match_cells_without_noise_by_default(synthetic, loaded):
-    study = synthetic.study(published=synthetic.plane_study().published[:1])
-    study.published[0].__dict__["dataset"] = "mnist"
+    study = synthetic.study(reference_values=synthetic.plane_study().reference_values[:1])
+    study.reference_values[0].__dict__["dataset"] = "mnist"
     study.datasets[0].__dict__["source"] = "mnist"
     results = loaded(study)
-    found = cells_of(results, study.published[0])
+    found = cells_of(results, study.reference_values[0])
     assert len(found) == 4
     assert {results.cells[name].rate for name in found} == {0.0}
 

@@ -140,7 +140,7 @@ def test_the_report_reads_it_where_the_study_has_not_run(tmp_path, study, folder
 def test_its_trials_count_as_stored(tmp_path, study, folder):
     publish(study, folder, tmp_path / "out")
     published = {key: Outcome(FINISHED, **content) for key, content in Snapshot(tmp_path / "out/toys").outcomes()}
-    store = TrialStore(tmp_path / "store", published=published)
+    store = TrialStore(tmp_path / "store", snapshot_outcomes=published)
     row = frame_of(study).iloc[-1]
     found = store.read(row["key"])
     assert found.scores["test/fine/nmi"] == pytest.approx(row["test/fine/nmi"], rel=1e-6)

@@ -15,7 +15,7 @@ from dml.sweep.store.trials import FINISHED, Outcome, TrialStore
 
 def simulate(study, root: Path, score=lambda job: 0.5, size=100, stop=None, published=None) -> Plan:
     """A plan whose trials have ended, or the first `stop` ones; `size` are the bytes of a model."""
-    store, references = TrialStore(root / "store", published=published), References(root / "store", study.name)
+    store, references = TrialStore(root / "store", snapshot_outcomes=published), References(root / "store", study.name)
     plan = Plan(study, store, toy.describe, optuna.storages.InMemoryStorage())
     plan.start(lambda job, outcome, reused: references.add(job.key))
     count = 0

@@ -1,1 +1,1 @@
-"""The numbers behind the sections: summaries over seeds, paired comparisons, shares, published values."""
+"""The numbers behind the sections: summaries over seeds, paired comparisons, shares, reference values."""

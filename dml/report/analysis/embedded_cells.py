@@ -47,7 +47,7 @@ def shown(results: Results, figure: str, most: int = MOST) -> list[Shown]:
 
     Parameters
     ----------
-    figure : a name of `report.figures`; of published results, only cells with this figure are shown.
+    figure : a name of `report.figures`; of a snapshot, only cells with this figure are shown.
     """
     return _first(results, results.study.report.cells, figure, most, lambda name: True)
 
@@ -123,7 +123,7 @@ def level_of(results: Results, dataset: str) -> str:
 
 def sets_of(results: Results, shown: Shown) -> list[str]:
     """The sets of the shown trials' embeddings, new classes first."""
-    if results.figures.published is not None:
+    if results.figures.snapshot is not None:
         found = {part for key in shown.keys.values() for part in results.figures.sets(shown.figure, key)}
     else:
         found = {str(part) for key in shown.keys.values() for part in np.unique(results.embeddings(key)["set"])}

@@ -1,4 +1,4 @@
-"""Every method at one noise rate: a panel per score, with means, 95% intervals, seeds and published numbers."""
+"""Every method at one noise rate: a panel per score, with means, 95% intervals, seeds and papers' reference values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from dml.report.analysis.published import published_by_cell
+from dml.report.analysis.reference_values import reference_values_by_cell
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, place
 from dml.report.figures.methods import look, short_label
@@ -32,7 +32,7 @@ def intervals(results: Results, frame: pd.DataFrame, cells: Sequence[str], keys:
     keys = [key for key in keys if any((name, score_label(key)) in found for name in cells)]
     if not keys:
         return None
-    published = published_by_cell(results)
+    references = reference_values_by_cell(results)
     columns = min(3, len(keys))
     rows = -(-len(keys) // columns)
     labels = [short_label(results, results.methods[name]) for name in cells]
@@ -51,8 +51,8 @@ def intervals(results: Results, frame: pd.DataFrame, cells: Sequence[str], keys:
             if (name, score_label(key)) in found:
                 colour_and_marker = look(results, results.methods[name])
                 _row(axes, at, results.values(name, key), found[name, score_label(key)], *colour_and_marker)
-            if (name, key) in published:
-                axes.plot(published[name, key], at, "D", color=style.PAPER, markeredgecolor=style.INK, markersize=5.5)
+            if (name, key) in references:
+                axes.plot(references[name, key], at, "D", color=style.PAPER, markeredgecolor=style.INK, markersize=5.5)
         axes.set_title(metric_label(metric_of(key)))
         axes.set_xlabel("\n".join(beneath[key]), fontsize=7.5)
         axes.set_yticks(range(len(cells)), labels)

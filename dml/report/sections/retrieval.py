@@ -18,7 +18,7 @@ from dml.report.pictures import Pictures, open_pictures
 from dml.report.results import Results
 from dml.report.sections._embedded import absent, asked, named
 from dml.report.texts import Texts
-from dml.report.thumbnails import Thumbnails, published_pictures, record_pictures
+from dml.report.thumbnails import Thumbnails, record_pictures, snapshot_pictures
 
 say = Texts(__file__)
 
@@ -44,8 +44,8 @@ class Retrieval:
 
 
 def _block(results: Results, of: Shown) -> Block:
-    if results.figures.published is not None:
-        thumbnails = published_pictures(results, of.dataset)
+    if results.figures.snapshot is not None:
+        thumbnails = snapshot_pictures(results, of.dataset)
         if thumbnails is None:
             return Paragraph(say("unpublished", dataset=of.dataset))
         searched = {key: results.figures.of(*_place(key), dict) for key in of.keys.values()}

@@ -176,7 +176,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
         return
     keys = [k for k in results.score_keys if ScoreKey.parse(k).set != VALIDATION]
     caption = f"{means(results)}{where}" + (f"; ticks: single {over(results)}" if len(results.study.blocks) > 1 else "")
-    caption += "; open diamonds: published values." if results.study.published else "."
+    caption += "; open diamonds: published values." if results.study.reference_values else "."
     only = [method.label for method in best_methods(results, cells, key)] if many else []
     if many:
         caption += only_best(len(only))

@@ -119,7 +119,7 @@ def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
             for path in labels
             if path.stem != "given"
         ],
-        **({"published": None} if study.published else {}),
+        **({"reference_values": None} if study.reference_values else {}),
         **({"audit": None} if study.audit is not None else {}),
     }
     if len(study.datasets) > 1:

@@ -44,7 +44,7 @@ class Estimate:
     cells: int
     tuning: int  # trials that tune
     confirming: int  # trials that confirm
-    stored: int  # of these, already in the store or published
+    stored: int  # of these, already in the store or a snapshot
     seconds: float | None  # until the others are done; None: not known here
     slots: int  # trials at the same time
     trial_seconds: float | None  # of an average trial
@@ -123,7 +123,7 @@ def estimate(
     root: Path,
     store: Path,
     results: Path,
-    published: Mapping[str, Outcome] | None = None,
+    snapshot_outcomes: Mapping[str, Outcome] | None = None,
     seconds: float = 3.0,
 ) -> Estimate:
     """Estimate what a study costs on this machine.
@@ -132,13 +132,13 @@ def estimate(
     ----------
     root : of the outputs of its data stages (`data/<study>`); it need not exist yet.
     store, results : of all studies.
-    published : outcomes that count as stored, see `TrialStore`.
+    snapshot_outcomes : outcomes that count as stored, see `TrialStore`.
     seconds : to spend on timing, if the store has no similar trials.
     """
     cells = study.cells()
     tuning, seeds = [tuning_trials(study, cell) * study.splits for cell in cells], study.least_seeds * study.splits
     trials = sum(tuning) + len(cells) * seeds
-    stored = _stored(study, root, store, results, published) if is_prepared(study, root) else 0
+    stored = _stored(study, root, store, results, snapshot_outcomes) if is_prepared(study, root) else 0
     manifests = {dataset.label: images_of(study, dataset.label, root, store) for dataset in study.datasets}
     found = [spec_of(study, cell, manifests[cell.dataset]) for cell in cells]
     costs, basis = trial_seconds(study, found, manifests, store, seconds) if stored < trials else ([], "")
@@ -213,7 +213,9 @@ def _slots(study: Study) -> int:
     return max(1, min(fit, resources.concurrent or fit))
 
 
-def _stored(study: Study, root: Path, store: Path, results: Path, published: Mapping[str, Outcome] | None) -> int:
+def _stored(
+    study: Study, root: Path, store: Path, results: Path, snapshot_outcomes: Mapping[str, Outcome] | None
+) -> int:
     """The trials that are stored. A search's later rounds count once the earlier ones are done."""
     ended = 0
 
@@ -221,7 +223,7 @@ def _stored(study: Study, root: Path, store: Path, results: Path, published: Map
         nonlocal ended
         ended += 1
 
-    trials = TrialStore(store, study.resources.storage, published).look()
+    trials = TrialStore(store, study.resources.storage, snapshot_outcomes).look()
     with copied_storage(store, study.name) as storage:
         known = Rates(root, store).known
         Plan(study, trials, lambda *asked: describe(root, *asked), storage, Starts(results, store), known).start(count)

@@ -1,6 +1,6 @@
 """What the store contains that no study refers to any more, and how many bytes of models a study will keep.
 
-A study refers to a trial if it is in `pipelines/studies` or `results`, and its results, its published snapshot or its
+A study refers to a trial if it is in `pipelines/studies` or `results`, and its results, its snapshot or its
 last sweep (`store/sweeps/<study>.keys`) name the trial. Raw files are never listed: they may be a user's own.
 """
 
@@ -129,14 +129,14 @@ def _own_keys(project: Path) -> set[str]:
 def _trials(project: Path) -> Iterator[tuple[Path, str]]:
     studies, known = studies_of(project), known_keys(project / "store")
     results = {path.parent.name: path for path in (project / "results").glob("*/trials.parquet")}
-    published = {snapshot.path.name: snapshot for snapshot in snapshots(project / "docs/results")}
+    kept = {snapshot.path.name: snapshot for snapshot in snapshots(project / "docs/results")}
     ran = {path.stem for path in (project / "store/sweeps").glob("*.json") if "." not in path.stem}
-    if (ran & studies) - {*known, *results, *published}:
+    if (ran & studies) - {*known, *results, *kept}:
         return
     keys = {key for study in known if study in studies for key in known[study]}
     for path in results.values():
         keys |= set(pd.read_parquet(path, columns=["key"])["key"])
-    prefixes = {key for study in published.keys() & studies for key, _ in published[study].outcomes()}
+    prefixes = {key for study in kept.keys() & studies for key, _ in kept[study].outcomes()}
     digits = len(next(iter(prefixes), ""))
     for folder in sorted((project / "store/trials").glob("*")):
         if folder.name not in keys and folder.name[:digits] not in prefixes and not _is_running(folder):

@@ -59,15 +59,15 @@ class TrialStore:
     ----------
     root : a local folder (on a cluster without `storage`, one that all nodes share).
     storage : a URI that all nodes can read (`s3://...`, `gs://...`, `file:///...`). Trials are copied from and to it.
-    published : outcomes of other machines by the first digits of their keys, all of one length; they count as stored.
+    snapshot_outcomes : by the first digits of trials' keys, all of one length; they count as stored.
     """
 
-    def __init__(self, root: Path, storage: str | None = None, published: Mapping[str, Outcome] | None = None):
+    def __init__(self, root: Path, storage: str | None = None, snapshot_outcomes: Mapping[str, Outcome] | None = None):
         self.root = Path(root).resolve()
         self.remote = Remote(storage) if storage else None
         self._there: dict[str, dict[str, int]] = {}  # key -> its files in the storage, as listed
-        self._published = dict(published or {})
-        self._digits = len(next(iter(self._published), ""))
+        self._snapshot_outcomes = dict(snapshot_outcomes or {})
+        self._digits = len(next(iter(self._snapshot_outcomes), ""))
 
     def look(self) -> TrialStore:
         """List the storage: from now on, what exists only there counts as stored. Returns this store.
@@ -98,7 +98,7 @@ class TrialStore:
         """The stored outcome of a trial; None if it did not end, or the file is a copy that was interrupted."""
         contents = (self._content(key, name) for name in OUTCOMES)
         stored = next((Outcome(**content) for content in contents if content is not None), None)
-        return stored or self._published.get(key[: self._digits])
+        return stored or self._snapshot_outcomes.get(key[: self._digits])
 
     def reached(self, key: str, steps: int | None) -> Outcome | None:
         """The stored outcome of a trial that pauses after so many steps (None: it does not); None if it is not there.

@@ -8,7 +8,7 @@ from functools import cache
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dml.report import published
+from dml.report import reference_values
 from dml.report.figures import style
 from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
@@ -59,7 +59,7 @@ class Stability:
 @cache
 def _tests() -> pd.DataFrame:
     """One row per case, and one more for a standard deviation that is read as a misprint."""
-    table = published.table().query("paper == 'eps'")
+    table = reference_values.table().query("paper == 'eps'")
     table = table[table["labels"].isin(["test classes", "letters, test classes"])]
     values = {(r.table, r.dataset, r.method, r.metric): r.value for r in table.itertuples()}
     rows = []

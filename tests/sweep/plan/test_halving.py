@@ -340,7 +340,7 @@ def test_a_published_trial_counts_if_its_curve_has_the_rungs(study, tmp_path, le
         for job, outcome in whole.plan.ended()
     }
     machine = Machine(study({**HALVING, **search}), tmp_path / "clone", learning)
-    machine.store = TrialStore(tmp_path / "clone", published=published)
+    machine.store = TrialStore(tmp_path / "clone", snapshot_outcomes=published)
     machine.open()
     machine.run()
     assert machine.trained == (0 if 10 in left else 9 * 10 if left else 9 * 10 + 3 * 20)

@@ -167,7 +167,7 @@ def test_a_pruner_takes_over_only_trials_with_its_curve(toy_study, tmp_path, cur
     first, _ = start(toy_study(search={"trials": 8}, **overrides), TrialStore(tmp_path / "first"))
     published = {job.key: Outcome(FINISHED, score(job), curve) for job in finish(first)}
     search = {"trials": 8, "pruner": pruner}
-    plan, _ = start(toy_study(search=search, **overrides), TrialStore(tmp_path / "second", published=published))
+    plan, _ = start(toy_study(search=search, **overrides), TrialStore(tmp_path / "second", snapshot_outcomes=published))
     assert len(finish(plan)) == again
     assert len(list(plan.ended())) == 8 + 2
 

@@ -13,7 +13,7 @@ from dml.sweep.plan import keys, specs
 from dml.sweep.plan.choosing import validation
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
-from dml.sweep.store.published import published_trials
+from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
 from dml.sweep.store.trials import FINISHED, PRUNED, Outcome, TrialStore
 
 KEY = "validation/fine/recall@1"
@@ -223,7 +223,7 @@ def test_a_snapshot_gives_back_what_the_choice_needs(study, tmp_path, thin):
     found = pd.read_parquet(folder / "trials.parquet")
     tuned = found["phase"] == "tune"
     assert found["objective"][tuned].tolist() == frame["objective"][tuned].tolist(), "to the last bit"
-    again = start(study(), TrialStore(tmp_path / "clone", published=published_trials(tmp_path / "results")))
+    again = start(study(), TrialStore(tmp_path / "clone", snapshot_outcomes=snapshot_outcomes(tmp_path / "results")))
     assert again.finished
     assert [(j.key, j.settings) for j, _ in again.ended()] == [(j.key, j.settings) for j, _ in plan.ended()]
 
@@ -237,7 +237,7 @@ def test_a_published_trial_without_its_whole_curve_runs_again(study, tmp_path, l
         outcome = plan.store.read(job.key)
         curve = [point for point in outcome.curve if point[0] in left] if job.phase == "tune" else outcome.curve
         cut[job.key] = Outcome(FINISHED, outcome.scores, curve)
-    again = start(study(), TrialStore(tmp_path / "clone", published=cut))
+    again = start(study(), TrialStore(tmp_path / "clone", snapshot_outcomes=cut))
     assert [job.phase for job in finish(again, rises_then_falls(10))] == ["tune"] * 3
 
 
@@ -246,7 +246,7 @@ def test_another_objective_needs_its_own_curve(study, tmp_path):
     ran = finish(plan, rises_then_falls(10))
     other = [[step, {"validation/fine/nmi": 0.1}] for step in (0, 5, 10, 15, 20)]
     published = {job.key: Outcome(FINISHED, {KEY: 0.5}, other) for job in ran if job.phase == "tune"}
-    again = start(study(), TrialStore(tmp_path / "clone", published=published))
+    again = start(study(), TrialStore(tmp_path / "clone", snapshot_outcomes=published))
     assert sum(job.phase == "tune" for job in finish(again, rises_then_falls(10))) == 3
 
 

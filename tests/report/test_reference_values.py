@@ -1,28 +1,28 @@
-"""The published numbers."""
+"""The reference values of papers."""
 
 import pytest
 
-from dml.config import PublishedSection
-from dml.report import published
+from dml.config import ReferenceSection
+from dml.report import reference_values
 from dml.report.labels import metric_label
 
 ENTRY = {"paper": "eps", "table": "1", "dataset": "mnist", "labels": "digits, train classes", "method": "EPS + Triplet"}
 
 
 def test_lookup_by_a_studys_entry():
-    assert published.lookup(PublishedSection(**ENTRY)) == {"R@1": 65.8, "R@5": 93.6, "R@10": 97.4}
+    assert reference_values.lookup(ReferenceSection(**ENTRY)) == {"R@1": 65.8, "R@5": 93.6, "R@10": 97.4}
 
 
 def test_a_supplements_table_is_found_by_its_name():
-    row = published.table().query("table == 'S1'").iloc[0]
+    row = reference_values.table().query("table == 'S1'").iloc[0]
     entry = {key: row[key] for key in ("paper", "table", "dataset", "labels", "method")}
-    assert published.lookup(PublishedSection(**entry))[row["metric"]] == row["value"]
+    assert reference_values.lookup(ReferenceSection(**entry))[row["metric"]] == row["value"]
 
 
 def test_an_entry_without_a_row_lists_the_choices():
     with pytest.raises(ValueError, match="Triplett") as raised:
-        published.lookup(PublishedSection(**{**ENTRY, "method": "EPS + Triplett"}))
-    for part in ("published", "did you mean 'EPS + Triplet'", "Choices: "):
+        reference_values.lookup(ReferenceSection(**{**ENTRY, "method": "EPS + Triplett"}))
+    for part in ("reference_values", "did you mean 'EPS + Triplet'", "Choices: "):
         assert part in str(raised.value)
 
 

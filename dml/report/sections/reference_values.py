@@ -1,4 +1,4 @@
-"""Published numbers beside reproduced ones."""
+"""Reference values of papers beside reproduced ones."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from dml.report.analysis.published import cells_of
+from dml.report.analysis.reference_values import cells_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import metric_label
 from dml.report.page.blocks import Block, Paragraph
 from dml.report.page.tables import Column, Table
-from dml.report.published import citations, lookup
+from dml.report.reference_values import citations, lookup
 from dml.report.results import Results
 from dml.report.sections._rows import interval_note
 from dml.report.texts import Texts, joined
@@ -23,25 +23,25 @@ say = Texts(__file__)
 REPRODUCED = "reproduced"
 
 
-class Published:
-    """Each published number beside what the study's cells reproduce."""
+class ReferenceValues:
+    """Each reference value beside what the study's cells reproduce."""
 
     anchor, title = "published", "Published and reproduced"
 
     def applies(self, results: Results) -> bool:
-        """The study names published rows."""
-        return bool(results.study.published)
+        """The study names rows of papers."""
+        return bool(results.study.reference_values)
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """The papers, and a table."""
-        papers = dict.fromkeys(spec.paper for spec in results.study.published)
+        papers = dict.fromkeys(spec.paper for spec in results.study.reference_values)
         yield Paragraph("; ".join(citations(papers)) + ".")
-        table = published_beside(results)
+        table = reference_values_beside(results)
         yield Paragraph(table.caption) if table.frame.empty else table
 
 
-def published_beside(results: Results) -> Table:
-    """One row per published number and matching cell; numbers of metrics that the study does not evaluate are left out.
+def reference_values_beside(results: Results) -> Table:
+    """One row per reference value and matching cell; values of metrics that the study does not evaluate are left out.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def published_beside(results: Results) -> Table:
     rows = []
     evaluated = {metric_label(metric): metric for metric in results.study.evaluation.metrics}
     left_out: dict[str, None] = {}
-    for spec in results.study.published:
+    for spec in results.study.reference_values:
         cells = cells_of(results, spec)
         for metric, value in lookup(spec).items():
             if metric not in evaluated:

@@ -1,4 +1,4 @@
-"""The published trials, which a sweep counts as done."""
+"""The trials of snapshots, which a sweep counts as done."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dml.snapshots import snapshots
 from dml.sweep.store.trials import FINISHED, Outcome
 
 
-def published_trials(folder: Path) -> dict[str, Outcome]:
-    """The outcomes of all published studies, by the first digits of their keys; none with `DML_PUBLISHED=off`.
+def snapshot_outcomes(folder: Path) -> dict[str, Outcome]:
+    """The outcomes of all snapshots, by the first digits of their keys; none with `DML_PUBLISHED=off`.
 
     Parameters
     ----------

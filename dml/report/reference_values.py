@@ -1,6 +1,6 @@
-"""The numbers that papers publish: `papers/<paper>/published.csv`, a row per number; a study's `published` names rows.
+"""Reference values, the numbers that papers publish: `papers/<paper>/published.csv`, a row per number.
 
-The column `table` is the table's number in the paper. `S1` is a supplement's
+A study's `reference_values` names rows. The column `table` is the table's number in the paper. `S1` is a supplement's
 table, `S-fig1` its figure and `sec4.3` a section. Values are percentages, unless `metric` has another unit.
 """
 
@@ -11,7 +11,7 @@ from functools import cache
 
 import pandas as pd
 
-from dml.config import PublishedSection
+from dml.config import ReferenceSection
 from dml.discovery import suggestion
 from dml.papers import Paper, papers
 
@@ -19,7 +19,7 @@ COLUMNS = ("paper", "table", "dataset", "labels", "method", "metric", "value")
 
 
 def table() -> pd.DataFrame:
-    """Every published number: columns paper, table, dataset, labels, method, metric (str) and value (percent)."""
+    """Every reference value: columns paper, table, dataset, labels, method, metric (str) and value (percent)."""
     return _table(papers())
 
 
@@ -35,7 +35,7 @@ def citations(names: Iterable[str]) -> list[str]:
     return [known.get(name) or name for name in names]
 
 
-def lookup(spec: PublishedSection) -> dict[str, float]:
+def lookup(spec: ReferenceSection) -> dict[str, float]:
     """What a paper publishes for one method: metric as the paper writes it -> percent, in the paper's order.
 
     Raises
@@ -48,6 +48,6 @@ def lookup(spec: PublishedSection) -> dict[str, float]:
         found = rows[rows[column] == given]
         if found.empty:
             choices = sorted(rows[column].unique())
-            raise ValueError(f"published: no row has {column} {given!r}{suggestion(given, choices)}")
+            raise ValueError(f"reference_values: no row has {column} {given!r}{suggestion(given, choices)}")
         rows = found
     return dict(zip(rows["metric"], rows["value"], strict=True))

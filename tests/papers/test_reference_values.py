@@ -2,19 +2,19 @@
 
 import pytest
 
-from dml.report import published
+from dml.report import reference_values
 
 
 def test_all_rows_load():
-    table = published.table()
-    assert list(table.columns) == list(published.COLUMNS)
+    table = reference_values.table()
+    assert list(table.columns) == list(reference_values.COLUMNS)
     assert table["value"].between(0, 100).all()
-    assert not table.duplicated(list(published.COLUMNS[:-1])).any()
+    assert not table.duplicated(list(reference_values.COLUMNS[:-1])).any()
     assert len(table[table["paper"].isin(["eps", "loop"])]) == 657
 
 
 def test_loops_eigenvalues_times_and_gains_are_there():
-    table = published.table().set_index(["table", "dataset", "method", "metric"])["value"].sort_index()
+    table = reference_values.table().set_index(["table", "dataset", "method", "metric"])["value"].sort_index()
     assert table["S-fig1", "sop", "LoOp (Triplet)", "eigenvalue 1 x 100"] == 12.24
     assert table["sec4.3", "any", "LoOp (MS)", "seconds per iteration"] == 0.121
     gains = table["S-sec7", "cub200", "LoOp over EE (Triplet, GoogLeNet)"]
