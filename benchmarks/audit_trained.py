@@ -82,7 +82,7 @@ def study_of(asked: dict[str, Any]) -> Study:
 def audited(study: Study, classes: int, cache: Path) -> tuple[Audited, np.ndarray, Path]:
     """The images of the first classes with wrong labels, which of them are wrong, and the folder of the data."""
     section = study.datasets[0]
-    source, root = sources.build(section.source, **section.options), cache / "data" / section.source
+    source, root = sources.build(section.name, **section.settings), cache / "data" / section.name
     folder = root / "packed"
     if not (folder / "manifest.json").is_file():
         source.download(root / "raw")

@@ -272,7 +272,7 @@ class BatchSpec:
 
 
 @dataclass(frozen=True)
-class StartSpec:
+class InitFromSpec:
     """The network's initial weights."""
 
     weights: str  # SHA-256 of the file
@@ -369,7 +369,7 @@ class TrainingSpec(TrainingSettings):
 
     views: int = 1  # of each image of which activations are stored
     frozen_precision: str = "float32"  # of the stored features or activations
-    start: StartSpec | None = None  # None: random weights, or the backbone's pretrained ones
+    init_from: InitFromSpec | None = None  # None: random weights, or the backbone's pretrained ones
     device: str = "cpu"  # "cpu" or "cuda"
     stop_at: int | None = None  # the step after which training ends; the schedule is that of all `steps`
 

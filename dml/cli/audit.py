@@ -19,7 +19,7 @@ def audit(
     review: Annotated[
         Path | None, typer.Option("--review", metavar="FILE", help="The CSV that the audit's page saved, to take in.")
     ] = None,
-    looks: Annotated[
+    review_size: Annotated[
         int | None,
         typer.Option("--review-size", metavar="N", help="Images that a person is asked to look at.", min=2),
     ] = None,
@@ -48,7 +48,7 @@ def audit(
         if review is not None:
             take_in(asking, review, done)
         asked_before = (asking / REQUEST).is_file()
-        ask(asking, looks)
+        ask(asking, review_size)
         if study not in project.chosen():
             choose(project, [*chosen_before(project), study])
             print(f"{study} is now among the studies of params.yaml")

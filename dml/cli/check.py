@@ -108,14 +108,14 @@ def cost(project: Project, name: str, seconds: float) -> Estimate:
     from dml.sweep.cost.estimate import estimate, is_prepared
     from dml.sweep.inputs.checking import check as check_prepared
     from dml.sweep.plan.space import tuning_trials
+    from dml.sweep.store.init_from import InitFromFinder
     from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
-    from dml.sweep.store.starts import Starts
 
     study, root = load_study(project.file(name)), project.data(name)
     file = project.file(name).relative_to(project.root)
     check_files(study, file)
     if is_prepared(study, root):
-        check_prepared(study, root, file, Starts(project.results, project.store))
+        check_prepared(study, root, file, InitFromFinder(project.results, project.store))
     else:
         packed = read_json(root / "pack.json") or {}
         check_data(study, file, packed, tunes=lambda cell: tuning_trials(study, cell) > 0)

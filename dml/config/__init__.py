@@ -13,11 +13,11 @@ from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, ReferenceSection
 from dml.config.files import check_data, check_files, location
 from dml.config.halving import Ladder, ladder
+from dml.config.init_from import InitFromSection
 from dml.config.loading import ConfigError, content_of, earlier_names, load_study, place_of, study_from
 from dml.config.parts import FilterSection, LossSection, MinerSection
 from dml.config.report import BaseSection, ReportSection
 from dml.config.search import ResourcesSection, SearchSection
-from dml.config.start import StartSection
 from dml.config.stopping import best_point, stops_at_best, value_of
 from dml.config.study import Study
 from dml.config.training import TrainingSection
@@ -34,6 +34,7 @@ __all__ = [
     "DatasetSection",
     "EvaluationSection",
     "FilterSection",
+    "InitFromSection",
     "Ladder",
     "LossSection",
     "MinerSection",
@@ -43,7 +44,6 @@ __all__ = [
     "ResourcesSection",
     "SearchSection",
     "SlopeSection",
-    "StartSection",
     "Study",
     "TrainingSection",
     "audited_cell",

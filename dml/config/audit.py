@@ -25,7 +25,7 @@ class AuditSection(StudySection):
     )
     folds: int = Field(5, ge=2, description="of the cross-validation")
     neighbours: int = Field(30, ge=1, description="that vote on a label")
-    looks: int = Field(200, ge=2, description="images that a person looks at; all, if there are fewer")
+    review_size: int = Field(200, ge=2, description="images that a person looks at; all, if there are fewer")
     seed: Seed = Field(0, description="of the folds and of the sample to look at")
 
     @model_validator(mode="after")

@@ -40,7 +40,7 @@ def audited_cell(section: AuditSection, study: Study) -> Cell:
             f"the cell {cell.name} trains only the blocks from {training.train_from!r} on, and no whole network: "
             "choose a cell without training.train_from"
         )
-    if training.start is not None:
+    if training.init_from is not None:
         raise ValueError(
             "training.init_from gives weights that may come from the audited labels, so no label would be held out: "
             "remove it, or give weights to the backbone (its settings)"

@@ -49,7 +49,7 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
     _check_given(study)
     for training in _trainings(study, cells):
         _check_training(study, *training)
-        if study.splits > 1 and training[0].start is not None and training[0].start.study is not None:
+        if study.splits > 1 and training[0].init_from is not None and training[0].init_from.study is not None:
             raise LocatedError(
                 "the models of another study were trained on classes that further class splits test. Expected one "
                 "class split, or no `study` in training.init_from",
@@ -225,25 +225,25 @@ def _check_vectors(study: Study, cells: list[Cell], stated: Collection[str]) -> 
             if other or ("frozen" in chosen and not training.frozen):
                 given = f"backbone {training.backbone!r}" if other else "frozen: false"
                 raise LocatedError(
-                    f"source {dataset.source!r} has vectors, on which only a head is trained: remove {given} from "
+                    f"source {dataset.name!r} has vectors, on which only a head is trained: remove {given} from "
                     f"training, or name {dataset.passes_on!r}",
                     *("datasets", index),
                 )
             try:
                 grid.changed(training, {"frozen": True})
             except ValueError as error:
-                raise LocatedError(f"source {dataset.source!r} has vectors: {_message(error)}", "training") from error
+                raise LocatedError(f"source {dataset.name!r} has vectors: {_message(error)}", "training") from error
 
 
 def _check_given(study: Study) -> None:
     """That datasets have the labels as given that a noise model observes. Sources of other packages may have them."""
     for index, noise in enumerate(study.noise):
         for dataset in study.datasets:
-            source = sources.find(dataset.source)
-            takes_given = getattr(source, "takes_given", discovery.is_foreign(dataset.source))
+            source = sources.find(dataset.name)
+            takes_given = getattr(source, "takes_given", discovery.is_foreign(dataset.name))
             if noise.by_given and not takes_given:
                 raise LocatedError(
-                    f"noise {noise.model!r} trains on labels as given, which source {dataset.source!r} does not have",
+                    f"noise {noise.name!r} trains on labels as given, which source {dataset.name!r} does not have",
                     *("noise", index),
                 )
 
@@ -276,8 +276,8 @@ def _check_training(study: Study, training: TrainingSection, comparing: str) -> 
                     "expected at least 2",
                     *("training", "batch"),
                 )
-    if training.start is not None and study.name and training.start.study == study.name:
-        raise LocatedError("a study cannot start from its own models", "training", "start")
+    if training.init_from is not None and study.name and training.init_from.study == study.name:
+        raise LocatedError("a study cannot start from its own models", "training", "init_from")
     _check_workers(study, training)
     for index, dataset in enumerate(study.datasets):
         if batches.find(sampler).needs_coarse and "coarse" not in dataset.levels:
@@ -285,7 +285,7 @@ def _check_training(study: Study, training: TrainingSection, comparing: str) -> 
             others = [name for name in names if not batches.find(name).needs_coarse]
             raise LocatedError(
                 f"training.batch.sampler is {sampler!r}, which needs 'coarse' labels; source "
-                f"{dataset.source!r} has only {', '.join(dataset.levels)}. Choices: {', '.join(others)}",
+                f"{dataset.name!r} has only {', '.join(dataset.levels)}. Choices: {', '.join(others)}",
                 *("datasets", index),
             )
 

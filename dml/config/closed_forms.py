@@ -10,7 +10,7 @@ from dataclasses import replace
 from dml import losses, models
 from dml.types import TrainingSpec
 
-OF_FEATURES = ("backbone", "backbone_settings", "pooling", "start", "frozen", "frozen_precision")
+OF_FEATURES = ("backbone", "backbone_settings", "pooling", "init_from", "frozen", "frozen_precision")
 OF_IMAGES = ("augment", "augment_settings", "precision", "device")
 DECIDING = (*OF_FEATURES, *OF_IMAGES, "embedding_size", "normalize")
 """The settings of the training that decide the features, and what is made of them."""
@@ -36,11 +36,11 @@ def training_of(loss: str, training: TrainingSpec, images: bool) -> TrainingSpec
     if kind is None:
         return training
     kept = {name: getattr(training, name) for name in DECIDING}
-    start = None if training.start is None else replace(training.start, head="new")
+    init_from = None if training.init_from is None else replace(training.init_from, head="new")
     if training.train_from is not None:  # such trials start from the features of the whole backbone
         kept |= {"frozen": True, "frozen_precision": TrainingSpec.frozen_precision}
-    found = TrainingSpec(**{**kept, "start": start, "batch": training.batch, "steps": 0, "head_start": kind})
+    found = TrainingSpec(**{**kept, "init_from": init_from, "batch": training.batch, "steps": 0, "head_start": kind})
     pretrained = models.find(training.backbone).statistics(**training.backbone_settings) is not None
-    if images and not (pretrained or found.frozen or start):
+    if images and not (pretrained or found.frozen or init_from):
         return replace(found, backbone=PIXELS, backbone_settings={}, pooling=None)
     return found

@@ -38,9 +38,9 @@ class ShardsSection(StudySection):
 class DatasetSection(StudySection):
     """Which images, how they are packed, and which labels are used to train and to evaluate."""
 
-    source: SourceName = Field(description="[datasets](datasets.md) has all of them")
-    name: str = Field("", description="what the study calls it; none: its name")
-    options: dict[str, Any] = Field({}, description="settings of the source")
+    name: SourceName = Field(description="[datasets](datasets.md) has all of them")
+    id: str = Field("", description="what the study calls it; none: its name")
+    settings: dict[str, Any] = Field({}, description="settings of the source")
     resize: int | None = Field(
         None, ge=4, le=4096, description="side of the packed square, in pixels; none: the image's own size"
     )
@@ -60,17 +60,17 @@ class DatasetSection(StudySection):
 
     @model_validator(mode="after")
     def _check(self) -> DatasetSection:
-        discovery.check_settings(sources.find(self.source), self.options, f"source {self.source!r}")
-        discovery.check_complete(sources.find(self.source), self.options, f"source {self.source!r}: settings")
+        discovery.check_settings(sources.find(self.name), self.settings, f"source {self.name!r}")
+        discovery.check_complete(sources.find(self.name), self.settings, f"source {self.name!r}: settings")
         if self.passes_on is not None and {"resize", "decode", "on_corrupt"} & self.model_fields_set:
-            raise ValueError(f"source {self.source!r} has no images: remove resize, decode and on_corrupt")
+            raise ValueError(f"source {self.name!r} has no images: remove resize, decode and on_corrupt")
         if self.shards is not None and self.decode == "lazy":
             raise ValueError("shards: expected decode: eager, got lazy: its files are decoded one by one")
-        takes_given = getattr(sources.find(self.source), "takes_given", False)
+        takes_given = getattr(sources.find(self.name), "takes_given", False)
         known = (*self.levels, *(["given"] if takes_given else []))
         for level in [self.train_on, *self.evaluate_on]:
             if level not in known:
-                raise ValueError(f"source {self.source!r} has no {level!r} labels. Choices: {', '.join(known)}")
+                raise ValueError(f"source {self.name!r} has no {level!r} labels. Choices: {', '.join(known)}")
         if not re.fullmatch(r"[\w.+-]+", self.label):
             raise ValueError(
                 f"id: {self.label!r} is used in file names: expected only letters, digits and the signs . _ + -"
@@ -80,26 +80,26 @@ class DatasetSection(StudySection):
     @property
     def levels(self) -> tuple[str, ...]:
         """The levels of labels that the source has."""
-        return sources.find(self.source).levels
+        return sources.find(self.name).levels
 
     @property
     def passes_on(self) -> str | None:
         """Of a source of vectors, the backbone that takes them as they are; None for images."""
-        source = sources.find(self.source)
+        source = sources.find(self.name)
         return getattr(source, "backbone", None) if hasattr(source, "vectors") else None
 
     @property
     def raw(self) -> str:
-        """The name of the folder of its raw files. Studies that use the same source with the same options share it."""
-        name = self.source.rsplit(".", 1)[-1]
-        if self.options:
-            name += "-" + hashlib.sha256(json.dumps(self.options, sort_keys=True).encode()).hexdigest()[:8]
+        """The name of the folder of its raw files. Studies that use the same source with the same settings share it."""
+        name = self.name.rsplit(".", 1)[-1]
+        if self.settings:
+            name += "-" + hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:8]
         return name
 
     @property
     def label(self) -> str:
         """The dataset's name in the study."""
-        return self.name or self.source.rsplit(".", 1)[-1]
+        return self.id or self.name.rsplit(".", 1)[-1]
 
 
 class FoldsSection(StudySection):
@@ -115,8 +115,8 @@ ClassSplits = Annotated[int, Field(strict=True, ge=1, le=100)] | FoldsSection
 class NoiseSection(StudySection):
     """A noise model and its rates."""
 
-    model: NoiseName = Field("uniform", description="[parts](parts.md) has all of them")
-    name: str = Field("", pattern=r"^[\w.+-]*$", description="tells noises of the same model and rate apart")
+    name: NoiseName = Field("uniform", description="[parts](parts.md) has all of them")
+    id: str = Field("", pattern=r"^[\w.+-]*$", description="tells noises of the same model and rate apart")
     rates: list[Annotated[float, Field(ge=0, lt=1)]] = Field(
         [0.0], min_length=1, description="shares of wrong labels among the training images"
     )
@@ -125,17 +125,17 @@ class NoiseSection(StudySection):
     @model_validator(mode="after")
     def _check(self) -> NoiseSection:
         for rate in self.rates:
-            noise.build(self.model, rate=rate, **self.settings)
+            noise.build(self.name, rate=rate, **self.settings)
         if self.by_given and len(self.rates) > 1:
-            raise ValueError(f"noise {self.model!r}: its rate is counted, so there is one; got {self.rates}")
+            raise ValueError(f"noise {self.name!r}: its rate is counted, so there is one; got {self.rates}")
         return self
 
     @property
     def label(self) -> str:
-        """What cells call it: the model, or `model:name`."""
-        return f"{self.model}:{self.name}" if self.name else self.model
+        """What cells call it: the model, or `name:id`."""
+        return f"{self.name}:{self.id}" if self.id else self.name
 
     @property
     def by_given(self) -> bool:
         """Whether the model observes labels as given, so that training images are chosen by them."""
-        return "given" in discovery.find("dml.noise", self.model).context  # type: ignore[attr-defined]
+        return "given" in discovery.find("dml.noise", self.name).context  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from dml import discovery
-from dml.config.names import spellings, written, written_keys
+from dml.config.names import spellings, without_settings, written
 
 
 class LocatedError(ValueError):
@@ -96,7 +96,7 @@ def _choices(model: Any, location: list[Any]) -> list[str]:
         names = [own.name for own in fields(model)]
     else:
         names = [name for name, field in model.model_fields.items() if not field.exclude]
-    return written_keys(keys[0], names) if len(keys) == 1 else names if keys else written_keys("", names)
+    return without_settings(keys[0], names) if len(keys) == 1 else names
 
 
 def _model_in(annotation: Any) -> Any:

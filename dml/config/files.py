@@ -10,6 +10,7 @@ import numpy as np
 
 from dml import discovery, models
 from dml.config.loading import ConfigError, place_of
+from dml.config.names import own_key
 from dml.config.study import Study
 from dml.data import batches, sources
 from dml.types import Cell
@@ -59,9 +60,9 @@ def check_data(
     """
     for index, dataset in enumerate(study.datasets):
         if dataset.label not in packed:
-            _check_exist(path, sources.find(dataset.source), dataset.options, "datasets", index, "options")
+            _check_exist(path, sources.find(dataset.name), dataset.settings, "datasets", index, "settings")
     for index, noise in enumerate(study.noise):
-        _check_exist(path, discovery.find("dml.noise", noise.model), noise.settings, "noise", index, "settings")
+        _check_exist(path, discovery.find("dml.noise", noise.name), noise.settings, "noise", index, "settings")
     _check_classes(study, path, tunes)
 
 
@@ -77,7 +78,7 @@ def _check_classes(study: Study, path: Path, tunes: Callable[[Cell], object]) ->
     """That batches can be made of as many classes as a source says it trains on, and of half of them if that is so."""
     known, halved = {}, set()
     for dataset in study.datasets:
-        source = sources.build(dataset.source, **dataset.options)
+        source = sources.build(dataset.name, **dataset.settings)
         known[dataset.label] = source.counts.get("train", {}).get(dataset.train_on)
         if dataset.train_on == source.disjoint:  # half of these classes may have all of the other level's
             halved.add(dataset.label)
@@ -105,4 +106,5 @@ def location(study: Study, cell: Cell, setting: str) -> tuple[str | int, ...]:
             own = {key: value for key, value in point.items() if key == setting or key.startswith(f"{setting}.")}
             if own and all(cell.grid_point.get(key) == value for key, value in own.items()):
                 return "grid", axis, place
-    return tuple(setting.split("."))
+    room, _, rest = setting.partition(".")
+    return tuple(filter(None, (room, *own_key(room, rest).split("."))))

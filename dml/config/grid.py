@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from dml import discovery
 from dml.config.errors import LocatedError
-from dml.config.names import PARTS, SETTINGS, setting, written_keys, written_setting
+from dml.config.names import PARTS, SETTINGS, own_key, setting, without_settings, written_setting
 from dml.config.terms import StudySection
 from dml.config.training import REAL, TrainingSection
 from dml.types import BatchSpec, TrainingSettings
@@ -68,7 +68,8 @@ def combinations(axes: Mapping[str, list[Values]]) -> list[Values]:
 
 def of(room: str, values: Mapping[str, Any]) -> Values:
     """The settings of one section, without its name: `loss.margin` -> `margin`."""
-    return {key.partition(".")[2]: value for key, value in values.items() if key.partition(".")[0] == room}
+    found = {key.partition(".")[2]: value for key, value in values.items() if key.partition(".")[0] == room}
+    return {own_key(room, name): value for name, value in found.items()}
 
 
 def changed(section: S, values: Mapping[str, Any]) -> S:
@@ -133,6 +134,7 @@ def _check(key: str, location: tuple[str | int, ...]) -> None:
 
 def _settings() -> list[str]:
     """The settings that can vary, without those of losses and policies, as a file writes them."""
-    names = [f"training.{name}" for name in written_keys("training", (own.name for own in fields(TrainingSection)))]
+    known = without_settings("training", (own.name for own in fields(TrainingSection)))
+    names = [f"training.{name}" for name in known]
     names += [f"training.batch.{own.name}" for own in fields(BatchSpec)]
     return [name for name in names if name not in FIXED]

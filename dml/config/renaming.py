@@ -1,6 +1,6 @@
 """From the names of a study's file to those of the code (`dml.config.names`), before anything else looks at them.
 
-A file may have the earlier names, which are those of the code, and says so in a note.
+A file may have earlier names, each of which is noted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dml.config.errors import LocatedError
-from dml.config.names import EARLIER, KEYS, PARTS, SETTINGS, is_settings, setting, written_key, written_setting
+from dml.config.names import EARLIER, LISTS, PARTS, SETTINGS, is_settings, setting, written_setting
 from dml.discovery import suggestion
 
 Location = tuple[str | int, ...]
@@ -39,7 +39,7 @@ def renamed(content: Mapping[str, Any], note: Note = lambda *_: None) -> dict[st
     for name in ("training", "audit"):
         if isinstance(found.get(name), Mapping):
             found[name] = _section(name, found[name], (name,), note)
-    for name in ("datasets", "noise"):
+    for name in LISTS:
         if isinstance(found.get(name), list):
             found[name] = [
                 _section(name, item, (name, place), note) if isinstance(item, Mapping) else item
@@ -50,8 +50,9 @@ def renamed(content: Mapping[str, Any], note: Note = lambda *_: None) -> dict[st
 
 def _section(section: str, given: Mapping[str, Any], location: Location, note: Note) -> dict[str, Any]:
     """The settings of one section with the names of the code."""
-    names, parts = {**EARLIER.get(section, {}), **KEYS.get(section, {})}, PARTS.get(section, ())
-    earlier = names.get("name") in given  # then `name` is what `id` is now
+    names, parts = dict(EARLIER.get(section, {})), PARTS.get(section, ())
+    if not any(names[key] == "name" for key in names.keys() & given.keys()):
+        names.pop("name", None)  # it is today's
     found = _Settings(location)
     for key, value in given.items():
         if key in parts and isinstance(value, Mapping):
@@ -60,15 +61,12 @@ def _section(section: str, given: Mapping[str, Any], location: Location, note: N
                     raise LocatedError(f"unknown key{suggestion(str(inner), OF_A_PART)}", *location, key, str(inner))
                 found.add(key if inner == "name" else f"{key}{SETTINGS}", of_part, f"{key}.{inner}")
             continue
-        own = key if earlier and key == "name" else names.get(key, key)
+        own = now = names.get(key, key)
         found.add(own, value, key)
-        now = written_key(section, own)
         if is_settings(section, own):
             now = f"{own.removesuffix(SETTINGS)}: {{name, settings}}"
         if now != key:
             note((*location, key), _dotted(section, key), _dotted(section, now))
-    if section == "noise" and "name" in found.values:
-        found.values.setdefault("model", "uniform")  # without it, `name` would be the model's
     return found.values
 
 
@@ -90,7 +88,7 @@ def _dotted_in(value: Any, location: Location, note: Note) -> Any:
 
 
 def _setting(key: Any, location: Location, note: Note) -> Any:
-    """What the code calls a dotted setting; anything else as it is."""
+    """What cells call a dotted setting; anything else as it is."""
     if not isinstance(key, str):
         return key
     if (now := written_setting(key)) != key:

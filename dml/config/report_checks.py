@@ -42,7 +42,7 @@ def _check_figures(study: Study) -> None:
             if not getattr(measured, setting):
                 message = f"{figure!r} is drawn from kept embeddings: expected evaluation.{setting} true, got false"
                 raise LocatedError(message, "report", "figures", place)
-        vectors = [dataset.source for dataset in study.datasets if dataset.passes_on is not None]
+        vectors = [dataset.name for dataset in study.datasets if dataset.passes_on is not None]
         if figure == "retrieval" and vectors:
             message = f"'retrieval' shows images, of which source {vectors[0]!r} has none: remove it"
             raise LocatedError(message, "report", "figures", place)

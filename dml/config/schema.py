@@ -12,7 +12,7 @@ from typing import Any
 
 from dml import discovery
 from dml.config.loading import EXTENDS
-from dml.config.names import KEYS, PARTS, SETTINGS, written_key
+from dml.config.names import PARTS, SETTINGS
 from dml.config.study import Study
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -60,10 +60,10 @@ def schema() -> Schema:
 def _schema() -> Schema:
     found = _with_names(Study.model_json_schema())
     del found["properties"]["name"]  # the file's
-    for name in KEYS:
+    for name in PARTS:
         section = _section(found["properties"][name], found)
         assert section is not None, name
-        _write_names(name, section)
+        _write_parts(name, section)
     _allow_auto_seeds(found["properties"])
     needed = found.pop("required")
     found["anyOf"] = [{"required": [EXTENDS]}, {"required": needed}]
@@ -73,10 +73,10 @@ def _schema() -> Schema:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
 
 
-def _write_names(name: str, section: Schema) -> None:
-    """Give a section the names of a file in place of those of the code. Earlier names are read, but not described."""
+def _write_parts(name: str, section: Schema) -> None:
+    """Describe the parts of a section as a file has them. Earlier names are read, but not described."""
     settings = section["properties"]
-    for part in PARTS.get(name, ()):
+    for part in PARTS[name]:
         plain, inner = settings[part], settings.pop(f"{part}{SETTINGS}")
         described = {key: plain.pop(key) for key in ("default", "description") if key in plain}
         plain = plain if "anyOf" in plain else {"anyOf": [plain]}
@@ -85,9 +85,6 @@ def _write_names(name: str, section: Schema) -> None:
         both = {"type": "object", "properties": own, "additionalProperties": False}
         described["description"] += f"; settings: {inner['description']}"
         settings[part] = {"anyOf": [*plain["anyOf"], both], **described}
-    section["properties"] = {written_key(name, key): field for key, field in settings.items()}
-    if "required" in section:
-        section["required"] = [written_key(name, key) for key in section["required"]]
 
 
 def _with_names(schema: Any) -> Any:

@@ -44,10 +44,10 @@ class Study(StudySection):
     title: str = Field(description="at the top of the report's page")
     description: str = Field("", description="below the title, also in the list of studies")
     recipe: recipes.Recipe | None = Field(None, description="fills what the study leaves open ([recipes](recipes.md))")
-    datasets: list[Annotated[DatasetSection, as_mapping("source", SourceName | DatasetSection)]] = Field(
+    datasets: list[Annotated[DatasetSection, as_mapping("name", SourceName | DatasetSection)]] = Field(
         min_length=1, description="names of sources, or mappings"
     )
-    noise: list[Annotated[NoiseSection, as_mapping("model", NoiseName | NoiseSection)]] = Field(
+    noise: list[Annotated[NoiseSection, as_mapping("name", NoiseName | NoiseSection)]] = Field(
         default_factory=lambda: [NoiseSection()],
         min_length=1,
         description="names of noise models, or mappings; by default only correct labels",

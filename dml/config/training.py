@@ -9,8 +9,7 @@ from pydantic import ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
 from dml import discovery, models
-from dml.config.names import written_key
-from dml.config.start import StartSection
+from dml.config.init_from import InitFromSection
 from dml.config.terms import SECTION, SpaceTerm, extremes
 from dml.data import augment, batches
 from dml.types import Choice, Own, TrainingSettings, TrainingSpec, setting
@@ -48,7 +47,7 @@ class TrainingSection(TrainingSettings):
             "optimiser, batch norm, pooling, `embedding_size`, settings of the head"
         ),
     ] = field(default_factory=dict)
-    start: Annotated[StartSection | None, setting("initial weights; none: the backbone's own")] = None
+    init_from: Annotated[InitFromSection | None, setting("initial weights; none: the backbone's own")] = None
 
     @model_validator(mode="after")
     def _check(self) -> TrainingSection:
@@ -87,7 +86,7 @@ class TrainingSection(TrainingSettings):
             for name in ("head_norm", "head_dropout", "head_learning_rate", "head_first_steps"):
                 if getattr(self, name) != getattr(TrainingSpec, name):
                     raise ValueError(f"{name}: head: none has no head. Choices: head: linear, or no {name}")
-        if self.head_start != "random" and self.start is not None and self.start.head == "keep":
+        if self.head_start != "random" and self.init_from is not None and self.init_from.head == "keep":
             raise ValueError(f"head_start: {self.head_start!r} replaces the head that init_from: {{head: keep}} keeps")
         for name, own in (("head_start", self.head_start), ("head_refit", self.head_refit)):
             if own in (None, "random"):
@@ -124,7 +123,7 @@ class TrainingSection(TrainingSettings):
             return
         reasons = {
             "frozen": ("no frozen", "frozen: true trains only the head, on stored features"),
-            "start": (
+            "init_from": (
                 "no init_from",
                 "activations are computed before trials start: give weights to the backbone (its settings)",
             ),
@@ -133,7 +132,6 @@ class TrainingSection(TrainingSettings):
         }
         for name, (expected, reason) in reasons.items():
             if getattr(self, name) != getattr(TrainingSpec, name):
-                name = written_key("training", name)
                 raise ValueError(f"{name}: with train_from, expected {expected}: {reason}")
         if self.augment == "none" and (self.views or 1) > 1:
             raise ValueError(f"views: with augment: none all {self.views} would be the same: name another, or views: 1")
@@ -146,7 +144,7 @@ class TrainingSection(TrainingSettings):
         """Reject what has no effect on stored features."""
         reasons = {
             "augment": "the features of each image are computed once, without random augmentation",
-            "start": "features are computed before trials start: give weights to the backbone (its settings)",
+            "init_from": "features are computed before trials start: give weights to the backbone (its settings)",
             "channels_last": "stored features have no channels of pixels",
             "compile": "only the head is trained",
             "workers": "only the head is trained",
@@ -156,7 +154,6 @@ class TrainingSection(TrainingSettings):
         }
         for name, reason in reasons.items():
             if getattr(self, name) != getattr(TrainingSpec, name):
-                name = written_key("training", name)
                 expected = {"augment": "augment: none", "workers": "workers: 1"}.get(name, f"no {name}")
                 raise ValueError(f"{name}: with frozen: true, expected {expected}: {reason}")
 

@@ -25,11 +25,11 @@ def run(study: Study) -> None:
     fetched = {}
     for dataset in study.datasets:
         raw = raw_folder(dataset)
-        source = sources.build(dataset.source, **dataset.options)
+        source = sources.build(dataset.name, **dataset.settings)
         source.download(raw)
         fetched[dataset.label] = {
-            "source": dataset.source,
-            "options": dataset.options,
+            "source": dataset.name,
+            "options": dataset.settings,
             "fingerprint": source.fingerprint(raw),  # of a user's own files elsewhere
             **listing(raw),
         }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def run(study: Study) -> None:
     packed = {}
     for dataset in study.datasets:
-        source = sources.build(dataset.source, **dataset.options)
+        source = sources.build(dataset.name, **dataset.settings)
         how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
         folder = STORE / "packed" / packed_id(source, **how)
         manifest = pack(source, raw_folder(dataset), folder, **how)

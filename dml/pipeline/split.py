@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def run(study: Study) -> None:
     folder = data_root(study) / "split"
     for dataset in study.datasets:
-        source = sources.build(dataset.source, **dataset.options)
+        source = sources.build(dataset.name, **dataset.settings)
         packed = open_packed_of(data_root(study), dataset.label)
         for number, found in enumerate(_splits(study, packed.index, source)):
             for table in found.values():

@@ -5,12 +5,12 @@ from dml.pipeline.folders import RESULTS, SNAPSHOTS, STORE, STUDIES, data_root
 from dml.pipeline.syncing import Place, syncing
 from dml.sweep.inputs.checking import check
 from dml.sweep.run import run_study
+from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
-from dml.sweep.store.starts import Starts
 
 
 def run(study: Study) -> None:
-    check(study, data_root(study), STUDIES / f"{study.name}.yaml", Starts(RESULTS, STORE))
+    check(study, data_root(study), STUDIES / f"{study.name}.yaml", InitFromFinder(RESULTS, STORE))
     outcomes = snapshot_outcomes(SNAPSHOTS)
     with syncing(Place.of(study.name)):
         run_study(study, data_root(study), STORE, RESULTS / study.name, snapshot_outcomes=outcomes, studies=STUDIES)

@@ -2,7 +2,7 @@
 
 from dml.config import Study
 from dml.pipeline.folders import RESULTS, STORE, data_root
-from dml.sweep.store.starts import Starts
+from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.trials import TrialStore
 from dml.sweep.why import explain
 from dml.training.data import describe
@@ -13,4 +13,4 @@ def run(study: Study) -> None:
     if not root.is_dir():
         raise ValueError(f"{study.name}: nothing has run here yet: dml run {study.name}")
     store = TrialStore(STORE, study.resources.storage).look()
-    print("\n".join(explain(study, store, lambda *asked: describe(root, *asked), Starts(RESULTS, STORE))))
+    print("\n".join(explain(study, store, lambda *asked: describe(root, *asked), InitFromFinder(RESULTS, STORE))))

@@ -37,7 +37,7 @@ class Thumbnails:
 
 def redistributable(results: Results, dataset: str) -> bool:
     """Whether the pictures of one of the study's datasets may be published with results."""
-    source = discovery.find("dml.data.sources", results.study.dataset(dataset).source)
+    source = discovery.find("dml.data.sources", results.study.dataset(dataset).name)
     return bool(getattr(source, "redistributable", False))
 
 

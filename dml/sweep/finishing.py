@@ -18,8 +18,8 @@ from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.display import SweepProgress
 from dml.sweep.progress.results import summarize, trials_frame
 from dml.sweep.retention.models import MODEL, best_model, delete_dropped, missing, record
+from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.needed import needed_keys, starts_of, studies_that_start
-from dml.sweep.store.starts import Starts
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome
 
 TIDY_SECONDS = 600.0  # between two deletions while a sweep runs
@@ -58,7 +58,7 @@ class Tidying:
     studies : the folder of all studies; None: no other study starts from a model.
     """
 
-    def __init__(self, plan: Plan, starts: Starts, studies: Path | None):
+    def __init__(self, plan: Plan, starts: InitFromFinder, studies: Path | None):
         self._plan, self._starts, self._studies = plan, starts, studies
         self._last = time.monotonic()
 

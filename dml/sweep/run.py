@@ -34,10 +34,10 @@ from dml.sweep.plan.plan import Plan
 from dml.sweep.plan.specs import Describe
 from dml.sweep.progress.display import SweepProgress
 from dml.sweep.progress.live import LiveTable
+from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.mirror import mirrored
 from dml.sweep.store.optuna_storage import journal_of, open_storage
 from dml.sweep.store.references import References
-from dml.sweep.store.starts import Starts
 from dml.sweep.store.trials import PRUNED, Outcome, TrialStore, only_sweep
 
 MAX_STARTING = 64  # workers that start at the same time
@@ -87,7 +87,7 @@ def run_study(
         references = References(store, study.name)
         live, state = None, "failed"
         try:
-            starts = Starts(out.parent, store)
+            starts = InitFromFinder(out.parent, store)
             rates = Rates(data_root, store)
             plan = Plan(study, trials, describe, open_storage(journal_of(store, study.name)), starts, rates)
             tidying = Tidying(plan, starts, studies)

@@ -16,7 +16,7 @@ from dml.seeding import derive
 from dml.training import descriptions
 from dml.training.data import TrialData
 from dml.training.frozen.rows import Activations, FeatureRows
-from dml.training.start import load_start
+from dml.training.init_from import load_init_from
 from dml.types import TrialSpec
 
 
@@ -43,7 +43,7 @@ def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> Embe
         width, head = data.packed.images.shape[-1], descriptions.describe_head(training)
         return models.build_head(width, embedding_size=training.embedding_size, **head)
     network = {**describe_model(spec, data)["network"], "batch_norm": training.batch_norm}
-    if training.start is None and training.train_from is None and not resumes:
+    if training.init_from is None and training.train_from is None and not resumes:
         return models.build(**network)
     offline = models.find(spec.training.backbone).without_weights(network)
     model = models.build(**offline)
@@ -52,8 +52,8 @@ def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> Embe
             model.backbone.load_state_dict(load_file(data.backbone))  # type: ignore[attr-defined]
         model.backbone = models.FromBlock(model.backbone, training.train_from)  # type: ignore[assignment]
         return model.train()
-    if spec.training.start is not None and not resumes:
-        load_start(model, spec.training.start)
+    if spec.training.init_from is not None and not resumes:
+        load_init_from(model, spec.training.init_from)
     return model
 
 

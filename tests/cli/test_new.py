@@ -31,7 +31,7 @@ def test_a_study_is_written_and_described(dml, project, photos):
     path = project / "pipelines/studies/mine.yaml"
     study = load_study(path)
     (dataset,) = study.datasets
-    assert (dataset.source, dataset.label, dataset.options) == ("imagefolder", "mine", {"root": str(photos)})
+    assert (dataset.name, dataset.label, dataset.settings) == ("imagefolder", "mine", {"root": str(photos)})
     assert (dataset.resize, dataset.on_corrupt) == (32, "error")
     assert study.evaluation.sets == ("test",)
     assert study.training.batch.classes == 2  # three classes train, two of them fit when settings are tuned
@@ -118,7 +118,7 @@ def test_a_folders_name_with_a_line_break_survives(sign, dml, project, photos, t
     shutil.copytree(photos, folder)
     assert dml("new", "broken", folder).code == 0
     study = load_study(project / "pipelines/studies/broken.yaml")
-    assert (study.datasets[0].options, study.seeds) == ({"root": str(folder)}, [0, 1, 2])
+    assert (study.datasets[0].settings, study.seeds) == ({"root": str(folder)}, [0, 1, 2])
 
 
 def test_a_folders_name_that_is_not_utf8_is_refused(dml, project, photos, tmp_path):
@@ -153,7 +153,7 @@ def test_quotes_and_spaces_in_a_path_survive(dml, project, photos, tmp_path):
     folder = tmp_path / 'a "b": {c} # d é'
     shutil.copytree(photos, folder)
     assert dml("new", "quoted", folder).code == 0
-    assert load_study(project / "pipelines/studies/quoted.yaml").datasets[0].options == {"root": str(folder)}
+    assert load_study(project / "pipelines/studies/quoted.yaml").datasets[0].settings == {"root": str(folder)}
 
 
 def test_classes_of_one_image_make_no_study(dml, project, photos, tmp_path):
@@ -192,7 +192,7 @@ def test_a_study_of_a_table(with_root, dml, project, photos, tmp_path):
     assert "columns that are not used: who" in done.err
     assert "48 images of 6 classes, 8 in each class; colour" in done.out
     (dataset,) = load_study(project / "pipelines/studies/mine.yaml").datasets
-    assert dataset.options == {"root": str(root), "table": str(table), "columns": {"path": "image"}}
+    assert dataset.settings == {"root": str(root), "table": str(table), "columns": {"path": "image"}}
 
 
 def test_options_that_do_not_fit_are_refused(dml, project, photos, tmp_path):

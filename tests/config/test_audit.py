@@ -24,7 +24,7 @@ def test_without_the_section_nothing_is_audited(tmp_path):
 def test_the_only_dataset_is_audited(tmp_path):
     study = load(tmp_path, STUDY.replace("[digits, mnist]", "[digits]") + "audit: {}\n")
     assert audited_dataset(study.audit, study) == "digits"
-    assert (study.audit.pixels, study.audit.looks, study.audit.training()) == (32, 200, None)
+    assert (study.audit.pixels, study.audit.review_size, study.audit.training()) == (32, 200, None)
 
 
 def test_an_audit_changes_no_trial(tmp_path):

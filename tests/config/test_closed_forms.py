@@ -6,7 +6,7 @@ from dml.config import Study, closed_forms
 from dml.sweep.plan import specs
 from dml.sweep.plan.space import space_of, tuning_trials
 from dml.training.frozen.recipe import of_whole_backbone
-from dml.types import StartSpec, TrainingSpec
+from dml.types import InitFromSpec, TrainingSpec
 
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
 CONTENT = {
@@ -30,7 +30,7 @@ def closed(of):
 
 
 def spec(of, cell):
-    return specs.build(of, cell, "confirm", 0, {}, DIGESTS, lambda *asked: StartSpec("digest", "file"))
+    return specs.build(of, cell, "confirm", 0, {}, DIGESTS, lambda *asked: InitFromSpec("digest", "file"))
 
 
 def test_one_cell_without_tuples_and_filter():
@@ -79,7 +79,7 @@ def test_the_backbone_stays_if_its_weights_are_not_random(training, backbone):
     found = spec(mine, closed(mine)[0]).training
     assert found.backbone == backbone
     assert found.backbone_settings == ({} if backbone == "pixels" else training.get("backbone_settings", {}))
-    assert found.start is None or found.start.head == "new"
+    assert found.init_from is None or found.init_from.head == "new"
 
 
 def test_beside_trials_on_activations_it_is_fitted_to_the_stored_features_of_the_whole_backbone():

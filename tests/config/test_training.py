@@ -35,7 +35,7 @@ OTHER = {
         ({"head": "none", "head_learning_rate": 0.1}, "head_learning_rate: head: none has no head"),
         ({"head": "mlp", "head_start": "whitening"}, "'whitening' is a linear map: expected head: linear, got 'mlp'"),
         ({"head_norm": True, "head_start": "lda"}, "'lda' is fitted without layer norm: remove head_norm"),
-        ({"head_start": "lda", "start": {"path": "x.pt", "head": "keep"}}, "replaces the head that init_from"),
+        ({"head_start": "lda", "init_from": {"path": "x.pt", "head": "keep"}}, "replaces the head that init_from"),
         ({"head_refit": "components", "head_start": "lda"}, "need different heads"),
         ({"head_refit": "lda", "frozen": True}, "head_refit: with frozen: true it would replace all that is trained"),
         ({"step_every": 10}, "step_every: goes with schedule: step, got schedule: constant"),

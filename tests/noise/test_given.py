@@ -31,7 +31,7 @@ def test_labels_that_do_not_fit(given):
 
 
 def test_a_study_states_one_rate():
-    assert NoiseSection(model="given", rates=[0.4]).by_given
-    assert not NoiseSection(model="uniform", rates=[0.1, 0.4]).by_given
+    assert NoiseSection(name="given", rates=[0.4]).by_given
+    assert not NoiseSection(name="uniform", rates=[0.1, 0.4]).by_given
     with pytest.raises(ValueError, match="its rate is counted, so there is one"):
-        NoiseSection(model="given", rates=[0.1, 0.4])
+        NoiseSection(name="given", rates=[0.1, 0.4])

@@ -65,7 +65,7 @@ def test_it_loads_and_its_published_rows_are_evaluated(name):
     metrics = {metric_label(metric) for metric in study.evaluation.metrics}
     for entry in study.reference_values:
         assert set(reference_values.lookup(entry)) <= metrics, entry
-        assert entry.dataset in {dataset.source for dataset in study.datasets}
+        assert entry.dataset in {dataset.name for dataset in study.datasets}
         assert entry.set in study.evaluation.sets
 
 
@@ -91,7 +91,7 @@ def test_every_study_is_of_a_paper_or_an_example():
 
 def test_a_study_comes_after_the_one_that_it_starts_from():
     for name in OF_PAPERS:  # `make repro STUDY=paper-noise` runs them in this order
-        starts = [study_of(name).training_of(cell).start for cell in study_of(name).cells()]
+        starts = [study_of(name).training_of(cell).init_from for cell in study_of(name).cells()]
         for start in filter(None, starts):
             assert start.study in STUDIES
             assert start.study < name
@@ -103,7 +103,7 @@ def row_of(name: str) -> str:
     """A study's row in the page: its name, title, data, and where and how long it runs."""
     study = study_of(name)
     text = " ".join(study.description.split())
-    data = ", ".join(dict.fromkeys(dataset.source for dataset in study.datasets))
+    data = ", ".join(dict.fromkeys(dataset.name for dataset in study.datasets))
     time = re.findall(r"[Aa]bout (\d+ (?:minutes|hours)) on two cores|A GPU, about (\d+ hours)", text)[-1]
     where = "a GPU" if study.resources.gpus_per_trial else "here"
     return f"| `{name}` | {study.title} | {data} | {where} | {time[0] or time[1]} |"

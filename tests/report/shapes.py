@@ -38,9 +38,7 @@ def one_seed(synthetic: ModuleType) -> Study:
 
 def many_datasets(synthetic: ModuleType, number: int = 20) -> Study:
     """Two losses on 20 datasets."""
-    datasets = [
-        DatasetSection(source="digits", name=f"collection-{i + 1:02d}", train_on="coarse") for i in range(number)
-    ]
+    datasets = [DatasetSection(name="digits", id=f"collection-{i + 1:02d}", train_on="coarse") for i in range(number)]
     changes = {"datasets": datasets, "positives": ["random", "easy"], "negatives": ["random"]}
     return synthetic.study("many-datasets", title="Does the winner depend on the data?", **changes)
 

@@ -51,12 +51,12 @@ class SyntheticStudy(Study):
             for rate, positives, negatives in itertools.product(noise.rates, self.positives, self.negatives):
                 search = {**SEARCH, "scale": LogUniform(1, 10)} if loss.name == "margin" else SEARCH
                 part = Part(loss.name, {}, search)
-                yield Cell(dataset.label, noise.model, rate, part, positives, negatives)
+                yield Cell(dataset.label, noise.name, rate, part, positives, negatives)
 
 
 def study(name: str = "digits", **changes) -> SyntheticStudy:
     """8 methods at three noise rates, three seeds."""
-    dataset = DatasetSection(source="digits", train_on="coarse")
+    dataset = DatasetSection(name="digits", train_on="coarse")
     content = {
         "name": name,
         "title": "Which tuples hold up under label noise?",
@@ -87,7 +87,7 @@ def small(name: str = "small", **changes) -> SyntheticStudy:
 
 def noise(rates: list[float], *models: str) -> list[NoiseSection]:
     """Noise models with the same rates; by default only `uniform`."""
-    return [NoiseSection(model=m, rates=rates) for m in models or ("uniform",)]
+    return [NoiseSection(name=m, rates=rates) for m in models or ("uniform",)]
 
 
 def evaluation(metrics: list[str], sets: list[str], every: int | None = 100, keep: bool = False) -> EvaluationSection:
@@ -97,7 +97,7 @@ def evaluation(metrics: list[str], sets: list[str], every: int | None = 100, kee
 
 def plane_study(name: str = "planes", seeds: int = 8) -> SyntheticStudy:
     """Two methods at one rate, beside table 1 of the EPS paper, with 2-d embeddings."""
-    dataset = DatasetSection(source="mnist", train_on="coarse")
+    dataset = DatasetSection(name="mnist", train_on="coarse")
     reference_values = [
         ReferenceSection(
             paper="eps",

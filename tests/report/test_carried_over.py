@@ -25,7 +25,7 @@ def crossed_study(synthetic, loaded):
     """(name, alter, changes) -> the results on a dataset of this name."""
 
     def make(name, alter=lambda frame: frame, **changes):
-        changes = {"datasets": [DatasetSection(source="digits", name=name)], **changes}
+        changes = {"datasets": [DatasetSection(name="digits", id=name)], **changes}
         return loaded(synthetic.study(name, **changes), alter)
 
     return make

@@ -126,7 +126,7 @@ def test_the_table_has_a_row_for_each_rate_and_the_score_without_training(result
 
 
 def test_of_a_study_on_several_datasets_each_row_names_its_own_in_their_order(synthetic, loaded):
-    datasets = [DatasetSection(source="digits", name="more"), DatasetSection(source="digits")]
+    datasets = [DatasetSection(name="digits", id="more"), DatasetSection(name="digits")]
     frame = what_to_use([loaded(synthetic.study(noise=synthetic.noise([0.0]), datasets=datasets), untuned)]).frame
     assert list(frame["study"]) == ["digits, digits", "digits, more"]
 

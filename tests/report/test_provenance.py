@@ -26,7 +26,7 @@ def test_the_images_and_classes_of_each_dataset(synthetic, loaded):
 
 def test_several_datasets_are_named(synthetic, loaded):
     results = loaded(
-        synthetic.small(datasets=[DatasetSection(source="digits"), DatasetSection(source="digits", name="more")])
+        synthetic.small(datasets=[DatasetSection(name="digits"), DatasetSection(name="digits", id="more")])
     )
     found = rows(replace(results, summary={**results.summary, "data": {"more": COUNTS}}))
     assert found["Data: more"] == TEXT

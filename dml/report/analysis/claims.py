@@ -85,7 +85,7 @@ def _measured(results: Results, claim: ClaimSection) -> Verdict:
     compared = pairs(claim, list(results.cells.values()))
     datasets = {cell.dataset for pair in compared for cell in (*pair.first, *pair.second)}
     shown = [dataset for dataset in study.datasets if dataset.label in datasets]
-    sources = tuple(dict.fromkeys(dataset.source for dataset in shown))
+    sources = tuple(dict.fromkeys(dataset.name for dataset in shown))
     needs = claim.printed.needs if claim.printed else ()
     stand_in = bool(claim.stand_in) or (bool(needs) and not set(needs) & set(sources))
     data = ", ".join(dataset.label for dataset in shown)

@@ -15,7 +15,7 @@ def cells_of(results: Results, spec: ReferenceSection) -> list[str]:
     wanted = {"rate": 0.0, **spec.match}
     found = matching(results.cells.values(), wanted)
     if "dataset" not in wanted:
-        found = [c for c in found if spec.dataset in (c.dataset, results.study.dataset(c.dataset).source)]
+        found = [c for c in found if spec.dataset in (c.dataset, results.study.dataset(c.dataset).name)]
     return [cell.name for cell in found]
 
 

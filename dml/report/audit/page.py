@@ -13,7 +13,8 @@ from markupsafe import Markup, escape
 from dml import files
 from dml.audit import Audit, Estimate, ReviewPlan, estimate
 from dml.report import numbers
-from dml.report.audit import looks, suspects, tables
+from dml.report.audit import review as review_mode
+from dml.report.audit import suspects, tables
 from dml.report.audit.album import Images, album
 from dml.report.page.cells import rows
 from dml.report.texts import Texts
@@ -66,14 +67,14 @@ def write_page(
     """
     for each in [vectors] if folds is None else vectors:
         _check(found, plan, np.asanyarray(each), paths)
-    answered, estimated = looks.answers(review), _estimate(plan, review)
+    answered, estimated = review_mode.answers(review), _estimate(plan, review)
 
     def name(row: int) -> str:
         return str(paths[row]) if paths is not None else f"image {row}"
 
     shown = suspects.suspects(found, vectors, name, {row: a["answer"] for row, a in answered.items()}, folds)
     pairs = found.duplicates.head(PAIRS).to_dict("records")
-    examples = looks.examples(found, plan)
+    examples = review_mode.examples(found, plan)
     small = [near.row for suspect in shown for near in suspect.near]
     small += [row for chosen in examples.values() for row in chosen]
     small += [int(pair[side]) for pair in pairs for side in ("first", "second")]
@@ -99,7 +100,7 @@ def write_page(
             name=name,
             album=pictures,
             commands=commands,
-            review=looks.payload(
+            review=review_mode.payload(
                 found, plan, examples, pictures, name if paths is not None else lambda row: "", review
             ),
             css=_inline(STYLES),

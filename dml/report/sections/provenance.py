@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from dml.config import StartSection
+from dml.config import InitFromSection
 from dml.counting import counted
 from dml.report.labels import value_label
 from dml.report.numbers import duration
@@ -56,7 +56,7 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         ("Evaluated on", ", ".join(evaluated)),
         ("Network", f"{training.backbone}, {training.embedding_size} dimensions"),
         *_of_data(results),
-        *([("Starts from", _start(training.start))] if training.start is not None else []),
+        *([("Starts from", _start(training.init_from))] if training.init_from is not None else []),
         ("Batches", size),
         ("Optimiser", f"{training.optimizer}, learning rate {training.learning_rate:g}"),
         ("Seeds", ", ".join(map(str, study.seeds))),
@@ -88,7 +88,7 @@ def _classes(number: int) -> str:
     return "1 class" if number == 1 else f"{number:,} classes"
 
 
-def _start(start: StartSection) -> str:
+def _start(start: InitFromSection) -> str:
     """`the model of triplet, rate 0.0, in pretraining`."""
     if start.path is not None:
         return start.path

@@ -10,7 +10,6 @@ import pandas as pd
 import yaml
 
 from dml.config import Study
-from dml.config.names import written_key
 from dml.data import sources, splits
 from dml.sweep.auditing._tables import write_csvs
 from dml.sweep.auditing.inputs import Audited
@@ -30,7 +29,7 @@ def trains(study: Study, images: Audited) -> np.ndarray:
     """Which packed images train, bool (N,). All, if the study cannot train since its classes cannot be split."""
     section = study.dataset(images.dataset)
     try:
-        found = splits.by_seed(images.packed.index, sources.build(section.source, **section.options))
+        found = splits.by_seed(images.packed.index, sources.build(section.name, **section.settings))
     except ValueError:
         return np.ones(len(images.packed.index), dtype=bool)
     split = found[None] if None in found else found[study.seeds[0]]
@@ -123,7 +122,6 @@ def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
         **({"audit": None} if study.audit is not None else {}),
     }
     if len(study.datasets) > 1:
-        own = study.dataset(dataset).model_dump(mode="json", exclude_defaults=True)
-        content["datasets"] = [{written_key("datasets", key): value for key, value in own.items()}]
+        content["datasets"] = [study.dataset(dataset).model_dump(mode="json", exclude_defaults=True)]
     head = f"# Labels of {study.name} as given, and after its audit (docs/audit.md). `dml audit` wrote this.\n"
     return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)

@@ -1,6 +1,6 @@
 """What a person asked of an audit and answered: `pipelines/audits/<study>`, which the stage `audit` reads.
 
-`request.json` says that the study is audited though it has no section `audit`, and how many looks are wanted;
+`request.json` says that the study is audited though it has no section `audit`, and its review size;
 `plan.json` and `review.csv` are the images that a person looked at, with the answers. They are written together.
 """
 
@@ -101,20 +101,20 @@ def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, paths: lis
     return found
 
 
-def ask(folder: Path, looks: int | None) -> None:
-    """Ask for an audit of a study, with so many looks; None: those asked for before, or the study's.
+def ask(folder: Path, review_size: int | None) -> None:
+    """Ask for an audit of a study, with a review of so many images; None: as asked for before, or the study's.
 
     Raises
     ------
-    ValueError : a review was taken in, whose plan has another number of looks.
+    ValueError : a review was taken in, whose plan has another size.
     """
     request = files.read_json(folder / REQUEST) or {}
-    if looks is not None and (folder / REVIEW).is_file() and looks != len(ReviewPlan.load(folder).rows):
+    if review_size is not None and (folder / REVIEW).is_file() and review_size != len(ReviewPlan.load(folder).rows):
         raise ValueError(
             f"{folder / REVIEW} is a review of {len(ReviewPlan.load(folder).rows)} looks: move it and plan.json away "
             "before asking for another number"
         )
-    asked: dict[str, Any] = {**request, **({} if looks is None else {"looks": looks})}
+    asked: dict[str, Any] = {**request, **({} if review_size is None else {"looks": review_size})}
     files.write_json(folder / REQUEST, asked)
 
 
@@ -123,8 +123,8 @@ def asked(folder: Path) -> dict[str, Any] | None:
     if not (folder / REQUEST).is_file():
         return None
     request = files.read_json(folder / REQUEST)
-    looks = request.get("looks") if isinstance(request, dict) else ""
-    if looks is not None and (isinstance(looks, bool) or not isinstance(looks, int) or looks < 2):
+    size = request.get("looks") if isinstance(request, dict) else ""
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 2):
         raise ValueError(f'{folder / REQUEST}: expected {{}} or {{"looks": a whole number, at least 2}}')
     return request
 

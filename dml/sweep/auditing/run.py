@@ -73,8 +73,8 @@ def run_audit(
         review = taken(asking, found, images.paths)
     except ValueError as error:
         note = f"the review is not used: {error}"
-    looks = min(request.get("looks") or section.looks, int(np.isfinite(found.score).sum()))
-    plan = audit.review_plan(found, looks, section.seed) if review is None else review.plan
+    size = min(request.get("looks") or section.review_size, int(np.isfinite(found.score).sum()))
+    plan = audit.review_plan(found, size, section.seed) if review is None else review.plan
     if trained is None or found.representation != TRAINED:
         return AuditRun(images, vectors[found.representation], None, found, plan, review, note)
     dealt = audit.folds_of(images.labels, section.folds, section.seed)

@@ -53,7 +53,7 @@ def all_images(study: Study, dataset: str, packed: Packed, labels: Path | None =
     """
     section = study.dataset(dataset)
     index = packed.index
-    source = sources.build(section.source, **section.options)
+    source = sources.build(section.name, **section.settings)
     used = np.zeros(len(index), dtype=bool)
     for split in splits.by_seed(index, source).values():
         used |= (split["final"] != "unused").to_numpy()

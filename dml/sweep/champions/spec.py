@@ -23,7 +23,7 @@ def champion_spec(
     settings: Mapping[str, Any],
     rate: float,
     digests: Mapping[str, str],
-    find_start: specs.FindStart | None = None,
+    find_init_from: specs.FindInitFrom | None = None,
 ) -> TrialSpec:
     """The spec of a trial with the cell's settings on data with labels as they are.
 
@@ -42,7 +42,7 @@ def champion_spec(
     """
     searched = {name: settings[name] for name in (*space_of(study, cell), specs.STOP_AT) if name in settings}
     seed = study.seeds[0]
-    spec = specs.build(study, cell, "confirm", seed, searched, digests, find_start)
+    spec = specs.build(study, cell, "confirm", seed, searched, digests, find_init_from)
     spec = replace(spec, filter=specs.filter_of(replace(cell, rate=rate), searched))
     spec = specs.with_rate(spec, lambda _: rate)
     if spec.training.device == "cuda" and not torch.cuda.is_available():

@@ -17,7 +17,7 @@ from dml.sweep.champions.card import CARD, write_card
 from dml.sweep.champions.spec import champion_spec
 from dml.sweep.execution.trainers import training
 from dml.sweep.plan import keys
-from dml.sweep.store.starts import Starts
+from dml.sweep.store.init_from import InitFromFinder
 from dml.training.allocator import keep_freed_memory
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import extract
@@ -82,7 +82,7 @@ def train_champion(
         packed = open_packed_of(data_root, dataset)
         images = champion_data.all_images(wanted.study, dataset, packed, wanted.labels)
         digests = champion_data.write(images, dataset, wanted.study.seeds[0], data_root, place / "data")
-        starts = Starts(results, store)
+        starts = InitFromFinder(results, store)
         spec = champion_spec(wanted.study, wanted.cell, wanted.settings, wanted.rate, digests, starts)
         if spec.training.stored and not of_vectors(packed.manifest):
             features = extract(packed, spec.training, store / "features", report=report)

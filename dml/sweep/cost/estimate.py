@@ -26,8 +26,8 @@ from dml.sweep.inputs.extracting import bytes_to_store, stored_trainings
 from dml.sweep.inputs.rates import Rates
 from dml.sweep.plan.plan import Plan
 from dml.sweep.plan.space import tuning_trials
+from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.optuna_storage import copied_storage
-from dml.sweep.store.starts import Starts
 from dml.sweep.store.trials import Outcome, TrialStore
 from dml.training.data import describe
 from dml.training.frozen.opening import find_features
@@ -226,5 +226,7 @@ def _stored(
     trials = TrialStore(store, study.resources.storage, snapshot_outcomes).look()
     with copied_storage(store, study.name) as storage:
         known = Rates(root, store).known
-        Plan(study, trials, lambda *asked: describe(root, *asked), storage, Starts(results, store), known).start(count)
+        Plan(
+            study, trials, lambda *asked: describe(root, *asked), storage, InitFromFinder(results, store), known
+        ).start(count)
     return ended

@@ -23,7 +23,7 @@ from dml.protocols import Source, VectorSource
 from dml.sweep.cost.timing import NotTimed, time_steps
 from dml.sweep.plan import keys, specs
 from dml.sweep.store.trials import FINISHED, TrialStore
-from dml.types import Cell, StartSpec, TrainingSpec, TrialSpec
+from dml.types import Cell, InitFromSpec, TrainingSpec, TrialSpec
 
 OVERHEAD = 0.3  # seconds of a sweep for a trial (docs/benchmarks/sweep.md)
 GUESSED_SIDE = 64  # pixels of images whose size is not known before they are packed
@@ -42,7 +42,7 @@ def images_of(study: Study, name: str, root: Path, store: Path) -> dict[str, Any
     """
     packed = (read_json(root / "pack.json") or {}).get(name)
     dataset = study.dataset(name)
-    source = sources.build(dataset.source, **dataset.options)
+    source = sources.build(dataset.name, **dataset.settings)
     if packed is None:
         own = packed_id(source, resize=dataset.resize, on_corrupt=dataset.on_corrupt, decode=dataset.decode)
         packed = read_json(store / "packed" / own / "manifest.json")
@@ -90,7 +90,7 @@ def bytes_to_pack(manifest: Mapping[str, Any]) -> int:
 def spec_of(study: Study, cell: Cell, manifest: Mapping[str, Any]) -> TrialSpec:
     """A cell's first confirmed trial, as far as its cost depends on it."""
     digests = {"packed": str(manifest.get("digest", "")), "split": "", "labels": ""}
-    spec = specs.build(study, cell, "confirm", study.seeds[0], {}, digests, lambda *asked: StartSpec("", ""))
+    spec = specs.build(study, cell, "confirm", study.seeds[0], {}, digests, lambda *asked: InitFromSpec("", ""))
     return specs.with_rate(spec, lambda spec: cell.rate)
 
 

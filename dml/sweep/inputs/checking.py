@@ -11,7 +11,7 @@ from dml.data import class_splits, splits
 from dml.sweep.inputs.extracting import stored_trainings
 from dml.sweep.plan import specs
 from dml.sweep.plan.space import space_of, tuning_trials
-from dml.sweep.plan.specs import FindStart
+from dml.sweep.plan.specs import FindInitFrom
 from dml.training import closed_form
 from dml.training.build import build_model, build_sampler
 from dml.training.data import (
@@ -25,19 +25,19 @@ from dml.training.data import (
     split_of,
 )
 from dml.training.frozen.opening import find_features, open_trial
-from dml.types import Cell, Choice, ScoreKey, StartSpec
+from dml.types import Cell, Choice, InitFromSpec, ScoreKey
 
 DIGESTS = dict.fromkeys(("packed", "split", "labels"), "")  # neither networks nor batches depend on them
 
 
-def check(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
+def check(study: Study, root: Path, file: Path, find_init_from: FindInitFrom) -> None:
     """Reject what the data make impossible.
 
     Parameters
     ----------
     root : the folder with the data stages' outputs (`data/<study>`).
     file : of the study, for messages.
-    find_start : finds the weights that networks start from.
+    find_init_from : finds the weights that networks start from.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def check(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
     for dataset in study.datasets:
         for training in stored_trainings(study, dataset.label):
             find_features(root, dataset.label, training)
-    _check_starts(study, root, file, find_start)
+    _check_init_from(study, root, file, find_init_from)
     _check_closed_forms(study, root, file)
 
 
@@ -94,7 +94,7 @@ def _check_batches(study: Study, root: Path, file: Path) -> None:
             if case in seen:
                 continue
             seen.add(case)
-            spec = specs.build(study, cell, phase, seed, {}, DIGESTS, lambda *asked: StartSpec("", ""), split)
+            spec = specs.build(study, cell, phase, seed, {}, DIGESTS, lambda *asked: InitFromSpec("", ""), split)
             try:
                 build_sampler(spec, open_data(spec, root))
             except ValueError as error:
@@ -103,21 +103,23 @@ def _check_batches(study: Study, root: Path, file: Path) -> None:
                 raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}{half}") from None
 
 
-def _check_starts(study: Study, root: Path, file: Path, find_start: FindStart) -> None:
+def _check_init_from(study: Study, root: Path, file: Path, find_init_from: FindInitFrom) -> None:
     """That the weights to start from, and those that backbones load from files, exist and fit."""
     seeds = dict.fromkeys([*study.seeds, study.search.seed])
     seen = set()
     for cell in study.cells():
         training = study.training_of(cell)
         files = any(training.backbone_settings.get(name) for name in models.find(training.backbone).file_settings)
-        if training.start is None and not files:
+        if training.init_from is None and not files:
             continue
-        setting = "training.start" if training.start is not None else "training.backbone_settings"
+        setting = "training.start" if training.init_from is not None else "training.backbone_settings"
         space = space_of(study, cell).get("training.embedding_size", Choice((training.embedding_size,)))
         assert isinstance(space, Choice), "whole numbers are searched among choices"
         for seed, size in itertools.product(seeds, space.options):
             try:
-                spec = specs.build(study, cell, "confirm", seed, {"training.embedding_size": size}, DIGESTS, find_start)
+                spec = specs.build(
+                    study, cell, "confirm", seed, {"training.embedding_size": size}, DIGESTS, find_init_from
+                )
                 case = (cell.dataset, repr(spec.training))
                 if case not in seen:
                     build_model(spec, open_data(spec, root))
@@ -137,7 +139,7 @@ def _check_closed_forms(study: Study, root: Path, file: Path) -> None:
         assert isinstance(space, Choice), "whole numbers are searched among choices"
         for one, own in itertools.product(study.seeds if seed is None else [seed], space.options):
             chosen = {"training.embedding_size": own}
-            spec = specs.build(study, cell, phase, one, chosen, DIGESTS, lambda *asked: StartSpec("", ""))
+            spec = specs.build(study, cell, phase, one, chosen, DIGESTS, lambda *asked: InitFromSpec("", ""))
             case = (cell.dataset, cell.noise, cell.rate, phase, one, repr(spec.training))
             if spec.training.head_start == "random" or case in seen:
                 continue

@@ -144,8 +144,8 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
     else:
         content["filter"]["settings"] = _of_part("dml.filters", spec.filter.name, spec.filter.settings)
     changed = _changed(content["training"], asdict(TrainingSpec()))
-    if "start" in changed:
-        del changed["start"]["path"]
+    if "init_from" in changed:
+        changed["start"] = {name: value for name, value in changed.pop("init_from").items() if name != "path"}
     if "batch" in changed:
         changed["batch"] = _changed(changed["batch"], asdict(BatchSpec()))
     backbone = models.by_content(training.backbone, training.backbone_settings)  # wherever the files are

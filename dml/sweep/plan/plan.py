@@ -54,7 +54,7 @@ class Plan:
     store : outcomes of earlier trials.
     describe : returns the digests of a trial's data.
     storage : Optuna's storage, shared by all cells.
-    find_start : finds the weights of `training.init_from`; needed if the study sets it.
+    find_init_from : finds the weights of `training.init_from`; needed if the study sets it.
     rates : estimates the rate of wrong labels for filters that assume an estimated one; needed if the study has any.
     """
 
@@ -64,11 +64,11 @@ class Plan:
         store: TrialStore,
         describe: specs.Describe,
         storage: optuna.storages.BaseStorage,
-        find_start: specs.FindStart | None = None,
+        find_init_from: specs.FindInitFrom | None = None,
         rates: specs.EstimateRate | None = None,
     ):
         self.study, self.store = study, store
-        self._describe, self._find_start, self._rates = describe, find_start, rates
+        self._describe, self._find_init_from, self._rates = describe, find_init_from, rates
         self._on_end: Callable[[Job, Outcome, bool], None] = lambda job, outcome, reused: None
         self._digests: dict[tuple[Any, ...], Mapping[str, str]] = {}
         self._ready: list[tuple[int, int, Job]] = []
@@ -212,7 +212,7 @@ class Plan:
 
     def _spec(self, cell: Cell, split: int, phase: str, seed: int, settings: Mapping[str, Any]) -> TrialSpec:
         digests = self._data(cell, split, phase, seed)
-        return specs.build(self.study, cell, phase, seed, settings, digests, self._find_start, split)
+        return specs.build(self.study, cell, phase, seed, settings, digests, self._find_init_from, split)
 
     def _data(self, cell: Cell, split: int, phase: str, seed: int) -> Mapping[str, str]:
         protocol, name = specs.protocol_of(self.study, phase), class_splits.data_name(cell.dataset, split)

@@ -8,7 +8,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from dml import discovery, models
-from dml.config import StartSection, Study, closed_forms, stops_at_best
+from dml.config import InitFromSection, Study, closed_forms, stops_at_best
+from dml.config.names import FIRST
 from dml.config.parts import ESTIMATED
 from dml.config.stopping import tuning_every
 from dml.data import class_splits
@@ -18,22 +19,23 @@ from dml.types import (
     DatasetSpec,
     EvaluationSpec,
     FilterSpec,
+    InitFromSpec,
     LossSpec,
     MinerSpec,
     NoiseSpec,
-    StartSpec,
     TrainingSpec,
     TrialSpec,
 )
 
+FIRST_NAMES = FIRST["training"]
 STOP_AT = "training.stop_at"
 """The setting that a search with `stop: best` adds to those of its best tuning trial. No study sets it."""
 
 Describe = Callable[[str, str, float, int, str], Mapping[str, str]]
 """(dataset, noise, rate, seed, phase) -> the digests `packed`, `split` and `labels` of the data of such a trial."""
 
-FindStart = Callable[[StartSection, str, int], StartSpec]
-"""(section, dataset, seed) -> the weights that such a trial starts from; `dml.sweep.store.starts.Starts` is one."""
+FindInitFrom = Callable[[InitFromSection, str, int], InitFromSpec]
+"""(section, dataset, seed) -> the weights that such a trial starts from (`dml.sweep.store.init_from`)."""
 
 EstimateRate = Callable[[TrialSpec], float | str]
 """A trial -> the share of its observed training labels that are wrong, as far as they tell (`sweep.inputs.rates`)."""
@@ -46,14 +48,14 @@ def build(
     seed: int,
     settings: Mapping[str, Any],
     digests: Mapping[str, str],
-    find_start: FindStart | None = None,
+    find_init_from: FindInitFrom | None = None,
     split: int = 0,
 ) -> TrialSpec:
     """What one trial runs: the cell, with `settings` (`loss.margin`, `training.learning_rate`, ...) filled in.
 
     Parameters
     ----------
-    find_start : finds the weights of `training.init_from`; needed if the study sets it.
+    find_init_from : finds the weights of `training.init_from`; needed if the study sets it.
     split : the class split.
 
     Raises
@@ -67,14 +69,14 @@ def build(
         chosen[room][key] = value
     dataset = study.dataset(cell.dataset)
     noise = next(n for n in study.noise if n.label == cell.noise and cell.rate in n.rates)
-    training, start = study.training_of(cell), None
+    training, init_from = study.training_of(cell), None
     if dataset.passes_on is not None:
         chosen["training"] |= {"backbone": dataset.passes_on, "backbone_settings": {}, "frozen": True}
-    if training.start is not None:
-        assert find_start is not None, "training.init_from needs the results of earlier studies"
-        start = find_start(training.start, cell.dataset, seed)
+    if training.init_from is not None:
+        assert find_init_from is not None, "training.init_from needs the results of earlier studies"
+        init_from = find_init_from(training.init_from, cell.dataset, seed)
     device = study.resources.device
-    given = training.spec(device=device, start=start, **chosen["training"])
+    given = training.spec(device=device, init_from=init_from, **chosen["training"])
     fitted = _with_files(closed_forms.training_of(cell.loss.name, given, images=dataset.passes_on is None))
     if fitted.stop_at is not None and fitted.stop_at >= fitted.steps:
         fitted = replace(fitted, stop_at=None)  # the same trial as one that no search stops
@@ -143,16 +145,24 @@ def with_rate(spec: TrialSpec, rate: EstimateRate) -> TrialSpec:
     return replace(spec, filter=replace(spec.filter, settings={**spec.filter.settings, "rate": rate(spec)}))
 
 
+def plain(spec: TrialSpec) -> dict[str, Any]:
+    """A spec as plain values. What a trial starts from is `start` there, as in the first specs."""
+    content = asdict(spec)
+    content["training"] = {FIRST_NAMES.get(name, name): value for name, value in content["training"].items()}
+    return content
+
+
 def dump(spec: TrialSpec) -> str:
     """A spec as JSON."""
-    return json.dumps(asdict(spec))
+    return json.dumps(plain(spec))
 
 
 def load(text: str) -> TrialSpec:
     """The spec that `dump` wrote."""
     content = json.loads(text)
     training = _tupled(content["training"])
-    training["start"] = None if training["start"] is None else StartSpec(**training["start"])
+    start = training.pop("start")
+    training["init_from"] = None if start is None else InitFromSpec(**start)
     return TrialSpec(
         phase=content["phase"],
         seed=content["seed"],

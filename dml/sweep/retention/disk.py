@@ -26,10 +26,10 @@ from dml.snapshots import snapshots
 from dml.sweep.auditing.trained import USED
 from dml.sweep.retention.models import dropped, is_locked, model_folder
 from dml.sweep.store.elsewhere import storages_of, unreferenced_there
+from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.needed import needed_keys, studies_that_start
 from dml.sweep.store.references import known_keys
 from dml.sweep.store.remote import Remote
-from dml.sweep.store.starts import Starts
 from dml.sweep.store.trials import OUTCOMES, TRIALS, TrialStore
 
 REMOVING = ".removing"  # in the store: what a removal moves away before it deletes it
@@ -150,7 +150,9 @@ def _models(project: Path) -> Iterator[tuple[Path, str]]:
     """Models that a sweep could not delete, because another one was running."""
     store = TrialStore(project / "store")
     try:
-        needed = needed_keys(studies_that_start(project / "pipelines/studies"), Starts(project / "results", store.root))
+        needed = needed_keys(
+            studies_that_start(project / "pipelines/studies"), InitFromFinder(project / "results", store.root)
+        )
     except ConfigError:
         return
     for key in dropped(store, needed):
@@ -167,16 +169,16 @@ def _packed(project: Path) -> Iterator[tuple[Path, str]]:
         named |= {Path(manifest["folder"]).name for manifest in (read_json(path) or {}).values()}
     for folder in packed:
         if folder.is_dir() and folder.name not in named:
-            yield folder, "packed images of a dataset, or with options, that no study names"
+            yield folder, "packed images of a dataset, or with settings, that no study names"
 
 
 def packed_by(path: Path) -> set[str]:
     """The names of the packed folders that a study's datasets need."""
     found = set()
     for given in content_of(path)["datasets"]:
-        dataset = DatasetSection(**({"source": given} if isinstance(given, str) else given))
+        dataset = DatasetSection(**({"name": given} if isinstance(given, str) else given))
         how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
-        found.add(packed_id(sources.build(dataset.source, **dataset.options), **how))
+        found.add(packed_id(sources.build(dataset.name, **dataset.settings), **how))
     return found
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dml.config import StartSection, Study, load_study
-from dml.sweep.store.starts import Starts
+from dml.config import InitFromSection, Study, load_study
+from dml.sweep.store.init_from import InitFromFinder
 
 
-def starts_of(study: Study) -> list[StartSection]:
+def starts_of(study: Study) -> list[InitFromSection]:
     """The sections `training.init_from` of a study's cells that name another study."""
-    found = {repr(start): start for cell in study.cells() if (start := study.training_of(cell).start) is not None}
+    found = {repr(start): start for cell in study.cells() if (start := study.training_of(cell).init_from) is not None}
     return [start for start in found.values() if start.study is not None]
 
 
@@ -27,7 +27,7 @@ def studies_that_start(folder: Path) -> list[Study]:
     return [study for study in studies if starts_of(study)]
 
 
-def needed_keys(studies: list[Study], starts: Starts) -> set[str]:
+def needed_keys(studies: list[Study], starts: InitFromFinder) -> set[str]:
     """The keys of the trials whose models these studies start from. What does not exist yet is left out."""
     found = set()
     for study in studies:

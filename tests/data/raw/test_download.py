@@ -275,8 +275,8 @@ def test_two_downloads_at_once_fetch_once(server, tmp_path):
 def test_the_documentation_names_the_folder_of_archives_put_in_place():
     root = Path(__file__).parents[3]
     said = (root / "docs" / "datasets.md").read_text(encoding="utf-8")
-    assert f"`{raw_folder(DatasetSection(source='cub200'))}/`" in said
-    separate = DatasetSection(source="cars196", options={"layout": "separate"})
+    assert f"`{raw_folder(DatasetSection(name='cub200'))}/`" in said
+    separate = DatasetSection(name="cars196", settings={"layout": "separate"})
     assert f"`settings: {{layout: separate}}` reads `{raw_folder(separate)}/`" in said
 
 

@@ -8,15 +8,15 @@ import sys
 import pytest
 from simulated import models, simulate, write_model
 
-from dml.config import StartSection
+from dml.config import InitFromSection
 from dml.files import locked
 from dml.sweep.finishing import Tidying
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.retention import models as keeping
 from dml.sweep.retention.models import best_model, delete_dropped, dropped, record
 from dml.sweep.retention.retrain import set_aside
+from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.needed import needed_keys, studies_that_start
-from dml.sweep.store.starts import Starts
 from dml.sweep.store.trials import TrialStore
 
 
@@ -33,7 +33,7 @@ def end(plan, root, studies=None):
     out = root / "results" / plan.study.name
     out.mkdir(parents=True, exist_ok=True)
     trials_frame(plan.study, plan).to_parquet(out / "trials.parquet")
-    Tidying(plan, Starts(root / "results", root / "store"), studies).end()
+    Tidying(plan, InitFromFinder(root / "results", root / "store"), studies).end()
 
 
 def confirmed(plan, seed=None, loss=None):
@@ -166,7 +166,7 @@ def test_a_deletion_that_is_killed_in_the_middle_leaves_no_half_model_and_is_com
 
 def test_while_a_sweep_runs_confirmed_cells_are_tidied_and_open_ones_are_not(toy_study, tmp_path, monkeypatch):
     plan = simulate(toy_study(), tmp_path, score, stop=9)
-    tidying = Tidying(plan, Starts(tmp_path / "results", tmp_path / "store"), None)
+    tidying = Tidying(plan, InitFromFinder(tmp_path / "results", tmp_path / "store"), None)
     tidying.now_and_then()
     assert len(models(tmp_path)) == 3, "too early"
     monkeypatch.setattr("dml.sweep.finishing.TIDY_SECONDS", 0.0)
@@ -193,7 +193,7 @@ def test_models_that_another_study_starts_from_stay(toy_study, tmp_path, capsys)
     (studies / "user.yaml").write_text(USER)
     plan = simulate(toy_study(resources={"keep_models": "best"}), tmp_path, score)
     end(plan, tmp_path, studies)
-    starts = Starts(tmp_path / "results", tmp_path / "store")
+    starts = InitFromFinder(tmp_path / "results", tmp_path / "store")
     needed = needed_keys(studies_that_start(studies), starts)
     assert needed == confirmed(plan, 0, "triplet"), "of the same seed, else of the first one"
     assert models(tmp_path) == needed | confirmed(plan, 1, "triplet")
@@ -212,11 +212,11 @@ def test_models_that_another_study_starts_from_stay(toy_study, tmp_path, capsys)
 def test_a_dropped_model_is_named_with_what_to_do_and_can_be_trained_again(toy_study, tmp_path, capsys):
     plan = simulate(toy_study(resources={"keep_models": "best"}), tmp_path, score)
     end(plan, tmp_path)
-    starts = Starts(tmp_path / "results", tmp_path / "store")
+    starts = InitFromFinder(tmp_path / "results", tmp_path / "store")
     with pytest.raises(
         ValueError, match=r"model of .*contrastive.* is missing: .*python -m dml.sweep.retention.retrain toys"
     ):
-        starts(StartSection(study="toys", cell={"loss": "contrastive"}), "digits", 0)
+        starts(InitFromSection(study="toys", cell={"loss": "contrastive"}), "digits", 0)
 
     whole = toy_study(resources={"keep_models": "all"})
     end(simulate(whole, tmp_path, score), tmp_path)

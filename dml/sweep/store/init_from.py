@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dml.config import StartSection
+from dml.config import InitFromSection
 from dml.sweep.store.trials import FINISHED
-from dml.training.start import digest, weights_file
-from dml.types import StartSpec
+from dml.training.init_from import digest, weights_file
+from dml.types import InitFromSpec
 
 
-class Starts:
+class InitFromFinder:
     """Resolves a study's `training.init_from` to files.
 
     Parameters
@@ -29,7 +29,7 @@ class Starts:
     def __init__(self, results: Path, store: Path):
         self._results, self._store = Path(results), Path(store)
 
-    def __call__(self, section: StartSection, dataset: str, seed: int) -> StartSpec:
+    def __call__(self, section: InitFromSection, dataset: str, seed: int) -> InitFromSpec:
         """The weights for a trial on a dataset with a seed.
 
         Of a study's cell, the trial with the same seed gives them, or its first one without such a seed. If several
@@ -41,13 +41,13 @@ class Starts:
         """
         path = Path(section.path) if section.path is not None else self._model(section, dataset, seed)
         file = weights_file(path)
-        return StartSpec(digest(file), str(file.resolve()), section.head)
+        return InitFromSpec(digest(file), str(file.resolve()), section.head)
 
-    def key(self, section: StartSection, dataset: str, seed: int) -> str:
+    def key(self, section: InitFromSection, dataset: str, seed: int) -> str:
         """The key of the trial of a study whose weights are taken, as in a call. Raises as a call does."""
         return self._row(section, dataset, seed)["key"]
 
-    def _model(self, section: StartSection, dataset: str, seed: int) -> Path:
+    def _model(self, section: InitFromSection, dataset: str, seed: int) -> Path:
         row = self._row(section, dataset, seed)
         folder = self._store / "trials" / row["key"] / "model"
         if not folder.is_dir():
@@ -59,7 +59,7 @@ class Starts:
             )
         return folder
 
-    def _row(self, section: StartSection, dataset: str, seed: int) -> Mapping[str, Any]:
+    def _row(self, section: InitFromSection, dataset: str, seed: int) -> Mapping[str, Any]:
         """The trial's row in the results of its study."""
         trials = self._trials(str(section.study))
         confirmed = trials[(trials["phase"] == "confirm") & (trials["status"] == FINISHED)]
@@ -88,11 +88,11 @@ def _read(path: Path, modified: int) -> pd.DataFrame:
     return pd.read_parquet(path)
 
 
-def _advice(section: StartSection) -> str:
+def _advice(section: InitFromSection) -> str:
     return f"Run it again: dml run {section.study}"
 
 
-def _best(trials: pd.DataFrame, section: StartSection, dataset: str) -> str:
+def _best(trials: pd.DataFrame, section: InitFromSection, dataset: str) -> str:
     """The cell with the best validation score, never the best test score; the first one in a tie."""
     tuned = trials[(trials["phase"] == "tune") & (trials["status"] == FINISHED) & trials["objective"].notna()]
     tuned = _on(tuned, dataset)
@@ -104,7 +104,7 @@ def _best(trials: pd.DataFrame, section: StartSection, dataset: str) -> str:
     return tuned["cell"].iloc[int(np.argmax(tuned["objective"]))]
 
 
-def _named(confirmed: pd.DataFrame, section: StartSection, dataset: str) -> str:
+def _named(confirmed: pd.DataFrame, section: InitFromSection, dataset: str) -> str:
     """The one cell with the attributes that the section names."""
     matching = confirmed[[_matches(row, section.cell) for row in confirmed.to_dict("records")]]
     found = list(dict.fromkeys(_on(matching, dataset)["cell"]))

@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 
 from dml import audit
-from dml.report.audit import looks
+from dml.report.audit import review as review_mode
 from dml.report.audit.album import Album, album
 
 
 def payload(bars, review=None):
-    chosen = looks.examples(bars.found, bars.plan)
+    chosen = review_mode.examples(bars.found, bars.plan)
     small = [row for rows in chosen.values() for row in rows]
     pictures = album(lambda rows: bars.images[rows], bars.plan.rows.tolist(), [], small)
-    return looks.payload(bars.found, bars.plan, chosen, pictures, lambda row: bars.paths[row], review)
+    return review_mode.payload(bars.found, bars.plan, chosen, pictures, lambda row: bars.paths[row], review)
 
 
 def test_the_looks_are_the_plan_in_its_order(bars):
@@ -35,20 +35,20 @@ def test_nothing_tells_the_stratum_or_the_score(bars):
 def test_another_draw_of_the_same_audit_has_another_key(bars):
     other = audit.review_plan(bars.found, 20, seed=1)
     empty = Album()
-    keys = {looks.payload(bars.found, p, {}, empty, str, None)["key"] for p in (bars.plan, other, bars.plan)}
+    keys = {review_mode.payload(bars.found, p, {}, empty, str, None)["key"] for p in (bars.plan, other, bars.plan)}
     assert len(keys) == 2
 
 
 def test_examples_have_the_class_are_trusted_and_are_not_in_the_plan(bars):
-    chosen = looks.examples(bars.found, bars.plan)
+    chosen = review_mode.examples(bars.found, bars.plan)
     assert set(chosen) == set(bars.plan.given.tolist())
     for given, rows in chosen.items():
         members = np.flatnonzero(bars.labels == given)
-        assert 2 <= len(rows) <= looks.EXAMPLES
+        assert 2 <= len(rows) <= review_mode.EXAMPLES
         assert set(rows) <= set(members.tolist()) - set(bars.plan.rows.tolist())
         assert not bars.wrong[rows].any()
         assert bars.found.score[rows].max() <= np.quantile(bars.found.score[members], 0.6)
-    assert chosen == looks.examples(bars.found, bars.plan)
+    assert chosen == review_mode.examples(bars.found, bars.plan)
 
 
 def test_an_earlier_review(bars):
@@ -57,4 +57,4 @@ def test_an_earlier_review(bars):
         3: {"answer": "wrong", "label": "NA"},
         5: {"answer": "right", "label": ""},
     }
-    assert looks.answers(None) == {}
+    assert review_mode.answers(None) == {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dml.config import ConfigError, StartSection, load_study
+from dml.config import ConfigError, InitFromSection, load_study
 
 STUDY = """\
 title: From other weights
@@ -26,21 +26,21 @@ def study(tmp_path):
 
 def test_the_ways_to_name_weights(study):
     for text, expected in (
-        ("{path: store/model}", StartSection(path="store/model")),
-        ("{study: other, best: true, head: new}", StartSection(study="other", best=True, head="new")),
+        ("{path: store/model}", InitFromSection(path="store/model")),
+        ("{study: other, best: true, head: new}", InitFromSection(study="other", best=True, head="new")),
         (
             "{study: other, cell: {loss: triplet, rate: 0.3, loss.margin: 0.1}}",
-            StartSection(study="other", cell={"loss": "triplet", "rate": 0.3, "loss.margin": 0.1}),
+            InitFromSection(study="other", cell={"loss": "triplet", "rate": 0.3, "loss.margin": 0.1}),
         ),
     ):
-        assert study(f"training: {{init_from: {text}}}").training.start == expected
-    assert study("").training.start is None
+        assert study(f"training: {{init_from: {text}}}").training.init_from == expected
+    assert study("").training.init_from is None
 
 
 def test_starts_vary(study):
     found = study("grid: {training.init_from: [null, {study: other, best: true}]}")
-    starts = [found.training_of(cell).start for cell in found.cells()]
-    assert starts == [None, StartSection(study="other", best=True)]
+    starts = [found.training_of(cell).init_from for cell in found.cells()]
+    assert starts == [None, InitFromSection(study="other", best=True)]
     assert len({cell.name for cell in found.cells()}) == 2
 
 

@@ -9,10 +9,10 @@ from safetensors.torch import load_file, save_file
 
 from dml import models
 from dml.training import checkpoint
+from dml.training.init_from import digest, fit, load_init_from, read_weights, weights_file
 from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder
-from dml.training.start import digest, fit, load_start, read_weights, weights_file
-from dml.types import StartSpec
+from dml.types import InitFromSpec
 
 WIDTH = {"width": 4}
 
@@ -27,13 +27,13 @@ def trained(make_spec, data_root, tmp_path, finish):
 
 def start_from(path, head=None):
     file = weights_file(path)
-    return StartSpec(digest(file), str(file), head)
+    return InitFromSpec(digest(file), str(file), head)
 
 
 @pytest.mark.parametrize("name", ["model", "model/model.safetensors", "checkpoint/last.pt"])
 def test_a_network_starts_from_the_weights_of_a_trial(make_spec, data_root, trained, tmp_path, name):
     """Its batch-norm statistics too."""
-    training = Training(make_spec(start=start_from(trained / name), seed=1), data_root, tmp_path / "next")
+    training = Training(make_spec(init_from=start_from(trained / name), seed=1), data_root, tmp_path / "next")
     own, expected = training.model.state_dict(), load_file(trained / "model/model.safetensors")
     assert own.keys() == expected.keys()
     assert all(torch.equal(own[key], expected[key]) for key in own)
@@ -45,7 +45,7 @@ def test_the_head_is_kept_if_its_size_fits_unless_it_should_be_new(
     make_spec, data_root, trained, tmp_path, head, size, kept
 ):
     start, seed = start_from(trained / "model", head), 1
-    training = Training(make_spec(start=start, embedding_size=size, seed=seed), data_root, tmp_path / "next")
+    training = Training(make_spec(init_from=start, embedding_size=size, seed=seed), data_root, tmp_path / "next")
     scratch = Training(make_spec(embedding_size=size, seed=seed), data_root, tmp_path / "scratch")
     weights = load_file(trained / "model/model.safetensors")
     assert torch.equal(training.model.backbone.layers[0].weight, weights["backbone.layers.0.weight"])
@@ -54,7 +54,7 @@ def test_the_head_is_kept_if_its_size_fits_unless_it_should_be_new(
 
 
 def test_training_changes_the_weights_and_resumes_from_its_own(make_spec, data_root, trained, tmp_path, finish):
-    spec = make_spec(start=start_from(trained / "model"), seed=1)
+    spec = make_spec(init_from=start_from(trained / "model"), seed=1)
     whole = finish(Training(spec, data_root, tmp_path / "whole"))
     broken = Training(spec, data_root, tmp_path / "broken")
     broken.advance()
@@ -77,7 +77,7 @@ def test_training_changes_the_weights_and_resumes_from_its_own(make_spec, data_r
     ],
 )
 def test_what_does_not_fit_is_refused(make_spec, data_root, trained, tmp_path, changes, expected):
-    spec = make_spec(start=start_from(trained / "model", "keep"), **changes)
+    spec = make_spec(init_from=start_from(trained / "model", "keep"), **changes)
     with pytest.raises(ValueError, match=expected):
         Training(spec, data_root, tmp_path / "next")
 
@@ -95,7 +95,7 @@ def test_weights_that_changed_since_are_refused(trained, make_spec, data_root, t
     save_file({**weights, "head.bias": weights["head.bias"] + 1}, trained / "model/model.safetensors")
     assert digest(weights_file(trained / "model")) != start.weights
     with pytest.raises(ValueError, match="not the weights that the trial was planned with"):
-        load_start(torch.nn.Linear(1, 1), start)
+        load_init_from(torch.nn.Linear(1, 1), start)
 
 
 def test_files_without_a_network_are_refused(tmp_path):
@@ -130,14 +130,14 @@ def test_no_pretrained_weights_are_fetched(make_spec, data_root, tmp_path, monke
         make_spec(**{**own, "backbone_settings": {"name": "resnet18", "pretrained": False}}), data_root, tmp_path
     )
     save_file(first.model.state_dict(), tmp_path / "own.safetensors")
-    spec = make_spec(**own, start=start_from(tmp_path / "own.safetensors"))
+    spec = make_spec(**own, init_from=start_from(tmp_path / "own.safetensors"))
     asked.clear()
     training = Training(spec, data_root, tmp_path / "next")
     assert asked == [None]
     assert training._augment(torch.zeros(1, 1, 8, 8, dtype=torch.uint8), False)[0, 0, 0, 0].item() == pytest.approx(
         -0.485 / 0.229
     )
-    assert replace(spec.training, start=None) != spec.training
+    assert replace(spec.training, init_from=None) != spec.training
 
 
 def test_a_backbones_file_is_needed_only_for_the_first_step(make_spec, data_root, tmp_path, finish):

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 import toy
 
-from dml.config import StartSection
+from dml.config import InitFromSection
 from dml.sweep.plan import keys, specs
 from dml.sweep.plan.plan import Plan
-from dml.sweep.store.starts import Starts
+from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.trials import TrialStore
-from dml.training.start import digest
-from dml.types import StartSpec
+from dml.training.init_from import digest
+from dml.types import InitFromSpec
 
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
 
@@ -57,12 +57,12 @@ def starts(tmp_path):
             if trial["phase"] == "confirm":
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / "model.safetensors").write_text(trial["key"])
-    return Starts(tmp_path / "results", tmp_path / "store")
+    return InitFromFinder(tmp_path / "results", tmp_path / "store")
 
 
 def found(starts, dataset="birds", seed=3, **section):
     """The key of the trial whose weights are found."""
-    return starts(StartSection(**section), dataset, seed).path.split("/")[-3]
+    return starts(InitFromSection(**section), dataset, seed).path.split("/")[-3]
 
 
 def test_a_cell_by_its_attributes_on_the_same_dataset_with_the_same_seed(starts):
@@ -85,8 +85,8 @@ def test_the_best_cell_is_that_with_the_best_validation_score(starts):
 def test_a_file_of_ones_own(starts, tmp_path):
     path = tmp_path / "own.safetensors"
     path.write_text("weights")
-    found = starts(StartSection(path=str(path), head="new"), "birds", 0)
-    assert found == StartSpec(digest(path), str(path), "new")
+    found = starts(InitFromSection(path=str(path), head="new"), "birds", 0)
+    assert found == InitFromSpec(digest(path), str(path), "new")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_file_of_ones_own(starts, tmp_path):
 )
 def test_what_cannot_be_found_is_refused_with_the_choices(starts, section, expected):
     with pytest.raises(ValueError, match=expected):
-        starts(StartSection(**section), "birds", 0)
+        starts(InitFromSection(**section), "birds", 0)
 
 
 def test_a_deleted_model_is_named(starts, tmp_path):
@@ -126,7 +126,7 @@ def test_a_key_contains_the_weights_and_not_their_place(toy_study):
     def key(start, head=None):
         section = {"steps": 10, "start": {"path": "somewhere.pt", "head": head}} if start else {"steps": 10}
         study = toy_study(training=section)
-        find = lambda section, dataset, seed: StartSpec(*start, section.head)  # noqa: E731
+        find = lambda section, dataset, seed: InitFromSpec(*start, section.head)  # noqa: E731
         built = specs.build(study, study.cells()[0], "confirm", 0, {}, DIGESTS, find)
         assert specs.load(specs.dump(built)) == built
         return keys.key(built)
@@ -168,9 +168,9 @@ def test_every_trial_of_a_plan_has_its_start(toy_study, tmp_path):
 
     def find(section, dataset, seed):
         asked.append((section.path, dataset, seed))
-        return StartSpec(f"weights {seed}", section.path)
+        return InitFromSpec(f"weights {seed}", section.path)
 
     plan = Plan(study, TrialStore(tmp_path), toy.describe, optuna.storages.InMemoryStorage(), find)
     plan.start(lambda job, outcome, reused: None)
-    assert plan.take().spec.training.start == StartSpec("weights 0", "mine.pt")
+    assert plan.take().spec.training.init_from == InitFromSpec("weights 0", "mine.pt")
     assert set(asked) == {("mine.pt", "digits", 0)}

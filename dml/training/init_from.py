@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from dml.files import sha256 as digest
 from dml.training import checkpoint
 from dml.training.model_files import WEIGHTS
-from dml.types import StartSpec
+from dml.types import InitFromSpec
 
 HEAD = "head."
 SHOWN = 3  # tensors that a message names
@@ -34,17 +34,17 @@ def weights_file(path: Path) -> Path:
     return file
 
 
-def load_start(model: nn.Module, start: StartSpec) -> None:
+def load_init_from(model: nn.Module, init_from: InitFromSpec) -> None:
     """Give a network the weights that it starts from.
 
     Raises
     ------
     ValueError : the file is missing, has changed since the trial was planned, or does not fit the network.
     """
-    file = weights_file(Path(start.path))
-    if digest(file) != start.weights:
+    file = weights_file(Path(init_from.path))
+    if digest(file) != init_from.weights:
         raise ValueError(f"{file}: these are not the weights that the trial was planned with: run the sweep again")
-    fitting = fit(model.state_dict(), read_weights(file), start.head)
+    fitting = fit(model.state_dict(), read_weights(file), init_from.head)
     model.load_state_dict(fitting, strict=False)
 
 

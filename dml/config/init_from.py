@@ -14,7 +14,7 @@ ATTRIBUTES = ("dataset", "noise", "rate", "loss", "positives", "negatives")
 ROOMS = ("training", "miner", "loss")
 
 
-class StartSection(StudySection):
+class InitFromSection(StudySection):
     """Weights from a file, or those of an earlier study's model."""
 
     path: Name | None = Field(None, description="a trial's `model` folder, a .safetensors file or a checkpoint (.pt)")
@@ -24,7 +24,7 @@ class StartSection(StudySection):
     head: Literal["keep", "new"] | None = Field(None, description="the embedding layer; none: kept if its size fits")
 
     @model_validator(mode="after")
-    def _check(self) -> StartSection:
+    def _check(self) -> InitFromSection:
         if (self.path is None) == (self.study is None):
             raise ValueError("expected either `path` or `study`, as in {study: other, cell: {loss: triplet}}")
         if self.path is not None and (self.cell or self.best):
