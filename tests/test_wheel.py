@@ -162,7 +162,7 @@ def test_from_a_folder_of_photographs_to_a_model_a_search_page_and_an_audit(inst
     study.write_text(PHOTOS.replace("PHOTOS", str(tmp_path / "photos")))
     assert "photos: 2 cells, 2 trials" in dml("run", "photos")
     assert "whitening" in dml("recommend", "photos")
-    dml("champion", "photos")
+    dml("refit", "photos")
     dml("search", "models:/photos@champion", "../photos", "../photos/3/0.png", "-o", "page.html")
     assert (project / "page.html").read_text().count("<img") > 5
     assert "suspect" in dml("audit", "photos")

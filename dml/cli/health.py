@@ -124,7 +124,7 @@ def disk(folder: Path) -> Finding:
     """Free space where studies write."""
     free = shutil.disk_usage(folder).free
     text = f"{free / 1e9:.1f} GB free at {folder}"
-    return Finding("disk", free >= DISK, text, f"free some: expected at least {DISK / 1e9:.0f} GB (dml clean)")
+    return Finding("disk", free >= DISK, text, f"free some: expected at least {DISK / 1e9:.0f} GB (dml gc)")
 
 
 def memory() -> Finding:

@@ -14,15 +14,15 @@ from typer.core import TyperGroup
 
 from dml import __version__
 from dml.cli.audit import audit
-from dml.cli.champion import champion
 from dml.cli.check import check
-from dml.cli.clean import clean
 from dml.cli.doctor import doctor
 from dml.cli.embed import embed
+from dml.cli.gc import gc
 from dml.cli.init import init
 from dml.cli.new import new
 from dml.cli.project import INTERRUPTED
 from dml.cli.recommend import recommend
+from dml.cli.refit import refit
 from dml.cli.run import run
 from dml.cli.schema import schema
 from dml.cli.scripts import publish, report, why
@@ -35,13 +35,22 @@ from dml.files import explain
 PANELS = {
     "Studies": (init, new, check, run, status, why, report, publish, schema),
     "Labels": (audit,),
-    "Trained models": (recommend, champion, embed, search),
-    "This machine": (ui, sync, clean, doctor),
+    "Trained models": (recommend, refit, embed, search),
+    "This machine": (ui, sync, gc, doctor),
 }
+EARLIER = {"champion": "refit", "clean": "gc"}
+"""Earlier names of commands, which still run."""
 
 
 class Commands(TyperGroup):
-    """Turns errors that a user can fix into one message and exit code 1."""
+    """Reads earlier names of commands, and turns errors that a user can fix into one message and exit code 1."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, *rest = args
+        if name in EARLIER:
+            print(f"note: dml {name} is now dml {EARLIER[name]}", file=sys.stderr)
+            name = EARLIER[name]
+        return super().resolve_command(ctx, [name, *rest])
 
     def invoke(self, ctx: Any) -> Any:
         try:

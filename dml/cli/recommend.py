@@ -82,4 +82,4 @@ def command(found: Recommendation, dataset: str | None, noise: str | None, score
     """The command that trains what is recommended."""
     options = {"dataset": dataset, "noise": noise, "score": score}
     given = "".join(f" --{name} {value}" for name, value in options.items() if value is not None)
-    return f"dml champion {found.study} --rate {found.rate:g}{given}"
+    return f"dml refit {found.study} --rate {found.rate:g}{given}"

@@ -48,6 +48,14 @@ def test_the_makefile_passes_options_that_commands_have():
         assert option in [text for parameter in commands[name].params for text in parameter.opts], (name, option)
 
 
+@pytest.mark.parametrize(("earlier", "now"), [("champion", "refit"), ("clean", "gc")])
+def test_earlier_names_of_commands_run_with_a_note(dml, earlier, now):
+    done = dml(earlier, "--help")
+    assert (done.code, done.out) == (0, dml(now, "--help").out)
+    assert done.err == f"note: dml {earlier} is now dml {now}\n"
+    assert f"dml {earlier}" not in done.out
+
+
 @pytest.mark.parametrize(
     "arguments", [["nothing"], ["check"], ["check", "a", "--wrong"], ["new", "only-a-name"], ["ui", "--port", "-1"]]
 )
@@ -55,7 +63,7 @@ def test_a_wrong_command_line_has_exit_code_2(dml, arguments):
     assert dml(*arguments).code == 2
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["check", "quickstart"], ["status"], ["report"], ["clean"], ["ui"]])
+@pytest.mark.parametrize("arguments", [["run"], ["check", "quickstart"], ["status"], ["report"], ["gc"], ["ui"]])
 def test_outside_a_project_one_message_says_what_was_expected(dml, tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
@@ -106,7 +114,7 @@ def test_an_unknown_study_is_named_without_heavy_imports(project):
     program = f"""
 import contextlib, io, sys
 from dml.cli.main import app
-for word in ("check", "recommend", "champion", "why", "publish"):
+for word in ("check", "recommend", "refit", "why", "publish"):
     with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.suppress(SystemExit):
         app([word, "tinny"])
     loaded = set({HEAVY}) & set(sys.modules) - {{"pydantic"}}  # typer's own
@@ -122,7 +130,7 @@ def test_outside_a_project_nothing_heavy_is_imported_to_say_so(tmp_path):
     program = f"""
 import contextlib, io, sys
 from dml.cli.main import app
-for words in (["check", "x"], ["run"], ["status"], ["new", "x", "."], ["report"], ["clean"], ["ui"]):
+for words in (["check", "x"], ["run"], ["status"], ["new", "x", "."], ["report"], ["gc"], ["ui"]):
     with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.suppress(SystemExit):
         app(words)
     loaded = set({HEAVY}) & set(sys.modules) - {{"pydantic"}}  # typer's own

@@ -22,11 +22,11 @@ def test_the_winner_its_settings_and_the_command_are_printed_and_written(dml, sw
     assert "best     triplet, easy + random    69.5 " in done.out
     assert "loss.margin              0.2" in done.out
     assert "interpolated linearly between 0% (75%) and 40% (25%)" in done.out
-    assert done.out.endswith("  dml champion tiny --rate 0.1\n")
+    assert done.out.endswith("  dml refit tiny --rate 0.1\n")
     content = json.loads((swept / "best.json").read_text())
     assert content["measured"] == {"0": 0.75, "0.4": 0.25}
     assert content["methods"][0]["verdict"] == "best"
-    assert content["commands"] == ["dml champion tiny --rate 0.1"]
+    assert content["commands"] == ["dml refit tiny --rate 0.1"]
 
 
 def test_without_a_rate_the_audit_says_it_else_it_must_be_chosen(dml, swept):

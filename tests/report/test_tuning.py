@@ -98,7 +98,7 @@ def test_a_table_of_what_to_use_says_how_many_rows_are_at_one_rate(synthetic, lo
 def test_a_recommendation_says_so_in_its_title_and_first_note(fixed, loaded):
     found = recommend(loaded(fixed), 0.0)
     assert found.notes[0].startswith("Not tuned: each method has one setting, and all have one learning rate.")
-    assert "not tuned" in recommendation_text(found, "given", ["dml champion"]).splitlines()[0]
+    assert "not tuned" in recommendation_text(found, "given", ["dml refit"]).splitlines()[0]
     assert found.content()["tuning"] == NOT_TUNED
 
 

@@ -15,7 +15,7 @@ KEPT = ("options", "resize")  # settings of the dataset that are not shown
 
 
 def champions(store: Path, study: str) -> list[Run]:
-    """The champions of a study that `dml champion` trained, of all names."""
+    """The champions of a study that `dml refit` trained, of all names."""
     found = []
     for place in sorted((store / "champions").glob("*")):
         cards = sorted(place.glob(f"*/model/{CARD}"), key=lambda path: path.stat().st_mtime_ns)

@@ -2,7 +2,7 @@
 
     store/audits/<study>/trained/<digest>/embeddings.npy
 
-and `trained/used.json` names those of the last finished audit: `dml clean` offers to remove the others.
+and `trained/used.json` names those of the last finished audit: `dml gc` offers to remove the others.
 
 Each network is trained as a trial is, and resumes from its checkpoint. Among the labels that it trains on, those of the
 held-out fold are missing. All other labelled images train, whatever their role in the split. The digest is that of

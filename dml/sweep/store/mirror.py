@@ -1,7 +1,7 @@
 """Copies a sweep's progress and list of trials to its storage, where other machines see them.
 
 `sweeps/<node>/<study>.json` and `.keys` are those of `store/sweeps` on the driver's node. `dml status` shows the first,
-and `dml clean` never lists a trial of the storage that a `.keys` names.
+and `dml gc` never lists a trial of the storage that a `.keys` names.
 """
 
 from __future__ import annotations

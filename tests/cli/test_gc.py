@@ -1,4 +1,4 @@
-"""`dml clean`: what is listed is removed only on confirmation."""
+"""`dml gc`: what is listed is removed only on confirmation."""
 
 import sys
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def disk(project, monkeypatch):
 
 
 def test_it_lists_the_largest_first_and_removes_nothing_unless_confirmed(dml, project, disk):
-    done = dml("clean", answer="n\n")
+    done = dml("gc", answer="n\n")
     assert done.code == 1
     assert disk.asked == [project]
     lines = done.out.splitlines()
@@ -55,7 +55,7 @@ def test_it_lists_the_largest_first_and_removes_nothing_unless_confirmed(dml, pr
 
 @pytest.mark.parametrize(("options", "answer"), [((), "y\n"), (("--yes",), None)])
 def test_it_removes_what_it_listed_on_confirmation(dml, disk, options, answer):
-    done = dml("clean", *options, answer=answer)
+    done = dml("gc", *options, answer=answer)
     assert done.code == 0
     assert {entry.path for entry in disk.removed} == {entry.path for entry in disk.found}
     assert done.out.endswith("3 MB freed\n")
@@ -63,6 +63,6 @@ def test_it_removes_what_it_listed_on_confirmation(dml, disk, options, answer):
 
 def test_with_nothing_to_remove_it_does_not_ask(dml, disk):
     disk.found.clear()
-    done = dml("clean")
+    done = dml("gc")
     assert done.code == 0
     assert done.out.startswith("nothing to remove")

@@ -1,4 +1,4 @@
-"""`dml champion`: train a study's winner on everything, and register it."""
+"""`dml refit`: refit a study's winner on all data, and register it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dml.cli.recommend import Dataset, Noise, Score, find_recommendation
 STAGES = ("resolve", "download", "pack")
 
 
-def champion(
+def refit(
     study: StudyName,
     rate: Rate = None,
     dataset: Dataset = None,
@@ -31,12 +31,12 @@ def champion(
     ] = None,
     onnx: Annotated[bool, typer.Option("--onnx", help="Also write an ONNX file, and check it (extra `onnx`).")] = False,
 ) -> None:
-    """Train a study's winner at a noise rate on all classes and images, and register it in MLflow as the champion.
+    """Refit a study's winner at a noise rate on all classes and images, and register it in MLflow as the champion.
 
     The labels are those of the dataset, as they are. An interrupted training resumes. What the winner is, and why:
     dml recommend.
 
-    [bold]Examples[/bold]: dml champion my-images --rate 0.23 · dml champion my-images --labels labels.csv --onnx
+    [bold]Examples[/bold]: dml refit my-images --rate 0.23 · dml refit my-images --labels labels.csv --onnx
     """
     name = name or study
     if not re.fullmatch(r"[\w.-]+", name):

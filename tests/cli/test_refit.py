@@ -1,4 +1,4 @@
-"""`dml champion`: from a study's results to a registered model that embeds as the network itself."""
+"""`dml refit`: from a study's results to a registered model that embeds as the network itself."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from PIL import Image
 from safetensors.numpy import load_file
 
 from dml import models
-from dml.cli.champion import _shown
+from dml.cli.refit import _shown
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.files import write_json
@@ -40,7 +40,7 @@ def packed(swept):
 @pytest.fixture
 def untracked(monkeypatch):
     """MLflow is replaced by nothing, which saves seconds."""
-    monkeypatch.setattr("dml.cli.champion._register", lambda *given: 1)
+    monkeypatch.setattr("dml.cli.refit._register", lambda *given: 1)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def by_hand(folder, images):
 
 @pytest.mark.slow
 def test_the_winner_is_trained_on_all_images_registered_and_embeds(dml, swept, packed, onnxruntime, tmp_path):
-    done = dml("champion", NAME, "--rate", 0.1, "--onnx")
+    done = dml("refit", NAME, "--rate", 0.1, "--onnx")
     assert done.code == 0, done.err
     assert "triplet, easy + random: the best of tiny at 10% wrong labels" in done.out
     assert f"training on 1797 images of 2 classes (as given), {STEPS} steps" in done.out
@@ -111,20 +111,20 @@ def test_the_winner_is_trained_on_all_images_registered_and_embeds(dml, swept, p
         (found,) = session.run(None, {"images": batch})
         np.testing.assert_allclose(found, by_hand(folder, batch), atol=1e-4)
 
-    again = dml("champion", NAME, "--rate", 0.1, "--onnx")
+    again = dml("refit", NAME, "--rate", 0.1, "--onnx")
     assert "trained already" in again.out
     assert "(version 1)" in again.out
     labels = pd.DataFrame({"index": packed.index["index"], "label": packed.index["coarse"]})
     labels.loc[:9, "label"] = -1
     labels.to_csv("labels.csv", index=False)
-    other = dml("champion", NAME, "--rate", 0.1, "--labels", "labels.csv")
+    other = dml("refit", NAME, "--rate", 0.1, "--labels", "labels.csv")
     assert "training on 1787 images of 2 classes (labels.csv, 10 left out)" in other.out
     assert "(version 2)" in other.out
     assert str(client.get_model_version_by_alias(NAME, "champion").version) == "2"
 
 
 def test_an_interrupted_training_resumes_with_the_same_weights(dml, swept, packed, monkeypatch, untracked):
-    assert dml("champion", NAME, "--rate", 0, "--name", "whole").code == 0
+    assert dml("refit", NAME, "--rate", 0, "--name", "whole").code == 0
     steps, train_step = [], Training._train_step
 
     def interrupted(training):
@@ -135,14 +135,14 @@ def test_an_interrupted_training_resumes_with_the_same_weights(dml, swept, packe
 
     with monkeypatch.context() as patched:
         patched.setattr(Training, "_train_step", interrupted)
-        done = dml("champion", NAME, "--rate", 0)
+        done = dml("refit", NAME, "--rate", 0)
         assert done.code == 130
         assert "The same command resumes" in done.err
     assert steps == list(range(16))
     steps.clear()
     with monkeypatch.context() as patched:
         patched.setattr(Training, "_train_step", lambda training: (steps.append(training.step), train_step(training)))
-        assert dml("champion", NAME, "--rate", 0).code == 0
+        assert dml("refit", NAME, "--rate", 0).code == 0
     assert steps == list(range(15, STEPS))
     both = [load_file(folder_of(swept, name) / "model.safetensors") for name in (NAME, "whole")]
     for name, weight in both[0].items():
@@ -164,7 +164,7 @@ def test_what_cannot_be_trained_is_said_first(dml, swept, packed, monkeypatch, u
     rows = packed.index["index"]
     pd.DataFrame({"index": rows, "label": 7}).to_csv("strange.csv", index=False)
     pd.DataFrame({"index": rows, "label": 0}).to_csv("one.csv", index=False)
-    done = dml("champion", NAME, *arguments)
+    done = dml("refit", NAME, *arguments)
     assert done.code == code
     assert message in done.err.replace("\n", " ").replace("│", "").replace("  ", " ")
 
@@ -184,7 +184,7 @@ def test_a_terminal_shows_a_bar_and_a_file_lines(monkeypatch, capsys):
 
 
 def test_a_dataset_that_is_not_here_is_packed_first(dml, swept, programs, untracked):
-    done = dml("champion", NAME, "--rate", 0)
+    done = dml("refit", NAME, "--rate", 0)
     assert programs == [("-m", "dml.pipeline", stage, NAME) for stage in ("resolve", "download", "pack")]
     assert done.code == 1
     assert "pack.json: missing" in done.err
@@ -192,6 +192,6 @@ def test_a_dataset_that_is_not_here_is_packed_first(dml, swept, programs, untrac
 
 def test_onnx_without_its_packages_says_what_to_install(dml, swept, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    done = dml("champion", NAME, "--rate", 0, "--onnx")
+    done = dml("refit", NAME, "--rate", 0, "--onnx")
     assert done.code == 1
     assert "pip install -c constraints.txt -e '.[onnx]'" in done.err

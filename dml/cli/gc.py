@@ -1,4 +1,4 @@
-"""`dml clean`: remove from the store what no study refers to any more."""
+"""`dml gc`: remove from the store what no study refers to any more."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import typer
 from dml.cli.project import find_project
 
 
-def clean(
+def gc(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove without asking.")] = False,
 ) -> None:
     """List what no study refers to any more, with its size and age, and remove it on confirmation.
 
-    [bold]Examples[/bold]: dml clean · dml clean --yes
+    [bold]Examples[/bold]: dml gc · dml gc --yes
     """
     project = find_project()
 
