@@ -26,7 +26,7 @@ from dml.config import AuditSection, Study
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.sweep.auditing.inputs import Audited, pixels
-from dml.sweep.auditing.trained import TrainedVectors
+from dml.sweep.auditing.trained_vectors import TrainedVectors
 
 RATE, SEED = 0.2, 0
 LOSSES: dict[str, dict[str, Any]] = {

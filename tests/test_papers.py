@@ -167,7 +167,7 @@ for name in ("one", "two", "one"):
 def test_wrong_claims_are_refused(project, claims, said):
     root, python = project
     (root / "papers/fifth/claims.csv").write_text(claims)
-    found = python("from dml.config.printed import printed; printed()", status=1)
+    found = python("from dml.config.paper_claims import paper_claims; paper_claims()", status=1)
     assert "claims.csv" in found
     assert said in found
 

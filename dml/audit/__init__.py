@@ -8,8 +8,8 @@ dml.audit.estimate(plan, answers)            # the noise rate with an interval
 """
 
 from dml.audit._audit import audit
+from dml.audit._first_guess import guess
 from dml.audit._folds import folds_of
-from dml.audit._guess import guess
 from dml.audit._inputs import check_labels
 from dml.audit._rate import Rate
 from dml.audit.learner import Learner

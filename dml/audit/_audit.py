@@ -20,7 +20,7 @@ from dml.audit._neighbours import Vote, contradictions, vote, vote_by_fold
 from dml.audit._probabilities import OutOfSample, Representation
 from dml.audit._progress import Progress, Steps
 from dml.audit._rate import first_guess
-from dml.audit._saved import BROKEN
+from dml.audit._result_files import BROKEN
 from dml.audit._scores import chance, suspicion
 from dml.audit.result import Audit
 

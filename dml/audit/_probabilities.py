@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from dml import files
-from dml.audit._saved import BROKEN
+from dml.audit._result_files import BROKEN
 from dml.audit._softmax import CHUNK, Basis, fit, turn
 
 TOP = 16  # most likely classes that are kept for each image

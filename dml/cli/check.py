@@ -60,7 +60,7 @@ def print_costs(project: Project, names: list[str]) -> None:
     from dml.config.tuning import budget_text, one_search
     from dml.data.raw.space import free_bytes
     from dml.sweep.cost.estimate import duration_text, size_text
-    from dml.sweep.execution.room import check_machine
+    from dml.sweep.execution.capacity import check_machine
 
     found, problems = [], []
     with chdir(project.root):  # paths in studies are relative to it

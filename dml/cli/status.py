@@ -22,7 +22,7 @@ def status(
     store = project.store
 
     from dml.sweep.progress.status import describe, live
-    from dml.sweep.store.elsewhere import storages_of
+    from dml.sweep.store.storages import storages_of
 
     if watch:
         live(store, SECONDS)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from dml.config.printed import PrintedClaim, printed
+from dml.config.paper_claims import PaperClaim, paper_claims
 from dml.config.terms import StudySection
 from dml.discovery import suggestion
 from dml.types import Name
@@ -99,8 +99,8 @@ class ClaimSection(StudySection):
     @model_validator(mode="after")
     def _check(self) -> ClaimSection:
         if self.claim:
-            if self.claim not in printed():
-                choices = suggestion(self.claim, sorted(printed())) if printed() else ": the project has no papers/"
+            if self.claim not in (known := paper_claims()):
+                choices = suggestion(self.claim, sorted(known)) if known else ": the project has no papers/"
                 raise ValueError(f"claim: unknown id {self.claim!r}{choices}")
             given = [name for name in ("paper", "place", "text") if getattr(self, name)]
             if given:
@@ -116,9 +116,9 @@ class ClaimSection(StudySection):
         return self
 
     @property
-    def printed(self) -> PrintedClaim | None:
+    def printed(self) -> PaperClaim | None:
         """The paper's claim that this one tests, if it is not the user's own."""
-        return printed()[self.claim] if self.claim else None
+        return paper_claims()[self.claim] if self.claim else None
 
     @property
     def test(self) -> ComparisonSection | SlopeSection | BreakPointSection:

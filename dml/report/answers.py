@@ -14,13 +14,13 @@ import pandas as pd
 
 from dml import statistics
 from dml.counting import counted
-from dml.report.analysis.chosen import ON_VALIDATION, explained
-from dml.report.analysis.crossed import Crossed, crossed
+from dml.report.analysis.factorial import Crossed, crossed
 from dml.report.analysis.flags import doubts
 from dml.report.analysis.pareto_front import Kept, kept
 from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.rule import RuleTest
 from dml.report.analysis.shares import share
+from dml.report.analysis.validation_choice import ON_VALIDATION, explained
 from dml.report.analysis.variance import shares
 from dml.report.cross_study_tables import across_studies
 from dml.report.labels import metric_label, readable

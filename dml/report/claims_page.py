@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from dml.config.printed import PrintedClaim, printed
+from dml.config.paper_claims import PaperClaim, paper_claims
 from dml.papers import Paper, papers
 from dml.report.analysis.claims import head
 from dml.report.page.assets import Assets
@@ -78,7 +78,7 @@ def claims_page(
 
 def papers_with_claims() -> list[Paper]:
     """Those of the project's papers of which claims are known."""
-    known = {claim.paper for claim in printed().values()}
+    known = {claim.paper for claim in paper_claims().values()}
     return [paper for paper in papers() if paper.name in known]
 
 
@@ -90,8 +90,8 @@ def claim_entries(
     """Every claim of the papers with its verdict, in the papers' order. Raises as `claims_page` does."""
     proofs = _proofs(theory)
     verdicts = [verdict for results in studies for verdict in results.verdicts]
-    known = {claim.id: testing.get(claim.id, ()) for claim in printed().values()}
-    return [_printed(claim, verdicts, proofs.get(claim.id, ()), known[claim.id]) for claim in printed().values()]
+    known = {claim.id: testing.get(claim.id, ()) for claim in paper_claims().values()}
+    return [_printed(claim, verdicts, proofs.get(claim.id, ()), known[claim.id]) for claim in paper_claims().values()]
 
 
 def _proofs(theory: Sequence[TheorySection]) -> Mapping[str, Sequence[Proof]]:
@@ -99,14 +99,14 @@ def _proofs(theory: Sequence[TheorySection]) -> Mapping[str, Sequence[Proof]]:
     found: dict[str, list[Proof]] = {}
     for section in theory:
         for verdict in section.verdicts() if isinstance(section, VerdictSection) else []:
-            if verdict.claim not in printed():
+            if verdict.claim not in paper_claims():
                 raise ValueError(f"theory section {section.anchor!r}: no paper has the claim {verdict.claim!r}")
             found.setdefault(verdict.claim, []).append((section, verdict))
     return found
 
 
 def _printed(
-    claim: PrintedClaim, verdicts: Sequence[Verdict], proofs: Sequence[Proof], testing: Sequence[str]
+    claim: PaperClaim, verdicts: Sequence[Verdict], proofs: Sequence[Proof], testing: Sequence[str]
 ) -> ClaimEntry:
     tested = [verdict for verdict in verdicts if verdict.claim.claim == claim.id]
     words: list[Word] = [proof.verdict for _, proof in proofs]

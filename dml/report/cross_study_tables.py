@@ -11,7 +11,7 @@ import pandas as pd
 
 from dml.counting import counted
 from dml.report.analysis.carried_over import CarriedOver, carried_over
-from dml.report.analysis.crossed import crossed
+from dml.report.analysis.factorial import crossed
 from dml.report.analysis.flags import doubts
 from dml.report.analysis.held_out import HeldOut, held_out
 from dml.report.gains import gains

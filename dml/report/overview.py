@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from dml.config import Study
-from dml.config.printed import printed
+from dml.config.paper_claims import paper_claims
 from dml.counting import counted
 from dml.report.analysis.claims import with_verdicts
 from dml.report.analysis.rule import with_rule_tests
@@ -85,7 +85,7 @@ def _papers(entries: Sequence[ClaimEntry], studies: Sequence[Results]) -> Iterat
         rest = [entry for entry in own if entry.verdict not in DECIDED]
         yield Heading(3, paper.title)
         yield _trained_here(paper.name, studies)
-        trained = [entry for entry in decided if printed()[entry.anchor].decided_by != "theory"]
+        trained = [entry for entry in decided if paper_claims()[entry.anchor].decided_by != "theory"]
         yield Items(tuple(_item(entry, f"**{entry.verdict}**") for entry in trained))
         if decided:
             yield Folded(_counts(decided), (_decided(decided),))

@@ -15,13 +15,13 @@ from pydantic_core import to_jsonable_python
 
 from dml.counting import counted
 from dml.report.analysis.at_rate import measured, methods_at, mixes_at, shares, validations_at
-from dml.report.analysis.chosen import ON_TEST, ON_VALIDATION
-from dml.report.analysis.covered import covers_of, of_score, with_estimate
-from dml.report.analysis.mixed import Mix, mixed
+from dml.report.analysis.interval_coverage import covers_of, of_score, with_estimate
 from dml.report.analysis.paired import compared
+from dml.report.analysis.rate_interpolation import Mix, mixed
 from dml.report.analysis.selection import dataset_of, noise_of, score_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.untrained import above_baseline, untrained
+from dml.report.analysis.validation_choice import ON_TEST, ON_VALIDATION
 from dml.report.labels import readable, score_label
 from dml.report.numbers import percent, points
 from dml.report.numbers import rate as rate_text

@@ -11,7 +11,7 @@ import numpy as np
 from dml import discovery
 from dml.config import Study
 from dml.report import contents
-from dml.report.analysis.covered import covers
+from dml.report.analysis.interval_coverage import covers
 from dml.report.assembly import PACKAGE
 from dml.report.figure_data import FigureData
 from dml.report.loading import load

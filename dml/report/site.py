@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dml.config import Study
-from dml.config.printed import printed
+from dml.config.paper_claims import paper_claims
 from dml.report.analysis.claims import with_verdicts
 from dml.report.analysis.rule import with_rule_tests
 from dml.report.assembly import overview
@@ -16,7 +16,7 @@ from dml.report.page.folder import replaced
 from dml.report.page.html import Renderer
 from dml.report.parallel import prepared, study_pages, workers
 from dml.report.regimes import FILE
-from dml.report.testers import studies_by_claim
+from dml.report.studies_by_claim import studies_by_claim
 from dml.report.theory_page import theory_page, theory_sections
 from dml.report.tuning import IN_SHORT, mark
 from dml.snapshots import Snapshot
@@ -62,7 +62,7 @@ def build(
         waiting = study_pages(pool, loaded, root)
         sections = theory_sections()
         theory = theory_page(root, sections) if sections else None
-        asked = printed() or any(results.verdicts for results in loaded)
+        asked = paper_claims() or any(results.verdicts for results in loaded)
         claims = claims_page(root, loaded, sections, studies_by_claim(known)) if asked else None
         renderer = Renderer(root, claims, theory)
         pages = []

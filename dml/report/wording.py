@@ -10,8 +10,8 @@ from typing import Any
 from dml.config import BreakPointSection, ClaimSection, SlopeSection
 from dml.config.claim_checks import LOGGED
 from dml.counting import counted
+from dml.report.analysis.diagnostics import is_logged
 from dml.report.analysis.effects import unit
-from dml.report.analysis.logged import is_logged
 from dml.report.labels import readable, score_label
 from dml.report.numbers import NOTHING, interval, p_value, percent
 from dml.report.page.blocks import Evidence

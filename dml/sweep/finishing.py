@@ -19,7 +19,7 @@ from dml.sweep.progress.display import SweepProgress
 from dml.sweep.progress.results import summarize, trials_frame
 from dml.sweep.retention.models import MODEL, best_model, delete_dropped, missing, record
 from dml.sweep.store.init_from import InitFromFinder
-from dml.sweep.store.needed import needed_keys, starts_of, studies_that_start
+from dml.sweep.store.needed_models import needed_keys, starts_of, studies_that_start
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome
 
 TIDY_SECONDS = 600.0  # between two deletions while a sweep runs

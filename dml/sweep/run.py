@@ -25,7 +25,7 @@ import pandas as pd
 from dml.config import Study
 from dml.counting import counted
 from dml.sweep.execution import cluster, places
-from dml.sweep.execution.room import Room
+from dml.sweep.execution.capacity import Room
 from dml.sweep.execution.trainers import TRAINER, find_trainer
 from dml.sweep.finishing import Tidying, print_retry, print_unusable, write_results
 from dml.sweep.inputs.rates import Rates

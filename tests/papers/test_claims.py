@@ -1,12 +1,12 @@
 """The claims of the four papers."""
 
-from dml.config.printed import printed
+from dml.config.paper_claims import paper_claims
 
 FOUR = ("eps", "histogram", "loop", "noise")
 
 
 def test_the_90_claims_have_unique_ids_that_begin_with_their_paper():
-    claims = [claim for claim in printed().values() if claim.paper in FOUR]
+    claims = [claim for claim in paper_claims().values() if claim.paper in FOUR]
     assert len(claims) == 90
     assert all(claim.id.startswith(f"{claim.paper}-") and claim.claim for claim in claims)
     by = {kind: sum(claim.decided_by == kind for claim in claims) for kind in ("theory", "cpu", "data")}
@@ -14,7 +14,7 @@ def test_the_90_claims_have_unique_ids_that_begin_with_their_paper():
 
 
 def test_a_claim_that_needs_data_says_which():
-    assert all(bool(claim.needs) == (claim.decided_by == "data") for claim in printed().values())
-    assert printed()["eps-table-6"].needs == ("cars196", "cub200")
-    assert printed()["histogram-reid"].needs == ("cuhk03", "market1501")
-    assert printed()["loop-table-3"].needs == ("cars196", "cub200", "sop")
+    assert all(bool(claim.needs) == (claim.decided_by == "data") for claim in paper_claims().values())
+    assert paper_claims()["eps-table-6"].needs == ("cars196", "cub200")
+    assert paper_claims()["histogram-reid"].needs == ("cuhk03", "market1501")
+    assert paper_claims()["loop-table-3"].needs == ("cars196", "cub200", "sop")

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from dml.config import Study, load_study
-from dml.config.printed import printed
+from dml.config.paper_claims import paper_claims
 from dml.report import reference_values
 from dml.report.labels import metric_label
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted(path.stem for path in (ROOT / "pipelines" / "studies").glob("*.yaml"))
-PAPERS = {claim.paper: claim for claim in printed().values()}
+PAPERS = {claim.paper: claim for claim in paper_claims().values()}
 OF_PAPERS = [name for name in STUDIES if name.partition("-")[0] in PAPERS]
 EXAMPLES = {
     "cars-frozen",
@@ -81,8 +81,8 @@ def test_its_description_says_how_long_it_takes_and_its_claims_are_the_papers(na
 
 def test_each_claim_that_networks_decide_has_a_study():
     tested = {claim.claim for name in STUDIES for claim in study_of(name).claims if claim.claim}
-    asked = {claim.id for claim in printed().values() if claim.decided_by != "theory"}
-    assert asked - tested == {claim.id for claim in printed().values() if claim.no_study}
+    asked = {claim.id for claim in paper_claims().values() if claim.decided_by != "theory"}
+    assert asked - tested == {claim.id for claim in paper_claims().values() if claim.no_study}
 
 
 def test_every_study_is_of_a_paper_or_an_example():
@@ -114,5 +114,5 @@ def test_the_page_of_all_studies_is_what_they_say():
     rows = re.findall(r"^\| `.*", page, flags=re.MULTILINE)
     expected = [row_of(name) for paper in PAPERS for name in OF_PAPERS if name.startswith(f"{paper}-")]
     assert rows == expected, "expected these rows:\n" + "\n".join(expected)
-    for claim in printed().values():
+    for claim in paper_claims().values():
         assert not claim.no_study or f"- `{claim.id}`: {claim.no_study}" in page

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dml.report.analysis.crossed import crossed
+from dml.report.analysis.factorial import crossed
 from dml.report.analysis.pooled import pooled_effects
 from dml.report.analysis.rule import with_rule_tests
 from dml.report.answers import QUESTION, _of_study, answers, say

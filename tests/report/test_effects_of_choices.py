@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.report.analysis.crossed import Crossed, complete, crossed
+from dml.report.analysis.factorial import Crossed, complete, crossed
 from dml.report.analysis.pooled import effects_at, pooled_effects
 from dml.report.analysis.variance import REST, interval_of_share, noncentrality, shares
 from dml.report.page.blocks import Drawing, Folded

@@ -6,7 +6,7 @@ import pytest
 from dml import sequential
 from dml.config import ClaimSection
 from dml.config.auto_seeds import AutoSection
-from dml.report.analysis.covered import covers, looks_made
+from dml.report.analysis.interval_coverage import covers, looks_made
 from dml.report.analysis.paired import versus_winner
 from dml.report.sections.winners import winners
 from dml.report.verdicts import effect

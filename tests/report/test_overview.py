@@ -4,14 +4,14 @@ import re
 from pathlib import Path
 
 from dml.config import load_study
-from dml.config.printed import printed
+from dml.config.paper_claims import paper_claims
 from dml.report.answers import QUESTION
 from dml.report.overview import FIGURES, overview
 from dml.snapshots import snapshots
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-THEORY = {claim.claim for claim in printed().values() if claim.decided_by == "theory"}
+THEORY = {claim.claim for claim in paper_claims().values() if claim.decided_by == "theory"}
 
 
 def stable(text: str) -> list[str]:

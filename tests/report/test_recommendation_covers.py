@@ -7,7 +7,7 @@ import pytest
 from dml import sequential
 from dml.cli.recommendation_text import recommendation_text
 from dml.config.auto_seeds import AutoSection
-from dml.report.analysis.covered import covers
+from dml.report.analysis.interval_coverage import covers
 from dml.report.analysis.over_classes import over_class_means
 from dml.report.analysis.paired import versus_winner
 from dml.report.recommendation import recommend

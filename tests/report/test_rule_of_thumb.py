@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dml.config import load_study
-from dml.report.analysis.crossed import Crossed
+from dml.report.analysis.factorial import Crossed
 from dml.report.analysis.rule import applied, ranking, regrets, with_rule_tests
 from dml.report.sections.rule_of_thumb import RuleOfThumb
 

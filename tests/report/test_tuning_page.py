@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dml.config import load_study
-from dml.report.analysis.covered import of_score
+from dml.report.analysis.interval_coverage import of_score
 from dml.report.analysis.paired import versus_winner
 from dml.report.loading import load
 from dml.snapshots import Snapshot

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from dml.report.analysis.chosen import validations
-from dml.report.analysis.mixed import Mix, mixed
+from dml.report.analysis.rate_interpolation import Mix, mixed
+from dml.report.analysis.validation_choice import validations
 from dml.report.results import Results
 
 SAME = 1e-6  # rates that differ by less are one

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from dml import statistics
-from dml.report.analysis.crossed import Crossed, Point, crossed, factorial
+from dml.report.analysis.factorial import Crossed, Point, crossed, factorial
 from dml.report.analysis.held_out import USUAL, judge
 from dml.report.analysis.rule import elected, regrets
 from dml.report.labels import metric_of

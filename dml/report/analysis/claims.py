@@ -9,7 +9,7 @@ from dataclasses import replace
 from dml import statistics
 from dml.config import ClaimSection
 from dml.config.pairing import pairs
-from dml.config.printed import PrintedClaim
+from dml.config.paper_claims import PaperClaim
 from dml.report.analysis.effects import decisive, unmet
 from dml.report.analysis.flags import flags
 from dml.report.labels import metric_label
@@ -65,7 +65,7 @@ def paper_of(claim: ClaimSection) -> str:
     return claim.printed.paper if claim.printed else claim.paper
 
 
-def head(claim: PrintedClaim, found: Sequence[Verdict]) -> Word:
+def head(claim: PaperClaim, found: Sequence[Verdict]) -> Word:
     """A paper's claim in one word: the worst news of the studies with the data that the claim is about.
 
     A claim about several datasets is refuted by one of them, and confirmed only by all, or by as many as it asks for.

@@ -12,10 +12,10 @@ from dml.config import BreakPointSection, ClaimSection, ComparisonSection, Slope
 from dml.config.claim_checks import score_key
 from dml.config.matching import attribute, identity, matching
 from dml.config.pairing import Line, Pair, pairs, without_toplines
-from dml.report.analysis.covered import planned
-from dml.report.analysis.logged import is_logged, logged
-from dml.report.analysis.logged import unit as logged_unit
-from dml.report.analysis.searched import search_terms
+from dml.report.analysis.diagnostics import is_logged, logged
+from dml.report.analysis.diagnostics import unit as logged_unit
+from dml.report.analysis.interval_coverage import planned
+from dml.report.analysis.search_uncertainty import search_terms
 from dml.report.analysis.shares import break_point, kept
 from dml.report.estimates import Term
 from dml.report.labels import score_label

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from dml import statistics
-from dml.report.analysis.chosen import best_of, validations
 from dml.report.analysis.untrained import Baseline, untrained
+from dml.report.analysis.validation_choice import best_of, validations
 from dml.report.results import Results
 from dml.statistics import Summary
 from dml.types import ScoreKey

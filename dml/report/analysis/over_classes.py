@@ -43,7 +43,7 @@ def over_class_means(means: ArrayLike, counts: ArrayLike, searches: Sequence[Ter
     ----------
     means : (S, C), of each seed and class.
     counts : (C,), queries of each class.
-    searches : further variance of the mean, see `dml.report.analysis.searched`.
+    searches : further variance of the mean, see `dml.report.analysis.search_uncertainty`.
     """
     values, weights = np.asarray(means, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     if values.ndim != 2 or min(values.shape) < 2:

@@ -14,10 +14,10 @@ import pandas as pd
 
 from dml import statistics
 from dml.report.analysis import best_of_many
-from dml.report.analysis.chosen import best_of, validations
-from dml.report.analysis.covered import of_difference, of_score, with_estimate
-from dml.report.analysis.mixed import Mix, mixed
+from dml.report.analysis.interval_coverage import of_difference, of_score, with_estimate
+from dml.report.analysis.rate_interpolation import Mix, mixed
 from dml.report.analysis.summaries import summary_of
+from dml.report.analysis.validation_choice import best_of, validations
 from dml.report.memo import once
 from dml.report.noise_labels import is_topline
 from dml.report.results import Results

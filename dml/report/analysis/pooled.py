@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dml import statistics
-from dml.report.analysis.crossed import Crossed
+from dml.report.analysis.factorial import Crossed
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from scipy import special
 
 from dml import statistics
 from dml.config import Study
-from dml.report.analysis.searched import search_term
+from dml.report.analysis.search_uncertainty import search_term
 from dml.report.estimates import Term
 from dml.report.noise_labels import is_topline
 from dml.report.results import Results

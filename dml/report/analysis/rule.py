@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dml import statistics
-from dml.report.analysis.crossed import CHOICES, Crossed, crossed
+from dml.report.analysis.factorial import CHOICES, Crossed, crossed
 from dml.report.analysis.pooled import effects_at
 from dml.report.results import Results
 from dml.report.tuning import mark

@@ -14,9 +14,9 @@ from typing import Any
 import pandas as pd
 
 from dml import statistics
-from dml.report.analysis.chosen import best_of, validations
-from dml.report.analysis.covered import over_seeds
-from dml.report.analysis.searched import search_terms
+from dml.report.analysis.interval_coverage import over_seeds
+from dml.report.analysis.search_uncertainty import search_terms
+from dml.report.analysis.validation_choice import best_of, validations
 from dml.report.methods import is_oracle
 from dml.report.results import Results
 from dml.statistics import Summary

@@ -20,7 +20,7 @@ from itertools import combinations
 import numpy as np
 from scipy import optimize, stats
 
-from dml.report.analysis.crossed import RATE, Crossed
+from dml.report.analysis.factorial import RATE, Crossed
 
 ORDER = 2  # interactions of more axes are one term together
 REST = "higher interactions"

@@ -11,9 +11,9 @@ import pandas as pd
 
 from dml.config.tuning import mark
 from dml.counting import counted
-from dml.report.analysis.chosen import best_of, validation, validations
 from dml.report.analysis.shares import kept
 from dml.report.analysis.summaries import SCORE, SHARE, summary_of
+from dml.report.analysis.validation_choice import best_of, validation, validations
 from dml.report.labels import readable
 from dml.report.methods import further
 from dml.report.noise_labels import noise_label

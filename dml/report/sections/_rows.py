@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dml.counting import counted
-from dml.report.analysis.covered import covers, over
+from dml.report.analysis.interval_coverage import covers, over
 from dml.report.analysis.summaries import summary_of
 from dml.report.labels import readable, score_label, value_label
 from dml.report.methods import further, setting_labels

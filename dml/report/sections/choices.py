@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dml.config import matching
-from dml.report.analysis.covered import over
+from dml.report.analysis.interval_coverage import over
 from dml.report.analysis.paired import corrected, paired
 from dml.report.labels import readable, score_label
 from dml.report.page.blocks import Block, folded

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from dml.report.analysis.covered import over
 from dml.report.analysis.effects import unit
+from dml.report.analysis.interval_coverage import over
 from dml.report.page.blocks import Block, ClaimEntry, ClaimList, Download, Paragraph
 from dml.report.results import Results
 from dml.report.texts import Texts

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pandas as pd
 
 from dml.counting import counted
-from dml.report.analysis.covered import over
-from dml.report.analysis.crossed import Crossed, crossed
+from dml.report.analysis.factorial import Crossed, crossed
+from dml.report.analysis.interval_coverage import over
 from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.variance import Share, shares
 from dml.report.figures.pooled import effect_rows, share_rows
@@ -17,7 +17,7 @@ from dml.report.numbers import percent
 from dml.report.page.blocks import Block, Drawing, Paragraph, folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._crossed import of_each
+from dml.report.sections._factorial import of_each
 from dml.report.sections._rows import block_column
 from dml.report.texts import Texts, joined
 

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from dml.counting import counted
-from dml.report.analysis.covered import over
-from dml.report.analysis.crossed import Crossed, crossed
+from dml.report.analysis.factorial import Crossed, crossed
+from dml.report.analysis.interval_coverage import over
 from dml.report.analysis.pareto_front import Kept, kept
 from dml.report.figures.pooled import front_points
 from dml.report.labels import score_label
@@ -17,7 +17,7 @@ from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing, folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.sections._crossed import of_each
+from dml.report.sections._factorial import of_each
 from dml.report.sections._rows import block_column
 from dml.report.texts import Texts
 

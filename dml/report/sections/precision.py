@@ -11,11 +11,11 @@ import pandas as pd
 from scipy import stats
 
 from dml.counting import counted
-from dml.report.analysis.chosen import explained
-from dml.report.analysis.covered import of_searches, over
+from dml.report.analysis.interval_coverage import of_searches, over
 from dml.report.analysis.paired import is_worse, versus_winner
 from dml.report.analysis.precision import conditions, rank_intervals, scores_of, spread, terms_of
 from dml.report.analysis.summaries import summary_of
+from dml.report.analysis.validation_choice import explained
 from dml.report.labels import metric_label
 from dml.report.noise_labels import noise_label
 from dml.report.numbers import percent

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from dml.report.analysis.crossed import Crossed, crossed
+from dml.report.analysis.factorial import Crossed, crossed
 from dml.report.analysis.rule import RuleTest, ranking
 from dml.report.labels import readable
 from dml.report.numbers import rate as written

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from dml.config.tuning import one_search
-from dml.report.analysis.chosen import explained
-from dml.report.analysis.covered import covers, over
 from dml.report.analysis.flags import doubts
+from dml.report.analysis.interval_coverage import covers, over
 from dml.report.analysis.paired import LEVEL, is_worse, versus_winner
 from dml.report.analysis.untrained import untrained
+from dml.report.analysis.validation_choice import explained
 from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.intervals import intervals
 from dml.report.figures.matrix import matrix

@@ -15,7 +15,7 @@ from dml.config import AuditSection, Study
 from dml.sweep.auditing import workers
 from dml.sweep.auditing.inputs import Audited, audited, representations
 from dml.sweep.auditing.reviews import Review, asked, taken
-from dml.sweep.auditing.trained import TrainedVectors
+from dml.sweep.auditing.trained_vectors import TrainedVectors
 
 TRAINED = "trained"  # the representation that networks of the study learn
 EVERY = 5.0  # seconds between two lines of progress

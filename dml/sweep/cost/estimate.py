@@ -21,7 +21,7 @@ from dml.data import class_splits
 from dml.sweep.cost.model_size import kept_models
 from dml.sweep.cost.trial_costs import bytes_to_pack, images_of, spec_of, trial_seconds
 from dml.sweep.execution import cluster
-from dml.sweep.execution.room import fits
+from dml.sweep.execution.capacity import fits
 from dml.sweep.inputs.extracting import bytes_to_store, stored_trainings
 from dml.sweep.inputs.rates import Rates
 from dml.sweep.plan.plan import Plan

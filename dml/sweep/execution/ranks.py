@@ -1,8 +1,8 @@
 """Trials that several workers share, on one node or several: Ray Train starts the workers and ends them together.
 
 The driver is a Ray Tune trial, which takes no processor itself. It starts a Ray Train run, whose placement group holds
-the workers, and reuses it for the next trial. Driver and workers meet in an actor (`Meeting`): the driver says what to
-do, and each worker does it (`serve`). Ray Train could resume a run itself, but it would repeat every error. So it never
+the workers, and reuses it for the next trial. Driver and workers meet in an actor, `Rendezvous`: the driver says what
+to do, and each worker does it (`serve`). Ray Train could resume a run itself, but would repeat every error. So it never
 does: a trial whose workers died is resumed by Ray Tune from the checkpoint in the trial's folder, as a trial of one
 process is, and `resources.max_failures` counts both.
 """
@@ -26,8 +26,8 @@ from ray import train
 from ray.train.torch import TorchTrainer, get_device
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from dml.sweep.execution.meeting import Advanced, Failure, Meeting, RankError, TrialConfig, WorkersDied
 from dml.sweep.execution.places import marked
+from dml.sweep.execution.rendezvous import Advanced, Failure, RankError, Rendezvous, TrialConfig, WorkersDied
 from dml.sweep.execution.trial_run import TrialRun
 from dml.training.collectives import rank_and_size
 from dml.training.resuming import UnusableCheckpoint
@@ -56,13 +56,13 @@ class Ranks:
         os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
         context = ray.get_runtime_context()
         here = NodeAffinitySchedulingStrategy(context.get_node_id(), soft=False)
-        self._meeting: Any = ray.remote(Meeting).options(num_cpus=0, scheduling_strategy=here).remote()
+        self._rendezvous: Any = ray.remote(Rendezvous).options(num_cpus=0, scheduling_strategy=here).remote()
         self._folder = tempfile.mkdtemp(prefix="dml-ranks-")
         self._error: BaseException | None = None
         resources = marked(worker, context.get_actor_id() or "")
         self._trainer = TorchTrainer(
             serve,
-            train_loop_config={"meeting": self._meeting},
+            train_loop_config={"meeting": self._rendezvous},
             scaling_config=train.ScalingConfig(
                 num_workers=workers, use_gpu=resources.get("GPU", 0) > 0, resources_per_worker=resources
             ),
@@ -88,8 +88,8 @@ class Ranks:
         RankError : a rank raised an error. All ranks have ended.
         WorkersDied : a worker died, or could not be started. All ranks have ended.
         """
-        number = ray.get(self._meeting.post.remote(command, config))
-        waiting = self._meeting.outcome.remote(number)
+        number = ray.get(self._rendezvous.post.remote(command, config))
+        waiting = self._rendezvous.outcome.remote(number)
         found: Advanced | Failure | None = None
         running = True
         while found is None and running:
@@ -109,14 +109,14 @@ class Ranks:
     def forget(self) -> None:
         """Have the ranks close their trial. Does nothing if they ended."""
         if self._thread.is_alive():
-            self._meeting.post.remote(CLOSE, None)
+            self._rendezvous.post.remote(CLOSE, None)
 
     def close(self) -> None:
         """End the workers."""
         if self._thread.is_alive():
-            self._meeting.post.remote(END, None)
+            self._rendezvous.post.remote(END, None)
             self._thread.join(END_SECONDS)
-        ray.kill(self._meeting)
+        ray.kill(self._rendezvous)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _fit(self) -> None:

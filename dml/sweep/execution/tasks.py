@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from dml.config import ResourcesSection
 from dml.sweep.execution import cluster
-from dml.sweep.execution.room import Room
+from dml.sweep.execution.capacity import Room
 
 Result = TypeVar("Result")
 

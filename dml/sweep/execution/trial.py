@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ray import tune
 
-from dml.sweep.execution.meeting import RankError, TrialConfig, WorkersDied
+from dml.sweep.execution.rendezvous import RankError, TrialConfig, WorkersDied
 from dml.sweep.execution.trial_run import TrialRun, failed, now
 
 if TYPE_CHECKING:

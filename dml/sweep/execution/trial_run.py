@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from dml.protocols import Trainer
-from dml.sweep.execution.meeting import Advanced, TrialConfig
+from dml.sweep.execution.rendezvous import Advanced, TrialConfig
 from dml.sweep.execution.trainers import find_trainer
 from dml.sweep.plan import specs
 from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, Outcome

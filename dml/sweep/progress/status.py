@@ -13,7 +13,7 @@ from rich.live import Live
 
 from dml.files import read_json
 from dml.sweep.progress.text import line, table
-from dml.sweep.store.elsewhere import sweeps_there
+from dml.sweep.store.storages import sweeps_there
 
 STALE_SECONDS = 60
 

@@ -23,13 +23,13 @@ from dml.data import sources
 from dml.data.packing import packed_id
 from dml.files import read_json
 from dml.snapshots import snapshots
-from dml.sweep.auditing.trained import USED
+from dml.sweep.auditing.trained_vectors import USED
 from dml.sweep.retention.models import dropped, is_locked, model_folder
-from dml.sweep.store.elsewhere import storages_of, unreferenced_there
 from dml.sweep.store.init_from import InitFromFinder
-from dml.sweep.store.needed import needed_keys, studies_that_start
+from dml.sweep.store.needed_models import needed_keys, studies_that_start
 from dml.sweep.store.references import known_keys
 from dml.sweep.store.remote import Remote
+from dml.sweep.store.storages import storages_of, unreferenced_there
 from dml.sweep.store.trials import OUTCOMES, TRIALS, TrialStore
 
 REMOVING = ".removing"  # in the store: what a removal moves away before it deletes it

@@ -18,7 +18,7 @@ from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
 from papers.eps.theory import collapse, crossing
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 CHANCES = (0.6, 0.75, 0.9)  # that a label is right
 SAMPLES = tuple(range(4, 41, 4))

@@ -15,7 +15,7 @@ from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
 from papers.eps.theory import minimisers
 from papers.eps.verdicts.of_minimisers import MANY, WIDTHS, more_labels, ratio, risks_of, theorem_1, theorem_2
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 
 class Minimisers:

@@ -15,7 +15,7 @@ from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
 from papers.eps.theory import modes
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 CHANCES = (0.6, 0.75, 0.9)  # p of the figure
 ALL_CHANCES = (0.55, 0.6, 0.75, 0.9, 0.95)

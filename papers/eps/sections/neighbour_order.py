@@ -29,7 +29,7 @@ from papers.eps.verdicts.of_neighbour_order import (
     orders,
     pushed,
 )
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 
 class NeighbourOrder:

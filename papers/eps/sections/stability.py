@@ -14,7 +14,7 @@ from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
 from papers.eps.theory import stability
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 SEEDS, LEVEL = 8, 0.05
 LOSSES = ("Trip. + SH", "Dist-Margin", "MS")

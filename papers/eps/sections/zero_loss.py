@@ -16,7 +16,7 @@ from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
 from papers import free_points
 from papers.eps.theory import clean_risk
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 ALPHA = 0.2
 STARTS, EMBEDDINGS = 6, 300

@@ -16,7 +16,7 @@ from dml.report.sections.protocols import TheoryVerdict
 from papers.histogram.theory import reverse_order
 from papers.histogram.theory.quadruplet_cost import costs
 from papers.histogram.verdicts import of_histogram as computed
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 LOOKS = ((style.VERMILION, "s"), (style.BLUE, "o"), (style.GREEN, "^"))
 

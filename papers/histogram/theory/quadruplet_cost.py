@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 
 from dml.losses import build
-from papers.made import Made
+from papers.element_counts import Made
 
 BINS = 201
 

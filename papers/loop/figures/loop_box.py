@@ -13,7 +13,7 @@ from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
 from dml.report.figures.series import Series, draw
 from papers.loop.theory.cases import Box, tangents
-from papers.loop.theory.printed import SIGNS, Printed
+from papers.loop.theory.printed_formulas import SIGNS, Printed
 
 EXAMPLE = tuple(np.array([value]) for value in (-0.35, -0.55, -0.15, -0.6, 2.4, 1.9))  # a, b, c, d, alpha0, beta0
 

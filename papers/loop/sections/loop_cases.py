@@ -12,7 +12,7 @@ from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
 from papers.loop.figures import loop_box
 from papers.loop.verdicts import of_cases as computed
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 
 class LoopCases:

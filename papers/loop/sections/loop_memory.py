@@ -11,7 +11,7 @@ from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
 from papers.loop.theory.synthesis_cost import DIMENSION, PER_CLASS, costs
 from papers.loop.verdicts.of_memory import memory
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 NAMES = {"none": "none", "loop": "LoOp", "embedding_expansion": "embedding expansion"}
 

@@ -16,7 +16,7 @@ from papers.loop.figures import class_regions
 from papers.loop.theory import own_class, own_class_shares
 from papers.loop.theory.own_class import Counterexample
 from papers.loop.theory.own_class_shares import Share
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 Word = Literal["confirmed", "refuted", "undecided"]
 DIMENSION = 3

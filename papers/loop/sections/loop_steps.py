@@ -13,7 +13,7 @@ from papers.loop.figures import nine_steps
 from papers.loop.theory.loop_losses import Difference, differences
 from papers.loop.theory.pair_steps import Form
 from papers.loop.verdicts import of_steps as computed
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 
 class LoopSteps:

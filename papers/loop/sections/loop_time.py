@@ -8,7 +8,7 @@ from dml.report.page.blocks import Block, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
 from papers.loop.verdicts.of_time import time, times
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 
 class LoopTime:

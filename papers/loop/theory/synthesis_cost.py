@@ -9,7 +9,7 @@ import torch
 
 from dml.losses import build
 from dml.losses.synthesis import hardest
-from papers.made import Made
+from papers.element_counts import Made
 
 BATCHES, PER_CLASS, DIMENSION = (32, 64, 128, 256), 4, 8
 POINTS = (1, 2, 4, 8, 16)  # that embedding expansion interpolates within a pair

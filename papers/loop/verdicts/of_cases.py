@@ -9,10 +9,10 @@ import numpy as np
 
 from dml.report.sections.protocols import TheoryVerdict
 from papers.loop.theory import cases as arc_cases
-from papers.loop.theory import printed as arc_printed
+from papers.loop.theory import printed_formulas as arc_printed
 from papers.loop.theory import random_arcs, segments
 from papers.loop.theory import search as arc_search
-from papers.loop.theory.printed import Printed
+from papers.loop.theory.printed_formulas import Printed
 from papers.loop.theory.search import Agreement
 
 Word = Literal["confirmed", "refuted", "undecided"]

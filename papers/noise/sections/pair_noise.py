@@ -16,7 +16,7 @@ from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
 from papers.noise.theory import pair_noise
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 CLASSES = (3, 10, 100)
 RATES = np.linspace(0, 0.9, 91)

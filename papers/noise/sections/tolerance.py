@@ -16,7 +16,7 @@ from dml.report.page.blocks import Block, Drawing, Paragraph
 from dml.report.page.tables import Column, Table
 from dml.report.sections.protocols import TheoryVerdict
 from papers.noise.verdicts.of_tolerance import CLASSES, RATES, SAMPLES, TRIED, best_found, marginal, proposition_1
-from papers.stating import stated
+from papers.verdict_statements import stated
 
 
 class Tolerance:

@@ -10,10 +10,10 @@ import torch
 
 from dml.losses import build
 from dml.report.page.tables import Table
+from papers.element_counts import Made
 from papers.histogram.sections.histogram_estimate import HistogramEstimate
 from papers.histogram.theory import quadruplet_cost, reverse_order, similarity_laws
 from papers.histogram.verdicts import of_histogram as histogram_verdicts
-from papers.made import Made
 
 
 def test_verdicts():

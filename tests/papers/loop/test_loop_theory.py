@@ -13,7 +13,7 @@ from papers.loop.sections.loop_gain import DIMENSIONS, LoopGain
 from papers.loop.sections.loop_proposition import LoopProposition
 from papers.loop.sections.loop_steps import LoopSteps
 from papers.loop.theory import loop_losses, own_class
-from papers.loop.theory.printed import Critical
+from papers.loop.theory.printed_formulas import Critical
 from papers.loop.theory.search import Agreement
 from papers.loop.verdicts import of_cases as case_verdicts
 from papers.loop.verdicts import of_steps as step_verdicts

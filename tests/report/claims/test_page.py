@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dml.config import ClaimSection
-from dml.config.printed import printed
+from dml.config.paper_claims import paper_claims
 from dml.report import claims_page, contents
 from dml.report.analysis.claims import with_verdicts
 from dml.report.loading import load
@@ -59,9 +59,9 @@ def _articles(text):
 def test_the_page_lists_all_claims_with_their_verdicts(page):
     text = (page / "claims.html").read_text(encoding="utf-8")
     articles = _articles(text)
-    assert list(articles) == list(printed())
+    assert list(articles) == list(paper_claims())
     for name, found in articles.items():
-        assert printed()[name].claim in html.unescape(re.sub("<[^>]*>", "", found))
+        assert paper_claims()[name].claim in html.unescape(re.sub("<[^>]*>", "", found))
     counts = {word: sum(f'data-verdict="{word}"' in a for a in articles.values()) for word in claims_page.WORDS}
     assert counts == {"confirmed": 1, "refuted": 1, "undecided": 0, "not tested": 67, "needs data": 21}
     for word, number in counts.items():
@@ -114,7 +114,7 @@ def test_own_claims_are_listed_under_their_study(page):
 
 def test_the_csv_has_each_source_of_a_verdict(page):
     frame = pd.read_csv(page / "data" / "_claims" / "claims.csv", keep_default_na=False)
-    assert set(printed()) == set(frame["id"]) - {""}
+    assert set(paper_claims()) == set(frame["id"]) - {""}
     assert list(frame.loc[frame["id"] == "eps-table-1-test", "source verdict"]) == ["confirmed", "not tested"]
 
 

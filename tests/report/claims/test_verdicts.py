@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dml.config.printed import printed
+from dml.config.paper_claims import paper_claims
 from dml.report.analysis.claims import corrected, head
 from dml.report.verdicts import Verdict, combined, decided, effect, worst
 from dml.report.wording import expected
@@ -143,7 +143,7 @@ def test_equivalence_is_two_one_sided_tests(claim):
 
 
 def test_the_head_of_a_claim_with_several_studies(claim):
-    both = printed()["eps-table-6"]
+    both = paper_claims()["eps-table-6"]
     assert worst(["confirmed", "not tested", "undecided"]) == "undecided"
     assert worst([]) == "not tested"
 
@@ -155,10 +155,10 @@ def test_the_head_of_a_claim_with_several_studies(claim):
     assert head(both, [of("confirmed", "cub200")]) == "needs data"
     assert head(both, [of("refuted", "cub200")]) == "refuted"
     assert head(both, [of("confirmed", "cub200"), of("confirmed", "cars196")]) == "confirmed"
-    assert head(printed()["eps-table-1-test"], []) == "not tested"
+    assert head(paper_claims()["eps-table-1-test"], []) == "not tested"
     part = of("not tested", "mnist", flags=("not tuned",))
-    assert head(printed()["eps-table-1-test"], [of("confirmed", "mnist"), part]) == "undecided"
-    three = printed()["noise-figures-1d-2d-3d"]
+    assert head(paper_claims()["eps-table-1-test"], [of("confirmed", "mnist"), part]) == "undecided"
+    three = paper_claims()["noise-figures-1d-2d-3d"]
     assert three.least_sources == 3
     assert head(three, [of("confirmed", "mnist"), of("confirmed", "omniglot")]) == "undecided"
     assert head(three, [of("confirmed", source) for source in ("mnist", "omniglot", "cifar100")]) == "confirmed"

@@ -16,7 +16,7 @@ from dml.sweep.retention import models as keeping
 from dml.sweep.retention.models import best_model, delete_dropped, dropped, record
 from dml.sweep.retention.retrain import set_aside
 from dml.sweep.store.init_from import InitFromFinder
-from dml.sweep.store.needed import needed_keys, studies_that_start
+from dml.sweep.store.needed_models import needed_keys, studies_that_start
 from dml.sweep.store.trials import TrialStore
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dml.report import claims_page
-from dml.report.testers import studies_by_claim
+from dml.report.studies_by_claim import studies_by_claim
 
 STUDIES = Path(__file__).parents[2] / "pipelines" / "studies"
 

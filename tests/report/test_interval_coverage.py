@@ -10,7 +10,7 @@ import pytest
 from dml import discovery
 from dml.config import SearchSection
 from dml.report import contents
-from dml.report.analysis.covered import CLASSES, SEEDS, SPLITS, covers
+from dml.report.analysis.interval_coverage import CLASSES, SEEDS, SPLITS, covers
 from dml.report.analysis.over_classes import over_class_means
 from dml.report.analysis.paired import versus_winner
 from dml.report.figure_data import FigureData

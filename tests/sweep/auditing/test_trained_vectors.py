@@ -15,7 +15,7 @@ from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.files import read_json, write_json
 from dml.sweep.auditing.inputs import Audited
-from dml.sweep.auditing.trained import TrainedVectors
+from dml.sweep.auditing.trained_vectors import TrainedVectors
 from dml.sweep.auditing.workers import in_process, over_ray
 
 FOLDS = 3

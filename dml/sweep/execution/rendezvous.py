@@ -58,7 +58,7 @@ class Failure:
     resumes: bool  # whether the trial can resume, since the error is not the trial's own
 
 
-class Meeting:
+class Rendezvous:
     """Where the driver of a trial and its ranks exchange commands and answers. Commands are numbered from 0."""
 
     def __init__(self) -> None:

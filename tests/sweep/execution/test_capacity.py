@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dml.config import ResourcesSection
-from dml.sweep.execution import room
-from dml.sweep.execution.room import Room, check_machine, fits
+from dml.sweep.execution import capacity
+from dml.sweep.execution.capacity import Room, check_machine, fits
 
 NODES = [{"CPU": 4.0, "GPU": 1.0}, {"CPU": 3.0}, {"CPU": 4.0, "GPU": 4.0}]
 
@@ -37,7 +37,7 @@ def nodes(monkeypatch):
     found: list[dict[str, float]] = []
     now = [1000.0]
     monkeypatch.setattr(ray, "nodes", lambda: [{"Alive": True, "Resources": node} for node in found])
-    monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(capacity.time, "monotonic", lambda: now[0])
     found.append({"CPU": 2.0})
     return found, now
 
@@ -76,7 +76,7 @@ def test_this_machine_is_not_waited_for(nodes, monkeypatch):
 def test_trials_given_to_ray(nodes):
     found, _ = nodes
     found[:] = NODES
-    assert Room(ResourcesSection(address="auto"))() == 11 + room.QUEUED
+    assert Room(ResourcesSection(address="auto"))() == 11 + capacity.QUEUED
     assert Room(ResourcesSection(address="auto", concurrent=5))() == 5
     assert Room(ResourcesSection(address="auto"), workers=4)() == 2
     assert Room(ResourcesSection(address="auto", gpus_per_trial=4), workers=4).gpus(1) == "4 of 5 GPUs taken"

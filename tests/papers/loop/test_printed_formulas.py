@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from papers.loop.theory import cases as arc_cases
-from papers.loop.theory import printed as arc_printed
+from papers.loop.theory import printed_formulas as arc_printed
 from papers.loop.theory import random_arcs
 
 

@@ -16,7 +16,7 @@ FILE = "claims.csv"
 
 
 @dataclass(frozen=True)
-class PrintedClaim:
+class PaperClaim:
     """One claim of a paper. Of the file's columns, `id`, `claim` and `decided_by` are required."""
 
     id: str  # begins with the paper's name and a hyphen
@@ -37,7 +37,7 @@ class PrintedClaim:
         return int(found[1]) if found else 1
 
 
-def printed() -> dict[str, PrintedClaim]:
+def paper_claims() -> dict[str, PaperClaim]:
     """All claims by id, in the order of the papers.
 
     Raises
@@ -48,15 +48,15 @@ def printed() -> dict[str, PrintedClaim]:
 
 
 @cache
-def _claims(of: tuple[Paper, ...]) -> dict[str, PrintedClaim]:
+def _claims(of: tuple[Paper, ...]) -> dict[str, PaperClaim]:
     found = [_claim(paper, row) for paper in of for row in paper.rows(FILE)]
     return {claim.id: claim for claim in found}
 
 
-def _claim(paper: Paper, row: dict[str, str]) -> PrintedClaim:
+def _claim(paper: Paper, row: dict[str, str]) -> PaperClaim:
     columns: dict[str, Any] = {**row, "paper": paper.name, "needs": tuple(row.get("needs", "").split())}
     try:
-        claim = PrintedClaim(**columns)
+        claim = PaperClaim(**columns)
     except TypeError as error:
         raise ValueError(f"{paper.folder / FILE}: wrong columns: {error}") from error
     if not claim.id.startswith(f"{paper.name}-"):

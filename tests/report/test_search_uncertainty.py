@@ -11,8 +11,8 @@ from scipy import stats
 
 from dml import statistics
 from dml.report.analysis import precision
-from dml.report.analysis.covered import SEARCHES, SEEDS, covers, of_difference
-from dml.report.analysis.searched import search_term
+from dml.report.analysis.interval_coverage import SEARCHES, SEEDS, covers, of_difference
+from dml.report.analysis.search_uncertainty import search_term
 from dml.report.estimates import Term, estimate
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from dml.report.analysis.crossed import Crossed, crossed
+from dml.report.analysis.factorial import Crossed, crossed
 from dml.report.page.blocks import Block, Folded
 from dml.report.results import Results
 

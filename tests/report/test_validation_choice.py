@@ -5,10 +5,10 @@ import json
 import pytest
 
 from dml import statistics
-from dml.report.analysis.chosen import ON_TEST, ON_VALIDATION
 from dml.report.analysis.held_out import held_out
 from dml.report.analysis.paired import versus_winner
 from dml.report.analysis.untrained import gain_of_best
+from dml.report.analysis.validation_choice import ON_TEST, ON_VALIDATION
 from dml.report.loading import load
 from dml.report.recommendation import BETTER, recommend
 from dml.report.sections.precision import best_sets
