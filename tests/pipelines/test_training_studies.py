@@ -73,7 +73,7 @@ def roots(tmp_path_factory) -> dict[str, Path]:
     source = sources.build("imagefolder", root=str(base), table=str(base / "table.csv"), disjoint="coarse")
     manifest = pack(source, base / "raw", base / "packed", report=lambda line: None)
     studies = [study_of(name) for name in STUDIES]
-    models = [(n.model, rate, dict(n.settings)) for study in studies for n in study.noise for rate in n.rates]
+    models = [(n.name, rate, dict(n.settings)) for study in studies for n in study.noise for rate in n.rates]
     unique = list({(model, rate): (model, rate, settings) for model, rate, settings in models}.values())
     given = [("uniform", rate, {}) for model, rate, _ in unique if model == "given"]  # as people might give them
     unique = [entry for entry in unique if entry[0] != "given"]
