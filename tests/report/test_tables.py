@@ -114,7 +114,7 @@ def test_metrics_that_are_not_evaluated_are_no_failures(synthetic, loaded, metri
 def test_published_rows_match_cells_without_noise_by_default(synthetic, loaded):
     study = synthetic.study(reference_values=synthetic.plane_study().reference_values[:1])
     study.reference_values[0].__dict__["dataset"] = "mnist"
-    study.datasets[0].__dict__["source"] = "mnist"
+    study.datasets[0].__dict__["name"] = "mnist"
     results = loaded(study)
     found = cells_of(results, study.reference_values[0])
     assert len(found) == 4
