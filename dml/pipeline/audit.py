@@ -10,6 +10,7 @@ import yaml
 
 from dml.files import locked
 from dml.pipeline.folders import AUDIT, AUDITS, STORE, data_root, write_json
+from dml.pipeline.syncing import tracks
 
 if TYPE_CHECKING:
     from dml.config import Study
@@ -65,7 +66,7 @@ def audited(study: Study) -> dict[str, Any]:
         ],
     )
     write_json(folder / "summary.json", content)
-    problem = sync(Picture(study.name, audits(folder, study.name)))
+    problem = sync(Picture(study.name, audits(folder, study.name))) if tracks() else ""
     print(f"{folder / 'index.html'}: {content['suspects']} suspects among {content['images']} labels")
     if done.note:
         print(f"audit: {done.note}", file=sys.stderr)

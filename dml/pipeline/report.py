@@ -10,7 +10,7 @@ from dml.config import Study, load_study
 from dml.counting import counted
 from dml.pipeline.folders import REPORT, RESULTS, SNAPSHOTS, STORE, STUDIES
 from dml.pipeline.sync import sync_study
-from dml.pipeline.syncing import Place
+from dml.pipeline.syncing import Place, tracks
 from dml.report.site import build
 from dml.snapshots import snapshots
 from dml.tracking.connection import default_uri, is_missing
@@ -30,7 +30,7 @@ def run(studies: list[Study]) -> None:
             print(f"report: {drawn} of {len(shown)} ...", flush=True)
 
     print(f"report: {build(shown, RESULTS, STORE, REPORT, SNAPSHOTS, known=STUDIES, progress=progress)}")
-    for study in studies if not is_missing(default_uri()) else ():
+    for study in studies if tracks() and not is_missing(default_uri()) else ():
         if (RESULTS / study.name / "trials.parquet").is_file():
             problem = sync_study(Place.of(study.name), study)
             if problem:

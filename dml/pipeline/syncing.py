@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from dml.pipeline.folders import AUDIT, REPORT, RESULTS, STORE, STUDIES
@@ -35,13 +37,29 @@ class Place:
         return cls(*map(str, places))
 
 
+def tracks() -> bool:
+    """Whether MLflow is kept up to date: not where it is not installed, nor with `DML_TRACKING=off`.
+
+    Raises
+    ------
+    ValueError : another value of `DML_TRACKING`.
+    """
+    wanted = os.environ.get("DML_TRACKING", "on")
+    if wanted not in ("on", "off"):
+        raise ValueError(f"DML_TRACKING: expected on or off, got {wanted!r}")
+    return wanted == "on" and find_spec("mlflow") is not None
+
+
 @contextmanager
 def syncing(place: Place, seconds: float = SECONDS) -> Iterator[None]:
     """Sync MLflow every so many seconds while a block runs, and once when it ended.
 
     That last sync tries again for 30 seconds, or as long as the variable `DML_TRACKING_PATIENCE` says, if the server
-    does not answer. Ctrl-C gives it up.
+    does not answer. Ctrl-C gives it up. Nothing happens unless the project `tracks`.
     """
+    if not tracks():
+        yield
+        return
     # By its name: the stage `sweep` does not import, and so does not depend on, the code of the report.
     command = [sys.executable, "-m", "dml.pipeline.sync", json.dumps(asdict(place)), str(seconds)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE)

@@ -49,6 +49,7 @@ class Project:
         proxies = {f"{scheme}_proxy": NOWHERE for scheme in ("http", "https")}
         path = f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}"
         self.environment = {**clean, **proxies, "no_proxy": "localhost,127.0.0.1", "PATH": path, "OMP_NUM_THREADS": "1"}
+        self.environment["DML_TRACKING"] = "off"  # MLflow takes seconds of each sweep
 
     def study(self, name: str, text: str = TINY) -> None:
         """Write a study."""
@@ -60,9 +61,9 @@ class Project:
         shutil.copytree(ROOT / "papers", self.root / "papers", ignore=IGNORED)
 
     def track(self) -> None:
-        """Give the project MLflow's empty database, if it has none."""
-        if not (self.root / "mlflow.db").exists():
-            shutil.copy(self._fixture("empty_database"), self.root / "mlflow.db")
+        """Track the project's sweeps in MLflow, beginning with an empty database."""
+        self.environment["DML_TRACKING"] = "on"
+        shutil.copy(self._fixture("empty_database"), self.root / "mlflow.db")
 
     def run(self, *command: str, timeout: float = 300, **environment: str) -> SimpleNamespace:
         """Run a command in the project: `code`, and `text`, all that it printed."""
@@ -82,7 +83,6 @@ class Project:
         variables = {**self.environment, **environment}
         if name in ("features", "audit", "sweep"):
             variables["RAY_ADDRESS"] = self._fixture("ray_address")
-            self.track()
         done = self._fixture("forks").start([f"pipelines/{name}.py", *arguments], self.root, variables)
         text, _ = done.communicate(300)
         return SimpleNamespace(code=done.returncode, text=text)

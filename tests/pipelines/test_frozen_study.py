@@ -40,6 +40,7 @@ def work(shared_project):
     np.save(own / "x.npy", np.random.default_rng(0).normal(size=(80, WIDTH)) + labels[:, None])
     pd.DataFrame({"fine": [f"class {label}" for label in labels]}).to_csv(own / "labels.csv", index=False)
     shared_project.study("mine", STUDY)
+    shared_project.track()
     shared_project.stages("resolve download pack split corrupt", "mine")
     return shared_project
 

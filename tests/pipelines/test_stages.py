@@ -146,6 +146,7 @@ def test_a_tracking_server_that_does_not_answer_is_named_and_stops_nothing(proje
     project.study("tiny")
     project.stages("download pack split corrupt", "tiny")
     uri = "http://127.0.0.1:9"
+    project.track()
     done = project.stage("sweep", "tiny", MLFLOW_TRACKING_URI=uri, DML_TRACKING_PATIENCE="0")
     assert done.code == 0
     assert f"MLflow at {uri}: " in done.text

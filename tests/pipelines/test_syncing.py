@@ -1,6 +1,7 @@
 """The process beside a sweep: whatever becomes of it, the sweep is as without it."""
 
 import subprocess
+import sys
 
 import pytest
 
@@ -18,6 +19,23 @@ def test_a_process_that_fails_fails_nothing(nowhere, capfd):
     with syncing(nowhere):
         pass
     assert "pipelines/studies/nothing.yaml" in capfd.readouterr().err
+
+
+def test_without_mlflow_or_where_it_is_not_wanted_nothing_starts(nowhere, monkeypatch, capfd):
+    monkeypatch.setenv("DML_TRACKING", "off")
+    with syncing(nowhere):
+        pass
+    monkeypatch.delenv("DML_TRACKING")
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with syncing(nowhere):
+        pass
+    assert capfd.readouterr().err == ""
+
+
+def test_another_wish_is_refused(nowhere, monkeypatch):
+    monkeypatch.setenv("DML_TRACKING", "no")
+    with pytest.raises(ValueError, match="DML_TRACKING: expected on or off, got 'no'"), syncing(nowhere):
+        raise AssertionError
 
 
 def test_an_error_of_the_sweep_is_its_own(nowhere):
