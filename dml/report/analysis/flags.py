@@ -1,7 +1,9 @@
 """What keeps a comparison from deciding anything: cells that are not tuned, still rising, or below the baseline.
 
 - Not tuned: see `dml.report.tuning`. A claim about fixed settings needs no tuning.
-- Still rising: between the last two evaluations the mean score of a cell rises by more than `RISE` points.
+- Still rising: between the last two evaluations the mean score of a cell rises by more than `RISE` points. A trial that
+  ends before all its steps rises by 0: its tuning trial took them all, and validation classes found none of the later
+  ones better (`search.stop`).
 - Below the baseline: a cell finds its own training classes (R@1, at the level of its labels) worse than the best of
   what needs no training; on training images that is without labels too, since LDA of them knows them. Where training
   images have no such score, the held-out images of the training classes count, else the test images, and the text says
@@ -67,10 +69,12 @@ def doubts(results: Results, *names: str) -> str:
 
 def _rise(results: Results, cell: Cell) -> float | None:
     """The points between the last two evaluations, the mean over seeds; None where fewer are stored."""
-    found = []
-    for text in results.confirmed_of(cell.name)["curve"]:
-        scores = [next(iter(scores.values())) for _, scores in parsed(text) or () if scores]
-        found += [100 * (scores[-1] - scores[-2])] if len(scores) > 1 else []
+    steps, ends_early, found = results.study.training_of(cell).steps, results.study.search.stop == "best", []
+    for row in results.confirmed_of(cell.name)[["curve", "settings"]].itertuples():
+        scores = [(step, next(iter(scores.values()))) for step, scores in parsed(row.curve) or () if scores]
+        if len(scores) > 1:
+            ended_early = ends_early and scores[-1][0] < (parsed(row.settings) or {}).get("training.steps", steps)
+            found.append(0.0 if ended_early else 100 * (scores[-1][1] - scores[-2][1]))
     return sum(found) / len(found) if found else None
 
 

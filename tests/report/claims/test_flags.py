@@ -35,6 +35,17 @@ def test_still_rising_is_not_tested(verdicts, claim):
     assert (verdict.word, verdict.flags) == ("not tested", ("still rising",))
 
 
+@pytest.mark.parametrize(("steps", "rises"), [(10, True), (20, True), (400, False)])
+def test_a_trial_that_validation_classes_ended_early_does_not_rise(synthetic, loaded, steps, rises):
+    """Its curve ends at its best step, often on a slope."""
+    results = loaded(synthetic.small())
+    study = results.study.model_copy(update={"search": results.study.search.model_copy(update={"stop": "best"})})
+    settings = json.dumps({"training.steps": steps})
+    frame = results.trials.assign(curve=_curve(0.3, 0.4, 0.5), settings=settings)
+    found = flags(replace(results, study=study, trials=frame), results.cells.values(), fixed=True).found
+    assert ("still rising" in found) == rises
+
+
 def test_one_evaluation_says_nothing_about_rising(verdicts, claim):
     (verdict,) = verdicts([claim()], UP, lambda frame: frame.assign(curve=_curve(0.5)))
     assert (verdict.word, verdict.unknown[0]) == ("confirmed", NOT_KNOWN)
