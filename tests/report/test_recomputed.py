@@ -1,0 +1,87 @@
+"""Published numbers, computed again from the snapshots with pandas and scipy alone: nothing of `dml` is imported."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from scipy import stats
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/results.md").read_text(encoding="utf-8").replace("\N{MINUS SIGN}", "-")
+ROWS = yaml.safe_load((ROOT / "pipelines/regimes.yaml").read_text(encoding="utf-8"))
+R1 = "test/fine/recall@1"
+WITHOUT = ("whitening", "components", "lda")
+EFFECTS = [
+    ("eps-table1", "seen/fine/recall@1", "positives == 'easy'", "positives != 'easy'", ""),
+    ("eps-table3-ten", R1, "positives == 'easy'", "positives != 'easy'", "loss == 'triplet'"),
+    ("eps-table3-ten", R1, "positives == 'easy'", "positives != 'easy'", "loss == 'margin'"),
+    ("eps-table3-ten", R1, "positives == 'easy'", "positives != 'easy'", "loss == 'multi_similarity'"),
+    ("histogram-rivals", R1, "loss == 'histogram'", "loss == 'lifted_structure'", ""),
+]
+
+
+@cache
+def snapshot(study):
+    folder = ROOT / "docs/results" / study
+    trials = pd.read_parquet(folder / "trials.parquet")
+    return trials[trials["status"] == "finished"], json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+
+
+def written(differences):
+    """`+12.3 [+6.1, +18.4]`: the mean of shares in points, with Student's 95% interval."""
+    points = 100 * np.asarray(differences, dtype=float)
+    half = stats.t.ppf(0.975, len(points) - 1) * points.std(ddof=1) / len(points) ** 0.5
+    return f"{points.mean():+.1f} [{points.mean() - half:+.1f}, {points.mean() + half:+.1f}]"
+
+
+def per_unit(trials, unit):
+    return trials.groupby(unit)[R1].mean().to_numpy()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['study']}-{row['rate']}")
+def test_the_gains_of_the_first_table(row):
+    """The way that validation classes prefer, minus the best score without training on test classes."""
+    trials, summary = snapshot(row["study"])
+    trials = trials[(trials["noise"] == row["noise"]) & np.isclose(trials["rate"], row["rate"])]
+    unit = "split" if trials.get("split", pd.Series([0])).nunique() > 1 else "seed"
+    way = [name for name in ("loss", "positives", "negatives", "filter") if name in trials]
+    free = trials["loss"].isin(WITHOUT)
+    tuned = trials[(trials["phase"] == "tune") & ~free].groupby([*way, *["split"] * (unit == "split")], dropna=False)
+    best = tuned["objective"].max().groupby(way, dropna=False).mean().idxmax()
+    confirmed = trials[trials["phase"] == "confirm"].set_index(way)
+    trained = per_unit(confirmed[[name == best or str(name) == str(best) for name in confirmed.index]], unit)
+
+    forms = [per_unit(one, unit) for _, one in trials[free & (trials["phase"] == "confirm")].groupby("loss")]
+    noisy = [one for one in summary["untrained_by_noise"] if one["noise"] == row["noise"]]
+    for one in noisy:
+        if abs(one["rate"] - row["rate"]) < 1e-9 and R1 in one["scores"]:
+            forms.append([scores[R1] for scores in one["by_split"]] if unit == "split" else [one["scores"][R1]])
+    for scores in (scores for of_data in summary["untrained"].values() for scores in of_data.values()):
+        forms.append([scores[R1]])
+    free_best = max(forms, key=np.mean)
+
+    (line,) = re.findall(rf"\| {re.escape(row['case'])} \|[^\n]*\| `{row['study']}` \|", regimes(row))
+    shown = line.split("|")[-3].strip()
+    assert shown.startswith(f"{100 * (trained.mean() - np.mean(free_best)):+.1f} [")
+    if unit == "split" and len(free_best) == len(trained):
+        assert shown == written(trained - np.asarray(free_best))
+
+
+def regimes(row):
+    """The lines of the first table at a row's noise rate."""
+    wrong = f"{100 * row['rate']:g}%" if row["rate"] else "none"
+    return "\n".join(line for line in PAGE.splitlines() if line.startswith("|") and f"| {wrong}" in line)
+
+
+@pytest.mark.parametrize(("study", "score", "first", "second", "where"), EFFECTS)
+def test_effects_of_claims(study, score, first, second, where):
+    trials, _ = snapshot(study)
+    trials = trials[trials["phase"] == "confirm"]
+    trials = trials.query(where) if where else trials
+    sides = [trials.query(side).groupby("seed")[score].mean() for side in (first, second)]
+    assert written(sides[0] - sides[1]) in PAGE
