@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -63,6 +64,13 @@ print(len(dml.audit.audit(vectors.detach().numpy(), noisy.observed).score))
 from dml.__main__ import main
 
 main()
+"""
+LOGGED = """\
+import mlflow
+
+client = mlflow.MlflowClient("sqlite:///mlflow.db")
+(model,) = client.search_logged_models([client.get_experiment_by_name("dml").experiment_id])
+print(model.model_uri)
 """
 
 
@@ -160,8 +168,20 @@ def test_from_a_folder_of_photographs_to_a_model_a_search_page_and_an_audit(inst
     study = project / "pipelines/studies/photos.yaml"
     assert f'root: "{tmp_path / "photos"}"' in study.read_text()
     study.write_text(PHOTOS.replace("PHOTOS", str(tmp_path / "photos")))
-    assert "photos: 2 cells, 2 trials" in dml("run", "photos")
+    ran = dml("run", "photos")
+    assert "photos: 2 cells, 2 trials" in ran
+    assert f"file://{project}/report/index.html" in ran
+    assert "2 of them done already; nothing to train" in dml("check", "photos")
     assert "whitening" in dml("recommend", "photos")
+
+    dml("embed", "photos", "../photos", "-o", "vectors.parquet")
+    vectors = np.stack(pd.read_parquet(project / "vectors.parquet")["vector"])
+    best = pd.read_parquet(project / "results/photos/trials.parquet").sort_values("objective")["key"].iloc[-1]
+    dml("embed", best[:12], "../photos", "-o", "by_key.npy")
+    np.testing.assert_array_equal(np.load(project / "by_key.npy"), vectors)
+    dml("embed", python("-c", LOGGED, cwd=project).split()[-1], "../photos", "-o", "logged.npy")
+    assert np.load(project / "logged.npy").shape == vectors.shape == (64, 4)
+
     dml("refit", "photos")
     dml("search", "models:/photos@champion", "../photos", "../photos/3/0.png", "-o", "page.html")
     assert (project / "page.html").read_text().count("<img") > 5

@@ -15,6 +15,7 @@ def nowhere(tmp_path, monkeypatch):
     return Place.of("nothing")
 
 
+@pytest.mark.slow
 def test_a_process_that_fails_fails_nothing(nowhere, capfd):
     with syncing(nowhere):
         pass
@@ -38,6 +39,7 @@ def test_another_wish_is_refused(nowhere, monkeypatch):
         raise AssertionError
 
 
+@pytest.mark.slow
 def test_an_error_of_the_sweep_is_its_own(nowhere):
     with pytest.raises(ValueError, match="of the sweep"), syncing(nowhere):
         raise ValueError("of the sweep")

@@ -7,6 +7,7 @@ import pytest
 from dml.report.page.html import Renderer
 from dml.report.page.pages import Page
 
+pytestmark = pytest.mark.slow
 WIDTHS = (1920, 1280, 768, 420, 400)
 TABLE, COLUMN = "results-test-fine", "recall@1"
 SCRIPT = """

@@ -92,6 +92,7 @@ def test_ranks_and_spreads_have_the_part_of_the_searches():
     assert precision.spread_of(scores).seeds_for(2.0, 1) < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [3, 11])
 def test_of_equal_methods_few_are_told_apart(seeds):
     """Three standard errors of 300 draws: 3.8 points. Without the part of the searches it is 7% and 22%."""

@@ -43,6 +43,7 @@ def test_results_models_and_references(tmp_path):
     assert set((tmp_path / "store/sweeps/toys.keys").read_text().split()) == set(fewer["key"]) < set(frame["key"])
 
 
+@pytest.mark.slow
 def test_study_cell_and_trial_in_mlflow_and_again_without_a_double(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
