@@ -1,12 +1,23 @@
-"""Import this before other rooms.
+"""Import this before other rooms, in a project's folder.
 
-The processes that draw pages then import what they need while this one does, two seconds earlier.
+If the report has many pages, the processes that draw them import what they need meanwhile, two seconds earlier.
 """
 
 import multiprocessing
 import sys
 from multiprocessing import forkserver
 
-if sys.platform == "linux" and multiprocessing.current_process().name == "MainProcess":
+from dml.pipeline.folders import RESULTS, SNAPSHOTS
+
+FEW = 5  # studies, which the report draws itself (`MANY` in dml/report/parallel.py)
+
+
+def starts() -> bool:
+    """Whether processes draw the pages of this project."""
+    here = {path.parent.name for folder in (RESULTS, SNAPSHOTS) for path in folder.glob("*/trials.parquet")}
+    return sys.platform == "linux" and multiprocessing.current_process().name == "MainProcess" and len(here) > FEW
+
+
+if starts():
     forkserver.set_forkserver_preload(["dml.report.parallel"])
     forkserver.ensure_running()
