@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -47,6 +48,12 @@ def test_gains_are_over_the_best_baseline_of_the_same_length_and_of_any(results)
             said = row[column].replace("\N{MINUS SIGN}", "-")
             assert said == f"{values.mean():+.1f} [{low:+.1f}, {high:+.1f}]", at
     assert [row.partition(",")[0] for row in frame["sure"]] == ["better", "worse"]
+
+
+def test_gains_are_of_what_is_sought_where_coarser_labels_choose(results):
+    search = results.study.search.model_copy(update={"level": "coarse"})
+    coarse = dataclasses.replace(results, study=results.study.model_copy(update={"search": search}))
+    pd.testing.assert_frame_equal(gains([coarse]).frame, gains([results]).frame)
 
 
 @pytest.mark.parametrize(("flags", "same"), [("", 1), ("still rising", 0)])
