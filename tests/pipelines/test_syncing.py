@@ -26,10 +26,11 @@ def test_without_mlflow_or_where_it_is_not_wanted_nothing_starts(nowhere, monkey
     monkeypatch.setenv("DML_TRACKING", "off")
     with syncing(nowhere):
         pass
-    monkeypatch.delenv("DML_TRACKING")
-    monkeypatch.setitem(sys.modules, "mlflow", None)
-    with syncing(nowhere):
-        pass
+    with monkeypatch.context() as patch:
+        patch.delenv("DML_TRACKING")
+        patch.setitem(sys.modules, "mlflow", None)
+        with syncing(nowhere):
+            pass
     assert capfd.readouterr().err == ""
 
 
