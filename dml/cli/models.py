@@ -74,7 +74,7 @@ def _of_study(project: Project, study: str) -> Path:
                 return folder
     raise ValueError(
         f"study {study!r}: none of its {len(confirmed)} confirmed trials has a model in {project.store / 'trials'}. "
-        f"Published trials have none: `DML_PUBLISHED=off dml run {study}` trains them here"
+        f"Published trials have none: `DML_SNAPSHOTS=off dml run {study}` trains them here"
     )
 
 

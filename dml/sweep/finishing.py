@@ -78,7 +78,7 @@ class Tidying:
             print(
                 f"{name}: keep_models is `all`, but {lacking} finished trials have no model here: they are published, "
                 f"or a study kept fewer. To train them again: python -m dml.sweep.retention.retrain {name}, then "
-                f"DML_PUBLISHED=off dvc repro --force --single-item sweep@{name}",
+                f"DML_SNAPSHOTS=off dvc repro --force --single-item sweep@{name}",
                 file=sys.stderr,
                 flush=True,
             )

@@ -13,6 +13,8 @@ from dml import audit
 from dml.audit import _audit, _probabilities
 from dml.audit._folds import deal
 
+pytestmark = pytest.mark.slow
+
 
 def test_it_finds_the_wrong_labels(noisy, found):
     _, true, given = noisy

@@ -11,6 +11,8 @@ from dml.audit._learned import observed_labels
 from dml.audit._neighbours import vote_by_fold
 from dml.audit._probabilities import Representation
 
+pytestmark = pytest.mark.slow
+
 SIZE = 12  # of the vectors
 
 

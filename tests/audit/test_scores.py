@@ -11,6 +11,8 @@ from dml.audit._probabilities import TOP, OutOfSample
 from dml.audit._rate import confident_joint, even_spread, explained, first_guess, sure
 from dml.audit._scores import EVEN_LEAST, PRIOR, chance, suspicion
 
+pytestmark = pytest.mark.slow
+
 
 def probabilities(
     rate: float, even: bool, n: int = 4000, classes: int = 8, sharp: float = 4.0, seed: int = 0, steep: float = 0.0

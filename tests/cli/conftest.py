@@ -43,7 +43,7 @@ def project(tmp_path, monkeypatch):
     (root / "params.yaml").write_text("# a comment\nstudies:\n- tiny\n")
     (root / "pipelines/studies/tiny.yaml").write_text(TINY)
     monkeypatch.chdir(root)
-    for variable in ("RAY_ADDRESS", "MLFLOW_TRACKING_URI", "DML_MIRROR", "DML_PUBLISHED"):
+    for variable in ("RAY_ADDRESS", "MLFLOW_TRACKING_URI", "DML_MIRROR", "DML_SNAPSHOTS"):
         monkeypatch.delenv(variable, raising=False)
     return root
 

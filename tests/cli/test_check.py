@@ -3,6 +3,8 @@
 import pytest
 import yaml
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_valid_study_has_a_cost(dml, project, timed):
     done = dml("check", "tiny")

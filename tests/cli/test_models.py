@@ -59,7 +59,7 @@ def test_a_study_is_its_best_cell_by_validation_and_that_cells_best_seed(project
 
 def test_a_study_without_models_or_results_says_what_to_run(project):
     results(project, "published", ("gone", "a", "confirm", 0, "finished", 0.3))
-    with pytest.raises(ValueError, match="DML_PUBLISHED=off dml run published"):
+    with pytest.raises(ValueError, match="DML_SNAPSHOTS=off dml run published"):
         find_model("published")
     with pytest.raises(ValueError, match="study 'tiny' has no results here: run it with `dml run tiny`"):
         find_model("tiny")

@@ -9,6 +9,8 @@ import torch
 
 import dml.losses
 
+pytestmark = pytest.mark.slow
+
 
 def least_distance(kind, ends):
     """The least distance between the two sets, over a fine grid in two stages (for values, not for gradients)."""

@@ -8,6 +8,8 @@ import torch
 from dml import discovery
 from dml.miners import build
 
+pytestmark = pytest.mark.slow
+
 POSITIVES, NEGATIVES = (discovery.names(f"dml.miners.{kind}") for kind in ("positives", "negatives"))
 # Each policy with the first one of the other kind: the graph of a policy does not depend on the other policy's code,
 # only on the number of columns of positives.
@@ -34,7 +36,6 @@ def test_one_graph(positives, negatives, tools):
     compare([(positives, negatives)], "eager", tools)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
 def test_generated_code(tools):
     """A policy of each way to find a negative: a minimum in each column, and a search in running sums."""

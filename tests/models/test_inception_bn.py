@@ -7,6 +7,8 @@ from torch.nn import functional as F
 
 from dml import models
 
+pytestmark = pytest.mark.slow
+
 FIGURE_5 = """\
 convolution 7x7/2         112x112x64
 max pool 3x3/2            56x56x64

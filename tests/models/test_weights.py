@@ -11,6 +11,8 @@ from torch.nn import functional as F
 
 from dml import models
 
+pytestmark = pytest.mark.slow
+
 SHARED = Path(os.environ.get("DML_WEIGHTS") or Path(__file__).parents[2] / "../shared/weights")
 IMAGES = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
 

@@ -14,6 +14,8 @@ from papers.noise.sections.bounds import Bounds
 from papers.noise.sections.pair_noise import PairNoise
 from papers.noise.theory import pair_noise as theory_pair_noise
 
+pytestmark = pytest.mark.slow
+
 
 def _frame(section):
     return next(block for block in section.content() if isinstance(block, Table)).frame

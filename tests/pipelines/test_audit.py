@@ -16,6 +16,8 @@ from dml.config import load_study
 from dml.sweep.auditing import outputs, reviews
 from dml.training import data as trial_data
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("ant", "bee", "cat", "dog", "elk")
 EACH = 20
 STUDY = """\
@@ -88,7 +90,6 @@ def paths_of(folder: Path) -> list[str]:
     return pd.read_csv(folder / "audit.csv").sort_values("index")["path"].tolist()
 
 
-@pytest.mark.slow
 def test_the_whole_way_from_five_wrong_labels_to_a_study_without_them(work):
     photograph(Path("photos"))
     misplace()
@@ -212,7 +213,6 @@ def test_images_that_are_missing(work, untracked):
     assert not Path("audit").exists()
 
 
-@pytest.mark.slow
 def test_an_interrupted_audit_resumes(work, monkeypatch, untracked):
     photograph(Path("photos"), each=6)
     text = STUDY + "audit: {}\n"
@@ -245,7 +245,6 @@ def test_an_interrupted_audit_resumes(work, monkeypatch, untracked):
     pd.testing.assert_frame_equal(audit.Audit.load("audit/pets").table(), before.table())
 
 
-@pytest.mark.slow
 def test_a_review_that_fits_no_more_is_said_and_not_used(work, capsys, untracked):
     photograph(Path("photos"), each=5)
     text = STUDY + "audit: {looks: 10}\n"

@@ -10,6 +10,8 @@ from dvc.utils.hydra import apply_overrides
 
 from dml.config import load_study
 
+pytestmark = pytest.mark.slow
+
 STUDIES = Path(__file__).parents[2] / "pipelines/studies"
 
 

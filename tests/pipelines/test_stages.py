@@ -12,6 +12,8 @@ import pytest
 import yaml
 from PIL import Image
 
+pytestmark = pytest.mark.slow
+
 
 def folders(root: Path, *classes: str) -> None:
     for number, name in enumerate(classes):
@@ -74,7 +76,6 @@ def test_a_mistake_in_a_study_is_named_with_file_line_and_choices(project, refus
     assert not (project.root / "store").exists()
 
 
-@pytest.mark.slow
 def test_an_absent_dataset_says_which_file_to_put_where(project, refused, tiny):
     project.study("tiny", tiny.replace("digits", "mnist"))
     message = refused(project.stage("download", "tiny"))
@@ -86,7 +87,6 @@ def test_an_absent_dataset_says_which_file_to_put_where(project, refused, tiny):
     assert "run the download stage" in refused(project.stage("pack", "tiny"))
 
 
-@pytest.mark.slow
 def test_an_archive_that_fails_its_check_is_not_kept(project, refused, tiny, tmp_path):
     project.study("tiny", tiny.replace("digits", "mnist"))
     names = [f"{a}-idx{b}-ubyte.gz" for a, b in (("train-images", 3), ("train-labels", 1))]
@@ -100,7 +100,6 @@ def test_an_archive_that_fails_its_check_is_not_kept(project, refused, tiny, tmp
     assert not (project.root / "data").exists()
 
 
-@pytest.mark.slow
 def test_labels_that_the_images_lack_are_missed_before_anything_trains(project, refused, tiny):
     folders(project.root / "photos", *"abcdefgh")
     text = tiny.replace("name: digits", "name: imagefolder\n    settings: {root: photos}")
@@ -120,7 +119,6 @@ def test_labels_that_the_images_lack_are_missed_before_anything_trains(project, 
     assert not (project.root / "store/trials").exists()
 
 
-@pytest.mark.slow
 def test_a_full_disk_leaves_nothing_that_looks_whole(project, refused, tiny):
     project.study("tiny")
     store = project.root / "store"
@@ -141,7 +139,6 @@ def test_a_full_disk_leaves_nothing_that_looks_whole(project, refused, tiny):
         subprocess.run(["umount", str(store)], check=True)
 
 
-@pytest.mark.slow
 def test_a_tracking_server_that_does_not_answer_is_named_and_stops_nothing(project):
     project.study("tiny")
     project.stages("download pack split corrupt", "tiny")
@@ -154,7 +151,6 @@ def test_a_tracking_server_that_does_not_answer_is_named_and_stops_nothing(proje
     assert (project.root / "results/tiny/trials.parquet").is_file()
 
 
-@pytest.mark.slow
 def test_a_study_of_one_method_has_a_report(project, tiny):
     project.study("tiny", tiny.replace("[random, easy]", "[random]"))
     project.stages("download pack split corrupt sweep", "tiny")

@@ -7,6 +7,8 @@ import pytest
 
 from dml.pipeline.syncing import Place, syncing
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
@@ -15,7 +17,6 @@ def nowhere(tmp_path, monkeypatch):
     return Place.of("nothing")
 
 
-@pytest.mark.slow
 def test_a_process_that_fails_fails_nothing(nowhere, capfd):
     with syncing(nowhere):
         pass
@@ -40,7 +41,6 @@ def test_another_wish_is_refused(nowhere, monkeypatch):
         raise AssertionError
 
 
-@pytest.mark.slow
 def test_an_error_of_the_sweep_is_its_own(nowhere):
     with pytest.raises(ValueError, match="of the sweep"), syncing(nowhere):
         raise ValueError("of the sweep")

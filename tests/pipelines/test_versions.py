@@ -13,6 +13,8 @@ import yaml
 from dml.discovery import KINDS, modules
 from dml.pipeline import start, versions
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 DVC = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 

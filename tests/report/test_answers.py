@@ -13,6 +13,8 @@ from dml.report.answers import QUESTION, _of_study, answers, say
 from dml.report.not_run import not_run
 from dml.report.page.markdown import markdown
 
+pytestmark = pytest.mark.slow
+
 FIGURES = Path("figures")
 
 

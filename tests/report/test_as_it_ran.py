@@ -15,6 +15,8 @@ from dml.report.assembly import study_page
 from dml.report.loading import load
 from dml.snapshots import Snapshot, publish
 
+pytestmark = pytest.mark.slow
+
 RAN = """
 title: Before
 datasets: [{name: digits, train_on: coarse}]

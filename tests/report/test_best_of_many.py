@@ -10,6 +10,8 @@ from dml.report.analysis import best_of_many
 from dml.report.analysis.best_of_many import adjusted
 from dml.report.analysis.paired import against_winner
 
+pytestmark = pytest.mark.slow
+
 EQUAL, SEEDS = 50.0, 8
 
 

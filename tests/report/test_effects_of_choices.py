@@ -12,6 +12,8 @@ from dml.report.analysis.variance import REST, interval_of_share, noncentrality,
 from dml.report.page.blocks import Drawing, Folded
 from dml.report.sections.effects_of_choices import EffectsOfChoices, interactions_text
 
+pytestmark = pytest.mark.slow
+
 LEVELS = {"loss": ("a", "b", "c"), "positives": ("p", "q"), "negatives": ("x", "y", "z")}
 RATES = (0.0, 0.4)
 SHAPE = (3, 2, 3, 2)

@@ -19,6 +19,8 @@ from dml.report.figures.saving import save
 from dml.report.page.blocks import Drawing, Folded
 from dml.report.sections._rows import score_frame
 
+pytestmark = pytest.mark.slow
+
 STARTS = (-5.0, 0.0, 0.1, 1.0, 17.3, 50.0, 99.0, 99.95)
 SPANS = (0.013, 0.04, 0.1, 0.35, 1.0, 2.0, 3.0, 7.0, 12.0, 30.0, 100.0)
 

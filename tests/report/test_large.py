@@ -11,6 +11,8 @@ from dml import discovery
 from dml.config import load_study
 from dml.report import contents
 
+pytestmark = pytest.mark.slow
+
 JOINT = Path(__file__).parents[2] / "pipelines" / "studies" / "joint-digits.yaml"
 READS = 30  # of a whole table by one section, for whatever number of cells
 SECONDS = 90  # of CPU for 1,146 cells: it takes 10 to 45, by machine and by what runs beside it
@@ -49,7 +51,6 @@ def test_no_section_reads_a_whole_table_for_each_cell(large, loaded):
     assert max(reads.values()) <= READS, reads
 
 
-@pytest.mark.slow
 def test_the_page_of_a_thousand_cells_takes_seconds(synthetic, built):
     study = load_study(JOINT)
     start = time.process_time()

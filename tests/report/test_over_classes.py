@@ -12,6 +12,8 @@ from dml.report.analysis.over_classes import over_class_means, over_classes
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import class_splits
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_variance_of_classes_is_that_of_a_bootstrap_of_whole_classes():
     scores, labels = next(class_splits.draw(np.random.default_rng(3), (1, 2, 60), (0, 5, 0, 0, 10)))

@@ -3,11 +3,15 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from dml.config import load_study
 from dml.config.paper_claims import paper_claims
 from dml.report.answers import QUESTION
 from dml.report.overview import FIGURES, overview
 from dml.snapshots import snapshots
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -9,6 +9,8 @@ from dml.report.loading import load
 from dml.report.sections import precision as section
 from dml.statistics import paired_t
 
+pytestmark = pytest.mark.slow
+
 
 def scores(draw, means, seeds, spread=1.0):
     """Scores (seeds, methods) of methods with these true means; what a seed does to all alike is added."""

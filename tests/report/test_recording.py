@@ -16,6 +16,8 @@ from dml.report.page.blocks import Drawing, Folded, Paragraph
 from dml.report.recording import figure_arrays
 from dml.snapshots import LARGEST, Snapshot, figures, table
 
+pytestmark = pytest.mark.slow
+
 LABELS = np.repeat(np.arange(5), 12)
 ASKED = ("retrieval", "similarities", "tsne", "spectrum")
 

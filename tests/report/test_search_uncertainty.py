@@ -18,6 +18,8 @@ from dml.report.estimates import Term, estimate
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import comparisons
 
+pytestmark = pytest.mark.slow
+
 KEY = "test/fine/recall@1"
 DRAW = np.random.default_rng(0)
 
@@ -92,7 +94,6 @@ def test_ranks_and_spreads_have_the_part_of_the_searches():
     assert precision.spread_of(scores).seeds_for(2.0, 1) < 5
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [3, 11])
 def test_of_equal_methods_few_are_told_apart(seeds):
     """Three standard errors of 300 draws: 3.8 points. Without the part of the searches it is 7% and 22%."""

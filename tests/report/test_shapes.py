@@ -7,6 +7,8 @@ import pytest
 
 from dml.report.figures import best
 
+pytestmark = pytest.mark.slow
+
 STUDY, SHARED = 880_000, 1_120_000  # bytes, together 2 MB: of the default study's files, and of those of every report
 
 
@@ -14,7 +16,6 @@ def _size(folder, of):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and of(path))
 
 
-@pytest.mark.slow
 def test_the_report_of_the_default_study_is_below_two_megabytes(synthetic, shapes, built, site, tmp_path):
     built(shapes.quickstart(synthetic))
     assert _size(tmp_path / "report", lambda path: "quickstart" in str(path.relative_to(tmp_path))) < STUDY

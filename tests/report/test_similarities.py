@@ -11,6 +11,8 @@ from dml.report.page.blocks import Drawing, Folded
 from dml.report.page.tables import Table
 from dml.report.sections.similarities import Similarities
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def points():

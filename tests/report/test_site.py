@@ -14,6 +14,8 @@ from dml.report.figures import best
 from dml.report.loading import load
 from dml.report.site import build
 
+pytestmark = pytest.mark.slow
+
 
 class _Links(html.parser.HTMLParser):
     """Every address and every id of a page."""
@@ -76,7 +78,6 @@ def test_nothing_is_loaded_from_elsewhere(site):
         assert "url(" not in file.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_the_same_inputs_give_the_same_bytes(synthetic, tmp_path):
     study = synthetic.plane_study(seeds=2)
     synthetic.write(study, tmp_path)
@@ -110,7 +111,6 @@ def test_a_study_that_has_not_run_says_so(site):
     assert cards[-1] == "empty"
 
 
-@pytest.mark.slow
 def test_the_index_lists_many_studies_with_their_best_methods(synthetic, tmp_path):
     studies = [synthetic.small(f"study-{number}") for number in range(4)]
     for study in studies[1:]:

@@ -12,6 +12,8 @@ import pytest
 from dml.config import ClaimSection, Study, load_study
 from dml.snapshots import LARGEST, table
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -13,6 +13,8 @@ from simulated import models, simulate
 from dml.pipeline.sync import sync_study
 from dml.sweep.run import run_study
 
+pytestmark = pytest.mark.slow
+
 SECTIONS = {"noise": [{"name": "uniform", "rates": [0.0, 0.2]}], "resources": {"keep_models": "cells"}}
 
 
@@ -43,7 +45,6 @@ def test_results_models_and_references(tmp_path):
     assert set((tmp_path / "store/sweeps/toys.keys").read_text().split()) == set(fewer["key"]) < set(frame["key"])
 
 
-@pytest.mark.slow
 def test_study_cell_and_trial_in_mlflow_and_again_without_a_double(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     uri = f"sqlite:///{tmp_path / 'mlflow.db'}"

@@ -14,6 +14,8 @@ from tracked import CURVE, START, cell, picture, runs, state, study, trial
 from dml.tracking.runs import KILLED, RUNNING, Picture, Run
 from dml.tracking.sync import Mirror, sync
 
+pytestmark = pytest.mark.slow
+
 SCORE = "validation/fine/recall_at_1"
 
 

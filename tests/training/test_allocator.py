@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 CODE = """
 import resource, torch
 from dml.training.allocator import keep_freed_memory

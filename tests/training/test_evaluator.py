@@ -15,6 +15,8 @@ from dml.training.errors import TrainingError
 from dml.training.evaluator import Evaluator
 from dml.training.loop import Training
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_tuning_phase_sees_only_validation_classes(make_spec, data_root, tmp_path):
     training = Training(make_spec(phase="tune", steps=4), data_root, tmp_path)

@@ -11,6 +11,8 @@ from dml.training.filtering import Filtering
 from dml.training.loop import Training
 from dml.types import FilterSpec
 
+pytestmark = pytest.mark.slow
+
 PRISM = FilterSpec("prism", {"rate": 0.3, "memory": 100, "window": 3, "warm_up": 2})
 
 

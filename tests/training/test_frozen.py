@@ -22,6 +22,8 @@ from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder, load_model
 from dml.types import TrainingSpec
 
+pytestmark = pytest.mark.slow
+
 FROZEN = TrainingSpec(backbone_settings={"width": 4}, frozen=True)
 
 

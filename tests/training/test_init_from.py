@@ -14,6 +14,8 @@ from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder
 from dml.types import InitFromSpec
 
+pytestmark = pytest.mark.slow
+
 WIDTH = {"width": 4}
 
 

@@ -13,6 +13,8 @@ from dml.training.loop import Training
 from dml.training.model_files import load_model
 from dml.types import BatchSpec, NoiseSpec
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_trial_trains_and_evaluates_as_its_spec_says(make_spec, data_root, tmp_path, finish):
     result = finish(Training(make_spec(steps=10), data_root, tmp_path)).result()

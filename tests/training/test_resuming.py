@@ -7,6 +7,8 @@ from dml.sweep.execution.trainers import training as make_trainer
 from dml.training import checkpoint, loop
 from dml.training.loop import Training
 
+pytestmark = pytest.mark.slow
+
 
 def same_state(a: torch.nn.Module, b: torch.nn.Module) -> bool:
     one, two = a.state_dict(), b.state_dict()

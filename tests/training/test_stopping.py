@@ -10,6 +10,8 @@ from dml.training import loop
 from dml.training.data import EVALUATION_ROLES
 from dml.training.loop import Training
 
+pytestmark = pytest.mark.slow
+
 
 def same_state(a, b):
     one, two = a.state_dict(), b.state_dict()

@@ -24,6 +24,8 @@ from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder, load_model
 from dml.types import TrainingSpec
 
+pytestmark = pytest.mark.slow
+
 BLOCK = "layers.3"  # the second convolution of `small_conv`: 4 x 8 x 8 before it
 PLAIN = TrainingSpec(backbone_settings={"width": 4}, train_from=BLOCK)
 VIEWED = replace(PLAIN, augment="random_resized_crop", augment_settings={"image_size": 8}, views=3)

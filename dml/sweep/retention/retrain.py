@@ -53,5 +53,5 @@ if __name__ == "__main__":
         number = set_aside(name, Path("results"), Path("store"))
     except (ValueError, RuntimeError) as error:
         sys.exit(f"error: {error}")
-    command = f"DML_PUBLISHED=off dvc repro --force --single-item sweep@{name}"
+    command = f"DML_SNAPSHOTS=off dvc repro --force --single-item sweep@{name}"
     print(f"{name}: {number} trials will run again. Set resources.keep_models, then: {command}")

@@ -55,7 +55,7 @@ class InitFromFinder:
                 f"{folder}: the model of {row['cell']!r} is missing: published results have none, and "
                 f"resources.keep_models says which ones a study keeps. To train those that are missing: "
                 f"python -m dml.sweep.retention.retrain {section.study}, then "
-                f"DML_PUBLISHED=off dvc repro --force --single-item sweep@{section.study}"
+                f"DML_SNAPSHOTS=off dvc repro --force --single-item sweep@{section.study}"
             )
         return folder
 

@@ -18,6 +18,8 @@ from dml.data import DataError
 from dml.data.packing import open_packed, pack
 from dml.data.packing.array_file import PackWriter
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("there", ["photo.jpg", "manifest.json", "images.npy", "a/photo.jpg"])
 def test_a_users_folder_is_kept(there, tmp_path):

@@ -22,6 +22,8 @@ from dml.data.packing import open_packed, pack
 from dml.data.shards import ShardCache, ShardJob, plan_layout, shard_packed, storage, write_members, write_shard
 from dml.data.shards.cache import ABSENT
 
+pytestmark = pytest.mark.slow
+
 SIZE = 12 << 10
 
 
@@ -234,7 +236,6 @@ def _read_slowly(folder: str) -> None:
     first_row(images, 1)
 
 
-@pytest.mark.slow
 def test_a_process_that_is_killed_while_it_fills_a_slot_leaves_it_free(packed, sharded):
     folder = sharded(cache=SIZE)
     killed = multiprocessing.get_context("spawn").Process(target=_read_slowly, args=(str(folder),))
@@ -256,7 +257,6 @@ def _fill(folder: str, out: str, seed: int) -> None:
     Path(out).write_text(f"{digest} {images.cache.misses}")
 
 
-@pytest.mark.slow
 def test_processes_fill_one_cache_without_harm(packed, sharded, tmp_path):
     folder, context = sharded(cache=2 * SIZE), multiprocessing.get_context("spawn")
     outs = [tmp_path / f"{number}.txt" for number in range(2)]

@@ -11,6 +11,8 @@ from dml.evaluation.compressed.evaluating import run_here
 from dml.evaluation.compressed.rows import Rows
 from dml.evaluation.compressed.search import ranked
 
+pytestmark = pytest.mark.slow
+
 N, D, CLASSES = 12_000, 16, 600
 METRICS = ["recall@1", "recall@5", "map@r"]
 

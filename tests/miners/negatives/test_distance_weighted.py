@@ -7,6 +7,8 @@ import torch
 from dml.miners import build
 from dml.miners.negatives.distance_weighted import DistanceWeighted
 
+pytestmark = pytest.mark.slow
+
 ALWAYS = True
 
 

@@ -3,6 +3,8 @@ import torch
 
 from dml.miners import build
 
+pytestmark = pytest.mark.slow
+
 
 def reference(naive, a, p, chosen, settings):
     d, margin = naive.d[a], settings["margin"]

@@ -8,6 +8,8 @@ import pytest
 from papers import free_points
 from papers.eps.theory import collapse, expected_risk, modes
 
+pytestmark = pytest.mark.slow
+
 ALPHA = 0.2
 
 

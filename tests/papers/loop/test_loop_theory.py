@@ -18,6 +18,8 @@ from papers.loop.theory.search import Agreement
 from papers.loop.verdicts import of_cases as case_verdicts
 from papers.loop.verdicts import of_steps as step_verdicts
 
+pytestmark = pytest.mark.slow
+
 EXPECTED = {
     "loop-nine-cases": "confirmed",
     "loop-case-0": "refuted",

@@ -8,6 +8,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 import comparisons
 
+pytestmark = pytest.mark.slow
+
 DRAWS = 30
 
 

@@ -16,6 +16,8 @@ from dml.report.loading import load
 from dml.report.sections.protocols import TheoryVerdict
 from dml.report.site import build
 
+pytestmark = pytest.mark.slow
+
 COMPARED = {"first": {"positives": "easy"}, "second": {"positives": "random"}}
 
 

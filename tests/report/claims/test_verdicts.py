@@ -11,6 +11,8 @@ from dml.report.analysis.claims import corrected, head
 from dml.report.verdicts import Verdict, combined, decided, effect, worst
 from dml.report.wording import expected
 
+pytestmark = pytest.mark.slow
+
 RANDOM = {"positives": "random"}
 UP, NONE, DOWN = [4.0, 5.0, 6.0, 5.5, 4.5], [1.0, -1.0, 0.5, -0.5, 0.1], [-4.0, -5.0, -6.0, -5.5, -4.5]
 
@@ -125,7 +127,6 @@ def test_holms_correction_is_over_the_claims_of_one_paper(claim):
     assert corrected([*of(claim()), untested])[0].p == pytest.approx(p)
 
 
-@pytest.mark.slow
 def test_a_true_null_is_rarely_confirmed_or_refuted(claim):
     draws = np.random.default_rng(0).normal(0, 1, (2000, 5))
     for changes, share in (({}, 0.05), ({"direction": "equal", "least": 1e-9}, 0.05)):

@@ -7,6 +7,8 @@ import pytest
 from dml import audit
 from dml.sweep.auditing import reviews
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def audited(tmp_path):

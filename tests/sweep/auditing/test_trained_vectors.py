@@ -18,6 +18,8 @@ from dml.sweep.auditing.inputs import Audited
 from dml.sweep.auditing.trained_vectors import TrainedVectors
 from dml.sweep.auditing.workers import in_process, over_ray
 
+pytestmark = pytest.mark.slow
+
 FOLDS = 3
 CONTENT = {
     "title": "Digits",
@@ -213,7 +215,6 @@ def test_a_loss_that_is_not_finite_is_an_error(place, observed):
         learner(place, wild, folder="wild")(observed[:1])
 
 
-@pytest.mark.slow
 def test_ray_trains_the_same_networks(place, observed, embeddings):
     of = study()
     try:

@@ -13,6 +13,8 @@ from dml.data.packing import open_packed, pack
 from dml.sweep.inputs.rates import Rates
 from dml.types import DatasetSpec, EvaluationSpec, FilterSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
 
+pytestmark = pytest.mark.slow
+
 RATE = 0.4
 
 

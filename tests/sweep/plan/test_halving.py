@@ -19,6 +19,8 @@ from dml.sweep.plan.space import space_of
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, PRUNED, Outcome, TrialStore
 
+pytestmark = pytest.mark.slow
+
 KEY = "validation/fine/recall@1"
 STEPS, EVERY = 90, 10
 HALVING = {"sampler": "tpe", "trials": 9, "early_stopping": "halving", "first_rung": 0.0}

@@ -9,6 +9,8 @@ from dml.sweep.store.optuna_storage import open_storage
 from dml.sweep.store.trials import FINISHED, Outcome
 from dml.types import Choice, LogUniform, Uniform
 
+pytestmark = pytest.mark.slow
+
 SPACES = {
     "loss.margin": Uniform(0.1, 0.5),
     "training.learning_rate": LogUniform(1e-4, 1e-1),

@@ -16,6 +16,8 @@ from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
 from dml.sweep.store.trials import FINISHED, PRUNED, Outcome, TrialStore
 
+pytestmark = pytest.mark.slow
+
 KEY = "validation/fine/recall@1"
 STEPS = 20
 BEST = {"sampler": "tpe", "trials": 3, "stop": "best"}
@@ -250,7 +252,6 @@ def test_another_objective_needs_its_own_curve(study, tmp_path):
     assert sum(job.phase == "tune" for job in finish(again, rises_then_falls(10))) == 3
 
 
-@pytest.mark.slow
 def test_a_sweep_of_processes_stops_and_resumes(workplace):
     """Toys whose scores fall after half of their steps, run by Ray; the second run finds everything done."""
     workplace.orders(peak=0.5)

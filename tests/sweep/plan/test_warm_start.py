@@ -10,6 +10,8 @@ from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome, TrialStore
 
+pytestmark = pytest.mark.slow
+
 RATES = [0.0, 0.2, 0.6]
 SEARCH = {"sampler": "tpe", "trials": 4, "warm_start": 1}
 

@@ -19,6 +19,8 @@ from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.needed_models import needed_keys, studies_that_start
 from dml.sweep.store.trials import TrialStore
 
+pytestmark = pytest.mark.slow
+
 
 def score(job):
     """Triplet is the best in validation and the worst in the test; of its seeds, the second is the best."""

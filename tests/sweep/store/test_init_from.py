@@ -117,7 +117,7 @@ def test_a_deleted_model_is_named(starts, tmp_path):
         path.parent.rmdir()
     with pytest.raises(
         ValueError,
-        match=r"confirm-5/model: the model of .* is missing: .*retrain first.* DML_PUBLISHED=off .* sweep@first",
+        match=r"confirm-5/model: the model of .* is missing: .*retrain first.* DML_SNAPSHOTS=off .* sweep@first",
     ):
         found(starts, seed=0, study="first", best=True)
 
