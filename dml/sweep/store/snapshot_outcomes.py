@@ -10,12 +10,13 @@ from dml.sweep.store.trials import FINISHED, Outcome
 
 
 def snapshot_outcomes(folder: Path) -> dict[str, Outcome]:
-    """The outcomes of all snapshots, by the first digits of their keys; none with `DML_SNAPSHOTS=off` (earlier `DML_PUBLISHED`).
+    """The outcomes of all snapshots, by the first digits of their keys; none with `DML_SNAPSHOTS=off`.
 
     Parameters
     ----------
     folder : of the snapshots (`docs/results`).
     """
+    # DML_PUBLISHED is the earlier name
     if "off" in (os.environ.get("DML_SNAPSHOTS"), os.environ.get("DML_PUBLISHED")):
         return {}
     found = (pair for snapshot in snapshots(folder) for pair in snapshot.outcomes())
