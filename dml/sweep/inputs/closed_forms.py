@@ -76,6 +76,7 @@ class _Input:
         self._name, self._specs, self._data_root, self._report = name, specs, data_root, report
         self._sizes = sorted({spec.training.embedding_size for spec in specs if spec.training.head != "none"})
         self._known: dict[str, Scores] = {}  # by the rows and labels that projections are fitted to
+        self._unlabelled: dict[tuple[str, int | None], dict[str, float]] = {}  # by rows and size: without labels
         self._failed: set[str] = set()
 
     def scores(self) -> list[dict[str, Any]]:
@@ -128,13 +129,21 @@ class _Input:
         fitted, vectors = _vectors(self._name, data, data.rows[kept], tested)
         forms, found = ClosedForm(fitted, data.observed[kept]), {}
         sizes = [size for size in self._sizes if size < fitted.shape[1]]
+        rows = hashlib.sha256(data.rows[kept].tobytes() + spec.dataset.split.encode()).hexdigest()
         for kind, size in product(KINDS, [None, *sizes]):
+            name, known = _named(self._name, kind, size), self._unlabelled.get((rows, size))
+            if kind == "components" and known is not None:
+                found[name] = known
+                continue
             try:
                 projected = with_vectors(data, tested, apply(forms.projection(kind, size), vectors))
                 evaluator = Evaluator(spec, projected, Identity(), FeatureRows(), torch.device("cpu"))  # type: ignore[arg-type]
-                found[_named(self._name, kind, size)] = evaluator.scores(0)
+                found[name] = evaluator.scores(0)
             except FAILURES as error:
                 self._say(str(error))
+                continue
+            if kind == "components":
+                self._unlabelled[rows, size] = found[name]
         return found
 
     def _say(self, problem: str) -> None:

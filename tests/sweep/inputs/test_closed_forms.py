@@ -106,6 +106,17 @@ def test_equal_rows_and_labels_are_fitted_once(root, monkeypatch):
     assert lines == ["digits: scoring closed forms of the pixels at uniform 0 (pixels)"]
 
 
+def test_components_are_scored_once_whatever_the_labels(root, monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        closed_forms.ClosedForm,
+        "projection",
+        lambda *given, own=closed_forms.ClosedForm.projection: made.append(given[1]) or own(*given),
+    )
+    scored(root, *(job(seed, 0.4) for seed in SEEDS))
+    assert [made.count(kind) for kind in ("components", "whitening", "lda")] == [2, 4, 4]
+
+
 def test_every_length_of_embeddings_that_is_less_than_the_input(root):
     found, _ = scored(root, job(0, 0.0, size=4), job(0, 0.0, size=64), job(0, 0.0, size=100))
     whitened = [record["name"] for record in found if "whitened" in record["name"]]
