@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dml.config import ConfigError, load_study
+from dml.config import ConfigError
 from dml.config.matching import attribute, check_matching
 from dml.sweep.plan import keys, specs
 from dml.sweep.plan.space import space_of
@@ -21,18 +21,6 @@ seeds: [0]
 search: {sampler: fixed}
 """
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
-
-
-@pytest.fixture
-def study(tmp_path):
-    """Loads a study that consists of `STUDY` and some more lines."""
-
-    def load(more: str = ""):
-        path = tmp_path / "filters.yaml"
-        path.write_text(STUDY.lstrip() + more)
-        return load_study(path)
-
-    return load
 
 
 def build(study, cell, settings=None):

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from dml import models
-from dml.config import ConfigError, load_study
+from dml.config import ConfigError
 from dml.sweep.inputs.extracting import frozen_trainings
 from dml.sweep.plan import keys, specs
 
@@ -18,17 +18,6 @@ losses: [triplet]
 """
 VECTORS = "{name: features, settings: {vectors: x.npy, table: labels.csv}}"
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
-
-
-@pytest.fixture
-def study(tmp_path):
-    """Loads a study that consists of `STUDY` and some more lines."""
-
-    def load(more: str, datasets: str = "digits"):
-        (tmp_path / "mine.yaml").write_text(STUDY.replace("{datasets}", datasets) + more)
-        return load_study(tmp_path / "mine.yaml")
-
-    return load
 
 
 def spec(study, cell=0):

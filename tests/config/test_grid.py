@@ -21,18 +21,6 @@ search: {sampler: fixed}
 """
 
 
-@pytest.fixture
-def study(tmp_path):
-    """Loads a study that consists of `STUDY` and some more lines."""
-
-    def load(more: str, name: str = "two"):
-        path = tmp_path / f"{name}.yaml"
-        path.write_text(STUDY.lstrip() + more)
-        return load_study(path)
-
-    return load
-
-
 def test_cells_are_the_product_of_the_axes(study):
     plain = study("")
     crossed = study("grid: {training.steps: [10, 20], training.batch.per_class: [2, 4, 8]}")
@@ -133,7 +121,7 @@ def test_what_cannot_vary_is_refused_with_its_line(study, more, line, expected):
     with pytest.raises(ConfigError) as caught:
         study(more)
     assert expected in str(caught.value)
-    assert f"two.yaml:{line}: " in str(caught.value)
+    assert f"mine.yaml:{line}: " in str(caught.value)
 
 
 def test_values_need_to_be_valid_only_in_their_combinations(study):
@@ -150,7 +138,7 @@ def test_a_rate_that_yaml_reads_as_text_is_a_number(study):
     ]
     assert set(values) == {0.001, 0.01}
     with pytest.raises(ConfigError, match="expected at least two values, each once"):
-        study("grid: {training.learning_rate: [1e-3, 0.001]}", "same")
+        study("grid: {training.learning_rate: [1e-3, 0.001]}", name="same")
 
 
 def test_a_setting_that_a_loss_fixes_cannot_vary(tmp_path):
@@ -163,7 +151,7 @@ def test_a_setting_that_a_loss_fixes_cannot_vary(tmp_path):
 
 class TestExtends:
     def test_takes_all_settings_and_merges_mappings(self, study, tmp_path):
-        study("training: {steps: 7, batch: {classes: 5}}", "base")
+        study("training: {steps: 7, batch: {classes: 5}}", name="base")
         path = tmp_path / "more.yaml"
         path.write_text("extends: base\ntitle: More\nseeds: [0, 1, 2]\ntraining: {batch: {per_class: 9}}\n")
         found = load_study(path)
@@ -173,7 +161,7 @@ class TestExtends:
         assert content_of(path)["training"] == {"steps": 7, "batch": {"classes": 5, "per_class": 9}}
 
     def test_null_restores_a_default(self, study, tmp_path):
-        study("training: {steps: 7}", "base")
+        study("training: {steps: 7}", name="base")
         path = tmp_path / "more.yaml"
         path.write_text("extends: base\ntraining: {steps: null}\npositives: null\nnegatives: null\n")
         found = load_study(path)

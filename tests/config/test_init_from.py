@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dml.config import ConfigError, InitFromSection, load_study
+from dml.config import ConfigError, InitFromSection
 
 STUDY = """\
 title: From other weights
 datasets: [digits]
 losses: [triplet]
 """
-
-
-@pytest.fixture
-def study(tmp_path):
-    """Loads a study that consists of `STUDY` and some more lines."""
-
-    def load(more: str):
-        (tmp_path / "mine.yaml").write_text(STUDY + more)
-        return load_study(tmp_path / "mine.yaml")
-
-    return load
 
 
 def test_the_ways_to_name_weights(study):

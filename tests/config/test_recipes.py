@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dml.config import ConfigError, load_study
+from dml.config import ConfigError
 from dml.config.names import written_setting
 from dml.config.recipes import FIXED, RECIPES, SEARCHED
 from dml.config.study import Study
@@ -23,15 +23,6 @@ datasets: [digits]
 losses: [softmax]
 """
 BLOCK = {"partial": "train_from: layers.3"}
-
-
-@pytest.fixture
-def study(tmp_path):
-    def load(more: str) -> Study:
-        (tmp_path / "mine.yaml").write_text(STUDY + more)
-        return load_study(tmp_path / "mine.yaml")
-
-    return load
 
 
 @pytest.mark.parametrize("name", RECIPES)

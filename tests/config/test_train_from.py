@@ -18,17 +18,6 @@ DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
 CROPS = "augment: {name: random_resized_crop, settings: {image_size: 8}}"
 
 
-@pytest.fixture
-def study(tmp_path):
-    """Loads a study that consists of `STUDY` and some more lines."""
-
-    def load(more: str):
-        (tmp_path / "mine.yaml").write_text(STUDY + more)
-        return load_study(tmp_path / "mine.yaml")
-
-    return load
-
-
 def spec(study, cell=0):
     return specs.build(study, study.cells()[cell], "confirm", 0, {}, DIGESTS)
 

@@ -1,0 +1,22 @@
+"""The fixture `study`: a study file that begins as the test module's `STUDY` says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dml.config import Study, load_study
+
+
+@pytest.fixture
+def study(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Study]:
+    """Loads a study that consists of the module's `STUDY`, with its `{datasets}` filled in, and some more lines."""
+
+    def load(more: str = "", datasets: str = "digits", name: str = "mine") -> Study:
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(request.module.STUDY.lstrip().replace("{datasets}", datasets) + more)
+        return load_study(path)
+
+    return load
