@@ -100,7 +100,7 @@ def _measured(results: Results, claim: ClaimSection) -> Verdict:
     if not found:
         return replace(verdict, reason=NO_SEED)
     cells = {cell.name: cell for pair in compared for cell in (*pair.first, *pair.second)}
-    said = flags(results, cells.values(), fixed=bool(claim.fixed))
+    said = flags(results, cells.values(), fixed=bool(claim.fixed), same_length=True)
     verdict = replace(verdict, flags=said.found, unknown=said.unknown, reason=by_ami)
     if claim.fixed:
         verdict = replace(verdict, tuning="")

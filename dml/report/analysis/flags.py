@@ -7,7 +7,8 @@
 - Below the baseline: a cell finds its own training classes (R@1, at the level of its labels) worse than the best of
   what needs no training; on training images that is without labels too, since LDA of them knows them. Where training
   images have no such score, the held-out images of the training classes count, else the test images, and the text says
-  which.
+  which. A claim compares embeddings of one length, so the best without training has that length too, where one is
+  known: two dimensions need not hold what 784 pixels do.
 
 What a study does not store is not known, and is no flag. Networks without a step of training are baselines themselves.
 """
@@ -40,18 +41,19 @@ class Flags:
     unknown: tuple[str, ...] = ()
 
 
-def flags(results: Results, cells: Iterable[Cell], fixed: bool = False) -> Flags:
+def flags(results: Results, cells: Iterable[Cell], fixed: bool = False, same_length: bool = False) -> Flags:
     """What keeps a comparison of these cells from deciding anything.
 
     Parameters
     ----------
     fixed : the comparison is about the settings that it has, so that no tuning is asked for.
+    same_length : the baseline has as many dimensions as the embedding, where such a one was scored.
     """
     trained = [cell for cell in cells if _trains(results, cell)]
     tuning = "" if fixed else mark(results.study)
     rises = [_rise(results, cell) for cell in trained]
     rising = RISING if any(rise is not None and rise > RISE for rise in rises) else ""
-    below, known = _below(results, trained)
+    below, known = _below(results, trained, same_length)
     unknown = [NOT_KNOWN] * (None in rises) + ["the baseline is not known"] * (not known)
     return Flags(tuple(filter(None, (tuning, rising, below))), tuple(unknown))
 
@@ -78,11 +80,11 @@ def _rise(results: Results, cell: Cell) -> float | None:
     return sum(found) / len(found) if found else None
 
 
-def _below(results: Results, cells: list[Cell]) -> tuple[str, bool]:
+def _below(results: Results, cells: list[Cell], same_length: bool) -> tuple[str, bool]:
     """How far the worst cell is below the baseline, in words, and whether all cells have one."""
     worst, text, known = 0.0, "", True
     for cell in cells:
-        found = _beside_baseline(results, cell)
+        found = _beside_baseline(results, cell, same_length)
         if found is None:
             known = False
             continue
@@ -94,14 +96,16 @@ def _below(results: Results, cells: list[Cell]) -> tuple[str, bool]:
     return text, known
 
 
-def _beside_baseline(results: Results, cell: Cell) -> tuple[str, float, Baseline] | None:
+def _beside_baseline(results: Results, cell: Cell, same_length: bool) -> tuple[str, float, Baseline] | None:
     """The score key that judges what a cell has learned, its mean score and the best baseline."""
-    dataset = results.study.dataset(cell.dataset)
+    dataset, training = results.study.dataset(cell.dataset), results.study.training_of(cell)
+    lengths = (training.embedding_size, None) if same_length and training.head != "none" else (None,)
     for side in SIDES:
         for level in dict.fromkeys((dataset.train_on, *dataset.evaluate_on)):
             key = str(ScoreKey(side, level, SCORE))
             values = results.values(cell.name, key)
-            baseline = untrained(results, cell.dataset, cell.noise, cell.rate, key)
+            found = (untrained(results, cell.dataset, cell.noise, cell.rate, key, length) for length in lengths)
+            baseline = next(filter(None, found), None)
             if len(values) and baseline is not None:
                 return key, float(values.mean()), baseline
     return None
