@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from dml.report.analysis.claims import with_verdicts
 from dml.report.analysis.effects import decisive
 from dml.report.analysis.flags import NOT_KNOWN, flags
 
@@ -59,6 +60,31 @@ def test_below_the_baseline(synthetic, loaded, pixels, below):
     frame = results.trials.assign(**{"test/fine/recall@1": 0.5}, curve="[]")
     found = flags(replace(results, trials=frame, summary=summary), results.cells.values(), fixed=True).found
     assert found == (("below the baseline (R@1, test classes: 50.0, pixels 99.0)",) if below else ())
+
+
+@pytest.mark.parametrize(("components", "below"), [(0.4, False), (0.6, True), (None, True)])
+def test_a_claim_is_beside_what_is_as_long_as_its_embeddings(synthetic, loaded, components, below):
+    """And beside all pixels where nothing of that length was scored."""
+    results = loaded(synthetic.small())
+    cells = list(results.cells.values())
+    size = results.study.training_of(cells[0]).embedding_size
+    scored = {"pixels": 0.99} | ({} if components is None else {f"pixels, {size} components": components})
+    own = {name: {"test/fine/recall@1": score} for name, score in scored.items()}
+    summary = {"untrained": {cell.dataset: own for cell in cells}}
+    frame = results.trials.assign(**{"test/fine/recall@1": 0.5}, curve="[]")
+    results = replace(results, trials=frame, summary=summary)
+    assert bool(flags(results, cells, fixed=True, same_length=True).found) == below
+    assert flags(results, cells, fixed=True).found == ("below the baseline (R@1, test classes: 50.0, pixels 99.0)",)
+
+
+def test_what_is_longer_does_not_keep_a_claim_from_being_decided(synthetic, loaded, made, claim):
+    changes, alter = made([claim()], UP)
+    results = loaded(synthetic.small(**{**changes, "noise": synthetic.noise([0.0])}), alter)
+    size = results.study.training.embedding_size
+    own = {"pixels": {"test/fine/recall@1": 0.99}, f"pixels, {size} components": {"test/fine/recall@1": 0.4}}
+    summary = results.summary | {"untrained": {cell.dataset: own for cell in results.cells.values()}}
+    (found,) = with_verdicts([replace(results, summary=summary)])
+    assert [verdict.word for verdict in found.verdicts] == ["confirmed"]
 
 
 def test_a_closed_form_is_a_baseline_itself(synthetic, loaded):
