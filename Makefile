@@ -41,7 +41,7 @@ publish: setup  ## publish the results of STUDY in docs/results, for clones to s
 test: setup  ## run all tests, including slow ones
 	@$(PYTEST) $(ARGS)
 
-test-fast: setup  ## run the nine tenths of the tests that take a second at most
+test-fast: setup  ## run the four fifths of the tests that take least
 	@$(PYTEST) -m "not slow" $(ARGS)
 
 lint: setup  ## run the linters, the type checker and the import rules

@@ -10,6 +10,8 @@ import pytest
 from dml import audit
 from dml.audit.review import ReviewPlan
 
+pytestmark = pytest.mark.slow
+
 
 def answers(plan, wrong):
     return {int(row): "wrong" if wrong[row] else "right" for row in plan.rows}

@@ -9,6 +9,8 @@ import yaml
 from dml.cli.init import TEMPLATE
 from dml.cli.project import find_project
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SAME = [
     "pipelines/studies/quickstart.yaml",

@@ -14,6 +14,8 @@ from dml.config.renaming import earlier
 from dml.data import sources
 from dml.data.survey import survey
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = {"root": "x"}
 
 

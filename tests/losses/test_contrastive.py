@@ -8,6 +8,8 @@ import torch
 
 import dml.losses
 
+pytestmark = pytest.mark.slow
+
 
 def naive(check, positives, negatives, form, reduction, margin, normalize):
     def of(x):

@@ -7,6 +7,8 @@ import torch
 
 import dml.losses
 
+pytestmark = pytest.mark.slow
+
 
 def naive(check, y, positives, negatives, beta, reduction, margin, normalize):
     def of(x):

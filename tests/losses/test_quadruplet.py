@@ -7,6 +7,8 @@ import dml.losses
 from dml.losses import _triplets, quadruplet
 from dml.types import Tuples
 
+pytestmark = pytest.mark.slow
+
 
 def naive(check, y, positives, triples, margin, margin2, normalize):
     n = range(len(y))

@@ -9,6 +9,8 @@ import torch
 from dml import models
 from dml.models import FromBlock
 
+pytestmark = pytest.mark.slow
+
 PIXELS = 64
 OWN = ["small_conv", "eps_mnist", "mlp", "inception_bn", "mobilenet_v1"]
 TORCHVISION = ["mobilenet_v2", "resnet18"]

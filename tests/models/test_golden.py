@@ -5,6 +5,8 @@ import torch
 
 from dml import discovery, models
 
+pytestmark = pytest.mark.slow
+
 SIZE = 32
 
 

@@ -7,6 +7,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from dml import discovery, models
 
+pytestmark = pytest.mark.slow
+
 SIZES = {"googlenet": 64, "inception_v3": 96, "resnet18": 32}
 
 

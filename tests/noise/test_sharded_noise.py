@@ -5,6 +5,8 @@ from scipy import stats
 from dml.noise._sharded import corrupt_shard, flips_of_shards
 from dml.noise.uniform import Uniform
 
+pytestmark = pytest.mark.slow
+
 
 def corrupted(labels, rate, seed, size):
     shards = [labels[start : start + size] for start in range(0, len(labels), size)]

@@ -11,6 +11,8 @@ from PIL import Image
 from dml.config import load_study
 from dml.training import data as trial_data
 
+pytestmark = pytest.mark.slow
+
 STUDY = """\
 title: Given
 datasets:

@@ -15,6 +15,8 @@ from dml.report.answers import answers
 from dml.report.cross_study_tables import carries_over
 from dml.report.page.markdown import markdown
 
+pytestmark = pytest.mark.slow
+
 KEY = "test/fine/recall@1"
 WAYS = sorted(itertools.product(["triplet", "margin"], ["random", "easy"], ["random", "semihard_random"]))
 BEST = ("margin", "easy", "random")

@@ -2,7 +2,11 @@
 
 import re
 
+import pytest
+
 from dml.report.page.glossary import Marker, terms
+
+pytestmark = pytest.mark.slow
 
 ASKED = ["recall", "map-at-r", "nmi", "ami", "topline", "share-kept", "eta", "gamma", "semi-hard", "easy-positive"]
 

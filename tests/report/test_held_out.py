@@ -11,6 +11,8 @@ from dml.report.analysis.held_out import held_out
 from dml.report.cross_study_tables import across_studies, what_to_use
 from dml.report.page.markdown import markdown
 
+pytestmark = pytest.mark.slow
+
 KEY = "test/fine/recall@1"
 
 

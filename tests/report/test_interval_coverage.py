@@ -19,6 +19,8 @@ from dml.report.page.tables import Table
 from dml.report.recording import figure_arrays
 from dml.report.sections.winners import winners
 
+pytestmark = pytest.mark.slow
+
 KEY = "test/fine/recall@1"
 COUNTS = np.arange(5, 35)
 

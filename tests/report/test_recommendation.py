@@ -17,6 +17,8 @@ from dml.report.recommendation import AS_GOOD, BEST, UNKNOWN, WORSE, rates_of, r
 from dml.report.sections.winners import winners
 from dml.snapshots import Snapshot
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SCORES = {  # R@1 by positives, at the noise rates 0 and 0.4: the winner changes
     ("random", 0.0): [0.70, 0.71, 0.69, 0.70, 0.72],

@@ -13,6 +13,8 @@ from dml.report.page.blocks import Drawing, Paragraph
 from dml.report.pictures import SIDE, Pictures, open_pictures
 from dml.report.sections.retrieval import Retrieval
 
+pytestmark = pytest.mark.slow
+
 CLASSES, EACH = 4, 6
 LABELS = np.repeat(np.arange(CLASSES), EACH)
 EVERY = Roles(np.ones(len(LABELS), dtype=bool), np.ones(len(LABELS), dtype=bool))

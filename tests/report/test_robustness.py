@@ -12,6 +12,8 @@ from dml.report.page.cells import rows
 from dml.report.page.tables import Table
 from dml.report.sections.robustness import Robustness, table
 
+pytestmark = pytest.mark.slow
+
 KEY = "test/fine/recall@1"
 
 

@@ -12,6 +12,8 @@ from PIL import Image
 from dml.report.figures import saving, style
 from dml.report.figures.saving import save, smaller, with_dark
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def figure():

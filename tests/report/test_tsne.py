@@ -8,6 +8,8 @@ from dml.report.analysis import tsne as analysis
 from dml.report.page.blocks import Drawing
 from dml.report.sections.tsne import Tsne
 
+pytestmark = pytest.mark.slow
+
 
 def test_few_points_are_all_drawn():
     labels = np.repeat(np.arange(30), 3)

@@ -13,6 +13,8 @@ from dml.report.cross_study_tables import what_to_use
 from dml.report.recommendation import recommend
 from dml.report.tuning import IN_SHORT, NOT_TUNED, RATE_NOT_TUNED, mark, marked
 
+pytestmark = pytest.mark.slow
+
 STUDY = """
 title: A study
 datasets: [digits]

@@ -12,6 +12,8 @@ from dml.report.recommendation import recommend
 from dml.report.sections.untrained import Untrained, all_scores, best_and_untrained
 from dml.report.sections.winners import Winners, winners
 
+pytestmark = pytest.mark.slow
+
 KEY = "test/fine/recall@1"
 SCORES = {  # R@1 by positives, at the noise rates 0 and 0.4
     ("random", 0.0): [0.70, 0.71, 0.69],

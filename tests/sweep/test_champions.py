@@ -20,6 +20,8 @@ from dml.sweep.champions.spec import champion_spec
 from dml.sweep.champions.train import Wanted, train_champion
 from dml.training.model_files import TrainedEmbedder
 
+pytestmark = pytest.mark.slow
+
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
 CONTENT = {
     "title": "Digits",

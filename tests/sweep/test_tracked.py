@@ -21,6 +21,8 @@ from dml.sweep.progress.live import LiveTable, live_folder
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome
 
+pytestmark = pytest.mark.slow
+
 NOISE = [{"name": "uniform", "rates": [0.0, 0.2]}]
 
 

@@ -9,7 +9,10 @@ from dml.tracking.registry import version_of
 from dml.tracking.runs import Model, Picture, Run
 from dml.tracking.sync import sync
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*type hint:UserWarning")  # of MLflow, about its own classes
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.*type hint:UserWarning"),  # of MLflow, about its own classes
+]
 
 
 @pytest.fixture

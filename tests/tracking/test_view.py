@@ -8,6 +8,8 @@ from tracked import picture, runs
 from dml.tracking.sync import sync
 from dml.tracking.view import VIEW_TAG, ui_address, ui_addresses
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_address_of_the_cells(uri):
     sync(picture(), uri)

@@ -22,6 +22,8 @@ from dml.training.frozen.opening import open_features
 from dml.training.frozen.recipe import BATCH, SHARD
 from dml.types import TrainingSpec
 
+pytestmark = pytest.mark.slow
+
 FROZEN = TrainingSpec(backbone_settings={"width": 4}, frozen=True)
 BELOW = TrainingSpec(
     backbone_settings={"width": 4},
@@ -94,7 +96,6 @@ extract(open_packed(Path(sys.argv[1])), training, Path(sys.argv[2]), slowly)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_run_goes_on_with_the_shards_that_are_missing(packed, whole_of, tmp_path, kind):
     training, size = KINDS[kind]

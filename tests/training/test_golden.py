@@ -19,6 +19,8 @@ from dml.training.data import TrialData
 from dml.training.optimizers import OPTIMIZERS, SCHEDULES
 from dml.types import BatchSpec, DatasetSpec, EvaluationSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
 
+pytestmark = pytest.mark.slow
+
 CLASSES, PER_CLASS, SIDE = 10, 8, 4
 SPEC = TrialSpec(
     phase="confirm",

@@ -9,6 +9,8 @@ import torch
 from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder, load_model, save_model
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_model_is_weights_and_a_description(tmp_path):
     model = torch.nn.Linear(3, 2)

@@ -8,6 +8,8 @@ from dml import models
 from dml.training import onnx_export
 from dml.training.model_files import TrainedEmbedder, save_model
 
+pytestmark = pytest.mark.slow
+
 REASON = "the extra `onnx` is not installed"
 pytest.importorskip("onnx", reason=REASON)
 pytest.importorskip("onnxscript", reason=REASON)
@@ -50,7 +52,6 @@ CASES = {  # augmentation, shape, normalised, network
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_it_embeds_as_torch_does_for_any_batch_size(tmp_path, case):
     augment, shape, normalize, network = CASES[case]
@@ -67,7 +68,6 @@ def test_it_embeds_as_torch_does_for_any_batch_size(tmp_path, case):
         assert np.allclose(lengths, 1, atol=1e-5) == normalize
 
 
-@pytest.mark.slow
 def test_a_file_that_differs_is_an_error_and_not_kept(small, monkeypatch):
     exported = onnx_export.Deployed.forward
     monkeypatch.setattr(onnx_export.Deployed, "forward", lambda self, images: exported(self, images) + 3e-4)

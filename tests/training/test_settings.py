@@ -17,6 +17,8 @@ from dml.training.model_files import TrainedEmbedder
 from dml.training.optimizers import build_optimizer, clip
 from dml.types import TrainingSpec
 
+pytestmark = pytest.mark.slow
+
 NETWORK = {"embedding_size": 3, "channels": 1, "width": 2}
 
 

@@ -15,6 +15,8 @@ from dml.training.loop import Training
 from dml.training.model_files import TrainedEmbedder, load_model
 from dml.types import BatchSpec, DatasetSpec, EvaluationSpec, LossSpec, MinerSpec, NoiseSpec, TrainingSpec, TrialSpec
 
+pytestmark = pytest.mark.slow
+
 WIDTH = 6
 TRAINING = TrainingSpec(
     backbone="identity",

@@ -8,6 +8,8 @@ from sklearn.metrics import roc_auc_score
 
 from dml.evaluation import Vectors, _pairs, evaluate
 
+pytestmark = pytest.mark.slow
+
 
 def reference(x, labels, *, normalize, queries=None, gallery=None, cameras=None):
     x = x.astype(np.float64)

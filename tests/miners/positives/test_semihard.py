@@ -1,6 +1,9 @@
+import pytest
 import torch
 
 from dml.miners import build
+
+pytestmark = pytest.mark.slow
 
 ALWAYS = True
 

@@ -5,6 +5,8 @@ import pytest
 
 from dml.miners.skew import bounds, eta
 
+pytestmark = pytest.mark.slow
+
 CENTRES = np.arange(40) * 0.05 + 0.025
 UNIFORM = np.exp(-(((CENTRES - 1.3) / 0.15) ** 2) / 2)  # distances of unit vectors: a few bins have most of the pairs
 UNIFORM /= UNIFORM.sum()

@@ -7,6 +7,8 @@ import pytest
 
 from papers.eps.theory import collapse, expected_risk
 
+pytestmark = pytest.mark.slow
+
 ALPHA = 0.2
 
 

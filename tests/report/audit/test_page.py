@@ -13,6 +13,8 @@ import pytest
 from dml import audit
 from dml.report.audit import suspects as module
 
+pytestmark = pytest.mark.slow
+
 
 class Reader(HTMLParser):
     """Elements by their tag, with attributes; the text of each script."""

@@ -22,6 +22,8 @@ from dml.training import data as trial_data
 from dml.training.closed_form import apply, fit
 from dml.training.model_files import TrainedEmbedder
 
+pytestmark = pytest.mark.slow
+
 CONTENT = {
     "title": "Mine",
     "datasets": ["digits"],
@@ -54,7 +56,6 @@ def prepare(root, labels=None):
     table.to_parquet(root / "noise" / "digits.parquet", index=False)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore:.*type hint:UserWarning")  # of MLflow, about its own classes
 def test_rows_seeds_and_runs_beside_a_trained_method(workplace):

@@ -17,6 +17,8 @@ from dml.training import closed_form
 from dml.training.closed_form import ClosedForm, apply
 from dml.types import DatasetSpec, EvaluationSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
 
+pytestmark = pytest.mark.slow
+
 KEY = "test/fine/recall@1"
 TRAINED, RATES, SEEDS = range(6), (0.0, 0.4), (0, 1)
 NAMES = [f"pixels, {size}{word}" for word in ("components", "whitened", "LDA") for size in ("", "8 ")]

@@ -8,6 +8,8 @@ from planned import finish, score, start
 from dml.sweep import finishing
 from dml.sweep.store.trials import FAILED, FINISHED, PRUNED, Outcome, TrialStore
 
+pytestmark = pytest.mark.slow
+
 
 def identity(job):
     return job.cell.name, job.phase, job.number

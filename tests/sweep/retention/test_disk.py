@@ -21,6 +21,8 @@ from dml.sweep.retention.disk import remove, unreferenced
 from dml.sweep.retention.models import delete_dropped, record
 from dml.sweep.store.references import References
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def project(tmp_path):
