@@ -32,6 +32,7 @@ def test_an_untested_claim_names_its_commands(tmp_path, known):
             assert (STUDIES / f"{command.rpartition('=')[2]}.yaml").is_file()
 
 
+@pytest.mark.slow
 def test_the_page_shows_them(site):
     """This site knows no folder of studies."""
     text = html.unescape((site.report / "claims.html").read_text(encoding="utf-8"))
