@@ -41,7 +41,7 @@ def test_a_new_part_of_each_kind_is_found_by_the_suites(tmp_path):
         if own_test.is_file():  # a policy's own test has its reference, which the suite looks up
             shutil.copy(own_test, own_test.with_name(f"test_added_{file}.py"))
     rooms = sorted({room for *_, room in COPIES})
-    command = [sys.executable, "-m", "pytest", "-q", "-rA", "--golden-update", "-k", "added_", "-m", "not slow"]
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "--golden-update", "-k", "added_"]
     done = subprocess.run(
         [*command, "-p", "no:cacheprovider", *(f"tests/{room}" for room in rooms)],
         cwd=tmp_path,
