@@ -18,7 +18,7 @@ from dml.report.analysis.untrained import SAME, Baseline
 from dml.report.gains import each_gain, said
 from dml.report.labels import readable
 from dml.report.methods import Method
-from dml.report.numbers import NOTHING, points
+from dml.report.numbers import points
 from dml.report.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
@@ -36,8 +36,7 @@ COLUMNS = (
     Column("case", "Case"),
     Column("wrong", "Wrong labels"),
     Column("do", "Do this"),
-    Column("same", "Gain, same length"),
-    Column("any", "Gain, any length"),
+    Column("gain", "Gain"),
     Column("study", "Study", "name"),
 )
 
@@ -55,7 +54,7 @@ def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
     if not rows:
         return None
     better = sum(row["pays"] for row in rows)
-    lead = say("lead", better=better, cases=counted(len(rows), "case"), nothing=NOTHING)
+    lead = say("lead", better=better, cases=counted(len(rows), "case"))
     return Table("regimes", TITLE, "", COLUMNS, pd.DataFrame(rows), lead, say("limits"))
 
 
@@ -83,13 +82,12 @@ def _row(results: Results, asked: dict[str, Any]) -> dict[str, Any]:
     elif same is not None and said(same.gain) == "better":
         do = f"{cheap}; for {same.untrained.length} dimensions train: {method}"
     elif said(gain.gain) != "worse":
-        do = f"{cheap}, or train: {method}"
+        do = f"{cheap} (not told apart from training: {method})"
     return {
         "case": case,
         "wrong": f"{written(rate)} {NAMES.get(noise, noise)}" if rate else "none",
         "do": do,
-        "same": NOTHING if same is None else points(same.gain),
-        "any": points(gain.gain) + after_comma(RISING if rising else ""),
+        "gain": points(gain.gain) + after_comma(RISING if rising else ""),
         "study": results.study.name,
         "pays": said(gain.gain) == "better" and not rising,
     }

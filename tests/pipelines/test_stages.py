@@ -139,26 +139,6 @@ def test_a_full_disk_leaves_nothing_that_looks_whole(project, refused, tiny):
         subprocess.run(["umount", str(store)], check=True)
 
 
-def test_a_tracking_server_that_does_not_answer_is_named_and_stops_nothing(project):
-    project.study("tiny")
-    project.stages("download pack split corrupt", "tiny")
-    uri = "http://127.0.0.1:9"
-    project.track()
-    done = project.stage("sweep", "tiny", MLFLOW_TRACKING_URI=uri, DML_TRACKING_PATIENCE="0")
-    assert done.code == 0
-    assert f"MLflow at {uri}: " in done.text
-    assert "`dml sync tiny` brings it up to date" in done.text
-    assert (project.root / "results/tiny/trials.parquet").is_file()
-
-
-def test_a_study_of_one_method_has_a_report(project, tiny):
-    project.study("tiny", tiny.replace("[random, easy]", "[random]"))
-    project.stages("download pack split corrupt sweep", "tiny")
-    assert project.stage("choose", "tiny").code == 0
-    done = project.stage("report")
-    assert done.code == 0, done.text
-
-
 def test_an_interrupt_during_imports_has_no_traceback(project, tiny):
     project.study("tiny", tiny)
     program = """

@@ -49,9 +49,8 @@ def test_an_uninterrupted_sweep_trains_each_step_once(workplace):
 
 
 def test_a_killed_worker_and_a_killed_driver_change_nothing(workplace):
-    uri = f"sqlite:///{workplace.folder / 'mlflow.db'}"
     workplace.orders(seconds=0.1, checkpoint_each_step=True)
-    process = workplace.start(tracking=uri, own_ray=True, **TOYS)
+    process = workplace.start(own_ray=True, **TOYS)
     os.kill(workplace.wait(lambda: training_worker(workplace)), signal.SIGKILL)
     for rung in (3, 6):
 
@@ -65,7 +64,7 @@ def test_a_killed_worker_and_a_killed_driver_change_nothing(workplace):
         workplace.wait(paused, seconds=120)
         process.kill()
         process.wait()
-        process = workplace.start(tracking=uri, own_ray=True, **TOYS)
+        process = workplace.start(own_ray=True, **TOYS)
     text, _ = process.communicate(timeout=200)
     assert process.returncode == 0, text
     check(workplace, **TOYS)
