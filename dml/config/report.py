@@ -24,12 +24,6 @@ class BaseSection(StudySection):
     negatives: Names | None = Field(None, description="a name or a list; none: the first of the study")
 
 
-class RuleSection(StudySection):
-    """On which other studies the rule of thumb of a study with crossed axes is tested."""
-
-    test: list[Name] = Field(min_length=1, description="names of studies that the rule is not made from")
-
-
 class ReportSection(StudySection):
     """What a study's page shows."""
 
@@ -43,7 +37,6 @@ class ReportSection(StudySection):
     queries: int = Field(6, ge=1, le=40, description="of `retrieval`")
     neighbors: int = Field(5, ge=1, le=20, description="of each query in `retrieval`")
     seed: Seed = Field(0, description="of random queries, of samples of images and pairs, and of t-SNE")
-    rule: RuleSection | None = Field(None, description="on which other studies the rule of thumb of this one is tested")
     base: BaseSection = Field(
         default_factory=BaseSection, description="with which choices of positives and negatives the others are compared"
     )

@@ -18,13 +18,12 @@ from dml.report.analysis.factorial import Crossed, crossed
 from dml.report.analysis.flags import doubts
 from dml.report.analysis.pareto_front import Kept, kept
 from dml.report.analysis.pooled import Effect, pooled_effects
-from dml.report.analysis.rule import RuleTest
 from dml.report.analysis.shares import share
 from dml.report.analysis.validation_choice import ON_VALIDATION, explained
 from dml.report.analysis.variance import shares
 from dml.report.cross_study_tables import across_studies
 from dml.report.labels import metric_label, readable
-from dml.report.noise_labels import is_topline, noise_label, noise_name
+from dml.report.noise_labels import is_topline, noise_label
 from dml.report.numbers import interval, percent, points, rate
 from dml.report.page.blocks import Folded, Paragraph
 from dml.report.page.markdown import Heading, Items, MarkdownBlock, Picture
@@ -32,10 +31,9 @@ from dml.report.page.tables import Column, Table
 from dml.report.regimes import END, START
 from dml.report.results import Results
 from dml.report.sections.effects_of_choices import interactions_text
-from dml.report.sections.rule_of_thumb import choice_text, rule_sentences
 from dml.report.sections.winners import winners
 from dml.report.texts import Texts
-from dml.report.tuning import after_comma, mark, marked
+from dml.report.tuning import after_comma, mark
 from dml.statistics import Summary
 
 say = Texts(__file__)
@@ -72,7 +70,7 @@ def answers(studies: Sequence[Results], figures: Path, cases: Path | None = None
 
 
 def _of_joint(results: Results, figures: Path) -> Iterator[MarkdownBlock]:
-    """A table of the best and the worst choices at each noise rate, interactions, and the rule."""
+    """A table of the best and the worst choices at each noise rate, and interactions."""
     for block in crossed(results):
         metric, where = metric_label(results.study.search.objective), results.where(block.dataset, block.noise)
         size = f"{counted(block.scores[..., 0].size, 'cell')}, {counted(len(block.seeds), results.study.block)}"
@@ -84,11 +82,6 @@ def _of_joint(results: Results, figures: Path) -> Iterator[MarkdownBlock]:
         terms = shares(block)
         if terms:
             yield Paragraph(interactions_text(terms))
-    if results.study.report.rule is not None and results.rule_tests:
-        title = marked("Rule of thumb", mark(results.study))
-        rule = ". ".join(rule_sentences(crossed(results)))
-        yield Paragraph(f"**{title}.** {rule}. On studies that it was not made from:")
-        yield Items(tuple(map(_tested, results.rule_tests)))
     yield Picture("Effects of choices", f"{figures / results.study.name}-effects.png")
 
 
@@ -108,15 +101,6 @@ def _extremes(effects: Sequence[Effect]) -> str:
     best = [f"best {_signed(sure[0].level, sure[0].summary)}"] if sure and sure[0].summary.mean > 0 else []
     worst = [f"worst {_signed(sure[-1].level, sure[-1].summary)}"] if sure and sure[-1].summary.mean < 0 else []
     return "; ".join(best + worst) or "not decided"
-
-
-def _tested(test: RuleTest) -> str:
-    """One test of the rule in a sentence."""
-    where = f"`{test.study}`, {rate(test.rate)} {noise_name(test.noise)}"
-    text = f"{where} ({choice_text(dict(test.choice))}): gain {points(test.gain)}"
-    if test.regret is not None:
-        text += f", regret {points(test.regret)}"
-    return f"{text}, beats {test.better:.0%} of {test.cells} configurations{after_comma(test.tuning)}."
 
 
 def _of_study(results: Results) -> Iterator[str]:

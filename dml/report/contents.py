@@ -5,7 +5,6 @@ A study's page leaves out the sections that do not apply to its results.
 
 STUDY = (
     "effects_of_choices",
-    "rule_of_thumb",
     "pareto",
     "winners",
     "precision",
@@ -41,7 +40,6 @@ KEY_FIGURE = ("planes", "against_setting", "winners")
 COMPARING = (
     *(
         "effects_of_choices",
-        "rule_of_thumb",
         "pareto",
         "winners",
         "precision",

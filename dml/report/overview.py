@@ -11,7 +11,6 @@ from dml.config import Study
 from dml.config.paper_claims import paper_claims
 from dml.counting import counted
 from dml.report.analysis.claims import with_verdicts
-from dml.report.analysis.rule import with_rule_tests
 from dml.report.answers import answers
 from dml.report.claims_page import claim_entries, papers_with_claims
 from dml.report.labels import metric_label
@@ -47,7 +46,6 @@ def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
     """
     nowhere = Path("nowhere")
     loaded = with_verdicts([load(s, nowhere / s.name, None, Snapshot(snapshots / s.name)) for s in studies])
-    loaded = with_rule_tests(loaded)
     entries = claim_entries(loaded, theory_sections())
     blocks = (
         Heading(1, "Results"),

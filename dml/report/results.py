@@ -36,7 +36,6 @@ class Results:
     origin: str = ""  # of results from a snapshot: what says so, with its commit
     verdicts: Sequence[Verdict] = ()  # on the study's claims; `analysis.claims` makes them for all studies together
     data: Path | None = None  # `data/<study>`, which names the packed images
-    rule_tests: Sequence[Any] = ()  # each an `analysis.rule.RuleTest`: the study's rule of thumb on other studies
     figures: FigureData = field(default_factory=FigureData)  # what the figures of embeddings are drawn from
 
     @property

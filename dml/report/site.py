@@ -8,7 +8,6 @@ from pathlib import Path
 from dml.config import Study
 from dml.config.paper_claims import paper_claims
 from dml.report.analysis.claims import with_verdicts
-from dml.report.analysis.rule import with_rule_tests
 from dml.report.assembly import overview
 from dml.report.claims_page import claims_page
 from dml.report.loading import load
@@ -58,7 +57,7 @@ def build(
         raise ValueError(f"report: {out} is not empty and not a report; name another folder, or empty it")
     with replaced(out) as root, prepared(), workers(len(studies)) as pool:
         loaded = [load(s, results_root / s.name, store, Snapshot(snapshots / s.name), data / s.name) for s in studies]
-        loaded = with_rule_tests(with_verdicts(loaded))
+        loaded = with_verdicts(loaded)
         waiting = study_pages(pool, loaded, root)
         sections = theory_sections()
         theory = theory_page(root, sections) if sections else None

@@ -8,7 +8,6 @@ import pytest
 
 from dml.report.analysis.factorial import crossed
 from dml.report.analysis.pooled import pooled_effects
-from dml.report.analysis.rule import with_rule_tests
 from dml.report.answers import QUESTION, _of_study, answers, say
 from dml.report.not_run import not_run
 from dml.report.page.markdown import markdown
@@ -19,10 +18,8 @@ FIGURES = Path("figures")
 
 
 def test_a_study_with_crossed_axes_answers_with_effects_at_each_rate(synthetic, loaded):
-    report = synthetic.ReportSection.model_validate({"rule": {"test": ["other"]}})
-    study = loaded(synthetic.study("joint", report=report, seeds=list(range(8))))
-    other = loaded(synthetic.study("other", losses=["margin", "contrastive"]))
-    text = markdown(answers(with_rule_tests([study, other]), FIGURES))
+    study = loaded(synthetic.study("joint", seeds=list(range(8))))
+    text = markdown(answers([study], FIGURES))
     lines = text.splitlines()
     assert lines[0] == f"## {QUESTION}"
     effects = {(e.level, e.rate): e for e in pooled_effects(crossed(study)[0])}
@@ -30,8 +27,6 @@ def test_a_study_with_crossed_axes_answers_with_effects_at_each_rate(synthetic, 
     assert easy.holm < 0.05
     row = next(line for line in lines if line.startswith("| positives | best"))
     assert f"best easy +{easy.summary.mean:.1f} [+{easy.summary.low:.1f}, +{easy.summary.high:.1f}]" in row
-    assert "Rule of thumb" in text
-    assert len(re.findall(r"- `other`, \d+% uniform noise", text)) == 3
     assert "![Effects of choices](figures/joint-effects.png)" in text
 
 

@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 from dml.config import DatasetSection
-from dml.report.analysis.carried_over import carried_over
-from dml.report.analysis.rule import elected
+from dml.report.analysis.carried_over import carried_over, elected, regrets
 from dml.report.answers import answers
 from dml.report.cross_study_tables import carries_over
 from dml.report.page.markdown import markdown
@@ -149,3 +148,21 @@ def test_without_clean_labels_or_the_usual_choice_there_is_no_such_number(synthe
     changes = {"noise": synthetic.noise([0.2, 0.4]), "losses": ["margin", "contrastive"]}
     rows = carries_over([crossed_study(name, **changes) for name in "ab"]).frame
     assert set(rows["gain"]) == set(rows["clean"]) == {"\N{EN DASH}"}
+
+
+def test_regret_does_not_count_luck():
+    rng, found, naive = np.random.default_rng(7), [], []
+    for _ in range(400):
+        cells = rng.normal(size=(30, 4))  # all cells are equally good: no choice can be regretted
+        found.append(regrets(cells[0], cells).mean())
+        naive.append(cells.mean(axis=1).max() - cells[0].mean())
+    assert np.mean(found) == pytest.approx(0, abs=0.1)
+    assert np.mean(naive) > 0.9
+
+
+def test_regret_against_a_loop():
+    cells = np.random.default_rng(8).normal(size=(6, 3))
+    for seed, found in enumerate(regrets(cells[2], cells)):
+        others = [s for s in range(3) if s != seed]
+        best = max(range(6), key=lambda c: np.mean([cells[c, s] for s in others]))
+        assert found == pytest.approx(cells[best, seed] - cells[2, seed])

@@ -3,7 +3,8 @@
 For studies that cross the same ways (loss, positives, negatives, grid settings). The other datasets choose the way
 with the highest mean over their conditions (noise models and rates), each dataset weighing the same. Data that train a
 head choose for heads, and data that train a network for networks; where no other dataset is trained alike, all others
-choose. Regrets are as in `rule`: the best way is chosen at each condition by the other seeds.
+choose. A regret is the score of the best way minus that of a choice. For each seed the other seeds choose the best way
+at a condition, so that luck at one seed does not count as merit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import numpy as np
 from dml import statistics
 from dml.report.analysis.factorial import Crossed, Point, crossed, factorial
 from dml.report.analysis.held_out import USUAL, judge
-from dml.report.analysis.rule import elected, regrets
 from dml.report.labels import metric_of
 from dml.report.results import Results
 from dml.statistics import Summary
@@ -138,3 +138,14 @@ def _by_way(block: Crossed, rate: float) -> np.ndarray:
     points = _points(block)
     order = sorted(range(len(points)), key=points.__getitem__)
     return block.at(rate).reshape(len(points), -1)[order]
+
+
+def regrets(mine: np.ndarray, ways: np.ndarray) -> np.ndarray:
+    """(S,): at each seed, the score of the way (C, S) that is best at the other seeds, minus a choice's (S,)."""
+    return ways[elected(ways), np.arange(ways.shape[1])] - mine
+
+
+def elected(ways: np.ndarray) -> np.ndarray:
+    """(S,): for each seed, the place of the way (C, S) that is best at the other seeds; the first of equal ones."""
+    others = ways.sum(axis=1, keepdims=True) - ways
+    return np.argmax(others.round(9), axis=0)  # rounded, or the order of additions would decide between equal sums
