@@ -53,19 +53,19 @@ def answers(studies: Sequence[Results], figures: Path, cases: Path | None = None
     joint = sorted((r for r in studies if crossed(r)), key=lambda r: -len(r.cells))
     effects = tuple(block for results in joint for block in _of_joint(results, figures))
     others = Items(tuple(line for results in studies if results not in joint for line in _of_study(results)))
-    first, gains, use, carries = across_studies(studies, cases)
+    first, gains, carries = across_studies(studies, cases)
     yield Heading(2, QUESTION)
     if first is not None:
         yield from (Paragraph(START), first, Paragraph(END))
-    yield from (gains, use)
+    yield gains
     if carries is not None:
         yield replace(carries, lead=f"**{carries.title}** {carries.lead}")
-    if use is not None or carries is not None:
+    if gains is not None or carries is not None:
         yield Folded("Each study's effects, with intervals", effects)
     else:
         yield from effects
     yield others
-    if not (effects or others.items or any(table is not None for table in (first, gains, use, carries))):
+    if not (effects or others.items or any(table is not None for table in (first, gains, carries))):
         yield Paragraph(say("nothing"))
 
 

@@ -1,5 +1,5 @@
-"""The tables over all studies, for `docs/results.md` and the index; here are two of the four: what to use in which
-situation, over all crossed studies, and whether a choice carries over.
+"""The tables over all studies, for `docs/results.md` and the index; here is one of the three: whether a choice carries
+over from other datasets, and from clean labels.
 """
 
 from __future__ import annotations
@@ -11,14 +11,11 @@ import pandas as pd
 
 from dml.counting import counted
 from dml.report.analysis.carried_over import CarriedOver, carried_over
-from dml.report.analysis.factorial import crossed
-from dml.report.analysis.flags import doubts
-from dml.report.analysis.held_out import HeldOut, held_out
 from dml.report.gains import gains
-from dml.report.labels import metric_label, metric_of
+from dml.report.labels import metric_label
 from dml.report.methods import Method
 from dml.report.noise_labels import noise_name
-from dml.report.numbers import NOTHING, percent, points, rate
+from dml.report.numbers import NOTHING, points, rate
 from dml.report.page.tables import Column, Table
 from dml.report.regimes import regimes
 from dml.report.results import Results
@@ -31,38 +28,8 @@ CARRIES = "Does a choice carry over?"
 
 
 def across_studies(studies: Sequence[Results], cases: Path | None) -> list[Table | None]:
-    """What to do (of the file `cases`), what training gains, what to use, and whether that carries over."""
-    return [regimes(studies, cases), gains(studies), what_to_use(studies), carries_over(studies)]
-
-
-def what_to_use(studies: Sequence[Results]) -> Table | None:
-    """One row per tuned study, dataset, noise model and rate, by dataset; None with fewer than two rows.
-
-    Where fewer than two studies are tuned, one per study.
-    """
-    joint = [results for results in studies if crossed(results)]
-    tuned = [results for results in joint if not mark(results.study)]
-    found = [
-        (results, one)
-        for results in (tuned if len(tuned) > 1 else joint)
-        for block in crossed(results)
-        for noise_rate in results.rates(block.dataset, block.noise)
-        if (one := held_out(results, block.dataset, block.noise, noise_rate)) is not None
-    ]
-    if len(found) < 2:
-        return None
-    rows = [_row(results, one) for results, one in sorted(found, key=lambda pair: pair[1].dataset)]
-    columns = (
-        Column("study", "Study", "name"),
-        Column("trained", "Trained"),
-        Column("noise", "Noise"),
-        Column("use", "Use"),
-        Column("score", "Score"),
-        Column("gain", "Over the usual choice"),
-        Column("untrained", "Without training"),
-        Column("spread", "Spread"),
-    )
-    return Table("use", "What to use", say("use"), columns, pd.DataFrame(rows), _lead(found))
+    """What to do (of the file `cases`), what training gains, and whether a choice carries over."""
+    return [regimes(studies, cases), gains(studies), carries_over(studies)]
 
 
 def carries_over(studies: Sequence[Results]) -> Table | None:
@@ -87,33 +54,6 @@ def carries_over(studies: Sequence[Results]) -> Table | None:
     )
     rows = [_carried(one, found, marks[one.ways.study]) for one in found]
     return Table("carries", CARRIES, caption, columns, pd.DataFrame(rows), lead)
-
-
-def _lead(found: Sequence[tuple[Results, HeldOut]]) -> str:
-    """How many rows compare methods at one rate, and how often no training is better: both come before any choice."""
-    untuned = sum(bool(mark(results.study)) for results, _ in found)
-    undecided = sum(bool(doubts(results, one.chosen)) for results, one in found)
-    known = [(one.untrained.score, one.score.mean) for _, one in found if one.untrained is not None]
-    higher = sum(untrained > score for untrained, score in known)
-    return joined(
-        say("not_tuned", untuned=untuned, rows=len(found)) if untuned else "",
-        say("undecided", undecided=undecided, rows=len(found)) if undecided else "",
-        say("untrained", higher=higher, rows=len(known)) if known else "",
-    )
-
-
-def _row(results: Results, one: HeldOut) -> dict[str, str]:
-    name = noise_name(one.noise)
-    return {
-        "study": one.study if len(results.study.datasets) == 1 else f"{one.study}, {one.dataset}",
-        "trained": ("head" if one.head else "network") + after_comma(doubts(results, one.chosen)),
-        "noise": f"{rate(one.rate)} {name}" if one.rate else "none",
-        "use": f"{results.methods[one.chosen].label} ({one.times} of {one.score.n})",
-        "score": f"{metric_label(metric_of(one.key))} {percent(one.score.mean)}",
-        "gain": NOTHING if one.gain is None else points(one.gain),
-        "untrained": NOTHING if one.untrained is None else f"{percent(one.untrained.score)} ({one.untrained.label})",
-        "spread": f"{percent(one.spread)} of {one.cells} methods",
-    }
 
 
 def _carried(one: CarriedOver, rows: Sequence[CarriedOver], tuning: str) -> dict[str, str]:

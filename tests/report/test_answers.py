@@ -30,20 +30,6 @@ def test_a_study_with_crossed_axes_answers_with_effects_at_each_rate(synthetic, 
     assert "![Effects of choices](figures/joint-effects.png)" in text
 
 
-def test_what_to_use_comes_first(synthetic, loaded):
-    first, second = (loaded(synthetic.study(name, seeds=list(range(8)))) for name in ("first", "second"))
-    lines = markdown(answers([first, second], FIGURES)).splitlines()
-    head = lines.index("| study | trained | noise | use | score | over the usual choice | without training | spread |")
-    assert (
-        lines.index(f"## {QUESTION}")
-        < head
-        < lines.index("<details><summary>Each study's effects, with intervals</summary>")
-    )
-    rows = lines[head + 2 : head + 8]
-    assert [row.split(" | ")[0] for row in rows] == ["| `first`"] * 3 + ["| `second`"] * 3
-    assert not lines[head + 8]
-
-
 def test_what_is_not_decided_is_left_out(synthetic, loaded):
     def level(frame):
         scores = [column for column in frame if column.count("/") == 2]

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dml.config import DatasetSection
-from dml.report.analysis.carried_over import carried_over, elected, regrets
+from dml.report.analysis.carried_over import carried_over, elected, judge, regrets
 from dml.report.answers import answers
 from dml.report.cross_study_tables import carries_over
 from dml.report.page.markdown import markdown
@@ -117,6 +117,16 @@ def test_equal_means_choose_the_first_way_however_they_are_added(crossed_study):
     np.testing.assert_array_equal(elected(100 * np.array([[0.02, 0.13, 0.0], [0.01, 0.14, 0.0]])), [1, 0, 0])
 
 
+@pytest.mark.parametrize(("unknown", "metric"), [([], "recall@1"), ([KEY], "map@r")])
+def test_recall_at_1_judges_where_it_is_known_and_else_the_objective(synthetic, loaded, unknown, metric):
+    changes = {"objective": "map@r"}
+    study = synthetic.study(
+        search=synthetic.study().search.model_copy(update=changes),
+        evaluation=synthetic.evaluation(["recall@1", "map@r"], ["test"]),
+    )
+    assert judge(loaded(study, lambda frame: frame.drop(columns=unknown)), "digits") == f"test/fine/{metric}"
+
+
 def test_a_study_with_other_levels_takes_no_part(crossed_study):
     made = [crossed_study("a"), crossed_study("b"), crossed_study("c", losses=["triplet", "contrastive"])]
     assert [one.ways.study for one in carried_over(made)] == ["a", "b"]
@@ -129,7 +139,7 @@ def test_one_dataset_says_nothing(crossed_study, synthetic, loaded):
     assert carried_over([crossed_study(name, seeds=[0]) for name in "ab"]) == []
 
 
-def test_the_table_follows_what_to_use(crossed_study):
+def test_the_table_says_what_others_choose(crossed_study):
     made = [crossed_study(name, shuffled(i, 0.3)) for i, name in enumerate("ab")]
     table, (first, _) = carries_over(made), carried_over(made)
     assert table.lead.startswith("By R@1, of the same 8 methods. ")

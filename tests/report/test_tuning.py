@@ -9,7 +9,6 @@ from dml import discovery
 from dml.cli.recommendation_text import recommendation_text
 from dml.config import ClaimSection, load_study
 from dml.report import contents
-from dml.report.cross_study_tables import what_to_use
 from dml.report.recommendation import recommend
 from dml.report.tuning import IN_SHORT, NOT_TUNED, RATE_NOT_TUNED, mark, marked
 
@@ -86,15 +85,6 @@ def test_the_index_marks_the_card_and_explains_the_mark_once(fixed, built, tmp_p
     cards = re.findall(r'<span class="where">(.*?)</span>', index)
     assert cards
     assert all(card.endswith(", not tuned, still rising") for card in cards)
-
-
-def test_a_table_of_what_to_use_says_how_many_rows_are_at_one_rate(synthetic, loaded):
-    table = what_to_use([loaded(synthetic.study())])
-    assert table.lead.startswith("In 3 of 3 rows the learning rate is not tuned. ")
-    training = synthetic.TrainingSection(steps=400, search={"learning_rate": {"log_uniform": [1e-4, 1e-2]}})
-    tuned = what_to_use([loaded(synthetic.study(training=training))])
-    assert "tuned" not in tuned.text
-    assert set(tuned.frame["trained"]) == {"network, still rising"}  # by its curve
 
 
 def test_a_recommendation_says_so_in_its_title_and_first_note(fixed, loaded):

@@ -17,10 +17,13 @@ import numpy as np
 
 from dml import statistics
 from dml.report.analysis.factorial import Crossed, Point, crossed, factorial
-from dml.report.analysis.held_out import USUAL, judge
 from dml.report.labels import metric_of
 from dml.report.results import Results
 from dml.statistics import Summary
+from dml.types import ScoreKey
+
+USUAL = ("triplet", "random", "semihard_random")  # loss, positives and negatives that most people begin with
+SCORE = "recall@1"
 
 Condition = tuple[str, float]  # noise model and rate
 
@@ -149,3 +152,10 @@ def elected(ways: np.ndarray) -> np.ndarray:
     """(S,): for each seed, the place of the way (C, S) that is best at the other seeds; the first of equal ones."""
     others = ways.sum(axis=1, keepdims=True) - ways
     return np.argmax(others.round(9), axis=0)  # rounded, or the order of additions would decide between equal sums
+
+
+def judge(results: Results, dataset: str) -> str:
+    """R@1 where the study's objective is, else the objective."""
+    objective = results.objective(dataset)
+    wanted = str(ScoreKey.parse(objective)._replace(metric=SCORE))
+    return wanted if wanted in results.score_keys else objective
