@@ -190,27 +190,15 @@ class Results:
         ----------
         start : those of the network before its first step.
         """
-        path = self._embeddings_file(key, start)
-        if not path.is_file():
-            return {}
-        with np.load(path, allow_pickle=False) as file:
-            return dict(file)
+        return _saved(self._embeddings_file(key, start))
 
     def queries(self, key: str) -> dict[str, np.ndarray]:
         """Each query's scores that a trial saved: `<set>/<level>/<metric>` and `<set>/index`, (q,). Often empty."""
-        path = (self.store or Path()) / "trials" / key / "queries.npz"
-        if not path.is_file():
-            return {}
-        with np.load(path, allow_pickle=False) as file:
-            return dict(file)
+        return _saved(self._file(key, "queries.npz"))
 
     def classes(self, key: str) -> dict[str, np.ndarray]:
         """Each class's scores that a trial saved: `<set>/<level>/<metric>`, `/queries` and `/class`. Often empty."""
-        path = (self.store or Path()) / "trials" / key / "classes.npz"
-        if not path.is_file():
-            return {}
-        with np.load(path, allow_pickle=False) as file:
-            return dict(file)
+        return _saved(self._file(key, "classes.npz"))
 
     def missing(self) -> dict[str, int]:
         """For each incomplete cell, how many of its confirmations have not finished."""
@@ -229,7 +217,10 @@ class Results:
         return frame
 
     def _embeddings_file(self, key: str, start: bool = False) -> Path:
-        return (self.store or Path()) / "trials" / key / f"embeddings{'_start' if start else ''}.npz"
+        return self._file(key, f"embeddings{'_start' if start else ''}.npz")
+
+    def _file(self, key: str, name: str) -> Path:
+        return (self.store or Path()) / "trials" / key / name
 
     @cached_property
     def _scores(self) -> dict[str, dict[str, pd.Series]]:
@@ -275,6 +266,14 @@ class Results:
 def _idle(cell: Cell) -> bool:
     """Whether the cell has a filter that is told the cell's noise rate, which is 0."""
     return cell.filter is not None and cell.rate == 0 and is_told(cell.filter)
+
+
+def _saved(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a trial's file; none if there is no such file."""
+    if not path.is_file():
+        return {}
+    with np.load(path, allow_pickle=False) as file:
+        return dict(file)
 
 
 def _places(rows: pd.DataFrame) -> dict[str, slice]:

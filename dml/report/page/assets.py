@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -62,15 +62,6 @@ class SavedDownload:
     text: str
 
 
-@dataclass(frozen=True)
-class SavedFold:
-    """Saved blocks that are hidden until the reader unfolds them."""
-
-    kind: ClassVar[str] = "folded"
-    title: str
-    blocks: list[SavedBlock]
-
-
 SavedBlock = (
     Paragraph
     | Findings
@@ -82,7 +73,7 @@ SavedBlock = (
     | SavedDrawing
     | SavedTable
     | SavedDownload
-    | SavedFold
+    | Folded
 )
 
 
@@ -107,8 +98,8 @@ class Assets:
                 text = csv_text(block.frame)
                 return SavedDownload(self._csv(block.name, text), block.link, block.text)
             case Folded():
-                inside = self.save(block.blocks)
-                return SavedFold(block.title, inside) if inside else None
+                inside = tuple(self.save(block.blocks))
+                return replace(block, blocks=inside) if inside else None
             case Findings() | Facts() | ClaimList():
                 return block if block.items else None
         return block

@@ -141,8 +141,9 @@ class ClaimFilter:
 class Folded:
     """Blocks that are hidden until the reader unfolds them. Left out if it has no block."""
 
+    kind: ClassVar[str] = "folded"
     title: str
-    blocks: tuple[Any, ...]  # each a `Block`, or a `MarkdownBlock` where the output is Markdown; None is left out
+    blocks: tuple[Any, ...]  # each a `Block`, saved or for Markdown; None is left out
 
 
 Block = (

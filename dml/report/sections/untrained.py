@@ -75,7 +75,7 @@ def best_and_untrained(results: Results) -> Table | None:
     near = "cosine" if results.study.training.normalize else "Euclidean distance"  # as trials are scored
     caption = joined(
         say("best", score=score_label(results.objective(str(rows[0]["dataset"]))), near=near),
-        say("projections") if _projected(results) else "",
+        say("projections") if any(fitted or ", " in name for (_, name, fitted), _ in _scored(results)) else "",
         say("gain", over=f"{over(results)}{of_searches(results)}", why=explained(results, results.cells)),
     )
     return Table("untrained", "The best method and no training", caption, columns, pd.DataFrame(rows))
@@ -83,14 +83,7 @@ def best_and_untrained(results: Results) -> Table | None:
 
 def all_scores(results: Results) -> Table | None:
     """One row per dataset and what was scored, a column per score; None if the first table has them all."""
-    rows = [
-        {"dataset": dataset, "from": name, "fitted": ""} | _percent(own) for dataset, name, own in _each_kind(results)
-    ]
-    rows += [
-        {"dataset": one["dataset"], "from": one["name"], "fitted": _labels(one)} | _percent(one["scores"])
-        for dataset in _datasets(results)
-        for one in by_noise(results, dataset)
-    ]
+    rows = [_row(*about, scores) for about, scores in _scored(results)]
     keys = [key for key in results.score_keys if any(key in row for row in rows)]
     if len(rows) * len(keys) < 2:
         return None
@@ -106,26 +99,18 @@ def all_scores(results: Results) -> Table | None:
     return Table("all-untrained", "All scores without training", caption, columns, frame)
 
 
-def _datasets(results: Results) -> list[str]:
-    return [dataset.label for dataset in results.study.datasets]
+def _scored(results: Results) -> list[tuple[tuple[str, str, str], Mapping[str, float]]]:
+    """(dataset, what was scored, the labels it is fitted to) and its scores: what needs no labels comes first."""
+    datasets = [dataset.label for dataset in results.study.datasets]
+    found = [((data, name, ""), own) for data in datasets for name, own in kinds(results, data).items()]
+    projections = [one for data in datasets for one in by_noise(results, data)]
+    return found + [((one["dataset"], one["name"], _labels(one)), one["scores"]) for one in projections]
 
 
-def _each_kind(results: Results) -> Iterator[tuple[str, str, Mapping[str, float]]]:
-    for dataset in _datasets(results):
-        yield from ((dataset, name, own) for name, own in kinds(results, dataset).items())
-
-
-def _projected(results: Results) -> bool:
-    """Whether the study has scores of projections."""
-    return any(", " in name for _, name, _ in _each_kind(results)) or any(
-        by_noise(results, dataset) for dataset in _datasets(results)
-    )
+def _row(dataset: str, name: str, fitted: str, scores: Mapping[str, float]) -> dict[str, Any]:
+    return {"dataset": dataset, "from": name, "fitted": fitted} | {key: 100 * score for key, score in scores.items()}
 
 
 def _labels(record: Mapping[str, Any]) -> str:
     """`20% uniform noise`."""
     return f"{written(record['rate'])} {noise_name(record['noise'])}" if record["rate"] else "no noise"
-
-
-def _percent(scores: Mapping[str, float]) -> dict[str, float]:
-    return {key: 100 * score for key, score in scores.items()}
