@@ -7,6 +7,7 @@ import inspect
 import json
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,7 @@ import torch
 
 GOLDEN = Path(__file__).parent / "golden"
 REPOSITORY = Path(__file__).parents[1]
+SLOW = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.slow\b", re.MULTILINE)
 sys.path.insert(0, str(Path(__file__).parent / "servers"))
 os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # a server's eight processes for jobs take 12 s to import
 os.environ["RAY_AUTH_MODE"] = "disabled"  # by itself a process that starts Ray asks for a token from then on
@@ -31,6 +33,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the golden files of new parts and of parts whose version was raised",
     )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files that are slow as a whole are not even imported for `-m "not slow"`."""
+    asked = config.option.markexpr == "not slow" and collection_path.match("test_*.py")
+    return True if asked and SLOW.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

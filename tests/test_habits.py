@@ -132,6 +132,7 @@ def test_the_tiny_key_is_that_of_the_settings_and_versions(tiny, monkeypatch):
     assert tiny.key(spec) != before
 
 
+@pytest.mark.slow
 def test_the_tiny_sweep_resumes_with_the_same_numbers(tiny, tmp_path, monkeypatch):
     few = {"losses": ["triplet"], "rates": [0.0, 0.4], "trials": 2, "seeds": [0], "steps": 3}
     first = tiny.sweep(tmp_path, **few)

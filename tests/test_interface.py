@@ -30,6 +30,7 @@ def test_importing_dml_loads_nothing_heavy_and_takes_less_than_a_tenth_of_a_seco
     assert float(seconds) < 0.1
 
 
+@pytest.mark.slow
 def test_import_dml_is_enough():
     code = (
         "import dml; a = dml.losses.Triplet(margin=0.3); b = dml.losses.build('triplet', margin=0.3)\n"
@@ -41,6 +42,7 @@ def test_import_dml_is_enough():
     run(code)
 
 
+@pytest.mark.slow
 def test_reading_a_study_leaves_torchvision_out():
     """Importing it takes more than a second; the second study's backbone is one of its networks."""
     paths = [str(ROOT / f"pipelines/studies/{study}.yaml") for study in ("quickstart", "flowers-frozen")]
@@ -51,6 +53,7 @@ def test_reading_a_study_leaves_torchvision_out():
     run(code)
 
 
+@pytest.mark.slow
 def test_import_dml_is_enough_for_every_kind_of_part():
     """For each by itself: a kind may import another one. Libraries stay imported, which takes seconds."""
     code = (

@@ -10,6 +10,8 @@ import pytest
 from dml import papers
 from dml.pipeline import versions
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 PAPER = "title: A fifth paper\nyear: 2030\ncomputed: Counted.\nsections: [sum_of_two]\n"
 CLAIMS = "id,claim,decided_by\nfifth-sum,One and one are three.,theory\n"

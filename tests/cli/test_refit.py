@@ -21,7 +21,10 @@ from dml.training.loop import Training
 NAME = "tiny"
 STEPS = 24
 CARD = "champion.json"
-pytestmark = pytest.mark.filterwarnings("ignore:.*type hint:UserWarning")  # of MLflow, about its own classes
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.*type hint:UserWarning"),  # of MLflow, about its own classes
+]
 
 
 @pytest.fixture

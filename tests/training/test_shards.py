@@ -11,6 +11,8 @@ from dml.data.shards import shard_packed
 from dml.training.data import describe, open_packed_of
 from dml.training.loop import Training
 
+pytestmark = pytest.mark.slow
+
 SIZE = 12 << 10
 
 

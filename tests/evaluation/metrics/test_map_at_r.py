@@ -24,6 +24,7 @@ def test_against_pytorch_metric_learning(case, seed):
     )
 
 
+@pytest.mark.slow
 def test_two_huge_classes_of_unequal_size():
     rng = np.random.default_rng(0)
     labels = (rng.random(2200) < 0.03).astype(np.int64)

@@ -136,6 +136,7 @@ def test_spellings_of_a_wrapped_loss_have_one_key(toy_study, wrapped):
     assert key({"name": "margin", "normalize": True}) != key("margin")  # normalize: as the trial fills it in
 
 
+@pytest.mark.slow
 def test_components_of_components_count(toy_study):
     """A composite part around another one: the innermost part's version counts, with its own settings."""
     nested = {"name": "parts_of_keys.Around", "loss": {"name": "trimmed", "loss": "margin"}}
@@ -163,6 +164,7 @@ def test_the_memory_of_a_compressed_search_is_not_in_the_key_and_its_version_is(
     assert keys.versions(spec(study))["evaluation.compressed"] == VERSION
 
 
+@pytest.mark.slow
 def test_settings_without_a_default_and_defaults_that_differ_count(toy_study):
     """Policies elsewhere may have settings without defaults, or with other defaults than `dml`'s policies."""
     base = spec(toy_study())
@@ -266,6 +268,7 @@ def test_packages_count_where_they_provide_weights(toy_study):
     assert "torchvision" in keys.versions(spec(theirs))
 
 
+@pytest.mark.slow
 def test_weights_that_a_package_contains_count_by_its_version(toy_study):
     pytest.importorskip("timm")
     found = keys.versions(spec(toy_study(training={"steps": 10, "backbone": "efficientnet_lite0"})))
@@ -274,6 +277,7 @@ def test_weights_that_a_package_contains_count_by_its_version(toy_study):
     assert found["timm"] == f"timm=={importlib.metadata.version('timm')}"
 
 
+@pytest.mark.slow
 def test_a_part_of_another_package_counts_by_its_version(toy_study):
     study = toy_study(losses=["pytorch_metric_learning.losses.CircleLoss"])
     version = keys.versions(spec(study))["pytorch_metric_learning.losses.CircleLoss"]
