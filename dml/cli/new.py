@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 SHOWN = 3  # names in a list of examples
 NOT_NEWS = "nothing to download"  # of a folder
 VECTORS = (".npy", ".npz")
+WRITTEN = frozenset(
+    ("study.yaml", "datasets.yaml", "download.json", "pack.json", "split", "noise", "features.json", "audit.json")
+)  # by the stages in data/<study>
 FEW = 4  # images of a class, below which it is called small
 
 
@@ -54,6 +57,17 @@ def new(
         raise ValueError(f"{name!r} stands for the studies of a paper: choose another name")
     if name in project.names() and not force:
         raise ValueError(f"{project.file(name)} exists: choose another name, or overwrite it with --force")
+    left = project.data(name)
+    own = (
+        sorted(path.name for path in left.iterdir() if path.name not in WRITTEN and path.name != ".gitignore")
+        if left.is_dir()
+        else []
+    )
+    if own:
+        raise ValueError(
+            f"{left} is for what the stages of {name!r} write, and contains {', '.join(own[:3])}: choose another name, "
+            "or move it, to data-of-mine/ for instance, which nothing deletes"
+        )
 
     import torch
     import yaml
@@ -85,9 +99,9 @@ def new(
     for tested in settings.sets[:1]:
         check_pairs(found.readable, found.index["fine"].to_numpy(), tested, name)
 
-    if project.data(name).exists():  # tables of other images, with which the estimate would count
-        shutil.rmtree(project.data(name))
-        typer.echo(f"deleted: {project.data(name)}, which an earlier study of this name left", err=True)
+    if left.exists():  # tables of other images, with which the estimate would count
+        shutil.rmtree(left)
+        typer.echo(f"deleted: {left}, which an earlier study of this name left", err=True)
 
     def cost(steps: int) -> Estimate:
         text = study_text(name, options, found, replace(settings, steps=steps), facts)

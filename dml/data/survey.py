@@ -14,7 +14,7 @@ import pandas as pd
 
 from dml.data import splits
 from dml.data.packing.decoding import CorruptImage, ImageLike, decode
-from dml.data.packing.listing import alike_names, list_images
+from dml.data.packing.listing import alike_names, corrupt_error, list_images
 from dml.data.packing.streaming import ProgressLine, ordered
 from dml.protocols import Source
 
@@ -88,6 +88,8 @@ def survey(
         if problem:
             corrupt[row] = problem
         progress(row + 1)
+    if len(corrupt) == len(listing.index):
+        raise corrupt_error(listing.index, corrupt)
     split = next(iter(splits.by_seed(listing.index, source).values()))
     copies = tuple(tuple(rows) for digest, rows in rows_of.items() if digest and len(rows) > 1)
     return Survey(listing.index, split, corrupt, copies, listing.grey)

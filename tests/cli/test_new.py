@@ -205,7 +205,10 @@ def test_options_that_do_not_fit_are_refused(dml, project, photos, tmp_path):
     assert "1 of 1 files are missing: x.png. Paths are relative to root, which is" in done.err
     (tmp_path / "own.csv").write_text("path,label\nx.png,a\n")
     done = dml("new", "mine", tmp_path / "own.csv")
-    assert "no column 'fine'. Choices: label. `--column 'fine=...'` reads another column as 'fine'" in done.err
+    assert "no column 'fine'. Choices: label. `--column 'fine=label'` reads another column as 'fine'" in done.err
+    (tmp_path / "own.csv").write_text("path,breed\nx.png,a\n")
+    done = dml("new", "mine", tmp_path / "own.csv")
+    assert "no column 'fine'. Choices: breed. `--column 'fine=...'` reads another column as 'fine'" in done.err
     (tmp_path / "x.npy").touch()
     done = dml("new", "mine", tmp_path / "x.npy")
     assert done.code == 1
@@ -295,3 +298,33 @@ def test_classes_of_one_image_are_not_whitened(photos, tmp_path):
 @pytest.mark.parametrize(("seconds", "steps"), [(None, 1000), (3000.0, 1000), (6000.0, 500), (6100.0, 400), (1e9, 200)])
 def test_fewer_steps_are_proposed_for_a_long_study(seconds, steps):
     assert proposal.fewer_steps(1000, seconds) == steps
+
+
+def test_a_file_of_ones_own_below_data_is_not_deleted(dml, project, photos):
+    """`data/<study>` is what stages write; images there exist nowhere else."""
+    own = project / "data/birds"
+    shutil.copytree(photos, own)
+    done = dml("new", "birds", own)
+    assert done.code == 1
+    assert "choose another name" in done.err
+    assert sum(path.is_file() for path in own.rglob("*")) == 48
+    assert not (project / "pipelines/studies/birds.yaml").exists()
+    shutil.rmtree(own)
+    (own / "split").mkdir(parents=True)
+    assert dml("new", "birds", photos).code == 0
+    assert not own.exists()
+
+
+def test_a_name_that_is_a_number_to_yaml(dml, project, photos):
+    assert dml("new", "2024", photos).code == 0
+    assert load_study(project / "pipelines/studies/2024.yaml").datasets[0].label == "2024"
+
+
+def test_images_none_of_which_can_be_decoded(dml, project, tmp_path):
+    for name in ("a/0.jpg", "a/1.jpg", "b/0.jpg", "b/1.jpg"):
+        path = tmp_path / "broken" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("version https://git-lfs.github.com/spec/v1")
+    done = dml("new", "broken", tmp_path / "broken")
+    assert done.code == 1
+    assert "4 of 4 images are corrupt" in done.err
