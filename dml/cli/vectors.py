@@ -17,7 +17,7 @@ from rich.progress import track
 from dml.data.packing.decoding import CorruptImage, decode
 from dml.data.packing.streaming import ordered
 from dml.data.raw import check_text, files_below
-from dml.data.sources.imagefolder import SUFFIXES
+from dml.data.sources._layout import SUFFIXES
 from dml.files import read_json
 from dml.training.model_files import TrainedEmbedder
 

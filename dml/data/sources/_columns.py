@@ -91,7 +91,7 @@ def numbered(parts: Mapping[str, Any], column: str, where: str) -> tuple[list[in
     """
     import datasets
 
-    values, rows = [], []
+    values, rows, named, kinds = [], [], [], []
     for name, part in parts.items():
         if column not in part.features:
             raise DataError(f"{where}: {name}: no column {column!r}{discovery.suggestion(column, part.features)}")
@@ -103,10 +103,16 @@ def numbered(parts: Mapping[str, Any], column: str, where: str) -> tuple[list[in
                     f"{where}: {name}: row {unlabelled[0]}: {column} is missing, as in {len(unlabelled)} of "
                     f"{len(own)} rows: leave this split out with `settings: {{splits: [...]}}`"
                 )
+            named += [kind.int2str(int(value)) for value in own]
         values += own
+        kinds.append(kind)
         rows += [f"{where}: {name}: row {row}" for row in range(len(own))]
-    if isinstance(kind, datasets.ClassLabel):
-        return [int(value) for value in values], [kind.int2str(int(value)) for value in values]
+    if all(isinstance(kind, datasets.ClassLabel) for kind in kinds):
+        if all(kind.names == kinds[0].names for kind in kinds):
+            return [int(value) for value in values], named
+        return labels(named, column, rows)  # each split numbers its own classes: only names say which are the same
+    if any(isinstance(kind, datasets.ClassLabel) for kind in kinds):
+        raise DataError(f"{where}: column {column!r} has names of classes in some splits and others in the rest")
     return labels(values, column, rows)
 
 

@@ -8,14 +8,29 @@ from pathlib import Path
 from dml.data import DataError
 from dml.data.sources._splits import kind_of
 
+SUFFIXES = (
+    *(".avif", ".bmp", ".dib", ".gif", ".j2k", ".jfif", ".jp2", ".jpe", ".jpeg", ".jpg"),
+    *(".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp"),
+)
+"""How the names of images end, in small letters."""
+
 LAYOUTS = ("auto", "splits", "classes", "groups")
 
 
 def has_splits(root: Path) -> bool:
-    """Whether the folders in `root` are named as splits, `train` and another one among them, and contain folders."""
+    """Whether the folders in `root` are named as splits, `train` and another one among them, and contain folders.
+
+    Other folders do not count if no image is below them.
+    """
     folders = subfolders(root) if root.is_dir() else []
-    splits = [path.name for path in folders if kind_of(path.name)]
-    return len(splits) == len(folders) and _are_splits(splits) and all(map(subfolders, folders))
+    splits = [path for path in folders if kind_of(path.name)]
+    if not _are_splits(path.name for path in splits) or not all(map(subfolders, splits)):
+        return False
+    return not any(_has_images(path) for path in folders if path not in splits)
+
+
+def _has_images(folder: Path) -> bool:
+    return any(path.name.lower().endswith(SUFFIXES) for path in folder.rglob("*"))
 
 
 def subfolders(root: Path) -> list[Path]:

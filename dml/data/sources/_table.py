@@ -18,6 +18,11 @@ from dml.data.sources._rows import read_rows
 from dml.data.sources._splits import ROLES, kind_of
 
 COLUMNS = ("path", "fine", "given", "coarse", "split", "camera")
+USUAL = {
+    "path": ("file", "filename", "filepath", "image", "image_path", "img"),
+    "fine": ("label", "labels", "class", "category", "species", "target", "identity"),
+}
+"""Names that other tables give to a column."""
 LIKE = 0.75  # how similar a column's name is to one of COLUMNS (difflib's ratio) that is taken for a mistake
 
 
@@ -60,7 +65,8 @@ def read_table(
     table, numbers, others = _chosen(path, columns or {})
     for name in required:
         if name not in table and not (name == "fine" and "given" in table):
-            raise DataError(f"{path}: no column {name!r}{discovery.suggestion(name, others)}{_naming(name, '...')}")
+            likely = next((own for own in others if own.lower() in USUAL.get(name, ())), "...")
+            raise DataError(f"{path}: no column {name!r}. Choices: {', '.join(others)}.{_naming(name, likely)}")
     if table.empty:
         raise DataError(f"{path}: no rows")
     if "path" not in table:
@@ -149,13 +155,15 @@ def _chosen(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[
     others = [own for own in called if called[own] not in found.values()]
     for own in others:
         meant = [name for name in COLUMNS if name not in found]
+        if any(own.lower() in names for names in USUAL.values()):
+            continue  # `file` is not meant as `fine`
         if close := difflib.get_close_matches(own.lower(), meant, n=1, cutoff=LIKE):
             raise DataError(f"{path}: unknown column {own!r}; did you mean {close[0]!r}?{_naming(close[0], own)}")
     return pd.DataFrame({name: table[own] for name, own in found.items()}), numbers, others
 
 
 def _naming(name: str, own: str) -> str:
-    return f". `settings: {{columns: {{{name}: {own}}}}}` reads another column as {name!r}"
+    return f" `settings: {{columns: {{{name}: {own}}}}}` reads another column as {name!r}"
 
 
 def _parts(values: list[Any], where: list[str]) -> list[str]:

@@ -105,10 +105,11 @@ class Huggingface(SourceDefaults):
         parts = self._load(raw)
         columns = self._columns(parts)
         labels = self._labels(parts, columns)
+        root = Path(self.path).parent if Path(self.path).is_file() else Path(self.path)  # of paths in a table
         for name, part in parts.items():
             for row, value in enumerate(columns.undecoded(part)):
                 where = f"huggingface: {self.path}: {name}: row {row}"
-                yield {**next(labels), "image": as_image(value, Path(self.path), f"{where}: {columns.image}")}
+                yield {**next(labels), "image": as_image(value, root, f"{where}: {columns.image}")}
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
         """By splits if there are several, else by classes."""

@@ -29,11 +29,9 @@ import pandas as pd
 from dml.data import DataError
 from dml.data.raw import check_text, files_below, state_of
 from dml.data.sources._defaults import SourceDefaults
-from dml.data.sources._layout import LAYOUTS, below, check_paths, half_split, has_splits, subfolders
+from dml.data.sources._layout import LAYOUTS, SUFFIXES, below, check_paths, half_split, has_splits, subfolders
 from dml.data.sources._splits import roles_of_users, said_of_splits
 from dml.data.sources._table import check_columns, read_table, table_state, unused_columns
-
-SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
 
 class Imagefolder(SourceDefaults):

@@ -11,6 +11,7 @@ from small_archives import Row, Small, quiet
 from dml.data import DataError, splits
 from dml.data.packing import open_packed, pack
 from dml.data.sources import Huggingface, _hub
+from dml.data.sources._columns import numbered
 
 CLASSES = ["ant", "bee", "cat", "dog", "emu"]
 
@@ -243,3 +244,15 @@ def test_without_the_library(tmp_path, monkeypatch):
 def test_options_out_of_range(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         Huggingface("x", **options)
+
+
+def test_each_split_may_number_its_own_classes():
+    """Train and test have other classes in metric learning, and each loader numbers from 0."""
+    datasets = pytest.importorskip("datasets")
+    parts = {
+        name: datasets.Dataset.from_dict(
+            {"label": [0, 1]}, features=datasets.Features(label=datasets.ClassLabel(names=names))
+        )
+        for name, names in (("train", ["cat", "dog"]), ("test", ["emu", "cat"]))
+    }
+    assert numbered(parts, "label", "here") == ([0, 1, 2, 0], ["cat", "dog", "emu", "cat"])

@@ -198,7 +198,7 @@ def test_given_labels_that_look_like_numbers_stay_apart(written, tmp_path):
     ("columns", "match"),
     [
         ({"path": ["x.png"]}, "no column 'fine'"),
-        ({"file": ["x.png"], "fine": [1]}, "no column 'path'"),
+        ({"file": ["x.png"], "label": [1]}, r"no column 'path'. Choices: file, label. .*\{path: file\}"),
         ({"path": ["x.png"], "fine": [1], "spilt": ["train"]}, "unknown column 'spilt'; did you mean 'split'"),
         ({"path": ["x.png"], "fine": [1], "Camera": [1]}, r"'Camera'.*`settings: \{columns: \{camera: Camera\}\}`"),
         ({"path": ["x.png"], "fine": [1], "split": ["validate"]}, "row 2: split is 'validate'"),

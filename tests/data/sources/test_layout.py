@@ -7,6 +7,7 @@ from small_archives import quiet
 from dml.data import DataError, splits
 from dml.data.packing import open_packed, pack, packed_id, packer
 from dml.data.sources import Imagefolder
+from dml.data.sources._layout import has_splits
 from dml.data.sources._splits import roles_of
 
 
@@ -173,3 +174,12 @@ def test_a_split_is_summed_up(written, tmp_path):
     assert splits.summary(split, index["fine"].to_numpy()) == (
         "train 2 classes, 4 images; seen 2 classes, 4 images (held-out images of classes that train)"
     )
+
+
+def test_a_folder_without_images_beside_splits_does_not_count(tmp_path):
+    for name in ("train/a/0.png", "test/b/0.png", "annotations/a.json"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    assert has_splits(tmp_path)
+    (tmp_path / "annotations/0.AVIF").touch()
+    assert not has_splits(tmp_path)
