@@ -7,6 +7,7 @@ last sweep (`store/sweeps/<study>.keys`) name the trial. Raw files are never lis
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import time
@@ -32,6 +33,9 @@ from dml.sweep.store.remote import Remote
 from dml.sweep.store.storages import storages_of, unreferenced_there
 from dml.sweep.store.trials import OUTCOMES, TRIALS, TrialStore
 
+ENDING = re.compile(
+    r"\.(journal|json|keys|live|lock|mlflow|models)$"
+)  # of a sweep's files; a study's name may have dots
 REMOVING = ".removing"  # in the store: what a removal moves away before it deletes it
 
 
@@ -130,7 +134,7 @@ def _trials(project: Path) -> Iterator[tuple[Path, str]]:
     studies, known = studies_of(project), known_keys(project / "store")
     results = {path.parent.name: path for path in (project / "results").glob("*/trials.parquet")}
     kept = {snapshot.path.name: snapshot for snapshot in snapshots(project / "docs/results")}
-    ran = {path.stem for path in (project / "store/sweeps").glob("*.json") if "." not in path.stem}
+    ran = {path.stem for path in (project / "store/sweeps").glob("*.json")}
     if (ran & studies) - {*known, *results, *kept}:
         return
     keys = {key for study in known if study in studies for key in known[study]}
@@ -201,7 +205,7 @@ def _sweeps(project: Path) -> Iterator[tuple[Path, str]]:
     """What sweeps of studies that are gone left: search journals, lists and tables of trials."""
     studies = studies_of(project)
     for path in sorted((project / "store/sweeps").glob("*")):
-        study = path.name.partition(".")[0]
+        study = ENDING.sub("", path.name)
         if study not in studies and path.suffix != ".lock":
             yield path, f"of the sweep of {study}, which is gone"
 

@@ -218,3 +218,13 @@ def test_networks_of_an_earlier_audit_are_listed_but_not_those_of_an_unfinished_
     (entry,) = unreferenced(project)
     assert entry.path.name == "earlier"
     assert "changed since" in entry.why
+
+
+def test_files_of_a_study_whose_name_has_a_dot_stay(tmp_path):
+    (tmp_path / "pipelines/studies").mkdir(parents=True)
+    (tmp_path / "pipelines/studies/my.images.yaml").write_text("datasets: [digits]\nlosses: [triplet]\n")
+    sweeps = tmp_path / "store/sweeps"
+    sweeps.mkdir(parents=True)
+    for name in ("my.images.json", "my.images.keys", "my.images.journal", "other.one.json"):
+        (sweeps / name).write_text("{}")
+    assert [found.path.name for found in unreferenced(tmp_path)] == ["other.one.json"]
