@@ -113,7 +113,12 @@ def _files(path: Path) -> list[tuple[Path, str, dict[str, Any]]]:
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any]]:
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path}: expected text in UTF-8, got byte {error.object[error.start]:#x} at {error.start}"
+        ) from None
     try:
         twice = list(_given_twice(yaml.compose(text, LOADER)))
         content = yaml.load(text, LOADER)

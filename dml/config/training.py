@@ -75,9 +75,11 @@ class TrainingSection(TrainingSettings):
                 raise ValueError("search: pooling: what is stored depends on it. Choices: vary it, or remove it")
             for value in extremes(space):
                 try:
-                    replace(self, **{"search": {}, key: value})
+                    read = getattr(replace(self, **{"search": {}, key: value}), key)
                 except ValidationError as error:
                     raise ValueError(f"search: {key}: {error.errors()[0]['msg']}, got {value!r}") from None
+                if isinstance(value, str) and not isinstance(read, str):  # 1e-3 is text to YAML
+                    raise ValueError(f"search: {key}: expected a number, got the text {value!r}: write {read!r}")
         return self
 
     def _check_head(self) -> None:
