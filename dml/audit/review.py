@@ -127,8 +127,8 @@ def estimate(plan: ReviewPlan, answers: Any, level: float = 0.95) -> Estimate:
     The interval is Wilson's for as many simple random looks as would have the estimate's stratified variance (as for
     surveys: Korn & Graubard, "Confidence intervals for proportions with small expected number of positive counts
     estimated from survey data", Survey Methodology 1998). That variance presumes in each stratum, as `PRIOR` further
-    looks, the share that the scores predict, or the estimated rate if that is higher: scores may be blind. Strata
-    without an answer widen the interval by their size.
+    looks, the share that the scores predict, or the estimated rate if that is higher, but above one half the share that
+    is nearer to it: scores may be blind. Strata without an answer widen the interval by their size.
 
     Parameters
     ----------
@@ -173,14 +173,15 @@ def _interval(
     rate : the estimate for these strata.
     sizes, expected, wrong, looks : (H,) of strata with at least one look.
     """
-    part = (wrong + PRIOR * np.maximum(expected, rate)) / (looks + PRIOR)
+    if (looks == sizes).all():
+        return rate, rate
+    presumed = np.maximum(expected, rate) if rate <= 0.5 else np.clip(expected, 0.5, rate)
+    part = (wrong + PRIOR * np.minimum(presumed, 1 - FLOOR)) / (looks + PRIOR)
     unseen = 1 - looks / sizes
     weight = sizes / sizes.sum()
     variance = float((weight**2 * part * (1 - part) * unseen / np.maximum(looks - 1, 1)).sum())
     middle = min(max(rate, float((weight * part).sum()) * 0.5), 1 - float((weight * (1 - part)).sum()) * 0.5)
-    effective = middle * (1 - middle) / variance if variance > 0 else np.inf
-    if not np.isfinite(effective):
-        return rate, rate  # every image was looked at
+    effective = middle * (1 - middle) / variance
     z = float(ndtri((1 + level) / 2))
     centre = (rate + z * z / (2 * effective)) / (1 + z * z / effective)
     half = z * np.sqrt(rate * (1 - rate) / effective + z * z / (4 * effective**2)) / (1 + z * z / effective)

@@ -194,3 +194,21 @@ def test_chances_of_0_and_1_are_not_believed(found):
     expected = audit.review_plan(sure, 100).expected
     assert expected.min() == pytest.approx(0.01)
     assert expected.max() == pytest.approx(0.99)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.95])
+def test_few_looks_at_strata_of_which_little_was_known_cover_the_truth(rate):
+    """Ten looks in each of three strata; of two looks alike the interval is wide."""
+    sizes, draw, covered = np.array([700, 200, 100]), np.random.default_rng(0), 0
+    for _ in range(300):
+        stratum = np.repeat([0, 1, 2], 10)
+        plan = ReviewPlan(np.arange(30), stratum, sizes, np.full(3, 0.1), stratum, stratum, "")
+        wrong = draw.random(30) < rate
+        found = audit.estimate(plan, {row: "wrong" if own else "right" for row, own in enumerate(wrong)})
+        covered += found.low <= rate <= found.high
+    assert covered >= 0.92 * 300
+    two = ReviewPlan(
+        np.arange(2), np.array([0, 1]), np.array([900, 100]), np.full(2, 0.1), np.zeros(2), np.zeros(2), ""
+    )
+    found = audit.estimate(two, {0: "wrong", 1: "wrong"})
+    assert found.high - found.low > 0.3
