@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 
 import torch
+from torch import nn
 
 from dml import evaluation
 from dml.models import EmbeddingNetwork
@@ -55,5 +56,6 @@ def fit_head(
     )
     found = closed_form.fit(kind, features.cpu().numpy(), data.observed[kept], model.embedding_size)
     with torch.no_grad():
-        model.head.weight.copy_(found.weight)  # type: ignore[operator,union-attr]
-        model.head.bias.copy_(found.bias)  # type: ignore[operator,union-attr]
+        linear = model.head[-1] if isinstance(model.head, nn.Sequential) else model.head  # dropout before it
+        linear.weight.copy_(found.weight)  # type: ignore[operator,union-attr]
+        linear.bias.copy_(found.bias)  # type: ignore[operator,union-attr]

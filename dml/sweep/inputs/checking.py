@@ -141,26 +141,30 @@ def _check_closed_forms(study: Study, root: Path, file: Path) -> None:
             chosen = {"training.embedding_size": own}
             spec = specs.build(study, cell, phase, one, chosen, DIGESTS, lambda *asked: InitFromSpec("", ""))
             case = (cell.dataset, cell.noise, cell.rate, phase, one, repr(spec.training))
-            if spec.training.head_start == "random" or case in seen:
+            wanted = {name: getattr(spec.training, name) for name in ("head_start", "head_refit")}
+            wanted = {name: kind for name, kind in wanted.items() if kind not in ("random", None)}
+            if not wanted or case in seen:
                 continue
             seen.add(case)
             data = open_trial(spec, root)
-            try:
-                closed_form.check_classes(spec.training.head_start, data.observed)
-            except ValueError as error:
-                place = place_of(file, *_closed_form_of(study, cell))
-                raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}") from None
+            for name, kind in wanted.items():
+                try:
+                    closed_form.check_classes(kind, data.observed)
+                except ValueError as error:
+                    place = place_of(file, *_closed_form_of(study, cell, name))
+                    raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}") from None
             features = build_model(spec, data, resumes=True).backbone.features
             if own > features:
                 place = place_of(file, *location(study, cell, "training.embedding_size"))
+                kinds = " and ".join(dict.fromkeys(wanted.values()))
                 raise ConfigError(
-                    f"{place}: dataset {cell.dataset!r}: {spec.training.head_start}: expected embedding_size of at "
-                    f"most {features}, the number of features of backbone {spec.training.backbone!r}, got {own}"
+                    f"{place}: dataset {cell.dataset!r}: {kinds}: expected embedding_size of at most {features}, the "
+                    f"number of features of backbone {spec.training.backbone!r}, got {own}"
                 )
 
 
-def _closed_form_of(study: Study, cell: Cell) -> tuple[str | int, ...]:
-    """Where a study asks for a cell's head in closed form."""
+def _closed_form_of(study: Study, cell: Cell, name: str) -> tuple[str | int, ...]:
+    """Where a study asks for a cell's head in closed form, by the setting or by a loss that needs no training."""
     if losses.closed_form_of(cell.loss.name) is None:
-        return location(study, cell, "training.head_start")
+        return location(study, cell, f"training.{name}")
     return "losses", next(index for index, loss in enumerate(study.losses) if loss.name == cell.loss.name)
