@@ -71,6 +71,10 @@ def test_where_the_part_of_a_search_is_known():
     assert own.high > seeds.high
     frame = results.trials.drop(columns="validation/fine/recall@1")
     assert search_term(replace(results, trials=frame), first, KEY) == term, "the objective in place of its score"
+    late = results.trials.copy()
+    tune = late["phase"] == "tune"
+    late.loc[tune, "validation/fine/recall@1"] -= 0.3 * np.arange(tune.sum())  # after the best step they fell
+    assert search_term(replace(results, trials=late), first, KEY) == term, "a trial counts by its objective"
     untuned = replace(results, trials=results.trials[results.trials["phase"] == "confirm"])
     assert (search_term(untuned, first, KEY), covers(untuned)) == (None, SEEDS)
     assert of_difference(untuned, KEY, {first: 1.0}, {second: 1.0}) is None, "Student's t over seeds"

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 
 from dml import statistics
 from dml.report.estimates import Term
@@ -27,7 +28,8 @@ def search_term(results: Results, cell: str, key: str) -> Term | None:
     Parameters
     ----------
     key : of the score, `test/fine/recall@1`. Tuning trials tell how it varies on validation classes; those without
-        that score tell how the search's objective does.
+        that score tell how the search's objective does. Older results of `search: {stop: best}` have scores of the last
+        step, not of the best one: there the larger of both counts.
     """
     if results.study.splits > 1:
         return None
@@ -36,11 +38,28 @@ def search_term(results: Results, cell: str, key: str) -> Term | None:
     if len(tried) < 2:
         return None
     choosing = 100 * tried["objective"].to_numpy(dtype=float)
-    own = str(ScoreKey.parse(key)._replace(set=VALIDATION))
-    scores = 100 * tried[own].to_numpy(dtype=float) if own in tried else choosing
-    if not np.isfinite(scores).all():
-        scores = choosing
-    return Term(statistics.resampled_best(choosing, scores), len(tried) - 1.0)
+    objective = results.objective(results.cells[cell].dataset)
+    found = [choosing] if _on_validation(objective) == _on_validation(key) else _scores(tried, key) or [choosing]
+    if len(found) == 1 and found[0] is not choosing and not _at_the_best_step(tried, objective, choosing):
+        found.append(choosing)
+    return Term(max(statistics.resampled_best(choosing, scores) for scores in found), len(tried) - 1.0)
+
+
+def _on_validation(key: str) -> str:
+    return str(ScoreKey.parse(key)._replace(set=VALIDATION))
+
+
+def _scores(tried: pd.DataFrame, key: str) -> list[np.ndarray]:
+    """A score of tuning trials on validation classes; none if a trial lacks it."""
+    own = _on_validation(key)
+    scores = 100 * tried[own].to_numpy(dtype=float) if own in tried else np.array([np.nan])
+    return [scores] if np.isfinite(scores).all() else []
+
+
+def _at_the_best_step(tried: pd.DataFrame, objective: str, choosing: np.ndarray) -> bool:
+    """Whether scores of trials are of the step that chose them: older results have those of the last step."""
+    own = _scores(tried, objective)
+    return not own or bool(np.allclose(own[0], choosing, atol=1e-3))
 
 
 def search_terms(results: Results, weights: Mapping[str, float], key: str) -> list[Term]:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from dml.config import Study
 from dml.config.recorded import ATTRIBUTE, record
+from dml.config.stopping import best_point, stops_at_best
 from dml.sweep.plan.jobs import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.trials import FINISHED, Outcome
@@ -33,7 +34,7 @@ def trials_frame(study: Study, plan: Plan, running: Iterable[tuple[Job, Outcome]
     """
     trials = [*plan.ended(), *running]
     rows = [_row(study, plan, job, outcome) for job, outcome in trials]
-    scores = pd.DataFrame([dict(outcome.scores) for _, outcome in trials], dtype="float64")
+    scores = pd.DataFrame([dict(_scores(study, plan, job, outcome)) for job, outcome in trials], dtype="float64")
     frame = pd.concat([pd.DataFrame(rows), scores], axis=1)
     frame.attrs[ATTRIBUTE] = record(study)
     return frame
@@ -60,6 +61,15 @@ def _row(study: Study, plan: Plan, job: Job, outcome: Outcome) -> dict[str, Any]
         "started": outcome.started,
         "host": outcome.host,
     }
+
+
+def _scores(study: Study, plan: Plan, job: Job, outcome: Outcome) -> Mapping[str, float]:
+    """A trial's scores: after its last step, or at the best one where that decides and its curve has them all."""
+    best = best_point(outcome.curve, plan.objective(job)) if stops_at_best(study.search, job.phase) else None
+    found: Mapping[str, float] = next(
+        (scores for step, scores in outcome.curve if best is not None and step == best[0]), {}
+    )
+    return found if outcome.scores.keys() <= found.keys() else outcome.scores
 
 
 def flat_settings(job: Job) -> dict[str, Any]:
