@@ -60,7 +60,10 @@ def estimate(differences: Sequence[float] | np.ndarray, planned: tuple[int, ...]
     if not made:
         return Sequential(float(x.mean()) if len(x) else math.nan, math.nan, math.nan, math.nan, 0)
     x = x[: made[-1]]
-    least = min(statistics.paired_t(x[:n]) * (planned[-1] / n) ** EXPONENT for n in made)
+    same = [
+        n for n in made if n == made[-1] or x[:n].mean() * x.mean() > 0
+    ]  # a look that found the reverse is none for it
+    least = min(statistics.paired_t(x[:n]) * (planned[-1] / n) ** EXPONENT for n in same)
     level = levels(planned)[len(made) - 1]
     spread = statistics.summary(x, 1 - level)
     return Sequential(spread.mean, spread.low, spread.high, _adjusted(least, planned), len(made))

@@ -80,7 +80,7 @@ def check_claim(study: Study, cells: Sequence[Cell], claim: ClaimSection, at: tu
     condition = claim.condition
     if condition is not None:
         found = _at((*at, "condition", "cells"), _cells, cells, {**claim.where, **condition.cells})
-        _at((*at, "condition", "score"), _check_score, study, found, condition.score)
+        _at((*at, "condition", "score"), _check_score, study, found, condition.score or claim.score)
     _at((*at, "score"), _check_score, study, used, claim.score)
     _at((*at, "each"), _check_each, claim, used)
     _at((*at, "share"), _check_share, claim, used)

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import pandas as pd
 from pydantic_core import to_jsonable_python
 
 from dml.counting import counted
@@ -18,9 +17,10 @@ from dml.report.analysis.at_rate import measured, methods_at, mixes_at, shares, 
 from dml.report.analysis.interval_coverage import covers_of, of_score, with_estimate
 from dml.report.analysis.paired import compared
 from dml.report.analysis.rate_interpolation import Mix, mixed
+from dml.report.analysis.search_uncertainty import search_terms
 from dml.report.analysis.selection import dataset_of, noise_of, score_of
 from dml.report.analysis.summaries import summary_of
-from dml.report.analysis.untrained import above_baseline, untrained
+from dml.report.analysis.untrained import gain_over, untrained
 from dml.report.analysis.validation_choice import ON_TEST, ON_VALIDATION
 from dml.report.labels import readable, score_label
 from dml.report.numbers import percent, points
@@ -28,7 +28,6 @@ from dml.report.numbers import rate as rate_text
 from dml.report.results import Results, parsed
 from dml.report.texts import Texts
 from dml.report.tuning import EXPLAINED, after_comma, mark
-from dml.statistics import summary
 
 say = Texts(__file__)
 
@@ -126,7 +125,7 @@ def recommend(
         )
     notes = (
         *_notes(results, dataset, noise, rate, counting, methods, choosing is not None),
-        *_without_training(results, dataset, noise, counting, key, mixed(results, mixes[methods[0].cell], key)),
+        *_without_training(results, dataset, noise, counting, key, mixes[methods[0].cell]),
     )
     settings = settings_of(results, methods[0].cell)
     return Recommendation(
@@ -241,17 +240,18 @@ def _notes(
 
 
 def _without_training(
-    results: Results, dataset: str, noise: str, counting: Mapping[float, float], key: str, winner: pd.Series
+    results: Results, dataset: str, noise: str, counting: Mapping[float, float], key: str, winner: Mix
 ) -> list[str]:
     """Whether the best baseline does without training what the winner, by its scores, does."""
     own = untrained(results, dataset, noise, counting, key)
     if own is None:
         return []
-    score, gain, block = percent(own.score), summary(above_baseline(winner, own)), results.study.block
+    score, gain = percent(own.score), gain_over(results, mixed(results, winner, key), own, winner, key)
     if gain.mean > 0:
         surely = "more" if gain.low > 0 else "more, not surely"
         found = f"{points(gain)} points"
-        return [say("untrained", score=score, label=own.label, surely=surely, points=found, block=block)]
+        over = f"{results.study.block}s{' and searches' if search_terms(results, winner, key) else ''}"
+        return [say("untrained", score=score, label=own.label, surely=surely, points=found, over=over)]
     if own.on_pixels:
         instead = say("nothing_learnt")
     elif results.study.training.train_from is not None:

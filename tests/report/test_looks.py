@@ -55,3 +55,11 @@ def test_a_claim_is_adjusted_too():
     assert (less.confirming, less.refuting) == (own.refuting, own.confirming)
     equal = effect(0.1 * x, claim.model_copy(update={"direction": "equal", "least": 1.0}), {}, looks)
     assert equal.confirming < 0.05 < equal.refuting
+
+
+def test_an_early_look_that_found_the_reverse_confirms_nothing():
+    claim = ClaimSection(paper="ours", text="a is better", compare={"first": {"loss": "a"}, "second": {"loss": "b"}})
+    x = np.array([-1.0, -1.03, -0.97, 3.0, 3.2, 2.9, 3.1, -2.0])
+    found = effect(x, claim, {}, (3, 5, 8))
+    assert found.low < 0 < found.mean
+    assert found.confirming > 0.05

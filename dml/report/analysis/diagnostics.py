@@ -1,4 +1,4 @@
-"""What trials log besides their scores, seed by seed, as claims compare it: `diagnostics/<name>`."""
+"""What trials log besides their scores, block by block, as claims compare it: `diagnostics/<name>`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ def is_logged(key: str) -> bool:
 
 
 def logged(results: Results, name: str, key: str) -> pd.Series:
-    """A cell's logged numbers, indexed by seed: shares in percent, all others as they are."""
+    """A cell's logged numbers by block, as `Results.values`: shares in percent, all others as they are."""
     quantity = key.removeprefix(LOGGED)
     rows = results.confirmed_of(name)
-    values = {row.seed: _number(parsed(row.diagnostics) or {}, quantity) for row in rows.itertuples()}
-    return pd.Series(values, dtype=float).dropna()
+    values = [_number(parsed(text) or {}, quantity) for text in rows["diagnostics"]]
+    blocks = rows["split" if results.study.splits > 1 else "seed"].to_numpy()
+    return pd.Series(values, index=blocks, dtype=float).dropna().groupby(level=0).mean()
 
 
 def unit(key: str) -> str:

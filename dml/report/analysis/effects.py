@@ -45,8 +45,9 @@ def decisive(results: Results, claim: ClaimSection) -> tuple[tuple[Effect, ...],
     the other sign, AMI decides.
     """
     own = tuple(effects(results, claim))
-    key = claim.score.removesuffix("nmi") + "ami"
-    if not claim.score.endswith("/nmi") or key not in results.score_keys:
+    score = score_key(results.study, next(iter(results.cells.values())).dataset, claim.score)
+    key = score.removesuffix("nmi") + "ami"
+    if not score.endswith("/nmi") or key not in results.score_keys:
         return own, ""
     adjusted = tuple(effects(results, claim.model_copy(update={"score": key})))
     if not adjusted or all(a.mean * b.mean >= 0 for a, b in zip(own, adjusted, strict=True)):
@@ -63,7 +64,7 @@ def unmet(results: Results, claim: ClaimSection) -> str | None:
     worst = 0.0
     text = ""
     for cell in matching(without_toplines(results.cells.values(), match), match):
-        key = score_key(results.study, cell.dataset, condition.score)
+        key = score_key(results.study, cell.dataset, condition.score or claim.score)
         values = _score(results, cell.name, key)
         if values.empty:
             return None

@@ -114,12 +114,24 @@ def gain_of_best(
     if own is None or not means:
         return None
     best = best_of(validations(results, means) or means)
-    apart = above_baseline(values[best], own)
-    gain, above = statistics.summary(apart), sum(mean > own.score for mean in means.values())
-    searched = over_seeds(apart, search_terms(results, {best: 1.0}, key))
-    if searched is not None:
-        gain = gain._replace(low=max(searched.low, -own.score), high=min(searched.high, 100 - own.score))
-    return Gain(dataset, noise, rate, own, best, gain, above, len(means))
+    gain = gain_over(results, values[best], own, {best: 1.0}, key)
+    return Gain(dataset, noise, rate, own, best, gain, sum(mean > own.score for mean in means.values()), len(means))
+
+
+def gain_over(
+    results: Results, values: pd.Series, own: Baseline, weights: Mapping[str, float], key: str
+) -> statistics.Summary:
+    """A method's scores minus the baseline's, over seeds (or class splits) and searches.
+
+    Parameters
+    ----------
+    weights : of the cells whose scores the method's are a weighted sum of.
+    """
+    apart = above_baseline(values, own)
+    gain, searched = statistics.summary(apart), over_seeds(apart, search_terms(results, weights, key))
+    if searched is None:
+        return gain
+    return gain._replace(low=max(searched.low, -own.score), high=min(searched.high, 100 - own.score))
 
 
 def above_baseline(values: pd.Series, own: Baseline) -> pd.Series:
