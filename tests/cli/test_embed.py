@@ -68,7 +68,7 @@ def test_a_name_that_is_not_utf8_is_named(dml, model, photos, tmp_path):
     [
         ("", "v.txt", 2, "expected a file that ends in"),
         ("missing", "v.npy", 1, "no such file or folder"),
-        ("empty", "v.npy", 1, "no images (.bmp, "),
+        ("empty", "v.npy", 1, "no images (.avif, "),
     ],
 )
 def test_what_cannot_be_done_is_said(dml, model, photos, tmp_path, images, out, code, message):
