@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 SHOWN = 3  # names in a list of examples
 NOT_NEWS = "nothing to download"  # of a folder
 VECTORS = (".npy", ".npz")
-WRITTEN = frozenset(
-    ("study.yaml", "datasets.yaml", "download.json", "pack.json", "split", "noise", "features.json", "audit.json")
-)  # by the stages in data/<study>
+WRITTEN = {f"{name}.json" for name in ("download", "pack", "features", "audit")}  # by the stages in data/<study>
+WRITTEN |= {"study.yaml", "datasets.yaml", "split", "noise", ".gitignore"}
 FEW = 4  # images of a class, below which it is called small
 
 
@@ -58,12 +57,7 @@ def new(
     if name in project.names() and not force:
         raise ValueError(f"{project.file(name)} exists: choose another name, or overwrite it with --force")
     left = project.data(name)
-    own = (
-        sorted(path.name for path in left.iterdir() if path.name not in WRITTEN and path.name != ".gitignore")
-        if left.is_dir()
-        else []
-    )
-    if own:
+    if own := sorted({path.name for path in left.glob("*")} - WRITTEN):
         raise ValueError(
             f"{left} is for what the stages of {name!r} write, and contains {', '.join(own[:3])}: choose another name, "
             "or move it, to data-of-mine/ for instance, which nothing deletes"

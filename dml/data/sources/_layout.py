@@ -30,7 +30,7 @@ def has_splits(root: Path) -> bool:
 
 
 def _has_images(folder: Path) -> bool:
-    return any(path.name.lower().endswith(SUFFIXES) for path in folder.rglob("*"))
+    return any(path.name.lower().endswith(SUFFIXES) for path in folder.rglob("[!.]*"))
 
 
 def subfolders(root: Path) -> list[Path]:

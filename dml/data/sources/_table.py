@@ -66,7 +66,9 @@ def read_table(
     for name in required:
         if name not in table and not (name == "fine" and "given" in table):
             likely = next((own for own in others if own.lower() in USUAL.get(name, ())), "...")
-            raise DataError(f"{path}: no column {name!r}. Choices: {', '.join(others)}.{_naming(name, likely)}")
+            raise DataError(
+                f"{path}: no column {name!r}. Choices: {', '.join(others) or 'none'}.{_naming(name, likely)}"
+            )
     if table.empty:
         raise DataError(f"{path}: no rows")
     if "path" not in table:

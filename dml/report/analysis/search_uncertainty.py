@@ -39,27 +39,28 @@ def search_term(results: Results, cell: str, key: str) -> Term | None:
         return None
     choosing = 100 * tried["objective"].to_numpy(dtype=float)
     objective = results.objective(results.cells[cell].dataset)
-    found = [choosing] if _on_validation(objective) == _on_validation(key) else _scores(tried, key) or [choosing]
-    if len(found) == 1 and found[0] is not choosing and not _at_the_best_step(tried, objective, choosing):
-        found.append(choosing)
-    return Term(max(statistics.resampled_best(choosing, scores) for scores in found), len(tried) - 1.0)
+    own = None if _on_validation(objective) == _on_validation(key) else _scores(tried, key)
+    found = [statistics.resampled_best(choosing, choosing if own is None else own)]
+    if own is not None and not _at_the_best_step(tried, objective, choosing):
+        found.append(statistics.resampled_best(choosing, choosing))
+    return Term(max(found), len(tried) - 1.0)
 
 
 def _on_validation(key: str) -> str:
     return str(ScoreKey.parse(key)._replace(set=VALIDATION))
 
 
-def _scores(tried: pd.DataFrame, key: str) -> list[np.ndarray]:
-    """A score of tuning trials on validation classes; none if a trial lacks it."""
+def _scores(tried: pd.DataFrame, key: str) -> np.ndarray | None:
+    """A score of tuning trials on validation classes; None if a trial lacks it."""
     own = _on_validation(key)
     scores = 100 * tried[own].to_numpy(dtype=float) if own in tried else np.array([np.nan])
-    return [scores] if np.isfinite(scores).all() else []
+    return scores if np.isfinite(scores).all() else None
 
 
 def _at_the_best_step(tried: pd.DataFrame, objective: str, choosing: np.ndarray) -> bool:
     """Whether scores of trials are of the step that chose them: older results have those of the last step."""
     own = _scores(tried, objective)
-    return not own or bool(np.allclose(own[0], choosing, atol=1e-3))
+    return own is None or bool(np.allclose(own, choosing, atol=1e-3))
 
 
 def search_terms(results: Results, weights: Mapping[str, float], key: str) -> list[Term]:

@@ -33,9 +33,7 @@ from dml.sweep.store.remote import Remote
 from dml.sweep.store.storages import storages_of, unreferenced_there
 from dml.sweep.store.trials import OUTCOMES, TRIALS, TrialStore
 
-ENDING = re.compile(
-    r"\.(journal|json|keys|live|lock|mlflow|models)$"
-)  # of a sweep's files; a study's name may have dots
+ENDING = re.compile(r"\.(journal|json|keys|live|lock|mlflow|models)$")  # of a sweep's files: studies may have dots
 REMOVING = ".removing"  # in the store: what a removal moves away before it deletes it
 
 
