@@ -41,6 +41,7 @@ from torch.nn import functional
 
 from dml.discovery import suggestion
 from dml.evaluation import evaluate
+from dml.training.train_sample import sample
 
 version = 1
 """Raised when the same rows give other projections; keys of trials whose head starts from one contain it."""
@@ -51,6 +52,7 @@ SHRINKAGES = (0.1, 0.3, 1.0, 3.0, 10.0)
 DEFAULT = 1.0  # the shrinkage if classes are too few, or their halves have too few images, to choose one
 FITTED = 10_000  # training rows that take part, at most
 SCORED = 2_000  # rows of held-out classes that a shrinkage is chosen by, at most
+THINNED = 20  # rows a class on average; with fewer left, whole classes are left out instead
 NONE = 1e-10  # a variance below this share of the mean or largest one is zero
 
 
@@ -94,8 +96,8 @@ class ClosedForm:
     Parameters
     ----------
     features : float (n, D).
-    labels : observed classes, int (n,). Rows with -1 are left out. Of more than 10,000 others every second, third, ...
-        row takes part.
+    labels : observed classes, int (n,). Rows with -1 are left out. Of more than 10,000 others some take part
+        (`taking_part`).
 
     Raises
     ------
@@ -163,7 +165,7 @@ class ClosedForm:
         scores: dict[str, dict[float, list[float]]] = {kind: {s: [] for s in SHRINKAGES} for kind in NORMALIZED}
         for fitted, held_out in zip(moments, reversed(halves), strict=True):
             tested = np.flatnonzero(held_out)
-            tested = tested[:: -(-len(tested) // SCORED)]
+            tested = tested[_some(self._labels[tested], SCORED)]
             for kind, by_value in scores.items():
                 for s, found in by_value.items():
                     projected = (rows[tested] - fitted.mean) @ fitted.axes(kind, None, s).T
@@ -215,9 +217,17 @@ def check_classes(kind: str, labels: np.ndarray) -> None:
 
 
 def taking_part(labels: np.ndarray) -> np.ndarray:
-    """The positions (m,) of the rows that a projection is fitted to: with a label, and every k-th of too many."""
+    """The positions (m,) of the rows that a projection is fitted to: those with a label, and some of too many."""
     kept = np.flatnonzero(labels >= 0)
-    return kept[:: max(1, -(-len(kept) // FITTED))]
+    return kept[_some(labels[kept], FITTED)]
+
+
+def _some(labels: np.ndarray, most: int) -> np.ndarray:
+    """The positions of at most so many rows: every second, third, ... one, or whole classes where classes are small."""
+    positions, every = np.arange(len(labels)), max(1, -(-len(labels) // most))
+    if every == 1 or len(labels) >= THINNED * every * len(np.unique(labels)):
+        return positions[::every]
+    return sample(positions, labels, most)
 
 
 class _Moments:

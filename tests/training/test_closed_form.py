@@ -153,12 +153,28 @@ def test_rows_without_a_label_are_left_out(kind, rows):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_of_many_rows_every_second_takes_part(kind, rows, monkeypatch):
+def test_of_many_rows_of_large_classes_every_second_takes_part(kind, rows, monkeypatch):
     features, labels = rows
     monkeypatch.setattr(closed_form, "FITTED", len(labels) - 1)
+    monkeypatch.setattr(closed_form, "THINNED", PER_CLASS // 2)
     found = fit(kind, features, labels, 3)
     monkeypatch.undo()
     assert torch.equal(found.weight, fit(kind, features[::2], labels[::2], 3).weight)
+
+
+def test_small_classes_are_left_out_whole(monkeypatch):
+    """Every second row of classes of two would leave whitening nothing to divide by, and a shrinkage nothing to find."""
+    monkeypatch.setattr(closed_form, "FITTED", 200)
+    monkeypatch.setattr(closed_form, "SCORED", 50)
+    draw = np.random.default_rng(1)
+    labels = np.tile(np.arange(150), 2)
+    centres = draw.normal(size=(150, WIDTH)) * [1.0, 1.0, 1.0, 0.1, 0.1]
+    features = centres[labels] + draw.normal(size=(300, WIDTH)) * [0.1, 0.1, 0.1, 3.0, 3.0]
+    kept = closed_form.taking_part(np.where(labels == 7, -1, labels))
+    counts = np.bincount(labels[kept], minlength=150)
+    assert set(counts) == {0, 2} and 190 <= len(kept) <= 200 and not counts[7]
+    assert (np.diff(kept) > 0).all()
+    assert ClosedForm(features, labels).shrinkage("whitening") == SHRINKAGES[0]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -24,7 +24,7 @@ from dml.training.frozen.opening import open_trial
 from dml.training.frozen.recipe import of_whole_backbone
 from dml.types import TrialSpec
 
-version = 1
+version = 2
 LARGEST = 0.9  # a filter needs some images
 
 
