@@ -13,8 +13,11 @@ import importlib.metadata
 import inspect
 import keyword
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from numbers import Integral, Real
 from typing import Any
 
 KINDS = (
@@ -30,6 +33,19 @@ KINDS = (
     "dml.evaluation.metrics",
 )
 """The packages that contain parts, one for each kind."""
+
+PLAIN: dict[Any, Any] = {bool: bool, int: Integral, float: Real, str: str}
+"""Annotation -> class of the values that it allows."""
+WORDS: dict[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    type(None): "null",
+    Sequence: "a list",
+    Mapping: "a mapping",
+}
+"""Annotation -> what messages call its values."""
 
 MANY = 40  # choices, of which a message shows
 LIKE = 8  # those most like what was given
@@ -174,6 +190,34 @@ def check_complete(part: type, settings: Mapping[str, Any], label: str) -> None:
         raise ValueError(f"{label}: needs {', '.join(needed)}")
 
 
+def check_types(part: type, settings: Mapping[str, Any], label: str) -> None:
+    """Raise a ValueError for the first number, text or truth value that the annotation of its setting does not allow.
+
+    Other values are not checked, nor are annotations other than plain types, sequences and mappings.
+    """
+    for key, value in settings.items():
+        hint = _annotations(part).get(key)
+        kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        kinds = tuple(typing.get_origin(kind) or kind for kind in kinds)
+        if not isinstance(value, bool | Real | str) or not set(kinds) <= set(WORDS):
+            continue
+        if not isinstance(value, tuple(PLAIN[kind] for kind in kinds if kind in PLAIN)) or (
+            isinstance(value, bool) and bool not in kinds
+        ):
+            expected = " or ".join(WORDS[kind] for kind in kinds)
+            quotes = " (text has quotes)" if str in kinds and not isinstance(value, str) else ""
+            raise ValueError(f"{label}: {key}: expected {expected}, got {value!r}{quotes}")
+
+
+@cache
+def _annotations(part: type) -> Mapping[str, Any]:
+    """Of a part's constructor; none if one of them has no meaning outside of its module."""
+    try:
+        return typing.get_type_hints(part.__init__)  # type: ignore[misc]
+    except NameError:
+        return {}
+
+
 @cache
 def _parameters(part: type) -> Mapping[str, inspect.Parameter]:
     """Of its constructor. A study asks for those of one class hundreds of times."""
@@ -194,7 +238,13 @@ def build(package: str, name: str, /, **settings: Any) -> Any:
     label = f"{package.removeprefix('dml.')} {name!r}"
     check_settings(part, settings, label=label)
     check_complete(part, settings, label)
-    return part(**settings)
+    try:
+        found = part(**settings)
+    except TypeError:
+        check_types(part, settings, label)  # of a part that has no check of its own
+        raise
+    check_types(part, settings, label)
+    return found
 
 
 def version_of(package: str, name: str) -> int | str:

@@ -1,7 +1,9 @@
 """Finding parts by name, and the errors of a wrong name or setting."""
 
 import importlib
+from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 import dml
@@ -85,3 +87,31 @@ def test_a_setting_that_is_needed_and_not_given_is_named():
         discovery.build("dml.losses", "softmax", embedding_size=4)
     with pytest.raises(ValueError, match="noise 'uniform': needs rate"):
         discovery.build("dml.noise", "uniform")
+
+
+class Typed:
+    def __init__(
+        self, share: float, k: int | None = None, names: Sequence[str] | None = None, on: bool = False, name: str = ""
+    ):
+        self.share = share + 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"share": "0.5"}, "share: expected a number, got '0.5'"),
+        ({"share": True}, "share: expected a number, got True"),
+        ({"share": 1, "k": 2.5}, "k: expected a whole number or null, got 2.5"),
+        ({"share": 1, "names": "train"}, "names: expected a list or null, got 'train'"),
+        ({"share": 1, "on": 1}, "on: expected true or false, got 1"),
+        ({"share": 1, "name": 2024}, r"name: expected text, got 2024 \(text has quotes\)"),
+    ],
+)
+def test_a_value_of_another_type_than_its_setting_is_an_error(settings, message):
+    with pytest.raises(ValueError, match=rf"Typed': {message}$"):
+        discovery.build("dml.losses", f"{__name__}.Typed", **settings)
+
+
+def test_values_of_a_settings_type_are_taken():
+    settings = {"share": np.float32(0.5), "k": np.int64(2), "names": ("train",), "on": True, "name": "2024"}
+    assert discovery.build("dml.losses", f"{__name__}.Typed", **settings).share == 1.5

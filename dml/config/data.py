@@ -62,6 +62,7 @@ class DatasetSection(StudySection):
     def _check(self) -> DatasetSection:
         discovery.check_settings(sources.find(self.name), self.settings, f"source {self.name!r}")
         discovery.check_complete(sources.find(self.name), self.settings, f"source {self.name!r}: settings")
+        sources.build(self.name, **self.settings)
         if self.passes_on is not None and {"resize", "decode", "on_corrupt"} & self.model_fields_set:
             raise ValueError(f"source {self.name!r} has no images: remove resize, decode and on_corrupt")
         if self.shards is not None and self.decode == "lazy":

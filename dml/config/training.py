@@ -53,6 +53,7 @@ class TrainingSection(TrainingSettings):
     def _check(self) -> TrainingSection:
         backbone = models.find(self.backbone)
         discovery.check_settings(backbone, self.backbone_settings, f"backbone {self.backbone!r}")
+        discovery.check_types(backbone, self.backbone_settings, f"backbone {self.backbone!r}")
         batches.find(self.batch.sampler)
         augment.build(self.augment, **{"channels": 3, **self.augment_settings})
         self._check_head()
