@@ -42,6 +42,10 @@ def embed(
     from dml.files import check_writable
 
     check_writable(out)
+    if out.suffix == ".npy" and out.with_suffix(".csv").exists() and not out.exists():
+        raise typer.BadParameter(
+            f"{out.with_suffix('.csv')} exists, and is not of earlier vectors: choose another name", param_hint="--out"
+        )
     folder, paths = find_model(model), image_files(images)
     typer.echo(describe(folder), err=True)
     found = embed_files(folder, paths, skip_corrupt)

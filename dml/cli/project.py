@@ -61,9 +61,9 @@ class Project:
 
     def chosen(self) -> list[str]:
         """The studies that params.yaml lists."""
-        import yaml
+        from dml.pipeline.folders import listed
 
-        return yaml.safe_load((self.root / "params.yaml").read_text(encoding="utf-8"))["studies"]
+        return listed(self.root / "params.yaml")
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -221,15 +221,18 @@ def chosen_before(project: Project) -> list[str]:
 
 
 def write_chosen(project: Project, studies: list[str]) -> None:
-    """Write a list of studies into params.yaml. Comments at its head stay."""
+    """Write a list of studies into params.yaml. Other settings stay, and comments at its head."""
     import yaml
 
     from dml.files import write_text
 
-    if studies != project.chosen():
-        params = project.root / "params.yaml"
-        head = [line for line in params.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
-        write_text(params, "\n".join([*head, yaml.safe_dump({"studies": studies})]))
+    params = project.root / "params.yaml"
+    text = params.read_text(encoding="utf-8")
+    content = yaml.safe_load(text)
+    others = content if isinstance(content, dict) else {}
+    if studies != others.get("studies"):
+        head = [line for line in text.splitlines() if line.startswith("#")]
+        write_text(params, "\n".join([*head, yaml.safe_dump({**others, "studies": studies}, sort_keys=False)]))
 
 
 def _complete(incomplete: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -12,6 +12,23 @@ from pydantic import BaseModel, ValidationError
 
 from dml import discovery
 from dml.config.names import spellings, without_settings, written
+
+KINDS = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
+    **dict.fromkeys(("dict_type", "model_type", "dataclass_type"), "a mapping of settings"),
+    "string_type": "text",
+}
+"""Pydantic's errors of a value's type -> what was expected."""
+BOUNDS = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("more than", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("less than", "lt"),
+}
+"""Pydantic's errors of a number's size -> words before the bound, and its name in the error's context."""
 
 
 class LocatedError(ValueError):
@@ -39,21 +56,42 @@ def explain(files: Sequence[tuple[Path, str]], model: type[BaseModel], error: Va
     """
     roots = [(path, yaml.compose(text)) for path, text in files]
     if isinstance(error, ValidationError):
-        return "\n".join(dict.fromkeys(_explain(roots, model, problem) for problem in error.errors()))
+        problems: dict[tuple[str | int, ...], list[Any]] = {}
+        for problem in error.errors():
+            problems.setdefault(tuple(filter(_is_in_file, problem["loc"])), []).append(problem)
+        found = (_explain(roots, model, list(location), those) for location, those in problems.items())
+        return "\n".join(dict.fromkeys(line for lines in found for line in lines))
     location = list(getattr(error, "location", ()))
     return f"{_place(roots, location)}: {_key(location) or 'study'}: {error}"
 
 
-def _explain(roots: Sequence[tuple[Path, yaml.Node]], model: type[BaseModel], problem: Any) -> str:
-    location = [part for part in problem["loc"] if not str(part).startswith("function-")]
-    message = problem["msg"].removeprefix("Value error, ").replace("valid tuple", "valid list")
-    if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        message = f"unknown key{discovery.suggestion(str(location[-1]), _choices(model, location[:-1]))}"
-    elif problem["type"] == "missing":
-        message = "this key is missing"
-    elif problem["type"] != "value_error":
-        message += f", got {problem['input']!r}"
-    return f"{_place(roots, location)}: {_key(location) or 'study'}: {message}"
+def _is_in_file(part: str | int) -> bool:
+    """Whether a part of pydantic's location is a key or a position, and not its name for one of several types."""
+    return isinstance(part, int) or not (part.endswith("Section") or part.startswith(("function-", "constrained-")))
+
+
+def _explain(
+    roots: Sequence[tuple[Path, yaml.Node]], model: type[BaseModel], location: list[Any], problems: list[Any]
+) -> Iterator[str]:
+    """The lines of all problems at one location. Those of several allowed types are one line."""
+    where = f"{_place(roots, location)}: {_key(location) or 'study'}"
+    of_type = [KINDS[problem["type"]] for problem in problems if problem["type"] in KINDS]
+    if len(of_type) == len(problems):
+        yield f"{where}: expected {' or '.join(dict.fromkeys(of_type))}, got {problems[0]['input']!r}"
+        return
+    for problem in problems:
+        kind, context = problem["type"], problem.get("ctx", {})
+        if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+            yield f"{where}: unknown key{discovery.suggestion(str(location[-1]), _choices(model, location[:-1]))}"
+        elif kind == "missing":
+            yield f"{where}: this key is missing"
+        elif kind == "value_error":
+            yield f"{where}: {problem['msg'].removeprefix('Value error, ')}"
+        elif kind in BOUNDS:
+            words, name = BOUNDS[kind]
+            yield f"{where}: expected {words} {str(context[name]).removesuffix('.0')}, got {problem['input']!r}"
+        elif kind not in KINDS:
+            yield f"{where}: {problem['msg'].replace('Input should be', 'expected')}, got {problem['input']!r}"
 
 
 def place(files: Sequence[tuple[Path, str]], *location: str | int) -> str:

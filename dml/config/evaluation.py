@@ -26,8 +26,9 @@ class EvaluationSection(EvaluationSettings):
         for name in self.metrics:
             evaluation.check_metric(name)
         parts, given = [evaluation.metrics.build(name) for name in self.metrics], ", ".join(self.metrics)
-        if len(set(self.clusters)) < len(self.clusters):
-            raise ValueError(f"clusters: {list(self.clusters)} contains a number twice")
+        for key in ("metrics", "sets", "clusters"):
+            if len(set(values := getattr(self, key))) < len(values):
+                raise ValueError(f"{key}: {list(values)} contains a value twice")
         if self.clusters and not any(isinstance(part, ClusteringMetric) and not part.own_clusters for part in parts):
             raise ValueError(f"clusters: expected a score of a clustering in metrics, such as nmi, got {given}")
         if self.keep_per_query and not any(isinstance(part, RetrievalMetric) for part in parts):

@@ -16,6 +16,7 @@ from dml.config.study import Study
 from dml.papers import use_project
 
 EXTENDS = "extends"
+KEYS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")  # text, and `<<`
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, eight times as fast, where PyYAML was built with it
 
 
@@ -53,6 +54,7 @@ def study_from(content: Mapping[str, Any], name: str = "") -> Study:
     """
     content = renamed(content)
     study, training = Study(**{**content, "name": name}), content.get("training")
+    _check_truth(content, study.model_dump())
     check(study, stated=training if isinstance(training, Mapping) else ())
     return study
 
@@ -60,6 +62,18 @@ def study_from(content: Mapping[str, Any], name: str = "") -> Study:
 def place_of(path: Path | str, *location: str | int) -> str:
     """`file:line: key` of a setting of a study, for a problem that is found only when the study runs."""
     return place([(file, text) for file, text, _ in _files(Path(path))], *location)
+
+
+def _check_truth(content: Any, read: Any, *location: str | int) -> None:
+    """That no truth value of a file was read as a number: pydantic takes `true` for 1."""
+    if isinstance(content, bool) and isinstance(read, int | float) and not isinstance(read, bool):
+        raise LocatedError(f"expected a number, got {content!r}", *location)
+    if isinstance(content, Mapping) and isinstance(read, Mapping):
+        for key in content.keys() & read.keys():
+            _check_truth(content[key], read[key], *location, key)
+    elif isinstance(content, list) and isinstance(read, list | tuple) and len(content) == len(read):
+        for place, (one, other) in enumerate(zip(content, read, strict=True)):
+            _check_truth(one, other, *location, place)
 
 
 def content_of(path: Path | str) -> dict[str, Any]:
@@ -120,12 +134,12 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
             f"{path}: expected text in UTF-8, got byte {error.object[error.start]:#x} at {error.start}"
         ) from None
     try:
-        twice = list(_given_twice(yaml.compose(text, LOADER)))
+        wrong = list(_wrong_keys(yaml.compose(text, LOADER)))
         content = yaml.load(text, LOADER)
     except yaml.YAMLError as error:
         raise ConfigError(_not_yaml(path, error)) from error
-    if twice:
-        raise ConfigError("\n".join(f"{path}:{line}: {problem}" for line, problem in twice))
+    if wrong:
+        raise ConfigError("\n".join(f"{path}:{line}: {problem}" for line, problem in wrong))
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: expected a mapping of settings, got {type(content).__name__}")
     return text, content
@@ -139,19 +153,24 @@ def _not_yaml(path: Path, error: yaml.YAMLError) -> str:
     return f"{path}:{error.problem_mark.line + 1}: not YAML: {error.problem}{begun}"
 
 
-def _given_twice(node: yaml.Node | None, place: str = "") -> Iterator[tuple[int, str]]:
-    """The line and the description of each key that a mapping contains twice: YAML would take the last one."""
+def _wrong_keys(node: yaml.Node | None, place: str = "") -> Iterator[tuple[int, str]]:
+    """The line and the description of each key that is no text, or that a mapping contains twice.
+
+    YAML would take the last one of these, and reads `on` as true.
+    """
     if isinstance(node, yaml.SequenceNode):
         for number, item in enumerate(node.value):
-            yield from _given_twice(item, f"{place}[{number}]")
+            yield from _wrong_keys(item, f"{place}[{number}]")
     elif isinstance(node, yaml.MappingNode):
         first: dict[str, int] = {}
         for key, value in node.value:
             name, line = f"{place}.{key.value}".lstrip("."), key.start_mark.line + 1
+            if key.tag not in KEYS:
+                yield line, f"{name}: expected text as a key, got {key.tag.rpartition(':')[2]}; text has quotes"
             if name in first:
                 yield line, f"{name}: this key is given twice, in lines {first[name]} and {line}: remove one"
             first.setdefault(name, line)
-            yield from _given_twice(value, name)
+            yield from _wrong_keys(value, name)
 
 
 def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

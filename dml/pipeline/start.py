@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from dml.files import explain
-from dml.pipeline.folders import PARAMS, STUDIES
+from dml.pipeline.folders import PARAMS, STUDIES, listed
 
 # `dml.config` takes seconds to import: only `_run` does.
 
@@ -72,7 +70,10 @@ def _run(module: Any, names: Sequence[str], several: bool) -> None:
 
 def chosen() -> list[str]:
     """The studies that params.yaml lists, without those that have no file, which are named on stderr."""
-    names = yaml.safe_load(PARAMS.read_text(encoding="utf-8"))["studies"]
+    try:
+        names = listed()
+    except ValueError as error:
+        sys.exit(f"error: {error}")
     found = [name for name in names if (STUDIES / f"{name}.yaml").is_file()]
     for name in names:
         if name not in found:

@@ -89,3 +89,11 @@ def test_a_model_that_takes_no_images_is_refused(dml, model, photos, tmp_path):
     done = dml("embed", copy, photos, "-o", tmp_path / "v.npy")
     assert done.code == 1
     assert "does not take images" in done.err
+
+
+def test_paths_are_not_written_over_a_file_of_the_user(dml, model, photos, tmp_path):
+    (tmp_path / "v.csv").write_text("mine\n")
+    done = dml("embed", model, photos, "-o", tmp_path / "v.npy")
+    assert done.code == 2
+    assert "v.csv exists" in done.err
+    assert (tmp_path / "v.csv").read_text() == "mine\n"

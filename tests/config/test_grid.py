@@ -98,7 +98,7 @@ def test_a_varied_setting_of_a_loss_reaches_its_trials_and_is_not_searched(study
         ("grid:\n  training.steps: [5]", 9, "at least two values"),
         ("grid:\n  training.steps: [5, 5]", 9, "at least two values"),
         ("grid:\n  training.steps: [5, 5.0]", 9, "at least two values"),
-        ("grid:\n  mine: [{5: 1}, {training.steps: 5}]", 9, "unknown setting '5'"),
+        ("grid:\n  mine: [{5: 1}, {training.steps: 5}]", 9, "grid.mine[0].5: expected text as a key, got int"),
         ("grid:\n  training.batch: [4, 8]", 9, "expected a mapping of its settings"),
         ("grid:\n  training.steps: [5, 0.5]", 9, "steps"),
         ("grid:\n  training.batch: [{classes: 2}, {clases: 4}]", 9, "did you mean 'training.batch.classes'"),

@@ -53,7 +53,7 @@ def test_the_figures_of_a_study_and_their_defaults(tmp_path):
             "mine.yaml:10: report.figures[0]: 'retrieval' shows queries of the test set: expected 'test' in "
             "evaluation.sets, got ['seen']",
         ),
-        (("tsne", "t-sne"), "mine.yaml:10: report.figures[2]: Input should be 'retrieval', 'similarities', 'tsne'"),
+        (("tsne", "t-sne"), "mine.yaml:10: report.figures[2]: expected 'retrieval', 'similarities', 'tsne'"),
         (
             ("positives: easy, training", "positives: hard, training"),
             "mine.yaml:11: report.cells: no cell of this study has positives 'hard'. Choices: 'random', 'easy'",
@@ -61,7 +61,7 @@ def test_the_figures_of_a_study_and_their_defaults(tmp_path):
         (("cells: {positives", "cells: {positive"), "did you mean 'positives'? Choices: dataset, noise, rate"),
         (("training.embedding_size: 8", "training.embedding_size: 4"), "training.embedding_size 4. Choices: 2, 8"),
         (("base: {positives: easy}", "base: {positives: hard}"), "mine.yaml:12: report.base.positives: no cell"),
-        (("  base:", "  queries: 0\n  base:"), "mine.yaml:12: report.queries: Input should be greater than or equal"),
+        (("  base:", "  queries: 0\n  base:"), "mine.yaml:12: report.queries: expected at least"),
         (("  base:", "  neighbours: 3\n  base:"), "unknown key; did you mean 'neighbors'?"),
     ],
 )

@@ -45,7 +45,7 @@ def spec(study, cell=0):
             "train_from: layers.3, views: 2",
             "views: with augment: none all 2 would be the same: name another, or views: 1",
         ),
-        (f"train_from: layers.3, views: 0, {CROPS}", "views: .*greater than or equal to 1, got 0"),
+        (f"train_from: layers.3, views: 0, {CROPS}", "views: expected at least 1, got 0"),
         ("views: 2", "views: only stored activations have them: set train_from: <block>, or remove it"),
     ],
 )

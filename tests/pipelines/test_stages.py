@@ -40,14 +40,22 @@ def test_publishing_a_study_that_never_ran_says_so_before_it_asks_for_commits(pr
     assert "dml run quickstart" in message
 
 
-def test_choosing_writes_the_list_and_keeps_the_comments(project):
+def test_choosing_writes_the_list_and_keeps_the_comments_and_other_settings(project):
     project.add_papers()
     before = (project.root / "params.yaml").read_text()
+    (project.root / "params.yaml").write_text(before + "mine: {rate: 0.1}\n")
     done = project.stage("choose", "eps-table1", "quickstart")
     assert done.code == 0, done.text
     after = (project.root / "params.yaml").read_text()
-    assert yaml.safe_load(after) == {"studies": ["eps-table1", "quickstart"]}
+    assert yaml.safe_load(after) == {"studies": ["eps-table1", "quickstart"], "mine": {"rate": 0.1}}
     assert [line for line in after.splitlines() if line[0] == "#"] == [l for l in before.splitlines() if l[0] == "#"]
+
+
+def test_params_without_a_list_say_what_they_expect(project, refused):
+    (project.root / "params.yaml").write_text("studies:\n")
+    assert "params.yaml: studies: expected a list of names, got None" in refused(project.stage("report"))
+    assert project.stage("choose", "quickstart").code == 0
+    assert (project.root / "params.yaml").read_text() == "studies:\n- quickstart\n"
 
 
 def test_a_papers_name_chooses_its_studies_that_need_no_gpu(project):

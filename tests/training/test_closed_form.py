@@ -163,7 +163,7 @@ def test_of_many_rows_of_large_classes_every_second_takes_part(kind, rows, monke
 
 
 def test_small_classes_are_left_out_whole(monkeypatch):
-    """Every second row of classes of two would leave whitening nothing to divide by, and a shrinkage nothing to find."""
+    """Every second row of classes of two would leave whitening nothing to divide by, and nothing to choose by."""
     monkeypatch.setattr(closed_form, "FITTED", 200)
     monkeypatch.setattr(closed_form, "SCORED", 50)
     draw = np.random.default_rng(1)
@@ -172,7 +172,9 @@ def test_small_classes_are_left_out_whole(monkeypatch):
     features = centres[labels] + draw.normal(size=(300, WIDTH)) * [0.1, 0.1, 0.1, 3.0, 3.0]
     kept = closed_form.taking_part(np.where(labels == 7, -1, labels))
     counts = np.bincount(labels[kept], minlength=150)
-    assert set(counts) == {0, 2} and 190 <= len(kept) <= 200 and not counts[7]
+    assert set(counts) == {0, 2}
+    assert not counts[7]
+    assert 190 <= len(kept) <= 200
     assert (np.diff(kept) > 0).all()
     assert ClosedForm(features, labels).shrinkage("whitening") == SHRINKAGES[0]
 
