@@ -1,7 +1,7 @@
 """The logarithm of the modified Bessel function of the first kind, for any order from 0 and any positive argument.
 
 Debye's expansion, uniform in the argument (NIST Digital Library of Mathematical Functions, 10.41.3), has a relative
-error below 1e-9 from order 24 up. Smaller orders follow by the recurrence I_(m-1) = (2 m / x) I_m + I_(m+1), which is
+error below 3e-9 from order 24 up. Smaller orders follow by the recurrence I_(m-1) = (2 m / x) I_m + I_(m+1), which is
 stable in this direction.
 """
 

@@ -53,7 +53,7 @@ def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: s
 
     Parameters
     ----------
-    parts : str (n,), the split of each image by its name; `unused` ones stay so.
+    parts : str (n,), the split of each image by its name; `seen` and `unused` ones stay so.
     classes : int (n,), the class of each image, at the level at which train and test should be disjoint.
     names : str (n,), the name of that class, for messages.
     where : begins a message.
@@ -61,11 +61,11 @@ def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: s
     Raises
     ------
     DataError : there is no training split; or some classes of a split train and others do not; or classes of queries or
-        of a gallery train; or there are queries without a gallery.
+        of a gallery train, or those of `seen` do not; or there are queries without a gallery.
     """
     kinds = np.array([kind_of(part) or part for part in parts.tolist()])
     present = set(kinds.tolist())
-    unknown = present - {*NAMES.values(), "unused"}
+    unknown = present - {*NAMES.values(), "seen", "unused"}
     if unknown or "train" not in present:
         problem = f"unknown {', '.join(sorted(unknown))}" if unknown else "no train"
         raise DataError(f"{where}: splits: {problem}; found {', '.join(sorted(present))}. Names: {', '.join(NAMES)}")
@@ -74,8 +74,7 @@ def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: s
     train = set(classes[kinds == "train"].tolist())
     roles = np.where(kinds == "train", "train", "unused").astype("U10")
     lines = [f"{counted(len(train), 'class')} train{'s' * (len(train) == 1)}"]
-    tested = [kind for kind in ("test", "query", "gallery") if kind in present]
-    for kind in [*tested, *(["validation"] if "validation" in present else [])]:
+    for kind in [kind for kind in ("seen", "test", "query", "gallery", "validation") if kind in present]:
         mask = kinds == kind
         inside = np.isin(classes, list(train))
         label = _label(parts[mask])
@@ -86,9 +85,11 @@ def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: s
                 f"the two; for scores of the classes that train, remove the others from {label}"
             )
         same = bool(inside[mask].all())
+        if kind == "seen" and not same:
+            raise DataError(f"{where}: no class of {label} trains: {_few(names[mask])}. Those of seen must")
         if kind in ("query", "gallery") and same:
             raise DataError(f"{where}: the classes of {label} train: {_few(names[mask])}. Those of queries must not")
-        if kind == "validation" and tested and (not same or (roles == "seen").any()):
+        if kind == "validation" and ((roles == "seen").any() if same else {"test", "query"} & present):
             lines.append(f"{label} is not used (tuning validates on half of the training classes)")
             continue
         roles[mask] = "seen" if same else "test" if kind == "validation" else kind

@@ -132,6 +132,17 @@ def test_splits_in_a_column(splits, roles, text, written, tmp_path):
     assert source.roles(packed_of(source, tmp_path).index).tolist() == roles.split()
 
 
+def test_seen_images_beside_a_validation_split(written, tmp_path):
+    columns = {"path": ["a.png", "b.png", "c.png", "d.png"], "fine": ["a", "b", "a", "a"]}
+    columns["split"] = ["train", "test", "seen", "val"]
+    source = Imagefolder(written(*columns["path"]), table=write_table(tmp_path, ".csv", columns))
+    assert source.roles(packed_of(source, tmp_path).index).tolist() == ["train", "test", "seen", "unused"]
+    columns["split"] = ["train", "seen", "train", "val"]
+    source = Imagefolder(written(*columns["path"]), table=write_table(tmp_path, ".csv", columns))
+    with pytest.raises(DataError, match=r"no class of seen trains: 1 \(b\)"):
+        source.download(tmp_path)
+
+
 def test_names_as_labels_and_classes_split(written, tmp_path):
     root = written("x.png", "y.png")
     table = write_table(tmp_path, ".csv", {"path": ["x.png", "y.png"], "fine": ["wren", "owl"]})

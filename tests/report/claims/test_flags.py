@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from dml.report.analysis.claims import with_verdicts
-from dml.report.analysis.effects import decisive
+from dml.report.analysis.diagnostics import logged
+from dml.report.analysis.effects import decisive, unmet
 from dml.report.analysis.flags import NOT_KNOWN, flags
 
 UP, EQUAL = [4.0, 5.0, 6.0, 5.5, 4.5], [1.0, -1.0, 0.5, -0.5, 0.1]
@@ -96,13 +98,34 @@ def test_a_closed_form_is_a_baseline_itself(synthetic, loaded):
     assert not flags(results, [replace(cell, loss=replace(cell.loss, name="whitening"))], fixed=True).found
 
 
+@pytest.mark.parametrize("score", ["test/fine/nmi", "fine/nmi"])
 @pytest.mark.parametrize(("ami", "decided"), [(-0.05, True), (0.05, False)])
-def test_ami_decides_where_it_contradicts_nmi(synthetic, loaded, claim, ami, decided):
+def test_ami_decides_where_it_contradicts_nmi(synthetic, loaded, claim, ami, decided, score):
     study = synthetic.small()
     evaluation = replace(study.evaluation, metrics=["recall@1", "nmi", "ami"])
     results = replace(loaded(study), study=study.model_copy(update={"evaluation": evaluation}))
     easy = results.trials["positives"] == "easy"
     frame = results.trials.assign(**{"test/fine/nmi": 0.5 + 0.1 * easy, "test/fine/ami": 0.3 + ami * easy})
-    effects, why = decisive(replace(results, trials=frame), claim(score="test/fine/nmi"))
+    effects, why = decisive(replace(results, trials=frame), claim(score=score))
     assert bool(why) == decided
     assert effects[0].mean == pytest.approx(-5.0 if decided else 10.0)
+
+
+@pytest.mark.parametrize(("nmi", "met"), [(0.9, True), (0.7, False)])
+def test_a_condition_without_a_score_is_about_that_of_the_claim(synthetic, loaded, claim, nmi, met):
+    study = synthetic.small()
+    evaluation = replace(study.evaluation, metrics=["recall@1", "nmi"])
+    results = replace(loaded(study), study=study.model_copy(update={"evaluation": evaluation}))
+    frame = results.trials.assign(**{"test/fine/recall@1": 0.8, "test/fine/nmi": nmi})
+    asked = claim(score="fine/nmi", condition={"at_least": 80.0})
+    text = unmet(replace(results, trials=frame), asked)
+    assert text == "" if met else text.startswith("NMI")
+
+
+def test_logged_numbers_are_compared_by_class_split(synthetic, loaded):
+    results = loaded(synthetic.small(class_splits=2))
+    cell = next(iter(results.cells))
+    frame = pd.concat([results.trials.assign(split=split) for split in (0, 1)])
+    shares = [json.dumps({"active_share": 0.1 + 0.4 * row.split + 0.01 * row.seed}) for row in frame.itertuples()]
+    found = logged(replace(results, trials=frame.assign(diagnostics=shares)), cell, "diagnostics/active_share")
+    assert found.to_dict() == pytest.approx({0: 11.0, 1: 51.0})  # the mean of seeds 0, 1 and 2

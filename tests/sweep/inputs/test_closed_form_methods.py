@@ -123,8 +123,9 @@ def test_one_image_a_class_is_an_error_before_anything_runs(tmp_path):
         ConfigError, match=r"mine.yaml:1.*digits.*whitening: expected at least one training class with two"
     ):
         checked(tmp_path, losses=["triplet", "components", "whitening"])
-    with pytest.raises(ConfigError, match=r"mine.yaml.*lda: expected at least one training class with two"):
-        checked(tmp_path, losses=["triplet"], training={**CONTENT["training"], "head_start": "lda"})
+    for setting in ("head_start", "head_refit"):
+        with pytest.raises(ConfigError, match=r"mine.yaml.*lda: expected at least one training class with two"):
+            checked(tmp_path, losses=["triplet"], training={**CONTENT["training"], setting: "lda"})
     checked(tmp_path, losses=["triplet", "components"])
 
 
