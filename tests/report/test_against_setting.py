@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from dml.config import load_study
 from dml.report.figures import against_setting as drawn
 from dml.report.figures.methods import short_label
+from dml.report.figures.style import LOOKS
 from dml.report.loading import load
 from dml.report.methods import setting_labels
 from dml.report.results import Results
@@ -79,6 +80,24 @@ def test_a_figure_has_a_line_per_method_and_a_panel_per_other_setting(results):
             np.testing.assert_array_equal(line.get_xdata(), [4, 8, 16])
             np.testing.assert_allclose(line.get_ydata(), [4.1, 8.1, 16.1])
     assert _figure(results, "loss.bins", "test/fine/nmi") is None
+
+
+def test_a_long_legend_leaves_room_for_the_panels(tmp_path, synthetic):
+    losses = ", ".join(f"{{name: triplet, settings: {{margin: 0.{digit}}}}}" for digit in range(1, 10))
+    own = STUDY.partition("grid:")[0].replace("histogram]", f"{losses}]") + "grid: {training.embedding_size: [8, 16]}\n"
+    path = tmp_path / "long.yaml"
+    path.write_text(own + "seeds: [0, 1]\nsearch: {sampler: fixed}\n")
+    study = load_study(path)
+    synthetic.write(study, tmp_path)
+    figure = _figure(load(study, tmp_path / "results" / study.name), "training.embedding_size", "test/fine/recall@1")
+    figure.draw_without_rendering()
+    (legend,), (panel, *_) = figure.legends, figure.axes
+    names = legend.get_window_extent()
+    assert names.x1 <= figure.bbox.x1
+    assert not names.overlaps(panel.get_window_extent())
+    assert panel.get_window_extent().height > 150  # pixels, at 100 to an inch
+    looks = [(line.get_color(), line.get_marker()) for line in legend.get_lines()]
+    assert len(set(looks)) == len(looks) > len(LOOKS)
 
 
 def test_methods_without_the_setting_are_level_lines(results):

@@ -25,6 +25,7 @@ from dml.report.results import Results
 Line = dict[int | None, str]  # position on the axis, None for a method without the setting -> name of the cell
 LETTERS = 36  # of a label, beside a panel
 WIDTH, LETTER = 2.4, 0.07  # inches: of a panel's axis, and of a letter below it
+NAME, ROW, SHORT = 0.065, 0.2, 3  # inches of a letter and of a row of the legend; rows that fit without more height
 CLOSEST = 0.06  # of an axis, between two labels of values
 EQUAL_STEPS = 1.6  # largest ratio of two steps between logarithms, for values that are called geometric
 
@@ -48,7 +49,12 @@ def against_setting(results: Results, frame: pd.DataFrame, axis: str, only: Sequ
     methods = list(dict.fromkeys(method for lines in panels.values() for method in lines))
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(1.4 + 2.9 * columns, 1.2 + 2.2 * rows), layout="constrained")
+    names = [short_label(results, method) for method in methods]
+    widest = 0.5 + NAME * max(map(len, names))
+    width = max(1.4 + 2.9 * columns, widest if len(methods) > 1 else 0)
+    entries = int(width / widest) or 1  # of a row of the legend
+    height = 1.2 + 2.2 * rows + ROW * max(0, -(-len(methods) // entries) - SHORT)
+    figure = Figure(figsize=(width, height), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()
@@ -60,12 +66,8 @@ def against_setting(results: Results, frame: pd.DataFrame, axis: str, only: Sequ
         axes.tick_params(labelbottom=True)
     if len(methods) > 1:
         level = {m: all(set(lines.get(m, {None})) == {None} for lines in panels.values()) for m in methods}
-        handles = [
-            _handle(grid[0, 0], *style.look(i), short_label(results, m), level[m]) for i, m in enumerate(methods)
-        ]
-        widest = max(len(short_label(results, m)) for m in methods)
-        columns = max(1, int(figure.get_size_inches()[0] / (0.5 + 0.065 * widest)))
-        figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)
+        handles = [_handle(grid[0, 0], *style.look(i), names[i], level[m]) for i, m in enumerate(methods)]
+        figure.legend(handles=handles, loc="outside upper left", ncols=entries, frameon=False, fontsize=8.5)
     figure.supxlabel(_axis_label(points), color=style.MUTED, fontsize=9)
     beside = textwrap.wrap(frame["metric"].iloc[0], rows * LETTERS)
     figure.supylabel("\n".join(beside), color=style.MUTED, fontsize=9)

@@ -77,5 +77,11 @@ def applied() -> Iterator[None]:
 
 
 def look(index: int | None) -> tuple[str, str]:
-    """The colour and marker of the index-th choice; those of a loss without a choice for None."""
-    return (INK, "o") if index is None else LOOKS[index % len(LOOKS)]
+    """The colour and marker of the index-th choice; those of a loss without a choice for None.
+
+    Colours repeat after so many choices, each time with other markers.
+    """
+    if index is None:
+        return INK, "o"
+    turn, place = divmod(index, len(LOOKS))
+    return LOOKS[place][0], LOOKS[(place + turn) % len(LOOKS)][1]
