@@ -193,3 +193,14 @@ def explain(error: Exception, again: str = "it again") -> str:
         where = f" while writing {error.filename}" if error.filename else ""
         return f"the disk is full{where}. Free some space and run {again}: finished work is kept."
     return str(error) or type(error).__name__
+
+
+def listed(params: Path) -> list[str]:
+    """The studies that params.yaml lists. Raises ValueError if it has no list of names."""
+    import yaml
+
+    content = yaml.safe_load(params.read_text(encoding="utf-8"))
+    names = content.get("studies") if isinstance(content, dict) else content
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{params.name}: studies: expected a list of names, got {names!r}")
+    return names

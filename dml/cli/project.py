@@ -61,7 +61,7 @@ class Project:
 
     def chosen(self) -> list[str]:
         """The studies that params.yaml lists."""
-        from dml.pipeline.folders import listed
+        from dml.files import listed
 
         return listed(self.root / "params.yaml")
 

@@ -22,17 +22,6 @@ SNAPSHOTS = Path("docs/results")
 VERSIONS = Path("data/.versions")
 
 
-def listed(params: Path = PARAMS) -> list[str]:
-    """The studies that params.yaml lists. Raises ValueError if it has no list of names."""
-    import yaml
-
-    content = yaml.safe_load(params.read_text(encoding="utf-8"))
-    names = content.get("studies") if isinstance(content, dict) else content
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{params.name}: studies: expected a list of names, got {names!r}")
-    return names
-
-
 def data_root(study: Study) -> Path:
     """The folder with the outputs of a study's data stages."""
     return Path("data") / study.name

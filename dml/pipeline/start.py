@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dml.files import explain
-from dml.pipeline.folders import PARAMS, STUDIES, listed
+from dml.files import explain, listed
+from dml.pipeline.folders import PARAMS, STUDIES
 
 # `dml.config` takes seconds to import: only `_run` does.
 
@@ -71,7 +71,7 @@ def _run(module: Any, names: Sequence[str], several: bool) -> None:
 def chosen() -> list[str]:
     """The studies that params.yaml lists, without those that have no file, which are named on stderr."""
     try:
-        names = listed()
+        names = listed(PARAMS)
     except ValueError as error:
         sys.exit(f"error: {error}")
     found = [name for name in names if (STUDIES / f"{name}.yaml").is_file()]
