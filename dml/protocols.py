@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 import pandas as pd
-import torch
-from torch import Tensor, nn
 
 from dml.types import EvaluationPoint, NoisyLabels, Pairs, Space, TrialResult, TrialSpec, Tuples
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
 
 
 class Versioned(Protocol):
@@ -146,7 +148,7 @@ class Filter(Protocol):
 # Miners
 
 
-Draw = Callable[[torch.Size], Tensor]
+Draw = Callable[["torch.Size"], "Tensor"]
 """A shape -> float32 numbers, uniform in [0, 1), on the batch's device: the only randomness that a policy has."""
 
 

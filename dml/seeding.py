@@ -6,9 +6,12 @@ Purposes have separate streams. For example, adding an augmentation does not cha
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
+
+if TYPE_CHECKING:
+    import torch
 
 
 def derive(seed: int, purpose: str) -> int:
@@ -19,6 +22,8 @@ def derive(seed: int, purpose: str) -> int:
 
 def generator(seed: int, purpose: str, device: torch.device | str = "cpu") -> torch.Generator:
     """A torch generator on `device` for one purpose, such as `"batches"`, `"miner"` or `"init"`."""
+    import torch
+
     return torch.Generator(device=device).manual_seed(derive(seed, purpose))
 
 

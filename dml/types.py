@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import AliasChoices, ConfigDict, Field, WithJsonSchema
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Name = Annotated[str, Field(min_length=1)]
 EvaluationSet = Literal["test", "seen", "train"]

@@ -54,6 +54,13 @@ def test_reading_a_study_leaves_torchvision_out():
 
 
 @pytest.mark.slow
+def test_a_worker_imports_torch_only_with_its_first_trial():
+    """torch takes longer to import than all else that a worker needs before it has a trial."""
+    heavy = "{'torch', 'optuna', 'dml.config'}"
+    assert run(f"import sys, dml.sweep.execution.trial; print(*({heavy} & set(sys.modules)))") == ""
+
+
+@pytest.mark.slow
 def test_import_dml_is_enough_for_every_kind_of_part():
     """For each by itself: a kind may import another one. Libraries stay imported, which takes seconds."""
     code = (

@@ -10,25 +10,17 @@ on GPUs. On CPUs, where torch has no synchronised batch norm, it sees each proce
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 from dml.protocols import Loss
+from dml.training.ranks import rank_and_size
 
 version = 1
 """Of the numbers that only trials of several processes have: which process draws which random numbers."""
-
-Value = TypeVar("Value")
-
-
-def rank_and_size() -> tuple[int, int]:
-    """This process's rank and the number of processes that share the trial: `(0, 1)` without distributed training."""
-    if dist.is_available() and dist.is_initialized():
-        return dist.get_rank(), dist.get_world_size()
-    return 0, 1
 
 
 def share_of_batch(images: int) -> tuple[int, int]:
@@ -74,21 +66,6 @@ def agreed(mask: Tensor) -> Tensor:
     shared = mask.to(torch.uint8)
     dist.broadcast(shared, 0)
     return shared.bool()
-
-
-def from_first(value: Value) -> Value:
-    """The first process's value, which can be pickled, in all of them."""
-    if rank_and_size()[1] == 1:
-        return value
-    values = [value]
-    dist.broadcast_object_list(values, 0)
-    return values[0]
-
-
-def wait_for_all() -> None:
-    """Wait until all processes are here."""
-    if rank_and_size()[1] > 1:
-        dist.barrier()
 
 
 def parallel(model: nn.Module, device: torch.device) -> nn.Module:

@@ -1,12 +1,22 @@
-"""The error of a trial that cannot continue."""
+"""The errors of a trial that cannot continue or resume."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from dml.types import TrialSpec
 
 
 class TrainingError(RuntimeError):
     """A failure that is the trial's result, because it would recur: for example, a loss that is not finite."""
+
+
+class UnusableCheckpoint(ValueError):
+    """A checkpoint that this trial cannot resume from: damaged, or written by other code. `path` is the file."""
+
+    def __init__(self, path: Path, reason: Exception):
+        super().__init__(f"{path}: cannot resume from this checkpoint: {type(reason).__name__}: {reason}")
+        self.path = path
 
 
 def not_finite(what: str, when: str, spec: TrialSpec) -> TrainingError:

@@ -18,19 +18,12 @@ from dml.protocols import Loss
 from dml.training import checkpoint
 from dml.training.batch_loader import BatchLoader
 from dml.training.diagnostics import Diagnostics
+from dml.training.errors import UnusableCheckpoint
 from dml.training.filtering import Filtering
 from dml.training.random_streams import RandomStreams
 from dml.types import EvaluationPoint
 
 FOLDER = "checkpoint"
-
-
-class UnusableCheckpoint(ValueError):
-    """A checkpoint that this trial cannot resume from: damaged, or written by other code. `path` is the file."""
-
-    def __init__(self, path: Path, reason: Exception):
-        super().__init__(f"{path}: cannot resume from this checkpoint: {type(reason).__name__}: {reason}")
-        self.path = path
 
 
 @dataclass

@@ -6,7 +6,7 @@ import pytest
 
 from dml.config import ConfigError
 from dml.config.matching import attribute, check_matching
-from dml.sweep.plan import keys, specs
+from dml.sweep.plan import keys, spec_json, specs
 from dml.sweep.plan.space import space_of
 from dml.types import FilterSpec, Uniform
 
@@ -95,7 +95,7 @@ def test_a_spec_with_a_filter_survives_json(study):
     made = study("filters: [none, prism]")
     for cell in made.cells():
         built = build(made, cell)
-        assert specs.load(specs.dump(built)) == built
+        assert spec_json.load(spec_json.dump(built)) == built
 
 
 def test_claims_name_filters(study):

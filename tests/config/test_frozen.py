@@ -9,7 +9,7 @@ import pytest
 from dml import models
 from dml.config import ConfigError
 from dml.sweep.inputs.extracting import frozen_trainings
-from dml.sweep.plan import keys, specs
+from dml.sweep.plan import keys, spec_json, specs
 
 STUDY = """\
 title: Frozen features
@@ -127,5 +127,5 @@ def test_images_settings_of_vectors_are_refused(study):
 
 def test_a_spec_survives_its_way_to_a_worker(study):
     made = spec(study("training: {frozen: true, head: mlp, frozen_precision: float16}"))
-    assert specs.load(specs.dump(made)) == made
+    assert spec_json.load(spec_json.dump(made)) == made
     assert dataclasses.asdict(made)["training"]["head"] == "mlp"

@@ -6,7 +6,7 @@ import pytest
 
 from dml.config import ConfigError, load_study
 from dml.sweep.inputs.extracting import frozen_trainings, stored_trainings
-from dml.sweep.plan import keys, specs
+from dml.sweep.plan import keys, spec_json, specs
 from dml.types import TrainingSpec
 
 STUDY = """\
@@ -99,4 +99,4 @@ def test_an_audit_trains_no_network_from_a_block(study):
 
 def test_a_spec_survives_its_way_to_a_worker(study):
     made = spec(study(f"training: {{train_from: layers.3, {CROPS}}}"))
-    assert specs.load(specs.dump(made)) == made
+    assert spec_json.load(spec_json.dump(made)) == made

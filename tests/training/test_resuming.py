@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dml.sweep.execution.trainers import training as make_trainer
+from dml.sweep.execution.training import training as make_trainer
 from dml.training import checkpoint, loop
 from dml.training.loop import Training
 

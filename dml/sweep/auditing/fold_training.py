@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from dml import evaluation, files
-from dml.sweep.execution.trainers import training
-from dml.sweep.plan import specs
+from dml.sweep.execution.training import training
+from dml.sweep.plan import spec_json
 from dml.training.allocator import keep_freed_memory
 from dml.training.errors import TrainingError
 from dml.training.frozen.opening import open_trial
@@ -27,7 +27,7 @@ EMBEDDINGS, PROGRESS = "embeddings.npy", "progress.json"
 class FoldTraining:
     """A network to train on some labels, and images to embed with it. It pickles as paths and plain values."""
 
-    spec: str  # of the trial, as `dml.sweep.plan.specs.dump` writes it
+    spec: str  # of the trial, as `dml.sweep.plan.spec_json.dump` writes it
     folder: Path  # of the trial; its data are in `data`, as the data stages write them
     threads: int  # of a trial on the CPU, so that the numbers do not depend on how many processors there are
     path: tuple[str, ...] = ()  # where Python finds a user's own parts
@@ -69,7 +69,7 @@ class FoldTraining:
             torch.set_num_threads(before)
 
     def _train(self) -> Iterator[None]:
-        spec = specs.load(self.spec)
+        spec = spec_json.load(self.spec)
         trainer = training(spec, self.folder / "data", self.folder, spec.training.device)
         try:
             while not trainer.finished:
@@ -80,7 +80,7 @@ class FoldTraining:
 
     def _embed(self) -> None:
         """Save the embeddings of all labelled images, and delete the network."""
-        spec = specs.load(self.spec)
+        spec = spec_json.load(self.spec)
         data, embedder = open_trial(spec, self.folder / "data"), TrainedEmbedder(self.folder / "model")
         embedded = evaluation.embed_images(
             embedder.network.to(spec.training.device),

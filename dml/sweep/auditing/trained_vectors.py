@@ -29,7 +29,7 @@ from dml.sweep.auditing.fold_training import FoldTraining
 from dml.sweep.auditing.inputs import Audited
 from dml.sweep.auditing.workers import Run, in_process
 from dml.sweep.champions import data as whole
-from dml.sweep.plan import keys, specs
+from dml.sweep.plan import keys, spec_json, specs
 from dml.types import Cell, EvaluationSpec, NoiseSpec, TrialSpec
 
 PARTS = 20  # of a training, after each of which its progress is known; beside checkpoints that are due after some time
@@ -114,7 +114,7 @@ class TrainedVectors:
             whole.write(images, spec.dataset.name, spec.seed, self._data_root, folder / "data")
             files.write_json(folder / "spec.json", keys.record(spec))
         threads = max(1, int(self._study.resources.cpus_per_trial))
-        return FoldTraining(specs.dump(spec), folder, threads, tuple(sys.path))
+        return FoldTraining(spec_json.dump(spec), folder, threads, tuple(sys.path))
 
     def _check_batches(self) -> None:
         """Reject, before anything is trained, batches that the labels do not allow."""

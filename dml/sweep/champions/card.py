@@ -14,7 +14,7 @@ from dml.config import Study
 from dml.data import augment as augmentations
 from dml.files import read_json, sha256, write_json
 from dml.sweep.champions.data import AllImages
-from dml.sweep.plan import keys, specs
+from dml.sweep.plan import keys, spec_json
 from dml.sweep.progress.results import git_commit, versions
 from dml.training.model_files import WEIGHTS
 from dml.types import TrialSpec
@@ -63,7 +63,7 @@ def write_card(
             "labels_sha256": images.labels_sha256,
             **images.counts,
         },
-        "training": {"spec": specs.plain(spec), "seconds": round(seconds, 1)},
+        "training": {"spec": spec_json.plain(spec), "seconds": round(seconds, 1)},
         "recipe": recipe,
         "scores": "The recipe's: of networks with these settings on classes or images that they did not see. "
         "The champion was trained on all images, so it has none of its own.",

@@ -15,7 +15,7 @@ from dml.files import locked, read_json
 from dml.sweep.champions import data as champion_data
 from dml.sweep.champions.card import CARD, write_card
 from dml.sweep.champions.spec import champion_spec
-from dml.sweep.execution.trainers import training
+from dml.sweep.execution.training import training
 from dml.sweep.plan import keys
 from dml.sweep.store.init_from import InitFromFinder
 from dml.training.allocator import keep_freed_memory

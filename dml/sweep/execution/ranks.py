@@ -29,8 +29,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from dml.sweep.execution.places import marked
 from dml.sweep.execution.rendezvous import Advanced, Failure, RankError, Rendezvous, TrialConfig, WorkersDied
 from dml.sweep.execution.trial_run import TrialRun
-from dml.training.collectives import rank_and_size
-from dml.training.resuming import UnusableCheckpoint
+from dml.training.errors import UnusableCheckpoint
+from dml.training.ranks import rank_and_size
 
 BEGIN, ADVANCE, CLOSE, END = "begin", "advance", "close", "end"
 POLL_SECONDS = 0.5

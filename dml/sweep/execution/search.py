@@ -16,7 +16,7 @@ from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
 from dml.files import DISK_FULL
-from dml.sweep.plan import keys, specs
+from dml.sweep.plan import keys, spec_json
 from dml.sweep.plan.jobs import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store import storage_errors
@@ -134,7 +134,7 @@ class CellSearcher(Searcher):
             **self._shared,
             "key": job.key,
             "until": job.until,
-            "spec": specs.dump(job.spec),
+            "spec": spec_json.dump(job.spec),
             "record": keys.canonical(keys.record(job.spec)),
         }
 

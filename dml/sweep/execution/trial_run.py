@@ -19,11 +19,11 @@ from pathlib import Path
 from dml.protocols import Trainer
 from dml.sweep.execution.rendezvous import Advanced, TrialConfig
 from dml.sweep.execution.trainers import find_trainer
-from dml.sweep.plan import specs
+from dml.sweep.plan import spec_json
 from dml.sweep.store.trials import FAILED, FINISHED, PAUSED, Outcome
 from dml.training.allocator import keep_freed_memory
-from dml.training.collectives import from_first, rank_and_size, wait_for_all
-from dml.training.resuming import UnusableCheckpoint
+from dml.training.errors import UnusableCheckpoint
+from dml.training.ranks import from_first, rank_and_size, wait_for_all
 from dml.types import TrialResult
 
 
@@ -105,7 +105,7 @@ class TrialRun:
         make = find_trainer(config.trainer)
         try:
             folder, device = store.folder(config.key), config.device
-            self._trainer = make(specs.load(config.spec), Path(config.data_root), folder, device)
+            self._trainer = make(spec_json.load(config.spec), Path(config.data_root), folder, device)
         except UnusableCheckpoint:
             if self._first:
                 store.push(config.key)  # without the checkpoint, which was moved aside

@@ -1,20 +1,17 @@
-"""From a cell and its settings to a `TrialSpec`, and a spec as JSON."""
+"""From a cell and its settings to a `TrialSpec`."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from dml import discovery, models
 from dml.config import InitFromSection, Study, closed_forms, stops_at_best
-from dml.config.names import FIRST
 from dml.config.parts import ESTIMATED
 from dml.config.stopping import tuning_every
 from dml.data import class_splits
 from dml.types import (
-    BatchSpec,
     Cell,
     DatasetSpec,
     EvaluationSpec,
@@ -27,7 +24,6 @@ from dml.types import (
     TrialSpec,
 )
 
-FIRST_NAMES = FIRST["training"]
 STOP_AT = "training.stop_at"
 """The setting that a search with `stop: best` adds to those of its best tuning trial. No study sets it."""
 
@@ -143,40 +139,3 @@ def with_rate(spec: TrialSpec, rate: EstimateRate) -> TrialSpec:
     if spec.filter is None or spec.filter.settings.get("rate") != ESTIMATED:
         return spec
     return replace(spec, filter=replace(spec.filter, settings={**spec.filter.settings, "rate": rate(spec)}))
-
-
-def plain(spec: TrialSpec) -> dict[str, Any]:
-    """A spec as plain values. What a trial starts from is `start` there, as in the first specs."""
-    content = asdict(spec)
-    content["training"] = {FIRST_NAMES.get(name, name): value for name, value in content["training"].items()}
-    return content
-
-
-def dump(spec: TrialSpec) -> str:
-    """A spec as JSON."""
-    return json.dumps(plain(spec))
-
-
-def load(text: str) -> TrialSpec:
-    """The spec that `dump` wrote."""
-    content = json.loads(text)
-    training = _tupled(content["training"])
-    start = training.pop("start")
-    training["init_from"] = None if start is None else InitFromSpec(**start)
-    return TrialSpec(
-        phase=content["phase"],
-        seed=content["seed"],
-        dataset=DatasetSpec(**_tupled(content["dataset"])),
-        noise=NoiseSpec(**content["noise"]),
-        loss=LossSpec(**content["loss"]),
-        miner=None if content["miner"] is None else MinerSpec(**content["miner"]),
-        training=TrainingSpec(**{**training, "batch": BatchSpec(**training["batch"])}),
-        evaluation=EvaluationSpec(**_tupled(content["evaluation"])),
-        protocol=content["protocol"],
-        filter=None if content["filter"] is None else FilterSpec(**content["filter"]),
-    )
-
-
-def _tupled(section: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON's lists as the tuples that the records contain."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in section.items()}

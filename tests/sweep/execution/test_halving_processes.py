@@ -12,7 +12,7 @@ from checking import check
 from real import prepare, training_worker
 
 from dml.sweep.execution.trial import TrialWorker
-from dml.sweep.plan import specs
+from dml.sweep.plan import spec_json, specs
 from dml.sweep.store.trials import FINISHED, PAUSED, TrialStore
 from dml.training import data as trial_data
 from dml.training.loop import Training
@@ -133,11 +133,11 @@ def worker_of(root, spec, until):
             "device": "cpu",
             "path": [],
             "data_root": str(root),
-            "trainer": "dml.sweep.execution.trainers.training",
+            "trainer": "dml.sweep.execution.training.training",
             "workers": 1,
             "key": "key",
             "until": until,
-            "spec": specs.dump(spec),
+            "spec": spec_json.dump(spec),
             "record": "{}",
         }
     )

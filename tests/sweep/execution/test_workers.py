@@ -15,7 +15,7 @@ import pytest
 from real import alive, prepare
 
 from dml.sweep.execution import places
-from dml.sweep.execution.trainers import training
+from dml.sweep.execution.training import training
 from dml.sweep.plan import specs
 from dml.sweep.run import run_study
 from dml.training import data as trial_data

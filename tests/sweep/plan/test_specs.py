@@ -1,6 +1,6 @@
 """From cells to specs, and specs as JSON."""
 
-from dml.sweep.plan import specs
+from dml.sweep.plan import spec_json, specs
 from dml.types import LossSpec, MinerSpec
 
 DIGESTS = {"packed": "p", "split": "s", "labels": "l"}
@@ -38,7 +38,7 @@ def test_the_protocol_is_that_of_confirmed_trials(toy_study):
     study = toy_study(search={"protocol": "train_val_test"})
     confirmed = spec(study, phase="confirm")
     assert (confirmed.protocol, confirmed.data_phase) == ("train_val_test", "tune")
-    assert specs.load(specs.dump(confirmed)) == confirmed
+    assert spec_json.load(spec_json.dump(confirmed)) == confirmed
     assert spec(study) == spec(toy_study()), "tuning is the same under both protocols"
     assert spec(toy_study(), phase="confirm").data_phase == "confirm"
 
@@ -51,4 +51,4 @@ def test_a_spec_survives_json(toy_study):
     )
     for cell in study.cells():
         built = specs.build(study, cell, "confirm", 3, {"loss.margin": 0.5}, DIGESTS)
-        assert specs.load(specs.dump(built)) == built
+        assert spec_json.load(spec_json.dump(built)) == built

@@ -9,7 +9,7 @@ import toy
 
 from dml.snapshots import table
 from dml.sweep.champions.spec import champion_spec
-from dml.sweep.plan import keys, specs
+from dml.sweep.plan import keys, spec_json, specs
 from dml.sweep.plan.choosing import validation
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.results import trials_frame
@@ -199,7 +199,7 @@ def test_a_study_that_never_stops_has_the_trials_that_it_had(study):
         assert not {"stop_at", "at_start"} & {*record["training"], *record["evaluation"]}
     stops = study()
     assert keys.record(specs.build(stops, cell, "tune", 0, {}, digests))["spec"]["evaluation"]["at_start"] is True
-    again = specs.load(specs.dump(specs.build(stops, cell, "confirm", 0, {"training.stop_at": 5}, digests)))
+    again = spec_json.load(spec_json.dump(specs.build(stops, cell, "confirm", 0, {"training.stop_at": 5}, digests)))
     assert again.training.stop_at == 5
 
 

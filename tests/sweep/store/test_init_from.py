@@ -9,7 +9,7 @@ import pytest
 import toy
 
 from dml.config import InitFromSection
-from dml.sweep.plan import keys, specs
+from dml.sweep.plan import keys, spec_json, specs
 from dml.sweep.plan.plan import Plan
 from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.trials import TrialStore
@@ -128,7 +128,7 @@ def test_a_key_contains_the_weights_and_not_their_place(toy_study):
         study = toy_study(training=section)
         find = lambda section, dataset, seed: InitFromSpec(*start, section.head)  # noqa: E731
         built = specs.build(study, study.cells()[0], "confirm", 0, {}, DIGESTS, find)
-        assert specs.load(specs.dump(built)) == built
+        assert spec_json.load(spec_json.dump(built)) == built
         return keys.key(built)
 
     assert key(("a", "here")) == key(("a", "there"))
@@ -142,7 +142,7 @@ def test_a_key_contains_the_weights_of_a_backbone_and_not_their_place(toy_study,
         section = {"name": "resnet18", **settings} | ({} if path is None else {"weights": str(path)})
         study = toy_study(training={"backbone": {"name": "torchvision", "settings": section}})
         spec = specs.build(study, study.cells()[0], "confirm", 0, {}, DIGESTS)
-        assert specs.load(specs.dump(spec)) == spec
+        assert spec_json.load(spec_json.dump(spec)) == spec
         return spec
 
     for name, content in (("a.pth", "one"), ("b.safetensors", "one"), ("c.pt", "two")):
