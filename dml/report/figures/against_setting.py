@@ -70,8 +70,8 @@ def against_setting(results: Results, frame: pd.DataFrame, axis: str, only: Sequ
         figure.legend(handles=handles, loc="outside upper left", ncols=entries, frameon=False, fontsize=8.5)
     figure.supxlabel(_axis_label(points), color=style.MUTED, fontsize=9)
     beside = textwrap.wrap(frame["metric"].iloc[0], rows * LETTERS)
-    say = grid[0, 0].set_ylabel if rows == 1 else figure.supylabel  # the latter is in the middle, beside the legend too
-    say("\n".join(beside), color=style.MUTED, fontsize=9)
+    write = grid[0, 0].set_ylabel if rows == 1 else figure.supylabel  # the latter is beside the legend too
+    write("\n".join(beside), color=style.MUTED, fontsize=9)
     return figure
 
 
