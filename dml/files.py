@@ -1,4 +1,4 @@
-"""Atomic writes, file locks, digests, and what separates the fields of a user's CSV."""
+"""Atomic writes, file locks, digests, the separators of a CSV, and the studies that params.yaml lists."""
 
 from __future__ import annotations
 
