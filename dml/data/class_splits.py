@@ -50,23 +50,21 @@ def make(index: pd.DataFrame, source: Source, count: int, folds: bool = False) -
 
     Raises
     ------
-    ValueError : queries and galleries, labels as given or splits that seeds select, which decide what is tested; too
-        few classes; and as `dml.data.splits.make`.
+    ValueError : queries and galleries or splits that seeds select, which decide what is tested; too few classes; and
+        as `dml.data.splits.make`.
     """
     own = splits.make(index, source)
     roles = own["final"].to_numpy().astype(str)
     refused = sorted(set(roles) - TAKES)
     if isinstance(source, SplitBySeed) and source.seeds is not None:
         refused.append("splits that seeds select")
-    if "given_fine" in index:
-        refused.append("labels as given beside verified ones")
     if refused:
         raise ValueError(f"source {source.name!r}: class_splits: its split has {', '.join(refused)}: remove it")
     classes = index[source.disjoint].to_numpy(np.int64)
     parts = _tested(source, classes, roles, count, folds)
     if not folds:
-        return [own, *(splits.make(index, source, _roles(classes, roles, part)) for part in parts[1:])]
-    return [splits.make(index, source, _roles(classes, roles, part)) for part in parts]
+        return [own, *(splits.make(index, source, _roles(source, part)) for part in parts[1:])]
+    return [splits.make(index, source, _roles(source, part)) for part in parts]
 
 
 def _tested(source: Source, classes: np.ndarray, roles: np.ndarray, count: int, folds: bool) -> list[np.ndarray]:
@@ -92,7 +90,12 @@ def _tested(source: Source, classes: np.ndarray, roles: np.ndarray, count: int, 
     return [tested, *(others[i * len(tested) : (i + 1) * len(tested)] for i in range(count - 1))]
 
 
-def _roles(classes: np.ndarray, own: np.ndarray, tested: np.ndarray) -> np.ndarray:
+def _roles(source: Source, tested: np.ndarray) -> splits.Roles:
     """Roles with these test classes. Held-out images of a class that trains stay held out."""
-    tests = np.isin(classes, tested)
-    return np.where(own == "unused", own, np.where(tests, "test", np.where(own == "seen", own, "train")))
+
+    def roles(index: pd.DataFrame) -> np.ndarray:
+        own = np.asarray(source.roles(index)).astype(str)
+        tests = np.isin(index[source.disjoint].to_numpy(np.int64), tested)
+        return np.where(own == "unused", own, np.where(tests, "test", np.where(own == "seen", own, "train")))
+
+    return roles

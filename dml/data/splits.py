@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -35,23 +35,25 @@ ROLES = ("train", "seen", "test", "query", "gallery", "unused")
 COLUMNS = ("index", "final", "tune")
 MEANING = {"seen": "held-out images of classes that train", "test": "classes that never train"}
 GIVEN_COLUMNS = ("final_given", "tune_given")
+Roles = Callable[[pd.DataFrame], np.ndarray]  # of the images of a packed index, as `Source.roles`
 
 
-def make(index: pd.DataFrame, source: Source, roles: np.ndarray | None = None) -> pd.DataFrame:
+def make(index: pd.DataFrame, source: Source, roles: Roles | None = None) -> pd.DataFrame:
     """The split of a packed dataset.
 
     Parameters
     ----------
     index : the packed index. The columns `index`, `fine` and `coarse` are read here, others by the source.
     source : its `roles` and `disjoint` decide.
-    roles : (n,), in place of the source's.
+    roles : in place of the source's.
 
     Raises
     ------
     ValueError : unknown roles, roles whose classes are not disjoint, or fewer than 2 training classes.
     """
     fine, coarse = index["fine"].to_numpy(np.int64), index["coarse"].to_numpy(np.int64)
-    final = np.asarray(source.roles(index) if roles is None else roles, dtype=object)
+    roles = roles or source.roles
+    final = np.asarray(roles(index), dtype=object)
     if source.disjoint not in ("fine", "coarse"):
         raise ValueError(f"source {source.name!r}: disjoint is {source.disjoint!r}. Choices: fine, coarse")
     classes = fine if source.disjoint == "fine" else coarse
@@ -67,7 +69,7 @@ def make(index: pd.DataFrame, source: Source, roles: np.ndarray | None = None) -
     tune = np.full(len(index), "unused", dtype=object)
     tune[train] = np.where(np.isin(classes[train], fitting), "train", "validation")
     split = pd.DataFrame({"index": index["index"].to_numpy(np.int64), "final": final, "tune": tune})
-    return split if "given_fine" not in index else _by_given(split, index, source, classes, fitting)
+    return split if "given_fine" not in index else _by_given(split, index, source, roles, classes, fitting)
 
 
 def given_labels(index: pd.DataFrame, level: str) -> np.ndarray:
@@ -80,7 +82,12 @@ def given_labels(index: pd.DataFrame, level: str) -> np.ndarray:
 
 
 def _by_given(
-    split: pd.DataFrame, index: pd.DataFrame, source: Source, classes: np.ndarray, fitting: np.ndarray
+    split: pd.DataFrame,
+    index: pd.DataFrame,
+    source: Source,
+    roles: Roles,
+    classes: np.ndarray,
+    fitting: np.ndarray,
 ) -> pd.DataFrame:
     """The split with the images that train by their given labels."""
     levels = [level for level in ("fine", "coarse") if f"given_{level}" in index]
@@ -88,7 +95,7 @@ def _by_given(
         raise ValueError(f"source {source.name!r}: disjoint is {source.disjoint!r}, but no such label is given")
     given = given_labels(index, source.disjoint)
     as_given = index.assign(**{level: given_labels(index, level) for level in levels})
-    trains = np.asarray(source.roles(as_given), dtype=object) == "train"
+    trains = np.asarray(roles(as_given), dtype=object) == "train"
     known = np.unique(classes[(split["final"] == "train").to_numpy()])
     trains &= np.isin(given, known)
     without = np.setdiff1d(known, given[trains])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+import statistics
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -19,11 +19,32 @@ if TYPE_CHECKING:
     from dml.config import DatasetSection, Study
 
 
+TOLERANCE = 0.005  # of the rate of labels as given, which is written with two or three digits
+
+
 def run(study: Study) -> None:
-    for dataset, number in itertools.product(study.datasets, range(study.splits)):
-        name = class_splits.data_name(dataset.label, number)
-        with replacing(data_root(study) / "noise" / f"{name}.parquet") as temporary:
-            pd.concat(tables(study, dataset, name), ignore_index=True).to_parquet(temporary, index=False)
+    for dataset in study.datasets:
+        counted = []
+        for number in range(study.splits):
+            name = class_splits.data_name(dataset.label, number)
+            labels = pd.concat(tables(study, dataset, name), ignore_index=True)
+            with replacing(data_root(study) / "noise" / f"{name}.parquet") as temporary:
+                labels.to_parquet(temporary, index=False)
+            counted.append(labels[(labels["phase"] == "confirm") & (labels["observed"] >= 0)])
+        _check_counted(study, dataset, counted)
+
+
+def _check_counted(study: Study, dataset: DatasetSection, labels: Sequence[pd.DataFrame]) -> None:
+    """That the rate of labels as given is the share of wrong ones, or its mean over class splits."""
+    for given in (model for model in study.noise if model.by_given):
+        shares = [float(split.loc[split["noise"] == given.label, "flipped"].mean()) for split in labels]
+        counted, rate = statistics.fmean(shares), given.rates[0]
+        if abs(counted - rate) > TOLERANCE:
+            over = f" (mean of {len(shares)} class splits: {', '.join(f'{share:.3f}' for share in shares)})"
+            raise ValueError(
+                f"dataset {dataset.label!r}: noise {given.label!r}: {counted:.4f} of the labels are wrong"
+                f"{over if len(shares) > 1 else ''}, the rate says {rate:g}: expected `rates: [{counted:.3f}]`"
+            )
 
 
 def tables(study: Study, dataset: DatasetSection, name: str) -> Iterator[pd.DataFrame]:

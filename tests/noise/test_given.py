@@ -16,14 +16,6 @@ def test_what_was_given_is_observed():
     assert record.flipped.nonzero()[0].tolist() == [1, 5]
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.2, 0.3])
-def test_another_rate_says_what_is_counted(rate):
-    with pytest.raises(ValueError, match=r"0.2857 of the labels are wrong, the rate says .*`rates: \[0.286\]`"):
-        Given(rate=rate).corrupt(LABELS, 0, given=GIVEN)
-    Given(rate=rate).corrupt(LABELS, 0, given=GIVEN, phase="tune")
-    Given(rate=0.286).corrupt(LABELS, 0, given=GIVEN)
-
-
 @pytest.mark.parametrize("given", [None, GIVEN[:-1], GIVEN.astype(float)])
 def test_labels_that_do_not_fit(given):
     with pytest.raises(ValueError, match="noise 'given': "):

@@ -34,11 +34,11 @@ def stages(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
 
-    def run(table, noise=NOISES, level="fine"):
+    def run(table, noise=NOISES, level="fine", more=""):
         for number, path in enumerate(table["path"]):
             Image.fromarray(np.full((8, 8), 4 * number, np.uint8)).save(tmp_path / "photos" / path)
         table.to_csv("table.csv", index=False)
-        Path("pets.yaml").write_text(STUDY.replace("NOISE", noise).replace("LEVEL", level))
+        Path("pets.yaml").write_text(STUDY.replace("NOISE", noise).replace("LEVEL", level) + more)
         study = load_study("pets.yaml")
         for name in ("download", "pack", "split", "corrupt"):
             importlib.import_module(f"dml.pipeline.{name}").run(study)
@@ -82,6 +82,28 @@ def test_each_noise_model_trains_on_its_own_images(stages):
     validating = split.loc[split["tune"] == "validation", "index"]
     assert set(table["fine"][validating]) == {"c", "d"}
     assert not set(validating) & set(fitting["index"])
+
+
+def test_folds_test_each_class_by_its_verified_labels_and_train_on_given_ones(stages):
+    table = made()
+    folds = "class_splits: {folds: 2}\n"
+    with pytest.raises(ValueError, match=r"mean of 2 class splits: 0\.\d+, 0\.\d+\), the rate says 0.6: expected"):
+        stages(table, "  - {name: given, rates: [0.6]}", more=folds)
+    shares, tested = [], []
+    for name in ("pets", "pets@1"):
+        split = trial_data.split_of(Path("data/pets"), name)
+        rows = pd.read_parquet(f"data/pets/noise/{name}.parquet").query("phase == 'confirm'")
+        images = table.iloc[rows["index"]]
+        held_out = table.iloc[split.loc[split["final"] == "test", "index"]]
+        wrong = (images["given"] != images["fine"]).to_numpy()
+        assert not set(images["given"]) & set(held_out["fine"])
+        assert not set(images.index) & set(held_out.index)
+        assert rows["flipped"].tolist() == wrong.tolist()
+        assert len(held_out) == 28 - (~images["fine"].isin(set(images["given"]))).sum()
+        tested += sorted(set(held_out["fine"]))
+        shares.append(wrong.mean())
+    assert sorted(tested) == list("abcdefgh")
+    stages(table, f"  - {{name: given, rates: [{np.mean(shares):.3f}]}}", more=folds)
 
 
 def test_another_rate_says_which_is_counted(stages):
