@@ -331,6 +331,15 @@ class SplitBySeed(Protocol):
 
 
 @runtime_checkable
+class SplitByClasses(Protocol):
+    """A source that tests other images of a class than it trains on: `class_splits` exchanges more than two roles."""
+
+    def roles_of(self, index: pd.DataFrame, tested: np.ndarray) -> np.ndarray:
+        """The `roles` if these classes of the level `disjoint` were those that test."""
+        ...
+
+
+@runtime_checkable
 class Redistributable(Protocol):
     """A source that says whether its pictures may be published. Without this member they may not."""
 

@@ -12,12 +12,14 @@ In the folder of a study's data, split 0 of `cub200` has the dataset's name, and
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
 from dml.counting import counted
 from dml.data import splits
-from dml.protocols import Source, SplitBySeed
+from dml.protocols import Source, SplitByClasses, SplitBySeed
 from dml.seeding import numpy_generator
 
 MARK = "@"
@@ -92,6 +94,8 @@ def _tested(source: Source, classes: np.ndarray, roles: np.ndarray, count: int, 
 
 def _roles(source: Source, tested: np.ndarray) -> splits.Roles:
     """Roles with these test classes. Held-out images of a class that trains stay held out."""
+    if isinstance(source, SplitByClasses):
+        return partial(source.roles_of, tested=tested)
 
     def roles(index: pd.DataFrame) -> np.ndarray:
         own = np.asarray(source.roles(index)).astype(str)

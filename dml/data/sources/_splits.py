@@ -45,6 +45,18 @@ def kind_of(name: str) -> str | None:
     return NAMES.get(name.lower())
 
 
+def by_part(index: pd.DataFrame, tests: np.ndarray) -> np.ndarray:
+    """Roles if only images of the part `train` train, and only others test: train, seen, test and unused.
+
+    Parameters
+    ----------
+    index : has the column `part`.
+    tests : bool (n,), whether each image's class is one that tests.
+    """
+    train = index["part"].to_numpy() == "train"
+    return np.select([~tests & train, ~tests, ~train], ["train", "seen", "test"], "unused")
+
+
 def roles_of(parts: np.ndarray, classes: np.ndarray, names: np.ndarray, where: str) -> Roles:
     """The roles that follow from splits and classes.
 

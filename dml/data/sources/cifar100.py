@@ -32,6 +32,7 @@ from dml.data.raw.walking import content_of
 from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._files import label, missing
 from dml.data.sources._given import absent, read_given
+from dml.data.sources._splits import by_part
 
 SIZES = {"fine": 100, "coarse": 20}
 FOLDER = "cifar-100-python"
@@ -137,10 +138,12 @@ class Cifar100(SourceDefaults):
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
         """train, seen, test and unused (see the module)."""
-        known = index[self.disjoint].to_numpy() < (50 if self.disjoint == "fine" else 10)
-        known |= self._held_out == "images"
-        train = index["part"].to_numpy() == "train"
-        return np.select([known & train, known, ~train], ["train", "seen", "test"], "unused")
+        half = 50 if self.disjoint == "fine" else 10
+        return by_part(index, (index[self.disjoint].to_numpy() >= half) & (self._held_out == "classes"))
+
+    def roles_of(self, index: pd.DataFrame, tested: np.ndarray) -> np.ndarray:
+        """The roles if these classes were those that test."""
+        return by_part(index, np.isin(index[self.disjoint].to_numpy(), tested))
 
     def _given_to(self, batch: tuple[np.ndarray, list[int], list[int]]) -> dict[str, np.ndarray]:
         """The given labels of the training part by level; empty without a file."""

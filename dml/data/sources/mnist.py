@@ -27,6 +27,7 @@ from dml.data.packing import check_content
 from dml.data.raw import Archive, fetch
 from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._files import label
+from dml.data.sources._splits import by_part
 
 URLS = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "http://yann.lecun.com/exdb/mnist/")
 MOST, SHAPE = 60_000, (28, 28)  # images per file, height and width
@@ -90,8 +91,11 @@ class Mnist(SourceDefaults):
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
         """train, seen, test and unused (see the module)."""
-        known, train = index["fine"].to_numpy() <= 5, index["part"].to_numpy() == "train"
-        return np.select([known & train, known, ~train], ["train", "seen", "test"], "unused")
+        return by_part(index, index["fine"].to_numpy() > 5)
+
+    def roles_of(self, index: pd.DataFrame, tested: np.ndarray) -> np.ndarray:
+        """The roles if these digits were those that test."""
+        return by_part(index, np.isin(index[self.disjoint].to_numpy(), tested))
 
 
 def _pairs(pixels: Path, labels: Path) -> Iterator[tuple[np.ndarray, int]]:
