@@ -46,14 +46,14 @@ Schema = dict[str, Any]
 def schema() -> Schema:
     """What an editor needs to complete and check a study. `load_study` checks more: how settings go together.
 
-    Null restores a default where a study extends another, so every setting may be null.
+    Null restores a default where a study extends another, so every setting may be null, and one axis of a grid too.
     """
     found = _schema()
     for section in (found, *found["$defs"].values()):
-        section["properties"] = {
-            name: {"anyOf": [field, {"type": "null"}], "description": field["description"]}
-            for name, field in section["properties"].items()
-        }
+        for name, field in section["properties"].items():
+            if isinstance(inner := field.get("additionalProperties"), dict):
+                field["additionalProperties"] = {"anyOf": [inner, {"type": "null"}]}
+            section["properties"][name] = {"anyOf": [field, {"type": "null"}], "description": field["description"]}
     return found
 
 

@@ -67,6 +67,7 @@ def test_seeds_that_are_added_as_needed_are_valid(seeds):
 def test_a_study_that_extends_another_needs_nothing_else():
     assert CHECK.is_valid({"extends": "quickstart", "seeds": [0]})
     assert not CHECK.is_valid({"seeds": [0]})
+    assert CHECK.is_valid({"extends": "quickstart", "grid": {"loss.margin": None}}), "one axis less"
 
 
 def test_the_reference_is_that_of_the_models():
