@@ -79,7 +79,10 @@ def _import_from(folder: Path) -> None:
             del sys.modules[name]
     spec = importlib.util.find_spec(PACKAGE)
     if not _is(folder, spec):
-        raise ValueError(f"{folder} cannot be imported: {spec and spec.origin} has the same name. Remove that")
+        raise ValueError(
+            f"{folder} cannot be imported: {spec and spec.origin} has the same name and comes first in sys.path. "
+            "Take that one off the path (PYTHONPATH)"
+        )
 
 
 def _is(folder: Path, package: Any) -> bool:

@@ -391,7 +391,10 @@ class Augmentation(Protocol):
 
 
 class Backbone(Protocol):
-    """Images to features: an `nn.Module`. Its constructor takes `channels` and `image_size`."""
+    """Images to features: an `nn.Module`. Its constructor takes `channels` and `image_size`.
+
+    An optional attribute `square` is True if images that are not square do not fit its layers.
+    """
 
     version: ClassVar[int]
     packages: ClassVar[Sequence[str]]  # whose versions decide its initial weights beside torch's: `("torchvision",)`

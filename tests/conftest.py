@@ -88,7 +88,9 @@ class Golden:
         if then is None or then["version"] != now["version"]:
             if not self._update:
                 state = "has no golden file" if then is None else f"has version {now['version']}, not {then['version']}"
-                pytest.fail(f"{kind} {name} ({where}) {state}: run `pytest --golden-update {kind}` and commit the file")
+                pytest.fail(
+                    f"{kind} {name} ({where}) {state}: run `pytest --golden-update -k {name} tests` and commit the file"
+                )
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
             return

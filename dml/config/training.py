@@ -74,11 +74,17 @@ class TrainingSection(TrainingSettings):
                 raise ValueError(f"search: {key} is a whole number: expected {{choice: [...]}}")
             if key == "pooling" and (self.frozen or self.train_from):
                 raise ValueError("search: pooling: what is stored depends on it. Choices: vary it, or remove it")
+            alone: dict[str, Any] = {
+                "search": {},
+                "step_every": None,
+                **({"schedule": "step"} if key == "step_every" else {}),
+            }
             for value in extremes(space):
                 try:
-                    read = getattr(replace(self, **{"search": {}, key: value}), key)
+                    read = getattr(replace(self, **alone | {key: value}), key)
                 except ValidationError as error:
-                    raise ValueError(f"search: {key}: {error.errors()[0]['msg']}, got {value!r}") from None
+                    problem = error.errors()[0]["msg"].removeprefix("Value error, ")
+                    raise ValueError(f"search: {key}: {problem}, got {value!r}") from None
                 if isinstance(value, str) and not isinstance(read, str):  # 1e-3 is text to YAML
                     raise ValueError(f"search: {key}: expected a number, got the text {value!r}: write {read!r}")
         return self
@@ -111,7 +117,8 @@ class TrainingSection(TrainingSettings):
 
     def _check_schedule(self) -> None:
         """Reject settings of another schedule, and phases that leave no steps."""
-        if self.step_every is not None and "step" not in (self.schedule, *extremes(self.search.get("schedule", NONE))):
+        stated = self.step_every is not None or "step_every" in self.search
+        if stated and "step" not in (self.schedule, *extremes(self.search.get("schedule", NONE))):
             raise ValueError(f"step_every: goes with schedule: step, got schedule: {self.schedule}")
         for name in ("warmup_steps", "head_first_steps"):
             value = getattr(self, name)

@@ -24,6 +24,7 @@ class EpsMnist(Untrained, nn.Module):
     """
 
     version: ClassVar[int] = 1
+    square: ClassVar[bool] = True
 
     def __init__(self, channels: int = 1, image_size: int | None = 28):
         super().__init__()

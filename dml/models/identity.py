@@ -18,6 +18,7 @@ class Identity(Untrained, nn.Module):
     """
 
     version: ClassVar[int] = 1
+    square: ClassVar[bool] = True
 
     def __init__(self, channels: int = 3, image_size: int | None = None):
         super().__init__()

@@ -20,6 +20,7 @@ class Mlp(Untrained, nn.Module):
     """
 
     version: ClassVar[int] = 1
+    square: ClassVar[bool] = True
 
     def __init__(self, channels: int = 1, image_size: int | None = None, width: int = 128):
         super().__init__()

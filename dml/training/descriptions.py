@@ -30,12 +30,24 @@ def describe_augment(training: TrainingSpec, manifest: Mapping[str, Any]) -> dic
 
 
 def describe_backbone(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The backbone's name (`backbone`), the `channels` and `image_size` that it takes, and its own settings."""
-    side = None if of_vectors(manifest) else augmentations.build(**describe_augment(training, manifest)).image_size
+    """The backbone's name (`backbone`), the `channels` and `image_size` that it takes, and its own settings.
+
+    Raises
+    ------
+    ValueError : it takes square images, which these are not.
+    """
+    vectors, height = of_vectors(manifest), manifest["height"]
+    side = None if vectors else augmentations.build(**describe_augment(training, manifest)).image_size
+    width = height if vectors or side else manifest["width"]
+    if height != width and getattr(models.find(training.backbone), "square", False):
+        raise ValueError(
+            f"backbone {training.backbone!r}: expected square images, got {height} x {width}: set the dataset's "
+            "`resize`"
+        )
     return {
         "backbone": training.backbone,
         "channels": models.find(training.backbone).channels_for(manifest["channels"]),
-        "image_size": side or manifest["height"],
+        "image_size": side or height,
         **training.backbone_settings,
         **({} if training.pooling is None else {"pooling": training.pooling}),
     }

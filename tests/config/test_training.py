@@ -65,6 +65,9 @@ def test_every_searchable_setting_can_be_searched_varied_and_decides_the_key():
         changed = TrainingSection(**{name: value}).spec()
         assert getattr(changed, name) == value
     TrainingSection(schedule="step", search={"step_every": {"choice": [10, 20]}})
+    both = {"schedule": {"choice": ["constant", "step"]}}
+    TrainingSection(step_every=10, search=both)
+    TrainingSection(search={**both, "step_every": {"choice": [10, 20]}})
 
 
 def test_numbers_that_yaml_reads_as_text_are_no_choices():

@@ -100,7 +100,8 @@ def test_a_finding_stands_on_the_page(verdicts):
             continue
         texts = [text for block in section.content() if isinstance(block, Facts) for _, text in block.items]
         for verdict in section.verdicts():
-            assert any(text.startswith(verdict.finding) and text.endswith(verdict.corrected) for text in texts)
+            found = [text for text in texts if text.startswith(verdict.finding) and text.endswith(verdict.corrected)]
+            assert found, f"{verdict.claim}: no `Facts` of its section state it (papers/verdict_statements.py)"
 
 
 class TestVerdictsFollowTheNumbers:

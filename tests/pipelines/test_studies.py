@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dml import discovery
 from dml.config import Study, load_study
 from dml.config.paper_claims import paper_claims
 from dml.report import reference_values
@@ -118,3 +119,10 @@ def test_the_page_of_all_studies_is_what_they_say():
     assert rows == expected, "expected these rows:\n" + "\n".join(expected)
     for claim in paper_claims().values():
         assert not claim.no_study or f"- `{claim.id}`: {claim.no_study}" in page
+
+
+def test_every_part_has_every_loss_and_policy():
+    study = load_study(ROOT / "pipelines/studies/every-part.yaml")
+    assert {loss.name for loss in study.losses} == set(discovery.names("dml.losses"))
+    assert set(study.positives) == set(discovery.names("dml.miners.positives"))
+    assert set(study.negatives) == set(discovery.names("dml.miners.negatives"))

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from dml.data import augment
-from dml.training import build
+from dml.training import build, descriptions
 from dml.training.data import open_data
 from dml.training.loop import Training
-from dml.types import BatchSpec
+from dml.types import BatchSpec, TrainingSpec
 
 HALF = {"mean": [0.5] * 3, "std": [0.5] * 3}
 
@@ -89,3 +89,11 @@ def test_a_sampler_without_a_bound_leaves_the_miner_every_positive(make_spec, da
     labels = torch.tensor([0] * 28 + [1] * 4)
     mine(torch.randn(32, 8, generator=torch.Generator().manual_seed(0)), labels)
     assert int(mine.stats["cut_positives"]) == 0
+
+
+@pytest.mark.parametrize("backbone", ["mlp", "identity", "eps_mnist"])
+def test_a_backbone_for_square_images_refuses_others(backbone):
+    training, wide = TrainingSpec(backbone=backbone), {"height": 16, "width": 24, "channels": 1}
+    with pytest.raises(ValueError, match=f"{backbone}.*expected square images, got 16 x 24: set"):
+        descriptions.describe_backbone(training, wide)
+    assert descriptions.describe_backbone(training, {**wide, "width": 16})["image_size"] == 16
