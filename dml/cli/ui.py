@@ -48,4 +48,5 @@ def _print_addresses(server: str, uri: str) -> None:
 
 
 def _serve(project: Project, uri: str, host: str, port: int) -> None:
+    os.environ.setdefault("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false")  # eight processes that nothing here uses
     project.run("-m", "mlflow", "ui", "--backend-store-uri", uri, "--host", host, "--port", str(port))

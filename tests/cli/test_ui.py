@@ -1,5 +1,7 @@
 """`dml ui`: the addresses, and the server behind them."""
 
+import os
+
 import pytest
 
 from dml.tracking import view
@@ -11,13 +13,15 @@ def tracked(monkeypatch):
     monkeypatch.setattr(view, "ui_addresses", lambda server, uri: {"quickstart": f"{server}/#/experiments/1/runs"})
 
 
-def test_the_projects_database_is_served(dml, project, programs, tracked):
+def test_the_projects_database_is_served_without_processes_for_jobs(dml, project, programs, tracked, monkeypatch):
+    monkeypatch.delenv("MLFLOW_SERVER_ENABLE_JOB_EXECUTION")
     done = dml("ui", "--port", "5001")
     assert "quickstart: http://127.0.0.1:5001/#/experiments/1/runs" in done.out
     (command,) = programs
     assert command[:3] == ("-m", "mlflow", "ui")
     assert command[command.index("--backend-store-uri") + 1] == "sqlite:///mlflow.db"
     assert command[command.index("--port") + 1] == "5001"
+    assert os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] == "false"
 
 
 def test_without_runs_it_says_how_to_get_some(dml, project, programs):
