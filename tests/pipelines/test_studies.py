@@ -45,6 +45,7 @@ EXAMPLES = {
     "partial-cars-long",
     "partial-cars-noisy",
     "partial-cifar100",
+    "partial-cifar100-folds",
     "partial-coarse",
     "partial-flowers",
     "partial-flowers-estimated",
