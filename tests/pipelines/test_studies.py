@@ -38,6 +38,7 @@ EXAMPLES = {
     "joint-omniglot",
     "numbers-fixed",
     "numbers-noisy",
+    "numbers-noisy-long",
     "numbers-splits",
     "numbers-tuned",
     "omniglot-letters",
