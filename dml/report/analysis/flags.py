@@ -3,7 +3,8 @@
 - Not tuned: see `dml.report.tuning`. A claim about fixed settings needs no tuning.
 - Still rising: between the last two evaluations the mean score of a cell rises by more than `RISE` points. A trial that
   ends before all its steps rises by 0: its tuning trial took them all, and validation classes found none of the later
-  ones better (`search.stop`).
+  ones better (`search.stop`). Where trials were evaluated once, the tuning trials that several class splits chose say
+  it, by their validation classes; one of them alone would say little.
 - Below the baseline: a cell finds its own training classes (R@1, at the level of its labels) worse than the best of
   what needs no training; on training images that is without labels too, since LDA of them knows them. Where training
   images have no such score, the held-out images of the training classes count, else the test images, and the text says
@@ -15,6 +16,7 @@ What a study does not store is not known, and is no flag. Networks without a ste
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -77,7 +79,18 @@ def _rise(results: Results, cell: Cell) -> float | None:
         if len(scores) > 1:
             ended_early = ends_early and scores[-1][0] < (parsed(row.settings) or {}).get("training.steps", steps)
             found.append(0.0 if ended_early else 100 * (scores[-1][1] - scores[-2][1]))
-    return sum(found) / len(found) if found else None
+    return statistics.fmean(found) if found else _rise_on_validation_classes(results, cell)
+
+
+def _rise_on_validation_classes(results: Results, cell: Cell) -> float | None:
+    """The same from the tuning trials that class splits chose; None for less than two of them."""
+    found = []
+    for _, tried in results.tuned_of(cell.name).groupby("split") if results.study.splits > 1 else ():
+        best = tried.sort_values("objective", na_position="first", kind="stable").iloc[-1]
+        scores = [next(iter(scores.values())) for _, scores in parsed(best["curve"]) or () if scores]
+        if len(scores) > 1:
+            found.append(100 * (scores[-1] - scores[-2]))
+    return statistics.fmean(found) if len(found) > 1 else None
 
 
 def _below(results: Results, cells: list[Cell], same_length: bool) -> tuple[str, bool]:

@@ -54,6 +54,27 @@ def test_one_evaluation_says_nothing_about_rising(verdicts, claim):
     assert (verdict.word, verdict.unknown[0]) == ("confirmed", NOT_KNOWN)
 
 
+@pytest.mark.parametrize(
+    ("splits", "last", "rises"), [(2, (0.53, 0.52), True), (2, (0.53, 0.48), False), (1, (0.53,), None)]
+)
+def test_class_splits_that_evaluate_once_rise_as_the_tuning_trials_that_they_chose(
+    synthetic, loaded, splits, last, rises
+):
+    """Means over class splits: by 2.5 and by 0.5 points. Trials that were not chosen say nothing."""
+    results = loaded(synthetic.small())
+    cell = next(iter(results.cells.values()))
+    confirmed = results.confirmed_of(cell.name).assign(curve=_curve(0.5), split=0)
+    tuned = [
+        confirmed[:1].assign(phase="tune", split=split, number=number, objective=objective, curve=curve)
+        for split, score in enumerate(last)
+        for number, objective, curve in ((0, 0.5, _curve(0.4, 0.5, score)), (1, 0.3, _curve(0.0, 0.1, 0.9)))
+    ]
+    study = results.study.model_copy(update={"class_splits": splits})
+    found = flags(replace(results, study=study, trials=pd.concat([confirmed, *tuned])), [cell], fixed=True)
+    assert (NOT_KNOWN in found.unknown) == (rises is None)
+    assert ("still rising" in found.found) == bool(rises)
+
+
 @pytest.mark.parametrize(("pixels", "below"), [(0.4, False), (0.99, True)])
 def test_below_the_baseline(synthetic, loaded, pixels, below):
     results = loaded(synthetic.small())
