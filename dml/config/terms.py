@@ -25,6 +25,12 @@ def _space(value: Any) -> Space | Own:
         return value
     if value == "own":
         return Own()
+    if isinstance(value, dict) and len(value) > 1 and set(value) <= set(kinds):
+        first, *others = value
+        raise ValueError(
+            f"expected one space, got {first} and {' and '.join(others)}. Where the first is that of the study that is "
+            f"extended, take it back: {{{first}: null, {others[0]}: [...]}}"
+        )
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in kinds:
         raise ValueError(
             f"expected one of {', '.join(kinds)} with its values, as in {{uniform: [0.05, 0.5]}}, or own (the part's)"
@@ -60,8 +66,16 @@ def _spelt(value: Any, default: Any, info: SerializationInfo) -> Any:
 SPELT = {"spaces": "spelt"}  # the context of a dump
 RANGE = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
 KINDS = {"uniform": RANGE, "log_uniform": RANGE, "choice": {"type": "array", "minItems": 1}}
-SPACE = {"type": "object", "properties": KINDS, "additionalProperties": False, "minProperties": 1, "maxProperties": 1}
-EITHER = {"anyOf": [SPACE, {"const": "own"}], "title": "space"}
+ONE_OF_THEM = [  # null takes back another kind, of the study that is extended
+    {
+        "type": "object",
+        "properties": {kind: own if kind == name else {"type": "null"} for kind, own in KINDS.items()},
+        "required": [name],
+        "additionalProperties": False,
+    }
+    for name in KINDS
+]
+EITHER = {"anyOf": [*ONE_OF_THEM, {"const": "own"}], "title": "space"}
 SpaceTerm = Annotated[Any, BeforeValidator(_space), WrapSerializer(_spelt), WithJsonSchema(EITHER)]
 """`{uniform: [0.05, 0.5]}`, `{log_uniform: [low, high]}`, `{choice: [a, b]}`, or `own`: what the part itself states."""
 

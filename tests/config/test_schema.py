@@ -40,6 +40,7 @@ STUDY = {"title": "a", "datasets": ["digits"], "losses": ["triplet"]}
         {"noise": [{"name": "uniform", "rates": [1.5]}]},
         {"training": {"backbone": "small_cnn"}},
         {"training": {"steps": -1}},
+        {"training": {"search": {"learning_rate": {"choice": [0.1], "uniform": [0.1, 0.2]}}}},
         {"training": {"batch": {"classes": "many"}}},
         {"search": {"stop": "first"}},
         {"seeds": [-1]},
@@ -68,6 +69,8 @@ def test_a_study_that_extends_another_needs_nothing_else():
     assert CHECK.is_valid({"extends": "quickstart", "seeds": [0]})
     assert not CHECK.is_valid({"seeds": [0]})
     assert CHECK.is_valid({"extends": "quickstart", "grid": {"loss.margin": None}}), "one axis less"
+    rate = {"log_uniform": None, "choice": [0.1, 0.2]}
+    assert CHECK.is_valid({"extends": "quickstart", "training": {"search": {"learning_rate": rate}}}), "another space"
 
 
 def test_the_reference_is_that_of_the_models():
