@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -18,32 +18,32 @@ from dml.training.data import given_of, open_packed_of, seeds_by_split, training
 if TYPE_CHECKING:
     from dml.config import DatasetSection, Study
 
-
 TOLERANCE = 0.005  # of the rate of labels as given, which is written with two or three digits
 
 
 def run(study: Study) -> None:
     for dataset in study.datasets:
-        counted = []
+        shares: dict[str, list[float]] = {model.label: [] for model in study.noise if model.by_given}
         for number in range(study.splits):
             name = class_splits.data_name(dataset.label, number)
             labels = pd.concat(tables(study, dataset, name), ignore_index=True)
             with replacing(data_root(study) / "noise" / f"{name}.parquet") as temporary:
                 labels.to_parquet(temporary, index=False)
-            counted.append(labels[(labels["phase"] == "confirm") & (labels["observed"] >= 0)])
-        _check_counted(study, dataset, counted)
+            for given, found in shares.items():
+                counted = (labels["noise"] == given) & (labels["phase"] == "confirm") & (labels["observed"] >= 0)
+                found.append(float(labels.loc[counted, "flipped"].mean()))
+        _check_rates(study, dataset, shares)
 
 
-def _check_counted(study: Study, dataset: DatasetSection, labels: Sequence[pd.DataFrame]) -> None:
+def _check_rates(study: Study, dataset: DatasetSection, shares: Mapping[str, Sequence[float]]) -> None:
     """That the rate of labels as given is the share of wrong ones, or its mean over class splits."""
-    for given in (model for model in study.noise if model.by_given):
-        shares = [float(split.loc[split["noise"] == given.label, "flipped"].mean()) for split in labels]
-        counted, rate = statistics.fmean(shares), given.rates[0]
+    for given, found in shares.items():
+        counted, rate = statistics.fmean(found), next(model for model in study.noise if model.label == given).rates[0]
         if abs(counted - rate) > TOLERANCE:
-            over = f" (mean of {len(shares)} class splits: {', '.join(f'{share:.3f}' for share in shares)})"
+            over = f" (mean of {len(found)} class splits: {', '.join(f'{share:.3f}' for share in found)})"
             raise ValueError(
-                f"dataset {dataset.label!r}: noise {given.label!r}: {counted:.4f} of the labels are wrong"
-                f"{over if len(shares) > 1 else ''}, the rate says {rate:g}: expected `rates: [{counted:.3f}]`"
+                f"dataset {dataset.label!r}: noise {given!r}: {counted:.4f} of the labels are wrong"
+                f"{over if len(found) > 1 else ''}, the rate says {rate:g}: expected `rates: [{counted:.3f}]`"
             )
 
 
