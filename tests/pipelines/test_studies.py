@@ -53,6 +53,8 @@ EXAMPLES = {
     "partial-flowers-long",
     "partial-flowers-same-settings",
     "partial-flowers-lite0",
+    "partial-flowers-ways",
+    "partial-cars-ways",
     "quickstart",
     "robust-methods",
 }
