@@ -35,8 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy import linalg
-from torch import Tensor
+from torch import Tensor, linalg
 from torch.nn import functional
 
 from dml.discovery import suggestion
@@ -66,7 +65,11 @@ class Projection(NamedTuple):
 
 
 def fit(
-    kind: str, features: np.ndarray, labels: np.ndarray, size: int | None = None, shrinkage: float | None = None
+    kind: str,
+    features: np.ndarray | Tensor,
+    labels: np.ndarray,
+    size: int | None = None,
+    shrinkage: float | None = None,
 ) -> Projection:
     """The projection of one kind.
 
@@ -85,9 +88,9 @@ def fit(
 
 def apply(found: Projection, features: np.ndarray) -> np.ndarray:
     """Features (m, D) -> float32 (m, d)."""
-    rows = torch.from_numpy(np.asarray(features, dtype=np.float32))
+    rows = torch.from_numpy(np.asarray(features, dtype=np.float32)).to(found.weight.device)
     given = functional.normalize(rows) if found.normalize_input else rows
-    return functional.linear(given, found.weight, found.bias).numpy()
+    return functional.linear(given, found.weight, found.bias).cpu().numpy()
 
 
 class ClosedForm:
@@ -95,7 +98,7 @@ class ClosedForm:
 
     Parameters
     ----------
-    features : float (n, D).
+    features : float (n, D), an array or a tensor, on whose device everything is computed, in float64.
     labels : observed classes, int (n,). Rows with -1 are left out. Of more than 10,000 others some take part
         (`taking_part`).
 
@@ -104,20 +107,22 @@ class ClosedForm:
     ValueError : other shapes, a number that is not finite, or fewer than two rows.
     """
 
-    def __init__(self, features: np.ndarray, labels: np.ndarray):
-        rows, observed = np.asarray(features), np.asarray(labels)
+    def __init__(self, features: np.ndarray | Tensor, labels: np.ndarray):
+        rows, observed = torch.as_tensor(features), np.asarray(labels)
         if rows.ndim != 2 or observed.shape != rows.shape[:1] or not np.issubdtype(observed.dtype, np.integer):
             raise ValueError(
                 "closed form: expected features (n, D) and whole labels (n,), "
-                f"got {rows.shape} and {observed.dtype} {observed.shape}"
+                f"got {tuple(rows.shape)} and {observed.dtype} {observed.shape}"
             )
         kept = taking_part(observed)
         if len(kept) < 2:
             raise ValueError(f"closed form: expected at least 2 rows with a label, got {len(kept)} of {len(rows)}")
-        self._rows = np.asarray(rows[kept], dtype=np.float64)
+        self._rows = rows[torch.from_numpy(kept).to(rows.device)].double()
         self._labels = np.unique(observed[kept], return_inverse=True)[1]
-        if not np.isfinite(self._rows).all():
-            bad = int((~np.isfinite(self._rows).all(axis=1)).sum())
+        self._chosen: dict[str, float] = {}
+        finite = self._rows.isfinite().all(dim=1)
+        if not finite.all():
+            bad = int((~finite).sum())
             raise ValueError(
                 f"closed form: expected finite features, got {bad} of {len(kept)} rows with NaN or infinity"
             )
@@ -144,33 +149,37 @@ class ClosedForm:
         """
         self._check(kind, size, shrinkage)
         if kind == "components":
-            axes = np.eye(self._rows.shape[1]) if size is None else _principal(_covariance(self._rows), size)
-            return _projection(axes, self._rows.mean(axis=0), None, False)
+            width = self._rows.shape[1]
+            axes = _eye(width, self._rows) if size is None else _principal(_covariance(self._rows), size)
+            return _projection(axes, self._rows.mean(dim=0), None, False)
         chosen = self.shrinkage(kind) if shrinkage is None else float(shrinkage)
         moments = self._moments
         return _projection(moments.axes(kind, size, chosen), moments.mean, chosen, True)
 
     def shrinkage(self, kind: str) -> float:
-        """The shrinkage of `whitening` or `lda` that held-out training classes choose, at full length."""
+        """The shrinkage of `whitening` or `lda` that held-out training classes choose, at full length; the lowest of
+        those that score the same.
+        """
+        if kind not in self._chosen:
+            scores = {s: [_score(*part(kind, s)) for part in self._halves] for s in SHRINKAGES if self._halves}
+            self._chosen[kind] = max(scores, key=lambda s: fmean(scores[s])) if scores else DEFAULT
         return self._chosen[kind]
 
     @cached_property
-    def _chosen(self) -> dict[str, float]:
-        """The chosen shrinkage of each kind; the lowest of those that score the same."""
-        rows, classes = _normalized(self._rows), int(self._labels.max()) + 1
-        halves = [self._labels % 2 == half for half in (0, 1)]
-        moments = [_Moments(rows[half], self._labels[half]) for half in halves] if classes >= 4 else []
-        if not moments or any(half.degenerate for half in moments):
-            return dict.fromkeys(NORMALIZED, DEFAULT)
-        scores: dict[str, dict[float, list[float]]] = {kind: {s: [] for s in SHRINKAGES} for kind in NORMALIZED}
+    def _halves(self) -> list[_Half]:
+        """Each half of the classes, projected as the other half says; none if there are too few to choose by."""
+        if int(self._labels.max()) + 1 < 4:
+            return []
+        rows = _normalized(self._rows)
+        halves = [np.flatnonzero(self._labels % 2 == half) for half in (0, 1)]
+        moments = [_Moments(rows[half], self._labels[half]) for half in halves]
+        if any(half.degenerate for half in moments):
+            return []
+        found = []
         for fitted, held_out in zip(moments, reversed(halves), strict=True):
-            tested = np.flatnonzero(held_out)
-            tested = tested[_some(self._labels[tested], SCORED)]
-            for kind, by_value in scores.items():
-                for s, found in by_value.items():
-                    projected = (rows[tested] - fitted.mean) @ fitted.axes(kind, None, s).T
-                    found.append(_score(projected, self._labels[tested]))
-        return {kind: max(by_value, key=lambda s: fmean(by_value[s])) for kind, by_value in scores.items()}
+            tested = held_out[_some(self._labels[held_out], SCORED)]
+            found.append(_Half(fitted, rows[tested] - fitted.mean, self._labels[tested]))
+        return found
 
     @cached_property
     def _moments(self) -> _Moments:
@@ -233,76 +242,89 @@ def _some(labels: np.ndarray, most: int) -> np.ndarray:
 class _Moments:
     """Mean, covariance (T) and covariance within classes (W) of rows (n, D) of K classes 0..K-1, some without rows."""
 
-    def __init__(self, rows: np.ndarray, labels: np.ndarray):
-        present, labels, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        means = np.zeros((len(present), rows.shape[1]))
-        np.add.at(means, labels, rows)
-        means /= counts[:, None]
-        self.mean = rows.mean(axis=0)
-        self._between = (means - self.mean) * np.sqrt(counts / len(rows))[:, None]  # (K, D): B = between^T between
-        apart = rows - means[labels]
+    def __init__(self, rows: Tensor, labels: np.ndarray):
+        _, classes, numbers = np.unique(labels, return_inverse=True, return_counts=True)
+        inverse, counts = (torch.from_numpy(found).to(rows.device) for found in (classes, numbers))
+        means = rows.new_zeros(len(counts), rows.shape[1]).index_add_(0, inverse, rows) / counts[:, None]
+        self.mean = rows.mean(dim=0)
+        shares = (counts / len(rows)).to(rows.dtype)
+        self._between = (means - self.mean) * shares.sqrt()[:, None]  # (K, D): B = between^T between
+        apart = rows - means[inverse]
         self._within = apart.T @ apart / len(rows)
         self._total = self._within + self._between.T @ self._between
 
     @property
     def degenerate(self) -> bool:
         """Whether the rows of each class are equal."""
-        return np.trace(self._within) <= NONE * np.trace(self._total)
+        return bool(self._within.trace() <= NONE * self._total.trace())
 
-    def axes(self, kind: str, size: int | None, shrinkage: float) -> np.ndarray:
+    def axes(self, kind: str, size: int | None, shrinkage: float) -> Tensor:
         """The weight (d, D) of `whitening` or `lda`."""
-        width = len(self.mean)
-        shrunk = self._within + shrinkage * np.trace(self._within) / width * np.eye(width)
-        try:
-            factor = linalg.cholesky(shrunk, lower=True)
-        except linalg.LinAlgError:
+        width, identity = len(self.mean), _eye(len(self.mean), self.mean)
+        factor, failed = linalg.cholesky_ex(self._within + shrinkage * self._within.trace() / width * identity)
+        if failed:
             raise ValueError(
                 f"{kind}: shrinkage: expected more than 0, since the covariance within classes has no inverse, "
                 f"got {shrinkage}. Choices: such as {', '.join(f'{s:g}' for s in SHRINKAGES)}"
-            ) from None
+            )
         if kind == "whitening" and size is None:
-            return linalg.solve_triangular(factor, np.eye(width), lower=True)
-        found = np.zeros((0, width))  # orthonormal axes in the whitened space
+            return linalg.solve_triangular(factor, identity, upper=False)
+        found = identity[:0]  # orthonormal axes in the whitened space
         if kind == "lda":
-            white = linalg.solve_triangular(factor, self._between.T, lower=True)  # (D, K)
+            white = linalg.solve_triangular(factor, self._between.T, upper=False)  # (D, K)
             directions, spread, _ = linalg.svd(white, full_matrices=False)
             informative = spread**2 > NONE * spread[0] ** 2
             found = directions.T[informative][: len(self._between) - 1][:size]
         if size is not None and len(found) < size:
-            half = linalg.solve_triangular(factor, self._total, lower=True)
-            total = linalg.solve_triangular(factor, half.T, lower=True)
-            rest = np.eye(width) - found.T @ found
-            found = np.vstack([found, _principal(rest @ total @ rest, size - len(found), np.trace(total))])
-        return linalg.solve_triangular(factor, found.T, lower=True, trans="T").T
+            half = linalg.solve_triangular(factor, self._total, upper=False)
+            total = linalg.solve_triangular(factor, half.T, upper=False)
+            rest = identity - found.T @ found
+            found = torch.vstack([found, _principal(rest @ total @ rest, size - len(found), total.trace())])
+        return linalg.solve_triangular(factor.T, found.T, upper=True).T
 
 
-def _principal(covariance: np.ndarray, size: int, variance: float | None = None) -> np.ndarray:
+class _Half(NamedTuple):
+    """Rows of held-out classes, and the moments of the other half."""
+
+    fitted: _Moments
+    rows: Tensor  # float64 (n, D), less the mean of the other half
+    labels: np.ndarray
+
+    def __call__(self, kind: str, shrinkage: float) -> tuple[Tensor, np.ndarray]:
+        """The rows projected, with their labels."""
+        return self.rows @ self.fitted.axes(kind, None, shrinkage).T, self.labels
+
+
+def _principal(covariance: Tensor, size: int, variance: Tensor | None = None) -> Tensor:
     """The first eigenvectors (size, D) of a covariance (D, D); zero where hardly any of the variance is left."""
     width = len(covariance)
-    whole = np.trace(covariance) if variance is None else variance
-    values, vectors = linalg.eigh((covariance + covariance.T) / 2, subset_by_index=[width - size, width - 1])
+    whole = covariance.trace() if variance is None else variance
+    values, vectors = linalg.eigh((covariance + covariance.T) / 2)
     kept = values > NONE * whole / width
-    return np.where(kept[::-1, None], vectors.T[::-1], 0.0)
+    return (vectors * kept).T.flip(0)[:size]
 
 
-def _covariance(rows: np.ndarray) -> np.ndarray:
-    centred = rows - rows.mean(axis=0)
+def _covariance(rows: Tensor) -> Tensor:
+    centred = rows - rows.mean(dim=0)
     return centred.T @ centred / len(rows)
 
 
-def _normalized(rows: np.ndarray) -> np.ndarray:
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+def _normalized(rows: Tensor) -> Tensor:
+    return functional.normalize(rows, eps=1e-12)
 
 
-def _score(rows: np.ndarray, labels: np.ndarray) -> float:
+def _eye(size: int, like: Tensor) -> Tensor:
+    return torch.eye(size, dtype=like.dtype, device=like.device)
+
+
+def _score(rows: Tensor, labels: np.ndarray) -> float:
     """MAP@R by cosine; 0 if no class has two rows."""
-    found = evaluate(rows.astype(np.float32), labels, ["map@r"], backend="torch")["map@r"]
+    found = evaluate(rows.float(), labels, ["map@r"], backend="torch")["map@r"]
     return 0.0 if np.isnan(found) else found
 
 
-def _projection(axes: np.ndarray, mean: np.ndarray, shrinkage: float | None, normalize_input: bool) -> Projection:
+def _projection(axes: Tensor, mean: Tensor, shrinkage: float | None, normalize_input: bool) -> Projection:
     """The projection onto axes (d, D) of rows less their mean (D,)."""
-    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
-    signed = axes * np.where(largest < 0, -1.0, 1.0)
-    weight, bias = (torch.from_numpy(part).float() for part in (signed, -signed @ mean))
-    return Projection(weight, bias, shrinkage, normalize_input)
+    largest = axes.gather(1, axes.abs().argmax(dim=1, keepdim=True))
+    signed = torch.where(largest < 0, -axes, axes)
+    return Projection(signed.float(), -(signed @ mean).float(), shrinkage, normalize_input)

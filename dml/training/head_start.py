@@ -54,7 +54,7 @@ def fit_head(
         device=device,
         precision=spec.training.precision,
     )
-    found = closed_form.fit(kind, features.cpu().numpy(), data.observed[kept], model.embedding_size)
+    found = closed_form.fit(kind, features, data.observed[kept], model.embedding_size)
     with torch.no_grad():
         linear = model.head[-1] if isinstance(model.head, nn.Sequential) else model.head  # dropout before it
         linear.weight.copy_(found.weight)  # type: ignore[operator,union-attr]

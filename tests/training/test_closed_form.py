@@ -294,3 +294,15 @@ def test_other_shapes_are_an_error(rows):
             ClosedForm(*given)
     with pytest.raises(ValueError, match="at least 2 rows with a label, got 1 of 72"):
         ClosedForm(features, np.where(np.arange(len(labels)) == 5, 0, -1))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("kind", KINDS)
+def test_on_a_gpu_it_is_that_of_a_cpu(kind, rows):
+    features, labels = rows
+    here, there = (fit(kind, torch.from_numpy(features).to(device), labels) for device in ("cpu", "cuda"))
+    assert there.weight.is_cuda
+    assert there.shrinkage == here.shrinkage
+    torch.testing.assert_close(there.weight.cpu(), here.weight, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(there.bias.cpu(), here.bias, atol=1e-5, rtol=1e-5)
