@@ -127,7 +127,8 @@ class _Input:
     def _fitted(self, spec: TrialSpec, data: TrialData) -> Scores:
         kept, tested = taking_part(data.observed), evaluated_rows(spec, data)
         fitted, vectors = _vectors(self._name, data, data.rows[kept], tested)
-        forms, found = ClosedForm(fitted, data.observed[kept]), {}
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        forms, found = ClosedForm(torch.from_numpy(fitted).to(device), data.observed[kept]), {}
         sizes = [size for size in self._sizes if size < fitted.shape[1]]
         rows = hashlib.sha256(data.rows[kept].tobytes() + spec.dataset.split.encode()).hexdigest()
         for kind, size in product(KINDS, [None, *sizes]):
