@@ -123,8 +123,9 @@ def test_half_precision_trains_to_nearly_the_same(make_spec, data_root, tmp_path
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_gpu_trains_as_a_cpu_does(make_spec, data_root, tmp_path, finish):
-    """By retrieval scores: clusters of so few images differ by more than the devices' roundings."""
-    spec = make_spec(steps=120, evaluation={"metrics": ("recall@1", "map@r")})
-    cpu = finish(Training(spec, data_root, tmp_path / "cpu")).result().scores
-    gpu = finish(Training(spec, data_root, tmp_path / "gpu", device="cuda")).result().scores
-    assert gpu == pytest.approx(cpu, abs=0.05)
+    """With all tuples, since devices draw others, and for few steps, in which roundings hardly grow."""
+    spec = make_spec("contrastive", "all", "all", evaluation={"metrics": ("recall@1", "map@r")})
+    cpu = finish(Training(spec, data_root, tmp_path / "cpu")).result()
+    gpu = finish(Training(spec, data_root, tmp_path / "gpu", device="cuda")).result()
+    assert gpu.scores == pytest.approx(cpu.scores, abs=0.03)
+    assert gpu.diagnostics["loss"] == pytest.approx(cpu.diagnostics["loss"], rel=0.02)
