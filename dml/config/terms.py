@@ -25,6 +25,8 @@ def _space(value: Any) -> Space | Own:
         return value
     if value == "own":
         return Own()
+    if value is None:
+        raise ValueError("null takes back what the extended study has, and it has nothing here: remove the line")
     if isinstance(value, dict) and len(value) > 1 and set(value) <= set(kinds):
         first, *others = value
         raise ValueError(

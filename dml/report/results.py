@@ -30,7 +30,7 @@ class Results:
 
     study: Study  # as it ran, with today's title, claims and report
     trials: pd.DataFrame  # `loading.COLUMNS`, and one float column per score key
-    summary: Mapping[str, Any] = field(default_factory=dict)
+    summary: Mapping[str, Any] = field(default_factory=dict)  # keys: `dml.sweep.progress.results.summarize`
     problem: str = ""  # why nothing, or not everything, can be shown
     store: Path | None = None  # contains `trials/<key>/`, which `embeddings` reads
     origin: str = ""  # of results from a snapshot: what says so, with its commit

@@ -310,6 +310,12 @@ def test_another_search_space_than_the_extended_studys_takes_that_back(tmp_path)
     assert found.training.search["learning_rate"].options == (0.1,)
 
 
+def test_null_for_a_search_that_the_extended_study_lacks_says_so(tmp_path):
+    (tmp_path / "base.yaml").write_text(GOOD, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"mine\.yaml:2: training\.search\.weight_decay: .*it has nothing here"):
+        load(tmp_path, "extends: base\ntraining: {search: {weight_decay: null}}\n")
+
+
 def test_hierarchical_batches_are_for_data_with_coarse_labels(tmp_path):
     text = GOOD.replace("seeds:", "training: {batch: {sampler: hierarchical}}\nseeds:")
     assert load(tmp_path, text).training.batch.sampler == "hierarchical"
