@@ -83,9 +83,9 @@ def flat_settings(job: Job) -> dict[str, Any]:
 def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seconds: float) -> dict[str, Any]:
     """What ran, with which code, and each cell's mean objective on the test split.
 
-    `write_results` of `dml.sweep.finishing` adds `data` (images and classes of each dataset), the scores without training
-    (`untrained`, `untrained_by_split`, `untrained_by_noise`) and `model` (the key of the best trial), where there are
-    any. A snapshot adds `machine`.
+    `write_results` of `dml.sweep.finishing` adds `data` (images and classes of each dataset), the scores without
+    training (`untrained`, `untrained_by_split`, `untrained_by_noise`) and `model` (the key of the best trial), where
+    there are any. A snapshot adds `machine`.
 
     Parameters
     ----------
