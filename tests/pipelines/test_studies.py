@@ -55,6 +55,7 @@ EXAMPLES = {
     "partial-flowers-lite0",
     "partial-flowers-ways",
     "partial-cars-ways",
+    "partial-cars-folds",
     "quickstart",
     "robust-methods",
 }
