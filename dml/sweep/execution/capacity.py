@@ -37,6 +37,8 @@ def check_machine(resources: ResourcesSection, workers: int) -> None:
     here = {"CPU": cluster.cpus(), "GPU": torch.cuda.device_count()}
     if cluster.address(resources) is None and not fits(resources, workers, [here]):
         hint = "A cluster may have more: resources.address, or RAY_ADDRESS"
+        if resources.gpus_per_trial and not here["GPU"] and workers == 1:
+            hint += "; gpus_per_trial: 0, in a study that extends this one, trains on processors"
         raise ValueError(f"{_missing(resources, workers, [here])} (this machine). {hint}")
 
 

@@ -71,6 +71,9 @@ def test_this_machine_is_not_waited_for(nodes, monkeypatch):
     with pytest.raises(ValueError, match=r"4 workers .*\(this machine\)\. A cluster may have more"):
         check_machine(ResourcesSection(), workers=4)
     check_machine(ResourcesSection(), workers=2)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    with pytest.raises(ValueError, match=r"0 GPUs \(this machine\)\. .*; gpus_per_trial: 0, .* trains on processors"):
+        check_machine(ResourcesSection(gpus_per_trial=0.5), workers=1)
 
 
 def test_trials_given_to_ray(nodes):
