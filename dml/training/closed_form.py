@@ -258,15 +258,27 @@ class _Moments:
         """Whether the rows of each class are equal."""
         return bool(self._within.trace() <= NONE * self._total.trace())
 
-    def axes(self, kind: str, size: int | None, shrinkage: float) -> Tensor:
-        """The weight (d, D) of `whitening` or `lda`."""
-        width, identity = len(self.mean), _eye(len(self.mean), self.mean)
-        factor, failed = linalg.cholesky_ex(self._within + shrinkage * self._within.trace() / width * identity)
+    def projected(self, rows: Tensor, kind: str, shrinkage: float) -> Tensor:
+        """Rows (n, D), less the mean, at full length."""
+        if kind == "whitening":
+            return linalg.solve_triangular(self._factor(kind, shrinkage), rows.T, upper=False).T
+        return rows @ self.axes(kind, None, shrinkage).T
+
+    def _factor(self, kind: str, shrinkage: float) -> Tensor:
+        """The Cholesky factor of the shrunk covariance within classes."""
+        width = len(self.mean)
+        shrunk = self._within + shrinkage * self._within.trace() / width * _eye(width, self.mean)
+        factor, failed = linalg.cholesky_ex(shrunk)
         if failed:
             raise ValueError(
                 f"{kind}: shrinkage: expected more than 0, since the covariance within classes has no inverse, "
                 f"got {shrinkage}. Choices: such as {', '.join(f'{s:g}' for s in SHRINKAGES)}"
             )
+        return factor
+
+    def axes(self, kind: str, size: int | None, shrinkage: float) -> Tensor:
+        """The weight (d, D) of `whitening` or `lda`."""
+        factor, identity = self._factor(kind, shrinkage), _eye(len(self.mean), self.mean)
         if kind == "whitening" and size is None:
             return linalg.solve_triangular(factor, identity, upper=False)
         found = identity[:0]  # orthonormal axes in the whitened space
@@ -292,7 +304,7 @@ class _Half(NamedTuple):
 
     def __call__(self, kind: str, shrinkage: float) -> tuple[Tensor, np.ndarray]:
         """The rows projected, with their labels."""
-        return self.rows @ self.fitted.axes(kind, None, shrinkage).T, self.labels
+        return self.fitted.projected(self.rows, kind, shrinkage), self.labels
 
 
 def _principal(covariance: Tensor, size: int, variance: Tensor | None = None) -> Tensor:
