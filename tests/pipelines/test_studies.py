@@ -48,6 +48,7 @@ EXAMPLES = {
     "partial-cifar100",
     "partial-cifar100-folds",
     "partial-coarse",
+    "partial-coarse-folds",
     "partial-flowers",
     "partial-flowers-estimated",
     "partial-flowers-long",
