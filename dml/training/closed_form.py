@@ -56,7 +56,10 @@ NONE = 1e-10  # a variance below this share of the mean or largest one is zero
 
 
 class Projection(NamedTuple):
-    """x -> weight @ x + bias, of features as they come or, with `normalize_input`, divided by their length."""
+    """x -> weight @ x + bias, of features as they come or, with `normalize_input`, divided by their length.
+
+    Tensors are on the device of the features that it was fitted to.
+    """
 
     weight: Tensor  # float32 (d, D)
     bias: Tensor  # float32 (d,)
@@ -108,7 +111,8 @@ class ClosedForm:
     """
 
     def __init__(self, features: np.ndarray | Tensor, labels: np.ndarray):
-        rows, observed = torch.as_tensor(features), np.asarray(labels)
+        rows = features.detach() if isinstance(features, Tensor) else np.asarray(features)
+        observed = np.asarray(labels)
         if rows.ndim != 2 or observed.shape != rows.shape[:1] or not np.issubdtype(observed.dtype, np.integer):
             raise ValueError(
                 "closed form: expected features (n, D) and whole labels (n,), "
@@ -117,7 +121,10 @@ class ClosedForm:
         kept = taking_part(observed)
         if len(kept) < 2:
             raise ValueError(f"closed form: expected at least 2 rows with a label, got {len(kept)} of {len(rows)}")
-        self._rows = rows[torch.from_numpy(kept).to(rows.device)].double()
+        if isinstance(rows, Tensor):
+            self._rows = rows[torch.from_numpy(kept).to(rows.device)].double()
+        else:
+            self._rows = torch.from_numpy(np.asarray(rows[kept], dtype=np.float64))
         self._labels = np.unique(observed[kept], return_inverse=True)[1]
         self._chosen: dict[str, float] = {}
         finite = self._rows.isfinite().all(dim=1)
@@ -160,6 +167,7 @@ class ClosedForm:
         """The shrinkage of `whitening` or `lda` that held-out training classes choose, at full length; the lowest of
         those that score the same.
         """
+        self._check(kind, None, DEFAULT)
         if kind not in self._chosen:
             scores = {s: [_score(*part(kind, s)) for part in self._halves] for s in SHRINKAGES if self._halves}
             self._chosen[kind] = max(scores, key=lambda s: fmean(scores[s])) if scores else DEFAULT
@@ -167,10 +175,10 @@ class ClosedForm:
 
     @cached_property
     def _halves(self) -> list[_Half]:
-        """Each half of the classes, projected as the other half says; none if there are too few to choose by."""
+        """Each half of the classes with the moments of the other half; none if there are too few to choose by."""
         if int(self._labels.max()) + 1 < 4:
             return []
-        rows = _normalized(self._rows)
+        rows = self._unit
         halves = [np.flatnonzero(self._labels % 2 == half) for half in (0, 1)]
         moments = [_Moments(rows[half], self._labels[half]) for half in halves]
         if any(half.degenerate for half in moments):
@@ -183,7 +191,12 @@ class ClosedForm:
 
     @cached_property
     def _moments(self) -> _Moments:
-        return _Moments(_normalized(self._rows), self._labels)
+        return _Moments(self._unit, self._labels)
+
+    @cached_property
+    def _unit(self) -> Tensor:
+        """The rows, L2-normalised."""
+        return functional.normalize(self._rows, eps=1e-12)
 
     def _check(self, kind: str, size: int | None, shrinkage: float | None) -> None:
         if kind not in KINDS:
@@ -244,11 +257,14 @@ class _Moments:
 
     def __init__(self, rows: Tensor, labels: np.ndarray):
         _, classes, numbers = np.unique(labels, return_inverse=True, return_counts=True)
-        inverse, counts = (torch.from_numpy(found).to(rows.device) for found in (classes, numbers))
-        means = rows.new_zeros(len(counts), rows.shape[1]).index_add_(0, inverse, rows) / counts[:, None]
+        given = (classes.argsort(kind="stable"), classes, numbers)
+        order, inverse, counts = (torch.from_numpy(array).to(rows.device) for array in given)
+        # on a GPU, `index_add_` would add in any order
+        means = torch.segment_reduce(rows[order], "mean", lengths=counts, axis=0)
         self.mean = rows.mean(dim=0)
-        shares = (counts / len(rows)).to(rows.dtype)
-        self._between = (means - self.mean) * shares.sqrt()[:, None]  # (K, D): B = between^T between
+        self._between = (means - self.mean) * (counts.to(rows.dtype) / len(rows)).sqrt()[
+            :, None
+        ]  # (K, D): B = between^T between
         apart = rows - means[inverse]
         self._within = apart.T @ apart / len(rows)
         self._total = self._within + self._between.T @ self._between
@@ -259,7 +275,7 @@ class _Moments:
         return bool(self._within.trace() <= NONE * self._total.trace())
 
     def projected(self, rows: Tensor, kind: str, shrinkage: float) -> Tensor:
-        """Rows (n, D), less the mean, at full length."""
+        """Rows (n, D) that are already less the mean, projected at full length."""
         if kind == "whitening":
             return linalg.solve_triangular(self._factor(kind, shrinkage), rows.T, upper=False).T
         return rows @ self.axes(kind, None, shrinkage).T
@@ -310,6 +326,8 @@ class _Half(NamedTuple):
 def _principal(covariance: Tensor, size: int, variance: Tensor | None = None) -> Tensor:
     """The first eigenvectors (size, D) of a covariance (D, D); zero where hardly any of the variance is left."""
     width = len(covariance)
+    if not covariance.isfinite().all():
+        raise ValueError("closed form: expected smaller features, whose covariance is finite")
     whole = covariance.trace() if variance is None else variance
     values, vectors = linalg.eigh((covariance + covariance.T) / 2)
     kept = values > NONE * whole / width
@@ -321,16 +339,14 @@ def _covariance(rows: Tensor) -> Tensor:
     return centred.T @ centred / len(rows)
 
 
-def _normalized(rows: Tensor) -> Tensor:
-    return functional.normalize(rows, eps=1e-12)
-
-
 def _eye(size: int, like: Tensor) -> Tensor:
     return torch.eye(size, dtype=like.dtype, device=like.device)
 
 
 def _score(rows: Tensor, labels: np.ndarray) -> float:
-    """MAP@R by cosine; 0 if no class has two rows."""
+    """MAP@R by cosine; 0 if no class has two rows, or without columns."""
+    if not rows.shape[1]:
+        return 0.0
     found = evaluate(rows.float(), labels, ["map@r"], backend="torch")["map@r"]
     return 0.0 if np.isnan(found) else found
 

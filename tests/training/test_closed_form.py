@@ -296,6 +296,34 @@ def test_other_shapes_are_an_error(rows):
         ClosedForm(features, np.where(np.arange(len(labels)) == 5, 0, -1))
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda features: torch.from_numpy(features).requires_grad_(),
+        lambda features: features.astype(">f8"),
+        lambda features: np.broadcast_to(features, features.shape),  # read-only
+        lambda features: features[::-1].copy()[::-1],  # a negative stride
+        lambda features: features.tolist(),
+    ],
+)
+def test_features_of_any_kind(rows, given):
+    features, labels = rows
+    found, expected = fit("whitening", given(features), labels), fit("whitening", features, labels)
+    torch.testing.assert_close(found.weight, expected.weight)
+    assert not found.weight.requires_grad
+
+
+def test_features_whose_covariance_overflows_are_an_error(rows):
+    features, labels = rows
+    with pytest.raises(ValueError, match="expected smaller features"):
+        fit("components", features * 1e200, labels, 2)
+
+
+def test_components_have_no_shrinkage_to_choose(rows):
+    with pytest.raises(ValueError, match=r"components: expected no shrinkage.*Choices: whitening, lda"):
+        ClosedForm(*rows).shrinkage("components")
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("kind", KINDS)

@@ -59,7 +59,7 @@ def closed_form_scores(plan: Plan, data_root: Path, report: Report = print) -> l
             report(f"{plan.study.name}: no closed forms of {dataset}: {error}")
             continue
         for name, own in by_name.items():
-            found += _Input(name, own, data_root, report).scores()
+            found += _Input(name, own, data_root, report, plan.study.resources.device).scores()
     return found
 
 
@@ -70,10 +70,11 @@ class _Input:
     ----------
     name : of the input, as `inputs.name_of` returns it.
     specs : of all confirmed trials that start from it.
+    device : where projections are fitted.
     """
 
-    def __init__(self, name: str, specs: list[TrialSpec], data_root: Path, report: Report):
-        self._name, self._specs, self._data_root, self._report = name, specs, data_root, report
+    def __init__(self, name: str, specs: list[TrialSpec], data_root: Path, report: Report, device: str):
+        self._name, self._specs, self._data_root, self._report, self._device = name, specs, data_root, report, device
         self._sizes = sorted({spec.training.embedding_size for spec in specs if spec.training.head != "none"})
         self._known: dict[str, Scores] = {}  # by the rows and labels that projections are fitted to
         self._unlabelled: dict[tuple[str, int | None], dict[str, float]] = {}  # by rows and size: without labels
@@ -127,8 +128,7 @@ class _Input:
     def _fitted(self, spec: TrialSpec, data: TrialData) -> Scores:
         kept, tested = taking_part(data.observed), evaluated_rows(spec, data)
         fitted, vectors = _vectors(self._name, data, data.rows[kept], tested)
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        forms, found = ClosedForm(torch.from_numpy(fitted).to(device), data.observed[kept]), {}
+        forms, found = ClosedForm(torch.tensor(fitted, device=self._device), data.observed[kept]), {}
         sizes = [size for size in self._sizes if size < fitted.shape[1]]
         rows = hashlib.sha256(data.rows[kept].tobytes() + spec.dataset.split.encode()).hexdigest()
         for kind, size in product(KINDS, [None, *sizes]):
