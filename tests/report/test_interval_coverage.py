@@ -74,6 +74,16 @@ def test_without_the_scores_of_each_trial_intervals_cover_seeds(results, tmp_pat
     assert row["winner high"] - row["winner low"] == pytest.approx(2 * 3.182 * values.std() / 2, rel=1e-3)
 
 
+def test_a_method_alone_has_an_interval_and_no_p(synthetic, loaded, tmp_path):
+    study = synthetic.small(noise=synthetic.noise([0.0]), seeds=[0, 1, 2, 3], positives=["easy"])
+    alone = loaded(study, lambda frame: synthetic.with_classes(only_confirmed(frame), tmp_path, KEY, COUNTS))
+    row = versus_winner(alone).iloc[0]
+    assert covers(alone) == CLASSES
+    assert row["other"] == ""
+    assert row["winner low"] < row["winner mean"] < row["winner high"]
+    assert np.isnan(row["p"])
+
+
 def test_class_splits_cover_all(synthetic, loaded):
     assert covers(loaded(synthetic.small(class_splits=2))) == SPLITS
 

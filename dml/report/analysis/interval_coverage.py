@@ -149,11 +149,11 @@ def _summed(results: Results, key: str, weighted: Sequence[tuple[Mix, float]]) -
 
 
 def with_estimate(row: dict[str, Any], own: Estimate | None, prefix: str = "") -> dict[str, Any]:
-    """A row with its interval, and its p if it has one, replaced by those of an estimate."""
+    """A row with its interval replaced by that of an estimate, and its p if it has one; with a prefix, p is another's."""
     if own is None:
         return row
     found = row | {f"{prefix}low": own.low, f"{prefix}high": own.high}
-    return found | ({"p": own.p} if "p" in row else {})
+    return found | ({"p": own.p} if "p" in row and not prefix else {})
 
 
 def _mixed_means(results: Results, mix: Mix) -> pd.DataFrame:
