@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from dml import noise
+from dml.config import ResourcesSection
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.evaluation import evaluate
@@ -65,7 +66,8 @@ def job(seed, rate, dataset="digits", sets=("test",), phase="confirm", size=8):
 def scored(root, *jobs):
     """(the records, what was reported)."""
     lines = []
-    plan = SimpleNamespace(study=SimpleNamespace(name="mine"), ended=lambda: [(job, None) for job in jobs])
+    study = SimpleNamespace(name="mine", resources=ResourcesSection())
+    plan = SimpleNamespace(study=study, ended=lambda: [(job, None) for job in jobs])
     return closed_form_scores(plan, root, lines.append), lines
 
 
