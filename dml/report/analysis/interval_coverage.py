@@ -149,7 +149,7 @@ def _summed(results: Results, key: str, weighted: Sequence[tuple[Mix, float]]) -
 
 
 def with_estimate(row: dict[str, Any], own: Estimate | None, prefix: str = "") -> dict[str, Any]:
-    """A row with its interval replaced by that of an estimate, and its p if it has one; with a prefix, p is another's."""
+    """A row with its interval, and its p if it has one, replaced by those of an estimate; with a prefix p stays."""
     if own is None:
         return row
     found = row | {f"{prefix}low": own.low, f"{prefix}high": own.high}
