@@ -6,7 +6,7 @@ Methods without the setting are dashed horizontal lines.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -134,7 +134,7 @@ def _positions(points: list[dict[str, Any]]) -> tuple[list[float], bool]:
 def _ticks(axes: Axes, points: list[dict[str, Any]], positions: list[float], logarithmic: bool) -> None:
     if logarithmic:
         axes.set_xscale("log")
-    texts = [value_label(next(iter(point.values()))) for point in points]
+    texts = [_tick(next(iter(point.values()))) for point in points]
     axes.xaxis.set_major_locator(FixedLocator(positions))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -145,6 +145,11 @@ def _ticks(axes: Axes, points: list[dict[str, Any]], positions: list[float], log
     axes.yaxis.set_major_formatter(PercentTicks(100))
     axes.grid(visible=False, axis="x")
     axes.margins(x=0.06)
+
+
+def _tick(value: Any) -> str:
+    """A setting's value; of a start, its study, since a name with the cell leaves no room for the figure."""
+    return str(value["study"]) if isinstance(value, Mapping) and "study" in value else value_label(value)
 
 
 def _axis_label(points: list[dict[str, Any]]) -> str:
