@@ -7,7 +7,6 @@ import pytest
 from matplotlib.figure import Figure
 
 from dml.config import load_study
-from dml.report.figures import against_setting
 from dml.report.figures import against_setting as drawn
 from dml.report.figures.methods import short_label
 from dml.report.figures.style import LOOKS
@@ -183,4 +182,4 @@ def test_closed_forms_have_no_tuples_in_a_legend(tmp_path, synthetic):
 
 def test_a_start_is_named_by_its_study():
     start = {"study": "clean-letters", "cell": {"loss": "triplet", "positives": "all"}}
-    assert [against_setting._tick(value) for value in (None, start, 0.2)] == ["none", "clean-letters", "0.2"]
+    assert [drawn._tick(value) for value in (None, start, 0.2)] == ["none", "clean-letters", "0.2"]
