@@ -262,9 +262,8 @@ class _Moments:
         # on a GPU, `index_add_` would add in any order
         means = torch.segment_reduce(rows[order], "mean", lengths=counts, axis=0)
         self.mean = rows.mean(dim=0)
-        self._between = (means - self.mean) * (counts.to(rows.dtype) / len(rows)).sqrt()[
-            :, None
-        ]  # (K, D): B = between^T between
+        shares = counts.to(rows.dtype) / len(rows)
+        self._between = (means - self.mean) * shares.sqrt()[:, None]  # (K, D): B = between^T between
         apart = rows - means[inverse]
         self._within = apart.T @ apart / len(rows)
         self._total = self._within + self._between.T @ self._between
