@@ -18,8 +18,9 @@ from dml.training.ranks import rank_and_size
 class Backbone(nn.Module):
     """images (N, C, S, S) -> (N, 16).
 
-    `<folder>/orders.json` says {"seconds": of a training step, "raise" or "die": [rank, step of the process]}; it dies
-    once, and raises an error only after that. `<folder>/steps.log` gets a line `rank size pid node step` for each step.
+    `<folder>/orders.json` says {"wait": step of the process at which it stays for as long as that is said, "raise" or
+    "die": [rank, step of the process]}; it dies once, and raises an error only after that. `<folder>/steps.log` gets a
+    line `rank size pid node step` for each step.
     """
 
     steps: ClassVar[int] = 0  # of all trials in this process
@@ -50,13 +51,14 @@ class Backbone(nn.Module):
         return self.layers(images.float() / 255)
 
     def _obey(self) -> None:
-        orders = json.loads((self._folder / "orders.json").read_text())
+        orders = self._orders()
         rank, size = rank_and_size()
         now = [rank, type(self).steps]
         type(self).steps += 1
         with open(self._folder / "steps.log", "a") as file:
             file.write(f"{rank} {size} {os.getpid()} {_node()} {now[1]}\n")
-        time.sleep(orders.get("seconds", 0.0))
+        while size > 1 and self._orders().get("wait") == now[1]:
+            time.sleep(0.05)
         died = self._folder / "died"
         if orders.get("die") == now and not died.exists():
             died.touch()
@@ -64,6 +66,9 @@ class Backbone(nn.Module):
         if orders.get("raise") == now:
             (self._folder / "raised").write_text(str(time.time()))
             raise KeyError("a part that is broken on one rank")
+
+    def _orders(self) -> dict[str, Any]:
+        return json.loads((self._folder / "orders.json").read_text())
 
 
 def _node() -> str:
