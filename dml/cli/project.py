@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -84,25 +84,43 @@ class Project:
     def run(self, *command: str, check: bool = True) -> int:
         """Run a Python program of the project, such as `-m dml.pipeline report` or `-m dvc repro`, and wait for it.
 
-        Ctrl-C reaches the program, which may need time to stop its workers.
+        Ctrl-C reaches the program, which may need time to stop its workers. SIGTERM does what Ctrl-C does.
 
         Raises
         ------
         typer.Exit : the program failed, and `check` is set; with exit code 1, and the program printed why, or 130 if
-            Ctrl-C ended it.
+            Ctrl-C or SIGTERM ended it.
         """
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # `python` in dvc.yaml
         interrupts: list[int] = []
-        before = signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
-        try:
-            code = subprocess.run(
-                [sys.executable, *command], cwd=self.root, env={**os.environ, "PATH": path}
-            ).returncode
-        finally:
-            signal.signal(signal.SIGINT, before)
+
+        def interrupt(number: int, frame: Any) -> None:
+            interrupts.append(number)
+            if number == signal.SIGTERM:
+                _interrupt(program.pid)
+
+        with subprocess.Popen([sys.executable, *command], cwd=self.root, env={**os.environ, "PATH": path}) as program:
+            before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+            try:
+                code = program.wait()
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
         if check and code:
             raise typer.Exit(INTERRUPTED if interrupts else 1)
         return code
+
+
+def _interrupt(pid: int) -> None:
+    """Send SIGINT to a process and all that Ctrl-C in a terminal would reach below it: those of this process' group."""
+    import psutil
+
+    with suppress(psutil.NoSuchProcess):
+        first = psutil.Process(pid)
+        for process in (first, *first.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                if os.getpgid(process.pid) == os.getpgrp():
+                    process.send_signal(signal.SIGINT)
 
 
 def find_project(start: Path | None = None) -> Project:

@@ -1,5 +1,6 @@
 """`dml run` and the commands that are scripts of the pipeline."""
 
+import os
 from contextlib import ExitStack
 
 import pandas as pd
@@ -110,6 +111,33 @@ def test_an_interrupted_run_says_what_resumes_it(dml, project, monkeypatch):
     monkeypatch.setattr("dml.cli.run.print_costs", lambda *_: None)
     monkeypatch.setattr("dml.cli.project.Project.run", lambda self, *command: start(self, "-c", program))
     done = dml("run")
+    assert done.code == 130
+    assert done.err == "\nInterrupted. Finished work is saved: `dml run` resumes.\n"
+
+
+STAGE = """
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    os.kill({run}, signal.SIGTERM)
+    time.sleep(60)
+except KeyboardInterrupt:
+    open("ended", "w").close()
+"""
+PIPELINE = """
+import signal, subprocess, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # as DVC does while a stage runs
+sys.exit(subprocess.run([sys.executable, "-c", {stage!r}]).returncode + 1)
+"""
+
+
+def test_a_termination_interrupts_the_stage_that_runs(dml, project, monkeypatch):
+    program = PIPELINE.format(stage=STAGE.format(run=os.getpid()))
+    start = Project.run
+    monkeypatch.setattr("dml.cli.run.print_costs", lambda *_: None)
+    monkeypatch.setattr("dml.cli.project.Project.run", lambda self, *command: start(self, "-c", program))
+    done = dml("run")
+    assert (project / "ended").is_file()
     assert done.code == 130
     assert done.err == "\nInterrupted. Finished work is saved: `dml run` resumes.\n"
 
