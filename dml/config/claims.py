@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from dml.config.paper_claims import PaperClaim, paper_claims
 from dml.config.terms import StudySection
 from dml.discovery import suggestion
-from dml.types import Name
+from dml.types import Name, value_text
 
 Match = dict[str, Any]
 
@@ -30,7 +30,7 @@ class SlopeSection(StudySection):
     first: Match = Field({}, description="in place of `cells`: the slope of the difference of two sets")
     second: Match = Field({}, description="the set that is subtracted")
     scale: Literal["linear", "log"] = Field("linear", description="log: points per doubling")
-    values: dict[str, float] = Field({}, description="numbers that stand for values of `over` that are names")
+    values: dict[str, float] = Field({}, description="numbers that stand for values of `over` that are none")
 
     @model_validator(mode="after")
     def _check(self) -> SlopeSection:
@@ -40,7 +40,8 @@ class SlopeSection(StudySection):
 
     def number(self, value: Any) -> Any:
         """What a value of `over` counts as."""
-        return self.values.get(value, value) if isinstance(value, str) else value
+        text = "none" if value is None else value if isinstance(value, str) else value_text(value)
+        return value if isinstance(value, int | float) else self.values.get(text, value)
 
 
 class BreakPointSection(StudySection):

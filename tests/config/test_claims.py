@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dml.config import ConfigError, Study, load_study
+from dml.config import ConfigError, SlopeSection, Study, load_study
 from dml.config.pairing import pairs
 
 BASE = """\
@@ -97,6 +97,15 @@ def test_a_setting_that_moves_with_a_slopes_setting_stays_in_its_line(tmp_path):
     for line in lines:
         assert [cell.grid_point["training.batch.per_class"] for cell in line] == [2, 4]
         assert len({cell.grid_point["training.embedding_size"] for cell in line}) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(3, 3), (0.5, 0.5), ("one/two", 1.0), (None, 2.0), ({"study": "a", "cell": {"loss": "margin"}}, 4.0), ("x", "x")],
+)
+def test_numbers_stand_for_values_that_are_none(value, number):
+    values = {"one/two": 1.0, "none": 2.0, "study:a+cell:loss:margin": 4.0}
+    assert SlopeSection(over="training.init_from", values=values).number(value) == number
 
 
 def test_the_slope_of_a_difference_has_two_lines(tmp_path):
