@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dml.types import ScoreKey, value_text
@@ -47,7 +48,9 @@ def readable(name: str) -> str:
 
 
 def value_label(value: Any) -> str:
-    """A setting's value, as in a cell's name; `none` for a setting that is not set."""
+    """A setting's value, as in a cell's name; `none` for a setting that is not set; of a start `<study> (triplet)`."""
+    if isinstance(value, Mapping) and {"study", "cell"} == set(value):
+        return f"{value['study']} ({', '.join(map(value_text, value['cell'].values()))})"
     return "none" if value is None else value_text(value)
 
 
