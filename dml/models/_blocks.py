@@ -91,6 +91,12 @@ def _pools(module: nn.Module) -> bool:
     return average or type(module).__name__ == "SelectAdaptivePool2d"
 
 
+def paths(network: nn.Module, modules: Iterable[nn.Module]) -> list[str]:
+    """The name of each of these modules in a network. The name leads to the module that replaces one later."""
+    known = {module: path for path, module in network.named_modules()}
+    return [known[module] for module in modules]
+
+
 def blocks(backbone: Any) -> list[Block]:
     """The blocks of a backbone in their order.
 

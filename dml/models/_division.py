@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from dml import discovery
 from dml.discovery import suggestion
-from dml.models._blocks import Block, blocks
+from dml.models._blocks import Block, blocks, paths
 from dml.models._build import find
 from dml.protocols import Backbone
 
@@ -43,22 +43,23 @@ class FromBlock(nn.Module):
         below, above = divided(backbone, block)
         _check_trainable(above, block)
         self.backbone, self.features = backbone, backbone.features
-        self._below, self._above = [part.module for part in below], [part.module for part in above]
-        own = set(backbone.modules())  # type: ignore[attr-defined]
-        self.others = nn.ModuleList(module for module in self._above if module not in own)  # dropout has a mode too
-        for module in self._below:
-            module.requires_grad_(False)
+        own = set(self.modules())
+        self.others = nn.ModuleList(part.module for part in above if part.module not in own)  # dropout has a mode too
+        self._below = paths(self, (part.module for part in below if part.module in own))
+        self._above = paths(self, (part.module for part in above))
+        for path in self._below:
+            self.get_submodule(path).requires_grad_(False)
         self.train()
 
     def train(self, mode: bool = True) -> Self:
         super().train(mode)
-        for module in self._below:
-            module.eval()
+        for path in self._below:
+            self.get_submodule(path).eval()
         return self
 
     def forward(self, activations: Tensor) -> Tensor:
-        for module in self._above:
-            activations = module(activations)
+        for path in self._above:
+            activations = self.get_submodule(path)(activations)
         return activations
 
 

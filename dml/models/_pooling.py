@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.discovery import suggestion
-from dml.models._blocks import Block, blocks
+from dml.models._blocks import Block, blocks, paths
 from dml.protocols import Backbone
 
 POOLINGS = ("average", "max", "both", "gem")
@@ -56,15 +56,17 @@ class Repooled(nn.Module):
             raise ValueError(f"pooling: the backbone {type(backbone).__name__} pools no maps last: remove pooling")
         self.backbone, self.features, self.pooling = backbone, backbone.features, Pooling(pooling)
         found[places[-1]] = Block("pooling", self.pooling)
-        self._blocks = found
-        own = set(backbone.modules())  # type: ignore[attr-defined]
-        self.others = nn.ModuleList(block.module for block in found if block.module not in own | {self.pooling})
+        own = set(self.modules())
+        self.others = nn.ModuleList(block.module for block in found if block.module not in own)
+        self._paths = paths(self, (block.module for block in found))
+        self._blocks = [(block.name, block.pools) for block in found]
 
     def blocks_in_order(self) -> list[Block]:
         """The backbone's blocks, with its own pooling replaced."""
-        return list(self._blocks)
+        modules = map(self.get_submodule, self._paths)
+        return [Block(name, module, pools) for module, (name, pools) in zip(modules, self._blocks, strict=True)]
 
     def forward(self, images: Tensor) -> Tensor:
-        for block in self._blocks:
-            images = block.module(images)
+        for path in self._paths:
+            images = self.get_submodule(path)(images)
         return images
