@@ -10,7 +10,10 @@ DISTANCES = ("euclidean", "squared")
 
 
 def checked_labels(embeddings: Tensor, labels: Tensor) -> Tensor:
-    """Labels as int64 (N,). Raises a ValueError unless embeddings are float (N, D) and labels integer (N,)."""
+    """Labels as int64 (N,) on the embeddings' device, without waiting for a GPU.
+
+    Raises a ValueError unless embeddings are float (N, D) and labels integer (N,).
+    """
     for name, value in (("embeddings", embeddings), ("labels", labels)):
         if not isinstance(value, Tensor):
             raise ValueError(f"{name}: expected a torch.Tensor, got {type(value).__name__}")
@@ -21,7 +24,8 @@ def checked_labels(embeddings: Tensor, labels: Tensor) -> Tensor:
             f"labels: expected integers of shape ({embeddings.shape[0]},), one for each embedding; "
             f"got {labels.dtype} {tuple(labels.shape)}"
         )
-    return labels.long()
+    device = embeddings.device
+    return labels.to(device, torch.int64, non_blocking=device.type != "cpu")
 
 
 def nothing(embeddings: Tensor, labels: Tensor) -> Tensor:

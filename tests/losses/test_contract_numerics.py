@@ -116,6 +116,19 @@ def test_nothing_waits_for_the_device(monkeypatch, check, case, form):
         case.build()(x, y, tuples).backward()
 
 
+def test_labels_and_tuples_may_be_on_the_host(check, case):
+    """As trainers pass them beside embeddings on a GPU. Fake tensors of two devices in one operation are an error."""
+    n = 24
+    with FakeTensorMode():
+        x = torch.empty(n, check.size, device="cuda")
+        y = torch.zeros(n, dtype=torch.int64)
+        tuples = Tuples(*(torch.zeros(n, dtype=torch.int64) for _ in range(3)))
+        with torch.device("cuda"):
+            loss = case.build()
+        for given in (tuples,) if case.lists_triples else (None, tuples):
+            assert loss(x, y, given).device == x.device
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
 def test_compiled_it_gives_the_same(check, case):
