@@ -37,7 +37,7 @@ class IndexJob:
 
     def shard_file(self, number: int) -> Path:
         """The index of a shard's rows."""
-        return self.folder / f"shard-{number:05d}.faiss"
+        return self.folder / f"shard-{self.plan.shard}-{number:05d}.faiss"
 
     @property
     def done(self) -> bool:

@@ -121,6 +121,24 @@ def test_a_stopped_evaluation_resumes_from_its_files(data, tmp_path, monkeypatch
     assert (again, again.accuracy) == (whole, whole.accuracy)
 
 
+def test_a_stopped_evaluation_resumes_with_shards_of_another_size(data, tmp_path, monkeypatch):
+    """As another bound on the memory, or other metrics, may make them."""
+    given = {"candidates": 300, "probes": 16, "checked": 100, "queries": 500}
+    whole = evaluate_compressed(data[0], data[2], METRICS, folder=tmp_path / "whole", **given)
+
+    def stopping(function, inputs):
+        yield [function(*inputs[0])]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dml.evaluation.compressed.plan.STEP", 3000)
+    monkeypatch.setattr("dml.evaluation.compressed.plan.LARGEST_SHARD", 6000)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_compressed(data[0], data[2], METRICS, folder=tmp_path / "part", run=stopping, **given)
+    monkeypatch.setattr("dml.evaluation.compressed.plan.LARGEST_SHARD", 3000)
+    again = evaluate_compressed(data[0], data[2], METRICS, folder=tmp_path / "part", **given)
+    assert (again, again.accuracy) == (whole, whole.accuracy)
+
+
 def test_other_vectors_do_not_reuse_the_index(data, exact, tmp_path):
     given = {"folder": tmp_path / "i", "candidates": 60, "probes": 64, "checked": 100, "queries": 3000}
     path = tmp_path / "x.npy"
