@@ -17,10 +17,13 @@ def full_precision(embeddings: Tensor) -> Tensor:
 
 
 def unit_rows(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows (N, D) divided by their length, and 1 / length (N, 1). A zero row stays zero, with 1 / length = 0."""
+    """Rows (N, D) divided by their length, and 1 / length (N, 1). A zero row stays zero, with 1 / length = 0.
+
+    So does a row of subnormal numbers, whose 1 / length may be infinite.
+    """
     # Scaling by the largest entry first keeps the squares of very small and very large rows representable.
     largest = x.abs().amax(1, keepdim=True) if x.shape[1] else x.new_zeros(len(x), 1)
-    zero = largest == 0
+    zero = largest < torch.finfo(x.dtype).tiny
     scale = largest.add_(zero).reciprocal_()
     x = x * scale
     length = x.square().sum(1, keepdim=True).sqrt_().add_(zero)
