@@ -105,6 +105,14 @@ def test_each_name_of_the_table_exists_in_its_library():
             assert callable(eval(f"dml.{code}", {"dml": dml})), code
 
 
+def test_the_table_names_the_loss_that_is_their_lifted_structure(batch):
+    from pytorch_metric_learning import losses
+
+    name = re.search(r"`LiftedStructureLoss` \| `losses\.(\w+)`", PAGE)[1]
+    ours = getattr(dml.losses, name)(margin=1.0)
+    torch.testing.assert_close(ours(*batch), losses.LiftedStructureLoss(neg_margin=1)(*batch))
+
+
 def test_a_loss_is_called_as_their_trainers_do():
     for name in ("Contrastive", "Triplet", "Margin", "MultiSimilarity"):
         parameters = list(inspect.signature(getattr(dml.losses, name).forward).parameters)
