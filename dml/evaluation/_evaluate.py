@@ -72,7 +72,7 @@ def evaluate(
     -------
     A dict from the metric's name (with several levels `<level>/<metric>`) to its value. Retrieval metrics are means
     over the queries that have a relevant row, NaN if none has; metrics of pairs are over all pairs, also with
-    `approximate`, and NaN without pairs of both kinds.
+    `approximate`, and NaN without pairs of both kinds. Clusterings are of all rows, also with `queries` or `gallery`.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from dml.miners._batch import MinerBatch
+from dml.miners._batch import MinerBatch, move
 from dml.types import Pairs, Tuples
 
 
@@ -76,11 +76,12 @@ class PairDistances:
         Parameters
         ----------
         embeddings : (N, D), N > 0.
-        labels : int64 (N,), the labels that the miner used.
+        labels : integers (N,), the labels that the miner used.
         tuples : Tuples (padded or not), Pairs, or 3 or 4 index tensors. Of four, the first two are the positive pairs,
             and the last two the negative ones. Of Pairs, each triple of the pairs counts.
         kept : bool (N,), the samples that the miner could choose; None: all.
         """
+        labels = move(labels, embeddings.device).long()
         with torch.autocast(embeddings.device.type, enabled=False):
             batch = MinerBatch(embeddings, labels, normalize=self.normalize, squared=False, width=1, kept=kept)
             where = (batch.distance * (self.bins / self.high)).nan_to_num(nan=0).long()  # (N, N) bin
