@@ -101,8 +101,8 @@ def evaluate_compressed(
         raise ValueError(
             f"expected {FEWEST_CHECKED} <= checked <= queries <= {len(rows)}, got checked {checked}, queries {queries}"
         )
-    wanted = {
-        (level, name, listed): part.clusters(len(sizes[level])) if listed is None else listed
+    wanted = {  # of more clusters than rows, each row is one
+        (level, name, listed): min(len(rows), part.clusters(len(sizes[level])) if listed is None else listed)
         for level in levels
         for name, part in clustered.items()
         for listed in ([None] if clusters is None or part.own_clusters else clusters)
@@ -150,7 +150,7 @@ def evaluate_compressed(
         if k not in tables:
             tables[k] = _clusters(rows, k, seed, plan.shard, place, run, _say)
         found = minibatch.table(np.load(stored[level], mmap_mode="r"), (np.load(file) for file in tables[k]))
-        scores[key(level, name if listed is None else f"{name}@{k}")] = clustered[name](found)
+        scores[key(level, name if listed is None else f"{name}@{listed}")] = clustered[name](found)
     return scores
 
 

@@ -211,6 +211,15 @@ def test_clusters_far_apart_are_found(tmp_path, k):
     assert metric_of("nmi", {})(contingency(classes, np.load(tmp_path / "c.npy"))) > 0.985
 
 
+@pytest.mark.parametrize("started", [minibatch.STARTED, 1 << 12])
+def test_with_more_clusters_than_rows_each_row_is_a_cluster(data, exact, tmp_path, monkeypatch, started):
+    monkeypatch.setattr(minibatch, "STARTED", started)
+    many = {"clusters": [2 * N], "over_clustering": 30}
+    found = evaluate_compressed(data[0], data[2], ["nmi", "nmi+"], folder=tmp_path, **many)
+    alone = metric_of("nmi", {})(contingency(data[2], np.r_[:100, [7] * 20, 120:N]))  # the copies of row 7 are one
+    assert found == {f"nmi@{2 * N}": pytest.approx(alone), "nmi+": pytest.approx(alone)}
+
+
 def test_every_row_goes_to_its_nearest_centre_however_many_there_are(tmp_path):
     draw = np.random.default_rng(0)
     x, centres = (draw.normal(size=(n, 32)).astype(np.float32) for n in (300, 6000))
