@@ -135,12 +135,7 @@ def _check_options(
     metrics: Any, clusters: Any, clustering_start: str, restarts: int, keep: Any, approximate: bool, backend: str
 ) -> None:
     """Reject invalid options before the expensive work starts."""
-    if isinstance(metrics, str):
-        raise ValueError(f"metrics: expected a list of names, got {metrics!r}")
-    listed = isinstance(clusters, Sequence) and len(clusters) > 0
-    numbers = [k for k in clusters if k is not None] if listed and clusters is not None else []
-    if clusters is not None and not (listed and all(isinstance(k, int | np.integer) and k >= 1 for k in numbers)):
-        raise ValueError(f"clusters: expected a list of whole numbers of at least 1, got {clusters!r}")
+    check_lists(metrics, clusters)
     check_start(clustering_start)
     if restarts < 1:
         raise ValueError(f"restarts: expected at least 1, got {restarts}")
@@ -150,6 +145,16 @@ def _check_options(
         raise ValueError(f"keep: the folder {Path(keep).parent} does not exist")
     if approximate and backend == "torch":
         raise ValueError("approximate: backend 'torch' has no inverted file. Choices: auto, faiss")
+
+
+def check_lists(metrics: Any, clusters: Any) -> None:
+    """Raise a ValueError unless these are a list of names, and None or a list of numbers of clusters."""
+    if isinstance(metrics, str):
+        raise ValueError(f"metrics: expected a list of names, got {metrics!r}")
+    listed = isinstance(clusters, Sequence) and len(clusters) > 0
+    numbers = [k for k in clusters if k is not None] if listed and clusters is not None else []
+    if clusters is not None and not (listed and all(isinstance(k, int | np.integer) and k >= 1 for k in numbers)):
+        raise ValueError(f"clusters: expected a list of whole numbers of at least 1, got {clusters!r}")
 
 
 def metric_of(name: str, options: Mapping[str, Any]) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from dml import files
 from dml.counting import bytes_of
-from dml.evaluation._evaluate import metric_of
+from dml.evaluation._evaluate import check_lists, metric_of
 from dml.evaluation._scores import Scores
 from dml.evaluation.compressed import minibatch
 from dml.evaluation.compressed.checking import Interval, exact_neighbours, found_share, nearest_in, true_score
@@ -89,6 +89,7 @@ def evaluate_compressed(
     ------
     ValueError : what `evaluate` and `make_plan` raise, metrics that need more rows than candidates, or too few checked.
     """
+    check_lists(metrics, clusters)
     rows = Rows(Path(path), normalize)
     levels = dict(labels) if isinstance(labels, Mapping) else {"": labels}
     parts = {name: metric_of(name, {"average": nmi_average, "over_clustering": over_clustering}) for name in metrics}

@@ -165,6 +165,11 @@ def test_what_cannot_be_computed_is_refused_with_the_choices(data, tmp_path):
         evaluate_compressed(path, y, ["recall@1"], memory="many", **given)
     with pytest.raises(ValueError, match="100 <= checked <= queries <= 12000, got checked 1000, queries 500"):
         evaluate_compressed(path, y, ["recall@1"], queries=500, **given)
+    for clusters in ([0], [], 5, [2.5]):
+        with pytest.raises(ValueError, match="clusters: expected a list of whole numbers of at least 1, got"):
+            evaluate_compressed(path, y, ["nmi"], clusters=clusters, **given)
+    with pytest.raises(ValueError, match="metrics: expected a list of names, got 'recall@1'"):
+        evaluate_compressed(path, y, "recall@1", **given)
     np.save(tmp_path / "few.npy", x[:5000])
     with pytest.raises(ValueError, match="at least 10,000 vectors, got 5,000; use an exact search"):
         evaluate_compressed(tmp_path / "few.npy", y[:5000], ["recall@1"], **given)
