@@ -35,7 +35,9 @@ class Pooling(nn.Module):
 
     def forward(self, maps: Tensor) -> Tensor:
         if self.p is not None:
-            return maps.clamp(min=1e-6).pow(self.p).mean((2, 3)).pow(1 / self.p)
+            maps = maps.clamp(min=1e-6)
+            maps = maps.to(self.p.dtype) if maps.dtype == torch.float16 else maps  # 1e-6 cubed is 0 in float16
+            return maps.pow(self.p).mean((2, 3)).pow(1 / self.p)
         found = maps.mean((2, 3)) if self.name in ("average", "both") else torch.zeros((), device=maps.device)
         return found + maps.amax((2, 3)) if self.name in ("max", "both") else found
 

@@ -185,6 +185,14 @@ def test_poolings_are_those_written_out():
         Pooling("men")
 
 
+def test_the_generalised_mean_of_a_channel_that_is_off_has_a_gradient_in_float16():
+    """As by autocast on a CPU, where `pow` keeps the type: 1e-6 cubed is 0 in float16."""
+    pooling, maps = Pooling("gem"), torch.zeros(2, 3, 4, 4, dtype=torch.float16, requires_grad=True)
+    pooling(maps).sum().backward()
+    assert torch.isfinite(pooling.p.grad)
+    assert torch.isfinite(maps.grad).all()
+
+
 @pytest.mark.parametrize("backbone", ["small_conv", "torchvision"])
 def test_a_backbone_with_its_own_pooling_again_is_unchanged(backbone):
     settings = {"name": "mobilenet_v2", "pretrained": False} if backbone == "torchvision" else {}
