@@ -68,7 +68,7 @@ class Selection(nn.Module):
         ValueError : no samples, another D, or labels that are not from 0 to K - 1 (on a CPU: a GPU is not asked).
         """
         check_batch(embeddings, labels, self.scale.shape[1], len(self.scale))
-        labels = labels.long()
+        labels = labels.to(embeddings.device, torch.int64)
         with torch.autocast(embeddings.device.type, enabled=False):
             unit = F.normalize(embeddings.detach().float(), dim=1)
             finite = unit.isfinite().all(1)

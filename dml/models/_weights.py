@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from dml import files
 
 SUFFIXES = (".safetensors", ".pth", ".pt")
+COMPILED, PARALLEL = "_orig_mod.", "module."
+PREFIXES = (COMPILED, PARALLEL, COMPILED)  # saved from `torch.compile`, from `DistributedDataParallel`, or from both
 WRAPPERS = ("state_dict", "model")  # keys under which training programs save the weights beside other things
 SHOWN = 3  # tensors that a message names
 
@@ -112,8 +114,10 @@ def read(file: Path) -> State:
             found = found[name]
     if not isinstance(found, Mapping) or not all(isinstance(value, Tensor) for value in found.values()):
         raise ValueError(f"{file}: expected tensors by name, as `torch.save(network.state_dict(), path)` writes them")
-    parallel = all(name.startswith("module.") for name in found)  # saved from `DistributedDataParallel`
-    return {name.removeprefix("module.") if parallel else name: weight for name, weight in found.items()}
+    for prefix in PREFIXES:
+        if all(name.startswith(prefix) for name in found):
+            found = {name.removeprefix(prefix): weight for name, weight in found.items()}
+    return dict(found)
 
 
 def _below(name: str, modules: Sequence[str]) -> bool:

@@ -41,12 +41,15 @@ def test_features_are_those_of_the_network_in_the_file(kept, suffix, tmp_path):
     assert loaded.features == expected.shape[1] == 1280
 
 
-@pytest.mark.parametrize("wrapped", ["state_dict", "model", None])
+@pytest.mark.parametrize(
+    "wrapped", ["state_dict", "model", "module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."]
+)
 def test_checkpoints_of_training_programs(wrapped, tmp_path):
-    """Weights beside other things, or with the names of a data-parallel network."""
+    """Weights beside other things, or with the names of a data-parallel or compiled network."""
     made = network("squeezenet1_1")
     state = made.state_dict()
-    saved = {f"module.{k}": w for k, w in state.items()} if wrapped is None else {wrapped: state, "epoch": 3}
+    prefixed = {wrapped + name: weight for name, weight in state.items()}
+    saved = prefixed if wrapped.endswith(".") else {wrapped: state, "epoch": 3}
     torch.save(saved, tmp_path / "own.pth")
     expected = made.features(IMAGES).mean((2, 3))
     assert torch.equal(backbone(tmp_path / "own.pth", name="squeezenet1_1")(IMAGES), expected)
