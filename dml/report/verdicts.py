@@ -19,7 +19,7 @@ family of their own, and a comparison with flags is in none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -28,7 +28,7 @@ import numpy as np
 
 from dml import sequential, statistics
 from dml.config import ClaimSection
-from dml.report.estimates import Term, estimate
+from dml.report.estimates import Estimate, Term, estimate
 
 Word = Literal["refuted", "undecided", "confirmed", "needs data", "not tested"]
 WORDS: tuple[Word, ...] = ("confirmed", "refuted", "undecided", "not tested", "needs data")
@@ -98,20 +98,23 @@ def effect(
     searches : further variance of the mean.
     """
     x = np.asarray(values, dtype=float)
+    s: sequential.Sequential | Estimate | statistics.Summary
+    above: Callable[[np.ndarray, float], float]
     if looks and len(x) >= looks[0]:
-        return _looked_at(x, claim, part, looks)
-    s, above = statistics.summary(x), statistics.one_sided_t
-    if searches and x.size > 1:
+        s, above, sides = sequential.estimate(x, looks), partial(_above_at_looks, looks), 1
+    elif searches and x.size > 1:
         seeds = Term(float(x.var(ddof=1)) / x.size, x.size - 1.0)
-        own = estimate(s.mean, [seeds], searches)
-        s, above = s._replace(low=own.low, high=own.high), partial(_above, seeds, searches)
+        s, above, sides = estimate(float(x.mean()), [seeds], searches), partial(_above, seeds, searches), 2
+    else:
+        s, above, sides = statistics.summary(x), statistics.one_sided_t, 2
     least, y = claim.least, -x if claim.direction == "less" else x
     if claim.direction == "equal":
-        confirming = max(above(x, -least), above(-x, -least)) if x.size > 1 else np.nan
-        refuting = min(1.0, 2 * min(above(x, least), above(-x, least))) if x.size > 1 else np.nan
+        confirming = np.maximum(above(x, -least), above(-x, -least))
+        refuting = sides * np.minimum(above(x, least), above(-x, least))
     else:
-        confirming, refuting = (float(np.minimum(1.0, 2 * above(*side))) for side in ((y, least), (-y, -least)))
-    return Effect(part, s.mean, s.low, s.high, s.n, confirming, refuting)
+        confirming, refuting = sides * above(y, least), sides * above(-y, -least)
+    p = (float(np.minimum(1.0, one)) for one in (confirming, refuting))
+    return Effect(part, s.mean, s.low, s.high, len(x), *p)
 
 
 def _above(seeds: Term, searches: Sequence[Term], values: np.ndarray, bound: float) -> float:
@@ -120,19 +123,10 @@ def _above(seeds: Term, searches: Sequence[Term], values: np.ndarray, bound: flo
     return own.p / 2 if own.mean > 0 else 1 - own.p / 2
 
 
-def _looked_at(x: np.ndarray, claim: ClaimSection, part: Mapping[str, Any], looks: tuple[int, ...]) -> Effect:
-    """`effect` of seeds that were added while it was undecided. One-sided p are taken as the two-sided one."""
-
-    def above(y: np.ndarray, bound: float) -> float:
-        own = sequential.estimate(y - bound, looks)
-        return own.p if own.mean > 0 else 1.0
-
-    least, y, s = claim.least, -x if claim.direction == "less" else x, sequential.estimate(x, looks)
-    if claim.direction == "equal":
-        confirming, refuting = max(above(x, -least), above(-x, -least)), min(above(x, least), above(-x, least))
-    else:
-        confirming, refuting = above(y, least), above(-y, -least)
-    return Effect(part, s.mean, s.low, s.high, len(x), confirming, refuting)
+def _above_at_looks(looks: tuple[int, ...], values: np.ndarray, bound: float) -> float:
+    """The same of seeds that were added while it was undecided: the two-sided p, which is not doubled again."""
+    own = sequential.estimate(values - bound, looks)
+    return own.p if own.mean > 0 else 1.0
 
 
 def combined(effects: Sequence[Effect]) -> tuple[float, float]:
