@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from dml import files
@@ -17,6 +16,7 @@ from dml.report.audit import review as review_mode
 from dml.report.audit import suspects, tables
 from dml.report.audit.album import Images, album
 from dml.report.page.cells import rows
+from dml.report.page.html import environment
 from dml.report.texts import Texts
 
 say = Texts(__file__)
@@ -79,33 +79,31 @@ def write_page(
     small += [row for chosen in examples.values() for row in chosen]
     small += [int(pair[side]) for pair in pairs for side in ("first", "second")]
     pictures = album(images, plan.rows.tolist(), [suspect.row for suspect in shown], small)
-    text = (
-        _environment()
-        .get_template("audit.html")
-        .render(
-            title=title,
-            note=note,
-            found=found,
-            plan=plan,
-            judged=int(np.isfinite(found.score).sum()),
-            suspected=int(found.suspects().sum()),
-            classes=len(np.unique(found.labels)),
-            estimate=estimated,
-            at_estimate=None if estimated is None else int(found.suspects(estimated.rate).sum()),
-            reviewed=len(answered),
-            suspects=shown,
-            tables=[table for table in (tables.classes(found), tables.confusions(found)) if table is not None],
-            pairs=pairs,
-            beyond=sorted(((str(label), count) for label, count in found.beyond.items()))[:BEYOND],
-            name=name,
-            album=pictures,
-            commands=commands,
-            review=review_mode.payload(
-                found, plan, examples, pictures, name if paths is not None else lambda row: "", review
-            ),
-            css=_inline(STYLES),
-            js=_inline(SCRIPTS),
-        )
+    templates = environment("dml.report.audit")
+    templates.filters |= {"rate": _rate, "chance": _chance, "breaks": _breaks, "cells": rows}
+    text = templates.get_template("audit.html").render(
+        title=title,
+        note=note,
+        found=found,
+        plan=plan,
+        judged=int(np.isfinite(found.score).sum()),
+        suspected=int(found.suspects().sum()),
+        classes=len(np.unique(found.labels)),
+        estimate=estimated,
+        at_estimate=None if estimated is None else int(found.suspects(estimated.rate).sum()),
+        reviewed=len(answered),
+        suspects=shown,
+        tables=[table for table in (tables.classes(found), tables.confusions(found)) if table is not None],
+        pairs=pairs,
+        beyond=sorted(((str(label), count) for label, count in found.beyond.items()))[:BEYOND],
+        name=name,
+        album=pictures,
+        commands=commands,
+        review=review_mode.payload(
+            found, plan, examples, pictures, name if paths is not None else lambda row: "", review
+        ),
+        css=_inline(STYLES),
+        js=_inline(SCRIPTS),
     )
     files.write_text(Path(path), text)
 
@@ -122,18 +120,6 @@ def _check(found: Audit, plan: ReviewPlan, vectors: np.ndarray, paths: Sequence[
 
 def _estimate(plan: ReviewPlan, review: pd.DataFrame | None) -> Estimate | None:
     return None if review is None or review.empty else estimate(plan, review)
-
-
-def _environment() -> Environment:
-    found = Environment(
-        loader=PackageLoader("dml.report.audit"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.filters |= {"rate": _rate, "chance": _chance, "breaks": _breaks, "cells": rows}
-    return found
 
 
 def _rate(value: float) -> str:

@@ -16,18 +16,19 @@ ASSETS = {"report.css": ("style.css", "print.css"), "report.js": ("table.js", "s
 TEMPLATES = Path(__file__).with_name("templates")
 
 
+def environment(package: str) -> Environment:
+    """For the templates of a package: texts are escaped, and an unknown name is an error."""
+    return Environment(
+        loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+
+
 class Renderer:
     """Writes pages below the site's root."""
 
     def __init__(self, root: Path, claims: Page | None = None, theory: Page | None = None) -> None:
         self._root = root
-        self._environment = Environment(
-            loader=PackageLoader("dml.report.page"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        self._environment = environment("dml.report.page")
         self._environment.globals |= {"claims": claims, "theory": theory}  # every page leads to them
         assets = root / "assets"  # shared by all pages
         assets.mkdir(parents=True, exist_ok=True)
