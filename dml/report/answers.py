@@ -22,8 +22,7 @@ from dml.report.analysis.shares import share
 from dml.report.analysis.validation_choice import ON_VALIDATION, explained
 from dml.report.analysis.variance import shares
 from dml.report.cross_study_tables import across_studies
-from dml.report.labels import metric_label, readable
-from dml.report.noise_labels import is_topline, noise_label
+from dml.report.labels import is_topline, metric_label, noise_label, readable
 from dml.report.numbers import interval, percent, points, rate
 from dml.report.page.blocks import Folded, Paragraph
 from dml.report.page.markdown import Heading, Items, MarkdownBlock, Picture

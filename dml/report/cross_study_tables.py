@@ -12,9 +12,8 @@ import pandas as pd
 from dml.counting import counted
 from dml.report.analysis.carried_over import CarriedOver, carried_over
 from dml.report.gains import gains
-from dml.report.labels import metric_label
+from dml.report.labels import metric_label, noise_name
 from dml.report.methods import Method
-from dml.report.noise_labels import noise_name
 from dml.report.numbers import NOTHING, points, rate
 from dml.report.page.tables import Column, Table
 from dml.report.regimes import regimes

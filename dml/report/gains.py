@@ -12,8 +12,7 @@ from dml import losses
 from dml.counting import counted
 from dml.report.analysis.flags import doubts
 from dml.report.analysis.untrained import Gain, gain_of_best
-from dml.report.labels import metric_label, metric_of
-from dml.report.noise_labels import is_topline, noise_name
+from dml.report.labels import is_topline, metric_label, metric_of, noise_name
 from dml.report.numbers import NOTHING, percent, points, rate
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results

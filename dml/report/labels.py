@@ -1,11 +1,13 @@
-"""How names are written for a reader: metrics, score keys, parts, counts."""
+"""How names are written for a reader: metrics, score keys, parts, values, noise models and toplines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
-from dml.types import ScoreKey, value_text
+from dml import discovery
+from dml.types import ScoreKey, noise_model, value_text
 
 SETS = {
     "test": "test classes",
@@ -52,6 +54,27 @@ def value_label(value: Any) -> str:
     if isinstance(value, Mapping) and {"study", "cell"} == set(value):
         return f"{value['study']} ({', '.join(map(value_text, value['cell'].values()))})"
     return "none" if value is None else value_text(value)
+
+
+@cache
+def is_topline(noise: str) -> bool:
+    """Whether a noise model leaves out the samples that others mislabel, in place of mislabelling any."""
+    return discovery.find("dml.noise", noise_model(noise)).topline  # type: ignore[attr-defined]
+
+
+def noise_label(noise: str) -> str:
+    """`uniform`, or `topline`, whose rate is the share of samples that were left out."""
+    return "topline" if is_topline(noise) else readable(noise)
+
+
+def noise_name(noise: str) -> str:
+    """`uniform noise`, or `topline: correct labels only`."""
+    return "topline: correct labels only" if is_topline(noise) else f"{readable(noise)} noise"
+
+
+def noise_axis(noise: str) -> str:
+    """What the rate of a noise model is a share of."""
+    return f"share of training {'samples left out' if is_topline(noise) else 'labels that are wrong'}"
 
 
 def _group(key: str) -> str:

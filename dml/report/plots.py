@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from dml.report.analysis.summaries import summary_of
-from dml.report.noise_labels import noise_label
+from dml.report.labels import noise_label
 from dml.report.results import Results
 
 COLUMNS = ("rate", "method", "score", "low", "high")

@@ -13,10 +13,9 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from dml.counting import counted
-from dml.report.analysis.at_rate import measured, methods_at, mixes_at, shares, validations_at
+from dml.report.analysis.at_rate import Mix, measured, methods_at, mixed, mixes_at, shares, validations_at
 from dml.report.analysis.interval_coverage import covers_of, of_score, with_estimate
 from dml.report.analysis.paired import compared
-from dml.report.analysis.rate_interpolation import Mix, mixed
 from dml.report.analysis.search_uncertainty import search_terms
 from dml.report.analysis.selection import dataset_of, noise_of, score_of
 from dml.report.analysis.summaries import summary_of

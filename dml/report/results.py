@@ -17,9 +17,8 @@ from dml.config.parts import is_told
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
 from dml.report.figure_data import FigureData
-from dml.report.labels import SETS, metric_of
+from dml.report.labels import SETS, is_topline, metric_of, noise_name
 from dml.report.methods import Method, method_of, setting_labels, shared_settings
-from dml.report.noise_labels import is_topline, noise_name
 from dml.report.verdicts import Verdict
 from dml.types import Cell, ScoreKey, value_text
 
@@ -76,6 +75,12 @@ class Results:
         """The (dataset, noise model) pairs of the study; toplines last."""
         pairs = dict.fromkeys((cell.dataset, cell.noise) for cell in self.cells.values())
         return sorted(pairs, key=lambda pair: is_topline(pair[1]))
+
+    @cached_property
+    def comparisons(self) -> list[tuple[str, str, float]]:
+        """Dataset, noise model and rate of each set of cells that are compared with each other; toplines last."""
+        groups = dict.fromkeys((cell.dataset, cell.noise, cell.rate) for cell in self.cells.values())
+        return sorted(groups, key=lambda group: is_topline(group[1]))
 
     @cached_property
     def cells_by_method(self) -> dict[tuple[str, Method], dict[tuple[str, float], str]]:

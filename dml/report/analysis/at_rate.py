@@ -9,11 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from dml.report.analysis.rate_interpolation import Mix, mixed
+import pandas as pd
+
 from dml.report.analysis.validation_choice import validations
 from dml.report.results import Results
 
 SAME = 1e-6  # rates that differ by less are one
+Mix = Mapping[str, float]  # names of cells, and how much each counts; the shares sum to 1
+
+
+def mixed(results: Results, mix: Mix, key: str) -> pd.Series:
+    """A method's scores in percent by block (`Results.values`), of the blocks that all cells of its mix have."""
+    own = [results.values(name, key) for name in mix]
+    if len(own) == 1:
+        return own[0]
+    return (pd.concat(own, axis=1, join="inner") * list(mix.values())).sum(axis=1)
 
 
 def measured(results: Results, dataset: str, noise: str, key: str) -> list[float]:

@@ -9,9 +9,8 @@ import numpy as np
 
 from dml.config.matching import matching
 from dml.counting import counted
-from dml.report.labels import SETS, readable, value_label
+from dml.report.labels import SETS, is_topline, noise_name, readable, value_label
 from dml.report.methods import further, setting_labels
-from dml.report.noise_labels import is_topline, noise_name
 from dml.report.numbers import rate
 from dml.report.results import Results
 from dml.types import Cell, ScoreKey

@@ -12,8 +12,8 @@ from itertools import product
 
 import numpy as np
 
+from dml.report.labels import is_topline
 from dml.report.memo import once
-from dml.report.noise_labels import is_topline
 from dml.report.results import Results
 from dml.types import value_text
 

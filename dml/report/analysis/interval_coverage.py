@@ -21,8 +21,8 @@ import numpy as np
 import pandas as pd
 
 from dml import sequential
+from dml.report.analysis.at_rate import Mix, mixed
 from dml.report.analysis.over_classes import over_class_means
-from dml.report.analysis.rate_interpolation import Mix, mixed
 from dml.report.analysis.search_uncertainty import search_terms, searches
 from dml.report.estimates import Estimate, Term, estimate
 from dml.report.memo import once

@@ -14,7 +14,6 @@ import pandas as pd
 
 from dml import statistics
 from dml.report.analysis.paired import adjusted
-from dml.report.noise_labels import is_topline
 from dml.report.results import Results
 
 WORK = 100_000_000  # random numbers for one bootstrap
@@ -54,8 +53,7 @@ def best_against_others(results: Results) -> pd.DataFrame:
     of the winner.
     """
     rows: list[dict[str, Any]] = []
-    groups = dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values())
-    for group in sorted(groups, key=lambda group: is_topline(group[1])):
+    for group in results.comparisons:
         scores = {name: query_scores(results, name, results.objective(group[0])) for name in results.cells_of(*group)}
         ranked = sorted((n for n, v in scores.items() if v.size), key=lambda name: -np.nanmean(scores[name]))
         if len(ranked) < 2:

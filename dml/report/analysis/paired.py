@@ -14,12 +14,11 @@ import pandas as pd
 
 from dml import statistics
 from dml.report.analysis import best_of_many
+from dml.report.analysis.at_rate import Mix, mixed
 from dml.report.analysis.interval_coverage import of_difference, of_score, with_estimate
-from dml.report.analysis.rate_interpolation import Mix, mixed
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.validation_choice import best_of, validations
 from dml.report.memo import once
-from dml.report.noise_labels import is_topline
 from dml.report.results import Results
 
 LEVEL = 0.05
@@ -129,8 +128,7 @@ def versus_winner(results: Results) -> pd.DataFrame:
     Columns dataset, noise and rate, and those of `against_winner`, with names of cells.
     """
     rows: list[dict[str, Any]] = []
-    groups = dict.fromkeys((c.dataset, c.noise, c.rate) for c in results.cells.values())
-    for group in sorted(groups, key=lambda group: is_topline(group[1])):
+    for group in results.comparisons:
         key = results.objective(group[0])
         mixes = {name: {name: 1.0} for name in results.rivals(*group)}
         choosing = validations(results, [name for name in mixes if len(results.values(name, key))])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def kept(results: Results, dataset: str, noise: str, rate: float) -> list[Kept]:
             scores = statistics.summary(before.loc[shares.index], bounds=(0, 100))
             found.append(Kept(counterpart, name, scores, statistics.summary(shares)))
     best = front(np.array([[each.score.mean, each.share.mean] for each in found]).reshape(-1, 2))
-    return [Kept(e.clean, e.noisy, e.score, e.share, bool(on)) for e, on in zip(found, best, strict=True)]
+    return [replace(each, on_front=bool(on)) for each, on in zip(found, best, strict=True)]
 
 
 def front(points: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from dml import statistics
 from dml.config import Study
 from dml.report.analysis.search_uncertainty import search_term
 from dml.report.estimates import Term
-from dml.report.noise_labels import is_topline
+from dml.report.labels import is_topline
 from dml.report.results import Results
 
 LEVEL = 0.05
@@ -80,8 +80,7 @@ def scores_of(results: Results, dataset: str, noise: str, rate: float) -> pd.Dat
 
 def conditions(results: Results) -> list[tuple[str, str, float]]:
     """Dataset, noise model and rate of all comparisons of a study, without toplines."""
-    found = dict.fromkeys((cell.dataset, cell.noise, cell.rate) for cell in results.cells.values())
-    return [one for one in found if not is_topline(one[1])]
+    return [one for one in results.comparisons if not is_topline(one[1])]
 
 
 def most_comparisons(study: Study) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dml.discovery import suggestion
-from dml.report.noise_labels import is_topline
+from dml.report.labels import is_topline
 from dml.report.results import Results
 from dml.types import VALIDATION, ScoreKey
 

@@ -12,7 +12,7 @@ import pandas as pd
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
 from dml.report.analysis.paired import aligned
-from dml.report.noise_labels import is_topline
+from dml.report.labels import is_topline
 from dml.report.results import Results
 from dml.types import ScoreKey
 

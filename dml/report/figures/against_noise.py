@@ -16,9 +16,8 @@ from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, label_ends
 from dml.report.figures.best import points_of
 from dml.report.figures.methods import filter_dash, look
-from dml.report.labels import readable, score_label
+from dml.report.labels import is_topline, noise_axis, readable, score_label
 from dml.report.methods import Method
-from dml.report.noise_labels import is_topline, noise_axis
 from dml.report.results import Results
 
 Points = list[tuple[float, float, float, float]]  # (rate, mean, low, high), by rate

@@ -15,8 +15,7 @@ from dml.report.analysis.reference_values import reference_values_by_cell
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, place
 from dml.report.figures.methods import look, short_label
-from dml.report.labels import metric_label, metric_of, score_label
-from dml.report.noise_labels import is_topline
+from dml.report.labels import is_topline, metric_label, metric_of, score_label
 from dml.report.numbers import rate
 from dml.report.results import Results
 

@@ -14,9 +14,8 @@ from dml.counting import counted
 from dml.report.analysis.shares import kept
 from dml.report.analysis.summaries import SCORE, SHARE, summary_of
 from dml.report.analysis.validation_choice import best_of, validation, validations
-from dml.report.labels import readable
+from dml.report.labels import noise_label, readable
 from dml.report.methods import further
-from dml.report.noise_labels import noise_label
 from dml.report.numbers import rate
 from dml.report.page.blocks import Paragraph
 from dml.report.page.markdown import markdown

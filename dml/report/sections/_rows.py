@@ -10,9 +10,8 @@ import pandas as pd
 from dml.counting import counted
 from dml.report.analysis.interval_coverage import covers, over
 from dml.report.analysis.summaries import summary_of
-from dml.report.labels import readable, score_label, value_label
+from dml.report.labels import noise_label, readable, score_label, value_label
 from dml.report.methods import further, setting_labels
-from dml.report.noise_labels import noise_label
 from dml.report.page.tables import Column
 from dml.report.results import Results
 from dml.report.texts import Texts

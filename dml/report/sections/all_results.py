@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from dml.report.analysis.summaries import summary_of
 from dml.report.figures.against_noise import against_noise
 from dml.report.figures.best import best_lines, best_methods, is_many, points_of, said
-from dml.report.labels import group_label, metric_label, metric_of, score_label
-from dml.report.noise_labels import noise_axis
+from dml.report.labels import group_label, metric_label, metric_of, noise_axis, score_label
 from dml.report.page.blocks import Block, Drawing, Folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results

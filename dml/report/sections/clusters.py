@@ -8,8 +8,7 @@ import pandas as pd
 
 from dml.report.figures.against_clusters import against_clusters
 from dml.report.figures.best import best_methods, is_many, only_best
-from dml.report.labels import group_label, metric_label
-from dml.report.noise_labels import is_topline
+from dml.report.labels import group_label, is_topline, metric_label
 from dml.report.numbers import rate
 from dml.report.page.blocks import Block, Drawing
 from dml.report.results import Results

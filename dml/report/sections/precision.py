@@ -16,8 +16,7 @@ from dml.report.analysis.paired import is_worse, versus_winner
 from dml.report.analysis.precision import conditions, rank_intervals, scores_of, spread, terms_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.validation_choice import explained
-from dml.report.labels import metric_label
-from dml.report.noise_labels import noise_label
+from dml.report.labels import metric_label, noise_label
 from dml.report.numbers import percent
 from dml.report.page.blocks import Block, Folded, Paragraph
 from dml.report.page.tables import Column, Table

@@ -13,8 +13,7 @@ from dml.report.analysis.skew import skew_of
 from dml.report.analysis.summaries import SCORE, SHARE, summary_of
 from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.noise_and_topline import KEPT, NOISY, TOPLINE, noise_and_topline
-from dml.report.labels import metric_label, metric_of, score_label
-from dml.report.noise_labels import is_topline, noise_axis
+from dml.report.labels import is_topline, metric_label, metric_of, noise_axis, score_label
 from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.tables import Column, Table

@@ -11,9 +11,8 @@ import pandas as pd
 
 from dml.report.analysis.tuning_trials import expected_best, importances, trials_of, validation_scores
 from dml.report.figures.best import Points, best_lines, best_methods, said
-from dml.report.labels import metric_label, readable, score_label
+from dml.report.labels import metric_label, noise_label, readable, score_label
 from dml.report.methods import Method
-from dml.report.noise_labels import noise_label
 from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.tables import Column, Table

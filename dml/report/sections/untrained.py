@@ -10,8 +10,7 @@ import pandas as pd
 from dml.report.analysis.interval_coverage import of_searches, over
 from dml.report.analysis.untrained import by_noise, gain_of_best, kinds
 from dml.report.analysis.validation_choice import explained
-from dml.report.labels import score_label
-from dml.report.noise_labels import is_topline, noise_label, noise_name
+from dml.report.labels import is_topline, noise_label, noise_name, score_label
 from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, folded
 from dml.report.page.tables import Column, Table

@@ -16,9 +16,8 @@ from dml.report.analysis.validation_choice import explained
 from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.figures.intervals import intervals
 from dml.report.figures.matrix import matrix
-from dml.report.labels import SETS, metric_label, metric_of, score_label
+from dml.report.labels import SETS, is_topline, metric_label, metric_of, noise_axis, noise_label, score_label
 from dml.report.memo import once
-from dml.report.noise_labels import is_topline, noise_axis, noise_label
 from dml.report.numbers import NOTHING, interval, percent, rate
 from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, folded
 from dml.report.page.tables import Column, Table
