@@ -16,9 +16,10 @@ from typing import Any
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe"),
+    "--allow-file-access-from-files",  # to look into pages in frames
 ]
 CODES = {"ArrowLeft": 37, "ArrowRight": 39, "Backspace": 8, "Delete": 46, "Enter": 13, "Tab": 9, "Escape": 27}
-SECONDS = 60
+SECONDS = 300
 
 
 def installed() -> str | None:

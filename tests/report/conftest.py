@@ -1,39 +1,26 @@
 """Synthetic trials, their results as the report loads them, and a site that is built once."""
 
-import html
 import importlib.util
-import json
-import re
-import shutil
-import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from dml.config import ClaimSection
+from dml.config import ClaimSection, Study, load_study
 from dml.report.loading import load
+from dml.report.results import Results
 from dml.report.site import build
+from dml.snapshots import Snapshot
 
-_spec = importlib.util.spec_from_file_location("synthetic", Path(__file__).with_name("synthetic.py"))
-assert _spec is not None
-assert _spec.loader is not None
-_synthetic = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_synthetic)
+sys.path.insert(0, str(Path(__file__).parent))
+import chromium
+import shapes as shapes_module
+import synthetic as _synthetic
 
-
-_shapes = importlib.util.spec_from_file_location("shapes", Path(__file__).with_name("shapes.py"))
-assert _shapes is not None
-assert _shapes.loader is not None
-shapes_module = importlib.util.module_from_spec(_shapes)
-_shapes.loader.exec_module(shapes_module)
-
+ROOT = Path(__file__).parents[2]
 AXE = ("axe_playwright_python", "axe_core_python")  # each contains axe.min.js; neither is imported
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--allow-file-access-from-files"),
-    *("--virtual-time-budget=60000", "--dump-dom"),
-]
 HARNESS = """<!DOCTYPE html><body><script>
 const seen = {};
 function open(name, address, width, look) {
@@ -49,10 +36,6 @@ function open(name, address, width, look) {
   });
 }
 SCRIPT
-run().catch((error) => { seen.error = String(error.stack || error); }).then(() => {
-  document.body.innerHTML = "<pre id=seen></pre>";
-  document.getElementById("seen").textContent = JSON.stringify(seen);
-});
 </script></body>"""
 
 
@@ -88,21 +71,18 @@ def browse(site, tmp_path_factory):
     The script's `run()` may call `open(name, address, width, look)`: what `look(page, window)` returns becomes
     `seen[name]`.
     """
-    names = ("chromium", "chromium-browser", "google-chrome")
-    chromium = next(filter(None, map(shutil.which, names)), None)
-    if chromium is None:
+    if chromium.installed() is None:
         pytest.skip("no chromium here")
 
     def run(script: str, dark: bool = False) -> dict:
-        profile, page = tmp_path_factory.mktemp("profile"), site.report / "harness.html"
+        page = site.report / "harness.html"
         page.write_text(HARNESS.replace("SCRIPT", script), encoding="utf-8")
-        flags = [*FLAGS, f"--user-data-dir={profile}", *(["--blink-settings=preferredColorScheme=0"] if dark else [])]
-        command = [chromium, *flags, page.as_uri()]
-        dom = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+        with chromium.tab(tmp_path_factory.mktemp("browser")) as tab:
+            tab.scheme("dark" if dark else "light")
+            tab.open(page.as_uri())
+            found = tab.run("run().then(() => seen)")
         page.unlink()
-        found = re.search(r'<pre id="seen">(.*?)</pre>', dom, re.S)
-        assert found, dom[-2000:]
-        return json.loads(html.unescape(found[1]))
+        return found
 
     return run
 
@@ -115,6 +95,29 @@ def axe() -> str:
         if found is not None and found.origin is not None:
             return (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
     pytest.skip("axe-core is not installed: pip install axe-core-python")
+
+
+@pytest.fixture(scope="session")
+def published() -> Callable[[str], Results]:
+    """The name of a published study -> its results, from the snapshot."""
+
+    def read(name: str) -> Results:
+        study = load_study(ROOT / f"pipelines/studies/{name}.yaml")
+        return load(study, ROOT / "not run here", snapshot=Snapshot(ROOT / "docs/results" / name))
+
+    return read
+
+
+@pytest.fixture
+def study_of(tmp_path) -> Callable[[str], Study]:
+    """The text of a study's file -> the study, which is called `own`."""
+
+    def read(text: str) -> Study:
+        path = tmp_path / "own.yaml"
+        path.write_text(text)
+        return load_study(path)
+
+    return read
 
 
 @pytest.fixture

@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,9 +27,13 @@ from dml.config import (
     Study,
     TrainingSection,
 )
+from dml.report.page.blocks import Folded
+from dml.report.page.cells import rows
+from dml.report.page.tables import Table
 from dml.report.results import Results
 from dml.types import Cell, LogUniform, Part, Uniform
 
+KEY = "test/fine/recall@1"  # of the objective's score
 DIAGNOSTICS = {
     "loss": 0.1234567,
     "active_share": 0.4,
@@ -229,6 +235,52 @@ def _embeddings(folder: Path, cell: Cell, seed: int) -> None:
         labels_coarse=labels % 2,
         set=np.where(labels < 6, "seen", "test"),
     )
+
+
+def only_confirmed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Without tuning trials: test classes choose, and the part of a search is not known."""
+    return frame[frame["phase"] == "confirm"].copy()
+
+
+def scoring(scores: Mapping[Any, Any], *columns: str, key: str = KEY) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """`alter` of `write` that gives confirmed trials these scores, one per seed.
+
+    Parameters
+    ----------
+    scores : by the values of `columns`, of the trials that have them.
+    """
+
+    def alter(frame: pd.DataFrame) -> pd.DataFrame:
+        for values, own in scores.items():
+            rows = (frame["phase"] == "confirm") & (frame[list(columns)] == values).all(axis=1)
+            frame.loc[rows, key] = own
+        return frame
+
+    return alter
+
+
+def of_study(results: Results, **changes: Any) -> Results:
+    """The results with another study, which differs in these sections or settings."""
+    return replace(results, study=results.study.model_copy(update=changes))
+
+
+def flat(blocks: Iterable[Any]) -> Iterator[Any]:
+    """The blocks of a section and those of its folded ones; None is left out."""
+    for block in blocks:
+        if isinstance(block, Folded):
+            yield from flat(block.blocks)
+        elif block is not None:
+            yield block
+
+
+def first_row(table: Table) -> dict[str, str]:
+    """What a page shows of a table's first row, by the key of its column."""
+    return dict(zip((column.key for column in table.columns), (cell.text for cell in rows(table)[0]), strict=True))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a folder by their place in it."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def _number(*parts: object) -> int:

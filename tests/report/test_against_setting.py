@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from synthetic import KEY
 
-from dml.config import load_study
 from dml.report.figures import against_setting as drawn
 from dml.report.figures.methods import short_label
 from dml.report.figures.style import LOOKS
-from dml.report.loading import load
 from dml.report.methods import setting_labels
 from dml.report.results import Results
 from dml.report.sections._rows import score_frame
@@ -34,19 +33,16 @@ SIZE = "training.batch.per_class"
 
 
 @pytest.fixture
-def results(tmp_path, synthetic) -> Results:
-    path = tmp_path / "varied.yaml"
-    path.write_text(STUDY)
-    study = load_study(path)
+def results(study_of, loaded) -> Results:
+    study = study_of(STUDY)
 
     def by_size(frame):
         for name, cell in {cell.name: cell for cell in study.cells()}.items():
             rows = frame["cell"] == name
-            frame.loc[rows, "test/fine/recall@1"] = 0.01 * cell.grid_point[SIZE] + 0.001 * frame.loc[rows, "seed"]
+            frame.loc[rows, KEY] = 0.01 * cell.grid_point[SIZE] + 0.001 * frame.loc[rows, "seed"]
         return frame
 
-    synthetic.write(study, tmp_path, by_size)
-    return load(study, tmp_path / "results" / study.name)
+    return loaded(study, by_size)
 
 
 def test_settings_with_one_value_are_not_named(results):
@@ -57,7 +53,7 @@ def test_settings_with_one_value_are_not_named(results):
     assert len(labels) == len(results.cells)
 
 
-def _figure(results, axis, key):
+def _figure(results, axis, key=KEY):
     frame = score_frame(results, results.cells_of("digits", "uniform", 0.0), [key])
     return drawn.against_setting(results, frame, axis)
 
@@ -70,7 +66,7 @@ def test_tables_have_a_column_for_each_setting(results):
 
 
 def test_a_figure_has_a_line_per_method_and_a_panel_per_other_setting(results):
-    figure = _figure(results, "training.batch", "test/fine/recall@1")
+    figure = _figure(results, "training.batch")
     assert [axes.get_title() for axes in figure.axes[:3]] == ["no bins", "bins 11", "bins 51"]
     for axes in figure.axes[:3]:
         assert axes.get_xscale() == "log"
@@ -82,14 +78,11 @@ def test_a_figure_has_a_line_per_method_and_a_panel_per_other_setting(results):
     assert _figure(results, "loss.bins", "test/fine/nmi") is None
 
 
-def test_a_long_legend_leaves_room_for_the_panels(tmp_path, synthetic):
+def test_a_long_legend_leaves_room_for_the_panels(study_of, loaded):
     losses = ", ".join(f"{{name: triplet, settings: {{margin: 0.{digit}}}}}" for digit in range(1, 10))
     own = STUDY.partition("grid:")[0].replace("histogram]", f"{losses}]") + "grid: {training.embedding_size: [8, 16]}\n"
-    path = tmp_path / "long.yaml"
-    path.write_text(own + "seeds: [0, 1]\nsearch: {sampler: fixed}\n")
-    study = load_study(path)
-    synthetic.write(study, tmp_path)
-    figure = _figure(load(study, tmp_path / "results" / study.name), "training.embedding_size", "test/fine/recall@1")
+    results = loaded(study_of(own + "seeds: [0, 1]\nsearch: {sampler: fixed}\n"))
+    figure = _figure(results, "training.embedding_size")
     figure.draw_without_rendering()
     (legend,), (panel, *_) = figure.legends, figure.axes
     names = legend.get_window_extent()
@@ -101,7 +94,7 @@ def test_a_long_legend_leaves_room_for_the_panels(tmp_path, synthetic):
 
 
 def test_methods_without_the_setting_are_level_lines(results):
-    figure = _figure(results, "loss.bins", "test/fine/recall@1")
+    figure = _figure(results, "loss.bins")
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == [
         f"{loss}, {positives} positives" for loss in ("triplet", "histogram") for positives in ("random", "easy")
@@ -155,23 +148,17 @@ def test_labels_are_turned_where_they_would_overlap(values, turned):
     assert any(label.get_rotation() for label in axes.get_xticklabels()) == turned
 
 
-def test_a_value_that_is_not_set_is_none(tmp_path, synthetic):
-    path = tmp_path / "ema.yaml"
-    path.write_text(STUDY.partition("grid:")[0] + "grid: {training.ema: [null, 0.9]}\nsearch: {sampler: fixed}\n")
-    study = load_study(path)
-    synthetic.write(study, tmp_path)
-    results = load(study, tmp_path / "results" / study.name)
-    figure = _figure(results, "training.ema", "test/fine/recall@1")
+def test_a_value_that_is_not_set_is_none(study_of, loaded):
+    text = STUDY.partition("grid:")[0] + "grid: {training.ema: [null, 0.9]}\nsearch: {sampler: fixed}\n"
+    results = loaded(study_of(text))
+    figure = _figure(results, "training.ema")
     assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["none", "0.9"]
     assert "ema none" in next(iter(results.methods.values())).label
 
 
-def test_closed_forms_have_no_tuples_in_a_legend(tmp_path, synthetic):
-    path = tmp_path / "closed.yaml"
-    path.write_text(STUDY.partition("grid:")[0].replace("histogram]", "whitening]") + "search: {sampler: fixed}\n")
-    study = load_study(path)
-    synthetic.write(study, tmp_path)
-    results = load(study, tmp_path / "results" / study.name)
+def test_closed_forms_have_no_tuples_in_a_legend(study_of, loaded):
+    text = STUDY.partition("grid:")[0].replace("histogram]", "whitening]") + "search: {sampler: fixed}\n"
+    results = loaded(study_of(text))
     labels = {short_label(results, method) for method in results.methods.values()}
     assert labels == {
         "triplet, random positives, random negatives",

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from synthetic import of_study
 
-from dml.report.labels import metric_label
 from dml.report.page.blocks import Drawing
 from dml.report.sections.clusters import Clusters
 
@@ -22,16 +22,9 @@ def measured(synthetic, loaded):
             frame.loc[confirmed, f"test/fine/{metric}"] = value - 0.01 * frame.loc[confirmed, "seed"]
         return frame
 
-    study = synthetic.small(evaluation=synthetic.evaluation(["recall@1"], ["test"]))
-    evaluation = replace(study.evaluation, metrics=["recall@1", "nmi"], clusters=list(NUMBERS))
-    results = loaded(study, alter)
-    return type(results)(study.model_copy(update={"evaluation": evaluation}), results.trials)
-
-
-def test_labels():
-    assert metric_label("nmi@30") == "NMI, 30 clusters"
-    assert metric_label("recall@30") == "R@30"
-    assert metric_label("map@r") == "MAP@R"
+    results = loaded(synthetic.small(), alter)
+    evaluation = replace(results.study.evaluation, metrics=["recall@1", "nmi"], clusters=list(NUMBERS))
+    return of_study(results, evaluation=evaluation)
 
 
 def test_numbers_of_clusters_follow_their_score_in_order(measured):

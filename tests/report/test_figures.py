@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from synthetic import flat
 
 from dml import discovery
 from dml.report import contents
@@ -16,7 +17,7 @@ from dml.report.figures.against_noise import against_noise
 from dml.report.figures.axes import PercentTicks, label_ends, place
 from dml.report.figures.methods import look
 from dml.report.figures.saving import save
-from dml.report.page.blocks import Drawing, Folded
+from dml.report.page.blocks import Drawing
 from dml.report.sections._rows import score_frame
 
 pytestmark = pytest.mark.slow
@@ -57,12 +58,11 @@ def test_labels_are_as_short_as_they_can_be(values, labels):
     assert PercentTicks(1).format_ticks(values) == labels
 
 
-def _drawings(blocks):
-    for block in blocks:
-        if isinstance(block, Folded):
-            yield from _drawings(block.blocks)
-        elif isinstance(block, Drawing) and block.figure is not None:
-            yield block
+def _drawings(results):
+    """Those of the study's page."""
+    found = [discovery.build(PACKAGE, name) for name in contents.STUDY]
+    blocks = flat(block for section in found if section.applies(results) for block in section.content(results))
+    return [block for block in blocks if isinstance(block, Drawing) and block.figure is not None]
 
 
 @pytest.mark.parametrize("spread", [0.004, 0.02, 0.3])
@@ -77,23 +77,19 @@ def test_no_axis_repeats_a_label(synthetic, loaded, spread):
     study = synthetic.small(noise=synthetic.noise([0.0, 0.002, 0.004], "uniform", "subset"))
     results = loaded(study, alter)
     seen = 0
-    for name in contents.STUDY:
-        section = discovery.build(PACKAGE, name)
-        for drawing in _drawings(section.content(results) if section.applies(results) else ()):
-            drawing.figure.draw_without_rendering()
-            for axes in drawing.figure.axes:
-                for axis in (axes.xaxis, axes.yaxis):
-                    labels = [label.get_text() for label in axis.get_ticklabels() if label.get_text()]
-                    assert len(set(labels)) == len(labels), (drawing.name, labels)
-                    seen += len(labels) > 1
+    for drawing in _drawings(results):
+        drawing.figure.draw_without_rendering()
+        for axes in drawing.figure.axes:
+            for axis in (axes.xaxis, axes.yaxis):
+                labels = [label.get_text() for label in axis.get_ticklabels() if label.get_text()]
+                assert len(set(labels)) == len(labels), (drawing.name, labels)
+                seen += len(labels) > 1
     assert seen > 10
 
 
 def test_a_figure_shows_the_numbers_of_its_table(synthetic, loaded):
-    results = loaded(synthetic.study())
-    found = [discovery.build(PACKAGE, name) for name in contents.STUDY]
     seen = set()
-    for drawing in _drawings(block for each in found if each.applies(results) for block in each.content(results)):
+    for drawing in _drawings(loaded(synthetic.study())):
         lines = [line for axes in drawing.figure.axes for line in axes.lines]
         drawn = np.concatenate([np.asarray(data, float) for line in lines for data in line.get_data()])
         (column,) = {"score mean", "effect", "share", "score", "expected best"} & set(drawing.data)

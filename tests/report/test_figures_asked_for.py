@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from synthetic import contents
 
-from dml.report.loading import load
 from dml.report.site import build
 
 FIGURES = ("retrieval", "similarities", "tsne", "spectrum")
@@ -12,12 +12,11 @@ LABELS = np.repeat(np.arange(5), 12)
 
 
 @pytest.fixture
-def folders(synthetic, tmp_path, monkeypatch):
+def folders(synthetic, loaded, tmp_path, monkeypatch):
     """(study, arguments of `build` without the folder of the report)."""
     monkeypatch.setattr("dml.report.site.theory_sections", list)
     study = synthetic.embedding_study("every", FIGURES, seeds=[0], report={"queries": 3})
-    synthetic.write(study, tmp_path)
-    synthetic.keep(load(study, tmp_path / "results" / study.name, tmp_path / "store"), LABELS)
+    synthetic.keep(loaded(study), LABELS)
     table = pd.DataFrame({"fine": LABELS[::-1], "coarse": LABELS[::-1] % 2})
     images = np.random.default_rng(0).integers(0, 255, (len(LABELS), 16, 16, 3), dtype=np.uint8)
     synthetic.pack(tmp_path / "data" / study.name, "digits", images, table, np.full(len(LABELS), "test"))
@@ -32,9 +31,7 @@ def test_each_figure_is_on_the_page_and_comes_out_the_same_again(folders, tmp_pa
     for figure in FIGURES:
         assert f'id="{figure}"' in page
         assert f"figures/every-{figure}-digits" in page
-    files = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
-    for file in files:
-        assert (first / file).read_bytes() == (second / file).read_bytes(), file
+    assert contents(first) == contents(second)
     assert max(path.stat().st_size for path in (first / "figures").glob("*.svg")) < 2_000_000
 
 

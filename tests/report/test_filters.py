@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pandas as pd
+from synthetic import KEY
 
 from dml.config import load_study
 from dml.report.analysis.embedded_cells import parts_of
@@ -10,14 +11,11 @@ from dml.report.analysis.paired import versus_winner
 from dml.report.figures.against_noise import against_noise
 from dml.report.figures.intervals import intervals
 from dml.report.labels import group_label, score_label
-from dml.report.loading import load
 from dml.report.results import Results
 from dml.report.sections._rows import identity, identity_columns, score_frame
 from dml.report.sections.robustness import Robustness
-from dml.snapshots import Snapshot
 
 STUDIES = Path(__file__).parents[2] / "pipelines" / "studies"
-KEY = "test/fine/recall@1"
 
 
 def _against_noise(results):
@@ -44,11 +42,8 @@ def test_methods_tables_and_captions_name_the_filter():
     assert parts_of(results, filtered)["filter"] == "filter prism(memory=4000) (oracle)"
 
 
-def test_lines_with_and_without_a_filter_share_a_panel(tmp_path, synthetic):
-    study = load_study(STUDIES / "human-fine.yaml")
-    synthetic.write(study, tmp_path)
-    results = load(study, tmp_path / "results" / study.name)
-    figure = _against_noise(results)
+def test_lines_with_and_without_a_filter_share_a_panel(loaded):
+    figure = _against_noise(loaded(load_study(STUDIES / "human-fine.yaml")))
     (panel,) = figure.axes
     assert panel.get_title() == "triplet, semihard random"
     ends = {text.get_text(): text.get_color() for text in panel.texts}
@@ -60,9 +55,8 @@ def test_lines_with_and_without_a_filter_share_a_panel(tmp_path, synthetic):
     assert "labels that are wrong, uniform noise" in figure.get_supxlabel()
 
 
-def test_toplines_with_and_without_a_filter_share_a_panel():
-    study, published = load_study(STUDIES / "human-fine-window.yaml"), STUDIES.parents[1] / "docs" / "results"
-    results = load(study, Path("nowhere"), None, Snapshot(published / study.name))
+def test_toplines_with_and_without_a_filter_share_a_panel(published):
+    results = published("human-fine-window")
     figure = next(block for block in Robustness().content(results) if block.name == "topline-cifar100-uniform").figure
     assert [axes.get_title() for axes in figure.axes] == [
         "(a) triplet, semihard random",
@@ -74,24 +68,17 @@ def test_toplines_with_and_without_a_filter_share_a_panel():
     assert len({line.get_color() for line in drawn}) == 4
 
 
-def test_two_settings_of_a_filter_are_told_apart(tmp_path, synthetic):
+def test_two_settings_of_a_filter_are_told_apart(study_of, loaded):
     text = (STUDIES / "human-fine.yaml").read_text()
-    path = tmp_path / "two-rates.yaml"
     start, end = text.index("filters:"), text.index("\nseeds:")
     two = "filters: [{name: prism, settings: {rate: 0.2}}, {name: prism, settings: {rate: 0.5}}]"
-    path.write_text(text[:start] + two + text[end:].split("\nclaims:")[0] + "\n")
-    study = load_study(path)
-    synthetic.write(study, tmp_path)
-    results = load(study, tmp_path / "results" / study.name)
-    figure = _against_noise(results)
+    figure = _against_noise(loaded(study_of(text[:start] + two + text[end:].split("\nclaims:")[0] + "\n")))
     ends = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
     assert len(set(ends)) == 4, ends
 
 
-def test_the_noise_of_a_figure_with_one_rate_is_named(tmp_path, synthetic):
-    study = load_study(STUDIES / "human-fine.yaml")
-    synthetic.write(study, tmp_path)
-    results = load(study, tmp_path / "results" / study.name)
+def test_the_noise_of_a_figure_with_one_rate_is_named(loaded):
+    results = loaded(load_study(STUDIES / "human-fine.yaml"))
     figure = _intervals(results, "given")
     assert figure.get_supxlabel() == "36.5% of training labels are wrong, given noise"
     figure = _intervals(results, "subset")
@@ -109,10 +96,8 @@ def test_scores_against_given_labels_say_so():
     assert group_label("seen/given/nmi").endswith("against labels as given")
 
 
-def test_a_filter_that_is_told_that_no_label_is_wrong_is_no_rival_of_the_method_without_it(tmp_path, synthetic):
-    study = load_study(STUDIES / "robust-methods.yaml")
-    synthetic.write(study, tmp_path)
-    results = load(study, tmp_path / "results" / study.name)
+def test_a_filter_that_is_told_that_no_label_is_wrong_is_no_rival_of_the_method_without_it(loaded):
+    results = loaded(load_study(STUDIES / "robust-methods.yaml"))
     names = results.rivals("omniglot", "uniform", 0.0)
     assert len(names) * 2 == len(results.cells_of("omniglot", "uniform", 0.0))
     assert all(results.cells[name].filter is None for name in names)

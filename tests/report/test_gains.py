@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from synthetic import KEY, of_study, scoring
 
 from dml.report.gains import gains
 from dml.report.page.markdown import markdown
 from dml.report.regimes import END, FILE, START, regimes, with_regimes
 
-KEY = "test/fine/recall@1"
 EASY = {0.0: [0.80, 0.82, 0.78], 0.4: [0.50, 0.51, 0.49]}  # the other method is worse
 KINDS = {"net": 0.65, "net, 128 whitened": 0.70, "net, 64 whitened": 0.78, "net, whitened": 0.81}
 
@@ -21,20 +21,16 @@ def results(synthetic, loaded):
     """A study that is tuned, with scores of easy positives, and baselines of several lengths."""
 
     def altered(frame):
-        confirmed = frame["phase"] == "confirm"
-        for at, scores in EASY.items():
-            rows = confirmed & (frame["rate"] == at)
-            frame.loc[rows, KEY] = 0.1
-            frame.loc[rows & (frame["positives"] == "easy"), KEY] = scores
-        frame.loc[~confirmed, "objective"] = np.where(frame.loc[~confirmed, "positives"] == "easy", 0.9, 0.2)
-        frame.loc[~confirmed, "validation/fine/recall@1"] = frame.loc[~confirmed, "objective"]
-        return frame
+        tuned = frame["phase"] == "tune"
+        frame.loc[tuned, "objective"] = np.where(frame.loc[tuned, "positives"] == "easy", 0.9, 0.2)
+        frame.loc[tuned, "validation/fine/recall@1"] = frame.loc[tuned, "objective"]
+        scores = {("easy", at): own for at, own in EASY.items()}
+        return scoring({("random", at): 0.1 for at in EASY} | scores, "positives", "rate")(frame)
 
     found = loaded(synthetic.small(), altered)
     training = found.study.training.__class__(embedding_size=128, search={"learning_rate": {"log_uniform": [1e-5, 1]}})
-    study = found.study.model_copy(update={"training": training})
     alone = {"digits": {name: {KEY: score} for name, score in KINDS.items()}}
-    return dataclasses.replace(found, study=study, summary={**found.summary, "untrained": alone})
+    return dataclasses.replace(of_study(found, training=training), summary={**found.summary, "untrained": alone})
 
 
 def test_gains_are_over_the_best_baseline_of_the_same_length_and_of_any(results):
@@ -52,8 +48,7 @@ def test_gains_are_over_the_best_baseline_of_the_same_length_and_of_any(results)
 
 def test_gains_are_of_what_is_sought_where_coarser_labels_choose(results):
     search = results.study.search.model_copy(update={"level": "coarse"})
-    coarse = dataclasses.replace(results, study=results.study.model_copy(update={"search": search}))
-    pd.testing.assert_frame_equal(gains([coarse]).frame, gains([results]).frame)
+    pd.testing.assert_frame_equal(gains([of_study(results, search=search)]).frame, gains([results]).frame)
 
 
 @pytest.mark.parametrize(("flags", "same"), [("", 1), ("still rising", 0)])
@@ -64,17 +59,15 @@ def test_a_row_with_a_flag_is_not_counted_as_better(results, monkeypatch, flags,
 
 def test_a_length_without_a_baseline_is_a_dash(results):
     training = dataclasses.replace(results.study.training, embedding_size=32)
-    other = dataclasses.replace(results, study=results.study.model_copy(update={"training": training}))
-    frame = gains([other]).frame
+    frame = gains([of_study(results, training=training)]).frame
     assert list(frame["same"]) == ["\N{EN DASH}"] * 2
     assert [row.partition(",")[0] for row in frame["sure"]] == ["not told apart", "worse"]
 
 
-def test_studies_that_are_not_tuned_or_have_no_baseline_have_no_row(results, synthetic, loaded):
+def test_studies_that_are_not_tuned_or_have_no_baseline_have_no_row(results):
     search = results.study.search.model_copy(update={"sampler": "fixed"})
-    fixed = dataclasses.replace(results, study=results.study.model_copy(update={"search": search}))
     alone = dataclasses.replace(results, summary={**results.summary, "untrained": {}})
-    assert gains([fixed, alone]) is None
+    assert gains([of_study(results, search=search), alone]) is None
 
 
 def test_the_page_in_markdown_has_the_table_and_folds_how_to_read_it(results):

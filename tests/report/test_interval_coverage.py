@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from synthetic import KEY, flat, of_study, only_confirmed
 
 from dml import discovery
 from dml.config import SearchSection
@@ -14,14 +15,13 @@ from dml.report.analysis.interval_coverage import CLASSES, SEEDS, SPLITS, covers
 from dml.report.analysis.over_classes import over_class_means
 from dml.report.analysis.paired import versus_winner
 from dml.report.figure_data import FigureData
-from dml.report.page.blocks import Drawing, Folded, Paragraph
+from dml.report.page.blocks import Drawing, Paragraph
 from dml.report.page.tables import Table
 from dml.report.recording import figure_arrays
 from dml.report.sections.winners import winners
 
 pytestmark = pytest.mark.slow
 
-KEY = "test/fine/recall@1"
 COUNTS = np.arange(5, 35)
 
 
@@ -30,11 +30,6 @@ def results(synthetic, loaded, tmp_path):
     """Two methods at one rate, whose confirmed trials left the scores of 30 classes; the score is their mean."""
     study = synthetic.small(noise=synthetic.noise([0.0]), seeds=[0, 1, 2, 3])
     return loaded(study, lambda frame: synthetic.with_classes(only_confirmed(frame), tmp_path, KEY, COUNTS))
-
-
-def only_confirmed(frame):
-    """Without tuning trials the part of a search is not known."""
-    return frame[frame["phase"] == "confirm"]
 
 
 def read(results, tmp_path, name):
@@ -54,7 +49,7 @@ def test_intervals_of_a_score_and_of_a_difference_cover_seeds_and_classes(result
     assert apart.high - apart.low < 0.5 * (own.high - own.low), "paired by class"
     assert "Intervals cover seeds and classes." in winners(results).caption
     assert "They are of one class split" in winners(results).caption
-    fixed = replace(results, study=results.study.model_copy(update={"search": SearchSection(sampler="fixed")}))
+    fixed = of_study(results, search=SearchSection(sampler="fixed"))
     assert "one class split" not in winners(fixed).caption, "nothing is searched"
 
 
@@ -105,14 +100,11 @@ def test_captions_of_a_study_with_class_splits_speak_of_them(synthetic, loaded):
 
 
 def texts(blocks):
-    for block in blocks:
+    for block in flat(blocks):
+        if isinstance(block, Table | Drawing):
+            yield block.caption
         if isinstance(block, Table):
-            yield block.caption
             yield from (f"{column.label} {column.note}" for column in block.columns)
-        elif isinstance(block, Folded):
-            yield from texts(block.blocks)
-        elif isinstance(block, Drawing):
-            yield block.caption
         elif isinstance(block, Paragraph):
             yield block.text
 

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from synthetic import first_row
 
 from dml.miners.skew import bounds, eta
 from dml.report.analysis.skew import skew_of
 from dml.report.page.blocks import Folded, Table
-from dml.report.page.cells import rows
 from dml.report.sections.negative_skew import NegativeSkew, table
 
 BINS = 40
@@ -37,11 +37,6 @@ def logged(synthetic, loaded):
     return make
 
 
-def _cells(made):
-    """The texts of the first row, by column."""
-    return dict(zip([c.key for c in made.columns], [cell.text for cell in rows(made)[0]], strict=True))
-
-
 def test_counts_are_pooled_over_seeds_and_not_the_maximum_of_maxima(logged):
     seeds = [([60, 40], [500, 500]), ([40, 60], [500, 500]), ([50, 50], [500, 500])]
     results = logged(*(_counts(drawn, uniform) for drawn, uniform in seeds))
@@ -62,9 +57,10 @@ def test_the_bound_has_the_interval_of_eta(logged):
 
 
 def test_it_is_written_with_its_interval(logged):
-    made = table(logged(*[_counts([400, 200, 200], [1000, 1000, 2000])] * 3))
-    found = skew_of(logged(*[_counts([400, 200, 200], [1000, 1000, 2000])] * 3), made.frame["cell"][0])
-    texts = _cells(made)
+    results = logged(*[_counts([400, 200, 200], [1000, 1000, 2000])] * 3)
+    made = table(results)
+    found = skew_of(results, made.frame["cell"][0])
+    texts = first_row(made)
     assert texts["eta"] == f"{found['eta']:.2f} [{found['eta low']:.2f}, {found['eta high']:.2f}]"
     assert texts["bound"] == f"{found['bound']:.0%} [{found['bound low']:.0%}, {found['bound high']:.0%}]"
 
@@ -76,8 +72,8 @@ def test_it_is_written_with_its_interval(logged):
 )
 def test_what_was_not_measured_says_so(logged, diagnostics):
     made = table(logged(*[diagnostics] * 3))
-    assert _cells(made)["eta"] == "not measured"
-    assert "bound" not in _cells(made)
+    assert first_row(made)["eta"] == "not measured"
+    assert "bound" not in first_row(made)
 
 
 def test_seeds_without_counts_are_left_out(logged):
@@ -121,7 +117,7 @@ def test_the_bound_is_that_of_the_study_s_number_of_classes(logged):
     for end, other in (("", ""), (" low", " high"), (" high", " low")):
         assert found[f"bound{end}"] == bounds.hinge(found[f"eta{other}"], 5)
     assert found["bound"] < 1 - np.sqrt(1 - 1 / found["eta"])
-    assert _cells(table(results))["classes"] == "5"
+    assert first_row(table(results))["classes"] == "5"
     assert skew_of(logged(*[counts] * 3), next(iter(results.cells)))["bound"] > found["bound"]
 
 
@@ -144,7 +140,7 @@ def test_gamma_and_the_bound_of_the_marginal_loss(logged):
     assert found["gamma low"] < found["gamma"] < found["gamma high"] < 1
     for end in ("", " low", " high"):
         assert found[f"bound{end}"] == bounds.marginal(found[f"gamma{end}"], 10)
-    texts = _cells(table(results))
+    texts = first_row(table(results))
     assert texts["gamma"].startswith(f"{found['gamma']:.2f} [")
     assert texts["bound"].startswith(f"{found['bound']:.0%} [")
 

@@ -4,44 +4,37 @@ import time
 from pathlib import Path
 
 import pytest
+from synthetic import contents
 
-from dml.config import load_study
 from dml.report import parallel
-from dml.report.loading import load
 from dml.report.parallel import study_pages, workers
-from dml.snapshots import Snapshot
+from dml.report.results import Results
 
-ROOT = Path(__file__).parents[2]
 NAMES = ("noise-clean", "loop-fig4", "loop-expansion")
 
 
-def made(folder: Path, broken: bool = False):
-    studies = [load_study(ROOT / "pipelines/studies" / f"{name}.yaml") for name in NAMES]
-    results = [load(s, folder / "x", None, Snapshot(ROOT / "docs/results" / s.name)) for s in studies]
+def made(results: list[Results], folder: Path, broken: bool = False):
     if broken:
         results[1].trials.drop(columns="seconds", inplace=True)
     with workers(len(results)) as pool:
         return [page() for page in study_pages(pool, results, folder)]
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 @pytest.mark.slow
-def test_pages_and_files_are_the_same(tmp_path, monkeypatch):
-    alone = made(tmp_path / "alone")
+def test_pages_and_files_are_the_same(published, tmp_path, monkeypatch):
+    results = [published(name) for name in NAMES]
+    alone = made(results, tmp_path / "alone")
     monkeypatch.setattr(parallel, "MANY", 2)
     monkeypatch.setattr(parallel, "study_page", None)  # the others import their own
     monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
-    beside = made(tmp_path / "beside")
+    beside = made(results, tmp_path / "beside")
     assert [page.name for page in beside] == list(NAMES)
     assert [page.sections for page in beside] == [page.sections for page in alone]
-    found = files(tmp_path / "alone")
+    found = contents(tmp_path / "alone")
     assert len(found) > 20
-    assert files(tmp_path / "beside") == found
+    assert contents(tmp_path / "beside") == found
     with pytest.raises(KeyError, match="seconds"):
-        made(tmp_path / "broken", broken=True)
+        made(results, tmp_path / "broken", broken=True)
 
 
 @pytest.mark.slow

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from synthetic import KEY, only_confirmed
 
 from dml.report.analysis import precision
-from dml.report.loading import load
 from dml.report.sections import precision as section
 from dml.statistics import paired_t
 
@@ -64,25 +64,19 @@ def test_methods_that_differ_much_have_one_rank():
     assert found.to_numpy().tolist() == [[3, 3], [2, 2], [1, 1]]
 
 
-def loaded(synthetic, study, root, alter):
-    synthetic.write(study, root, alter)
-    return load(study, root / "results" / study.name)
-
-
 @pytest.fixture
-def results(synthetic, tmp_path):
+def results(synthetic, loaded):
     """Easy positives are 20 points better; two negatives are equal but for noise."""
 
     def made(gain):
         def alter(frame):
             draw = np.random.default_rng(0)
-            frame = frame[frame["phase"] == "confirm"].copy()
-            frame["test/fine/recall@1"] = 0.5 + 0.01 * draw.standard_normal(len(frame))
-            frame.loc[frame["positives"] == "easy", "test/fine/recall@1"] += gain
+            frame = only_confirmed(frame)
+            frame[KEY] = 0.5 + 0.01 * draw.standard_normal(len(frame)) + gain * (frame["positives"] == "easy")
             return frame
 
         study = synthetic.study(seeds=list(range(8)), noise=synthetic.noise([0.0, 0.4]), losses=["triplet"])
-        return loaded(synthetic, study, tmp_path / str(gain), alter)
+        return loaded(study, alter)
 
     return made
 
@@ -102,18 +96,18 @@ def test_the_page_says_which_difference_the_study_would_find(results):
     assert "2 points need" not in text
 
 
-def test_a_reversed_order_has_a_negative_correlation(synthetic, tmp_path):
+def test_a_reversed_order_has_a_negative_correlation(synthetic, loaded):
     order = {("random", "random"): 1, ("random", "semihard_random"): 2}
     order |= {("easy", "random"): 3, ("easy", "semihard_random"): 4}
 
     def alter(frame):
-        frame = frame[frame["phase"] == "confirm"].copy()
+        frame = only_confirmed(frame)
         place = [order[pair] for pair in zip(frame["positives"], frame["negatives"], strict=True)]
-        frame["test/fine/recall@1"] = 0.5 + 0.01 * np.array(place) * np.where(frame["rate"] > 0, -1, 1)
+        frame[KEY] = 0.5 + 0.01 * np.array(place) * np.where(frame["rate"] > 0, -1, 1)
         return frame
 
     study = synthetic.study(noise=synthetic.noise([0.0, 0.4]), losses=["triplet"])
-    (row,) = section.orders(loaded(synthetic, study, tmp_path, alter)).frame.to_dict("records")
+    (row,) = section.orders(loaded(study, alter)).frame.to_dict("records")
     assert row["tau"] == pytest.approx(-1.0)
     assert "easy" in row["first"]
     assert "random + random" in row["now"]

@@ -5,13 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from synthetic import KEY, first_row, of_study
 
 from dml import statistics
 from dml.report.analysis.over_queries import compared, query_scores
-from dml.report.page.cells import rows
 from dml.report.sections.queries import Queries, table
 
-KEY = "test/fine/recall@1"
 CHANCE = {"easy": 0.9, "random": 0.7}
 
 
@@ -20,9 +19,8 @@ def kept(synthetic, loaded, tmp_path):
     """Results of two methods at two noise rates, whose trials kept their queries in any order; and what they kept."""
 
     def make(without=()):
-        study = synthetic.small()
-        study = study.model_copy(update={"evaluation": replace(study.evaluation, keep_per_query=True)})
-        results = replace(loaded(study), store=tmp_path / "store")
+        results = loaded(synthetic.small())
+        results = of_study(results, evaluation=replace(results.study.evaluation, keep_per_query=True))
         written = {}
         for row in results.confirmed.to_dict("records"):
             if (row["positives"], row["seed"]) in without:
@@ -77,7 +75,7 @@ def test_the_table(kept):
     assert len(made.frame) == 2, "one for each noise rate"
     assert set(made.frame["winner"]) == {"triplet, easy + random"}
     assert (made.frame["p adjusted"] < 0.01).all()
-    texts = dict(zip([c.key for c in made.columns], [cell.text for cell in rows(made)[0]], strict=True))
+    texts = first_row(made)
     assert (texts["queries"], texts["seeds"]) == ("399", "3")
 
 

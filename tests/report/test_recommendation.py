@@ -4,22 +4,19 @@ import json
 import re
 from copy import copy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+from synthetic import of_study, only_confirmed, scoring
 
-from dml.config import load_study
 from dml.report.analysis import best_of_many
 from dml.report.loading import load
 from dml.report.recommendation import AS_GOOD, BEST, UNKNOWN, WORSE, rates_of, recommend
 from dml.report.sections.winners import winners
-from dml.snapshots import Snapshot
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 SCORES = {  # R@1 by positives, at the noise rates 0 and 0.4: the winner changes
     ("random", 0.0): [0.70, 0.71, 0.69, 0.70, 0.72],
     ("random", 0.4): [0.60, 0.62, 0.59, 0.60, 0.60],
@@ -37,10 +34,7 @@ def results(synthetic, loaded):
 
 
 def altered(frame):
-    for (positives, rate), values in SCORES.items():
-        rows = (frame["positives"] == positives) & (frame["rate"] == rate) & (frame["phase"] == "confirm")
-        frame.loc[rows, "test/fine/recall@1"] = values
-    return frame[frame["phase"] == "confirm"]  # without tuning, so the test classes choose
+    return only_confirmed(scoring(SCORES, "positives", "rate")(frame))
 
 
 def positives(found):
@@ -109,7 +103,7 @@ def test_only_seeds_of_both_rates_count_and_methods_without_any_are_left_out(syn
 
     def alter(frame):
         frame = altered(frame)
-        noisy = (frame["rate"] == 0.4) & (frame["phase"] == "confirm")
+        noisy = frame["rate"] == 0.4
         gone = noisy & (frame["positives"] == "easy")
         partly = noisy & (frame["positives"] == "random") & (frame["seed"] >= 3)
         return frame[~(gone | partly)]
@@ -136,15 +130,8 @@ def test_where_features_alone_are_as_good_it_says_what_more_could_be_trained(res
     training = copy(results.study.training)
     object.__setattr__(training, "train_from", train_from)  # unchecked: the study's network has no such block
     alone = {"digits": {"net": {"test/fine/recall@1": 0.95}}}
-    found = recommend(
-        replace(
-            results,
-            study=results.study.model_copy(update={"training": training}),
-            summary={**results.summary, "untrained": alone},
-        ),
-        0.0,
-    )
-    assert advice in found.notes[-1]
+    results = replace(of_study(results, training=training), summary={**results.summary, "untrained": alone})
+    assert advice in recommend(results, 0.0).notes[-1]
 
 
 def test_another_score_decides(synthetic, loaded):
@@ -183,14 +170,8 @@ def test_a_study_without_results_says_what_to_run(synthetic, tmp_path):
         recommend(results, 0.2)
 
 
-def test_published_results_and_settings():
-    name = "flowers-frozen"
-    results = load(
-        load_study(ROOT / f"pipelines/studies/{name}.yaml"),
-        ROOT / "no results",
-        snapshot=Snapshot(ROOT / "docs/results" / name),
-    )
-    found = recommend(results, 0.25)
+def test_published_results_and_settings(published):
+    found = recommend(published("flowers-frozen"), 0.25)
     assert found.winner.method == "margin, easy + semihard random"
     expected = {"loss": "margin", "loss.beta": 1.4, "training.frozen": True, "training.steps": 500}
     assert expected.items() <= found.settings.items()

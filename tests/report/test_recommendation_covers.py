@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from synthetic import KEY
 
 from dml import sequential
 from dml.cli.recommendation_text import recommendation_text
@@ -12,7 +13,6 @@ from dml.report.analysis.over_classes import over_class_means
 from dml.report.analysis.paired import versus_winner
 from dml.report.recommendation import recommend
 
-KEY = "test/fine/recall@1"
 COUNTS = np.arange(5, 35)
 METHODS = ["random", "easy", "all"]
 
@@ -27,7 +27,7 @@ def study_of(synthetic, loaded, tmp_path):
         return frame
 
     def of_classes(frame):
-        return synthetic.with_classes(frame[frame["phase"] == "confirm"], tmp_path, KEY, COUNTS)
+        return synthetic.with_classes(synthetic.only_confirmed(frame), tmp_path, KEY, COUNTS)
 
     def of_splits(frame):
         return noisy(pd.concat([frame.assign(split=i, key=frame["key"] + f"-{i}") for i in range(4)]))

@@ -7,12 +7,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from synthetic import flat
 
 from dml import discovery
 from dml.config import Study
 from dml.data.sources.digits import Digits
 from dml.report.loading import load
-from dml.report.page.blocks import Drawing, Folded, Paragraph
+from dml.report.page.blocks import Drawing, Paragraph
 from dml.report.recording import figure_arrays
 from dml.snapshots import LARGEST, Snapshot, figures, table
 
@@ -48,8 +49,7 @@ def published(synthetic, tmp_path, monkeypatch):
 
 def blocks_of(results, name):
     """The section's blocks, folded ones too; a block that is None is left out, as on the page."""
-    for block in filter(None, discovery.build("dml.report.sections", name).content(results)):
-        yield from block.blocks if isinstance(block, Folded) else (block,)
+    yield from flat(discovery.build("dml.report.sections", name).content(results))
 
 
 def drawn(figure):

@@ -28,7 +28,10 @@ def test_an_entry_without_a_row_lists_the_choices():
 
 @pytest.mark.parametrize(
     ("ours", "papers"),
-    [("recall@1", "R@1"), ("recall@100", "R@100"), ("nmi", "NMI"), ("nmi+", "NMI+"), ("f1", "F1"), ("map@r", "MAP@R")],
+    [
+        *(("recall@1", "R@1"), ("recall@30", "R@30"), ("recall@100", "R@100"), ("map@r", "MAP@R"), ("f1", "F1")),
+        *(("nmi", "NMI"), ("nmi+", "NMI+"), ("nmi@30", "NMI, 30 clusters")),
+    ],
 )
 def test_metrics_are_written_as_in_the_papers(ours, papers):
     assert metric_label(ours) == papers

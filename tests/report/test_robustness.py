@@ -4,17 +4,15 @@ import json
 import math
 
 import pytest
+from synthetic import KEY, first_row, scoring
 
 from dml.report.analysis.shares import break_point, compared_scores, kept
 from dml.report.analysis.skew import skew_of
 from dml.report.page.blocks import Drawing
-from dml.report.page.cells import rows
 from dml.report.page.tables import Table
 from dml.report.sections.robustness import Robustness, table
 
 pytestmark = pytest.mark.slow
-
-KEY = "test/fine/recall@1"
 
 
 @pytest.mark.parametrize(
@@ -36,20 +34,10 @@ def scored(synthetic, loaded):
     """(noise models, {(noise, rate): scores of three seeds}) -> results of one method."""
 
     def make(models, scores):
-        def alter(frame):
-            for (noise, rate), values in scores.items():
-                chosen = (frame["noise"] == noise) & (frame["rate"] == rate) & (frame["phase"] == "confirm")
-                frame.loc[chosen, KEY] = values
-            return frame
-
         noise = synthetic.noise([0.0, 0.2, 0.4], *models)
-        return loaded(synthetic.small(positives=["easy"], noise=noise), alter)
+        return loaded(synthetic.small(positives=["easy"], noise=noise), scoring(scores, "noise", "rate"))
 
     return make
-
-
-def _break_point(table):
-    return rows(table)[0][[c.key for c in table.columns].index("break point")].text
 
 
 def test_shares_are_of_the_topline_at_the_same_rate(scored):
@@ -76,12 +64,12 @@ def test_without_a_topline_the_clean_cell_is_the_reference(scored):
     assert (row["0.2 mean"], row["0.4 mean"]) == pytest.approx((95.0, 85.0))
     assert row["break point"] == pytest.approx(0.3)
     assert "rate 0" in made.caption
-    assert _break_point(made) == "30%"
+    assert first_row(made)["break point"] == "30%"
 
 
 def test_a_method_that_does_not_break_shows_the_largest_measured_rate(scored):
     made = table(scored(["uniform"], {("uniform", rate): [0.8] * 3 for rate in (0.0, 0.2, 0.4)}))
-    assert _break_point(made) == "above 40%"
+    assert first_row(made)["break point"] == "above 40%"
 
 
 @pytest.fixture
@@ -114,8 +102,8 @@ def test_the_score_of_a_clustering_stands_beside_the_objective(with_nmi):
     assert [made.title for made in tables] == ["What noise costs", "What noise costs: NMI"]
     for made, slope in zip(tables, (0.5, 0.2), strict=True):
         assert made.frame["0.4 mean"].tolist() == pytest.approx([100 * (1 - 0.4 * slope) / 0.96] * 2)
-    assert _break_point(tables[0]) == "24%", "0.2 + 0.2 (91.8 - 90) / (91.8 - 83.3)"
-    assert _break_point(tables[1]) == "above 40%"
+    assert first_row(tables[0])["break point"] == "24%", "0.2 + 0.2 (91.8 - 90) / (91.8 - 83.3)"
+    assert first_row(tables[1])["break point"] == "above 40%"
 
 
 def test_the_bound_stands_beside_the_break_point(with_nmi):

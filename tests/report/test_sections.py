@@ -7,27 +7,20 @@ import typing
 from types import ModuleType
 
 import pytest
+from synthetic import flat
 
 from dml import discovery
 from dml.report import contents, sections
 from dml.report.assembly import PACKAGE
 from dml.report.loading import load
 from dml.report.page.assets import SavedBlock
-from dml.report.page.blocks import Drawing, Folded
+from dml.report.page.blocks import Drawing
 from dml.report.page.html import TEMPLATES
 from dml.report.page.tables import Table
 from dml.report.sections.protocols import CardSection
 from dml.report.theory_page import theory_sections
 
 NAMES = discovery.names(PACKAGE)
-
-
-def _flat(blocks):
-    for block in blocks:
-        if isinstance(block, Folded):
-            yield from _flat(block.blocks)
-        elif block is not None:
-            yield block
 
 
 def test_every_section_is_on_one_page():
@@ -57,7 +50,7 @@ def test_anchors_and_titles_are_unique(found):
 def test_a_section_survives_a_study_without_trials(name, synthetic, tmp_path):
     results = load(synthetic.small(), tmp_path)
     section = discovery.build(PACKAGE, name)
-    blocks = list(_flat(section.content(results))) if section.applies(results) else []
+    blocks = list(flat(section.content(results))) if section.applies(results) else []
     assert not any(isinstance(block, Drawing) and block.figure is not None for block in blocks)
 
 
@@ -65,7 +58,7 @@ def test_a_section_survives_a_study_without_trials(name, synthetic, tmp_path):
 def test_names_of_files_are_unique(which, synthetic, loaded):
     results = loaded(getattr(synthetic, which)())
     found = [discovery.build(PACKAGE, name) for name in contents.STUDY]
-    blocks = [b for section in found if section.applies(results) for b in _flat(section.content(results))]
+    blocks = [b for section in found if section.applies(results) for b in flat(section.content(results))]
     for kind in (Drawing, Table):
         names = [block.name for block in blocks if isinstance(block, kind)]
         assert names

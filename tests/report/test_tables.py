@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from synthetic import of_study, scoring
 
 from dml.config import SearchSection
 from dml.report.analysis.reference_values import cells_of
@@ -24,21 +25,10 @@ from dml.report.sections.training_log import TrainingLog, diagnostics
 from dml.report.sections.winners import winners
 
 
-def _set(cell, key, values):
-    """Give a cell's confirmed seeds these scores."""
-
-    def alter(frame):
-        rows = (frame["cell"] == cell) & (frame["phase"] == "confirm")
-        frame.loc[rows, key] = values
-        return frame
-
-    return alter
-
-
 def test_a_cells_mean_spread_and_interval(synthetic, loaded):
     study = synthetic.study()
     cell = study.cells()[0].name
-    results = loaded(study, _set(cell, "test/fine/recall@1", [0.60, 0.62, 0.67]))
+    results = loaded(study, scoring({cell: [0.60, 0.62, 0.67]}, "cell"))
     table = main_results(results)[0]
     row = table.frame.set_index("cell").loc[cell]
     assert row["recall@1 mean"] == pytest.approx(63.0)
@@ -73,7 +63,7 @@ def test_published_beside_reproduced(synthetic, loaded):
     study = synthetic.plane_study()
     easy = next(cell.name for cell in study.cells() if cell.positives == "easy")
     scores = [0.60, 0.61, 0.62, 0.63, 0.64, 0.65, 0.66, 0.67]
-    table = reference_values_beside(loaded(study, _set(easy, "seen/fine/recall@1", scores)))
+    table = reference_values_beside(loaded(study, scoring({easy: scores}, "cell", key="seen/fine/recall@1")))
     assert len(table.frame) == 12
     assert (table.frame["state"] == "reproduced").all()
     row = table.frame.query("cell == @easy and metric == 'R@1' and labels == 'digits, train classes'").iloc[0]
@@ -85,15 +75,9 @@ def test_published_beside_reproduced(synthetic, loaded):
 
 def test_a_row_that_is_not_reproduced_has_a_reason(synthetic, loaded):
     study = synthetic.plane_study()
-    gone = study.model_copy(
-        update={
-            "reference_values": [
-                study.reference_values[0].model_copy(update={"match": {"positives": "hard"}}),
-                study.reference_values[1],
-            ],
-        }
-    )
-    frame = reference_values_beside(loaded(gone)).frame
+    gone, *others = study.reference_values[:2]
+    asked = [gone.model_copy(update={"match": {"positives": "hard"}}), *others]
+    frame = reference_values_beside(of_study(loaded(study), reference_values=asked)).frame
     assert list(frame["state"]) == ["no such cell in this study"] * 3 + ["reproduced"] * 3
     assert frame["difference"].isna().sum() == 3
 
@@ -101,8 +85,7 @@ def test_a_row_that_is_not_reproduced_has_a_reason(synthetic, loaded):
 @pytest.mark.parametrize(("metrics", "count"), [(["recall@1", "recall@5"], 8), (["map@r"], 0)])
 def test_metrics_that_are_not_evaluated_are_no_failures(synthetic, loaded, metrics, count):
     study = synthetic.plane_study()
-    evaluation = replace(study.evaluation, metrics=metrics)
-    results = replace(loaded(study), study=study.model_copy(update={"evaluation": evaluation}))
+    results = of_study(loaded(study), evaluation=replace(study.evaluation, metrics=metrics))
     table = reference_values_beside(results)
     assert len(table.frame) == count
     assert "Published too, but not evaluated here: " in table.caption
@@ -249,13 +232,7 @@ def test_no_interval_of_a_score_leaves_the_possible_values(synthetic, loaded):
     """Three seeds near 100 (or 0) percent have a Student interval that goes beyond."""
     study = synthetic.small(noise=synthetic.noise([0.0, 0.2, 0.4]))
     cells = [cell.name for cell in study.cells()]
-
-    def alter(frame):
-        for name, values in ((cells[0], [0.85, 0.98, 1.0]), (cells[1], [0.0, 0.01, 0.05])):
-            frame = _set(name, "test/fine/recall@1", values)(frame)
-        return frame
-
-    results = loaded(study, alter)
+    results = loaded(study, scoring({cells[0]: [0.85, 0.98, 1.0], cells[1]: [0.0, 0.01, 0.05]}, "cell"))
     frame = main_results(results)[0].frame
     assert 90.0 < frame["recall@1 high"].max() <= 100.0
     assert 0.0 <= frame["recall@1 low"].min() < 1.0

@@ -4,25 +4,17 @@ import re
 from pathlib import Path
 
 import pytest
+from synthetic import KEY
 
-from dml.config import load_study
 from dml.report.analysis.interval_coverage import of_score
 from dml.report.analysis.paired import versus_winner
-from dml.report.loading import load
-from dml.snapshots import Snapshot
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/ideas/tuning.md").read_text(encoding="utf-8")
-KEY = "test/fine/recall@1"
-
-
-def published(name):
-    study = load_study(ROOT / f"pipelines/studies/{name}.yaml")
-    return load(study, ROOT / "no results", snapshot=Snapshot(ROOT / "docs/results" / name))
 
 
 @pytest.fixture(scope="module")
-def both():
+def both(published):
     return [published(name) for name in ("numbers-fixed", "numbers-tuned")]
 
 

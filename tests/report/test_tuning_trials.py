@@ -6,31 +6,27 @@ import numpy as np
 import pytest
 
 from dml.report.analysis.tuning_trials import importances
-from dml.report.loading import load
 from dml.report.sections import tuning
 
 
 @pytest.fixture
-def loaded(synthetic, tmp_path):
+def tuned(synthetic, loaded):
     """Tuning scores by positives: those of `random` vary more, and their best is higher."""
 
     def made(scores):
         def alter(frame):
-            frame = frame.copy()
             for positives, values in scores.items():
                 rows = (frame["phase"] == "tune") & (frame["positives"] == positives)
                 frame.loc[rows, "objective"] = np.resize(values, rows.sum())
             return frame
 
-        study = synthetic.small()
-        synthetic.write(study, tmp_path, alter)
-        return load(study, tmp_path / "results" / study.name)
+        return loaded(synthetic.small(), alter)
 
     return made
 
 
-def test_a_lead_that_exists_only_at_one_trial_is_called_that(loaded):
-    results = loaded({"easy": [0.5, 0.5, 0.5, 0.5, 0.5], "random": [0.1, 0.1, 0.1, 0.1, 0.9]})
+def test_a_lead_that_exists_only_at_one_trial_is_called_that(tuned):
+    results = tuned({"easy": [0.5, 0.5, 0.5, 0.5, 0.5], "random": [0.1, 0.1, 0.1, 0.1, 0.9]})
     for row in tuning.leaders(results).frame.to_dict("records"):
         assert "easy" in row["first"]
         assert "random + random" in row["final"]
@@ -39,13 +35,13 @@ def test_a_lead_that_exists_only_at_one_trial_is_called_that(loaded):
         assert row["lead at last"] == pytest.approx(50 - (90 - 80 * 0.8**5))
 
 
-def test_a_lead_that_lasts(loaded):
-    results = loaded({"easy": [0.6, 0.7, 0.6, 0.7, 0.6], "random": [0.1, 0.1, 0.1, 0.1, 0.5]})
+def test_a_lead_that_lasts(tuned):
+    results = tuned({"easy": [0.6, 0.7, 0.6, 0.7, 0.6], "random": [0.1, 0.1, 0.1, 0.1, 0.5]})
     assert {row["lasts"] for row in tuning.leaders(results).frame.to_dict("records")} == {"yes"}
 
 
-def test_the_page_has_a_figure_and_two_tables(loaded):
-    results = loaded({})
+def test_the_page_has_a_figure_and_two_tables(tuned):
+    results = tuned({})
     assert tuning.Tuning().applies(results)
     figure, leaders, dependence = tuning.Tuning().content(results)
     assert figure.data["trials"].max() == 5
@@ -53,10 +49,9 @@ def test_the_page_has_a_figure_and_two_tables(loaded):
     assert dependence.frame["trials"].tolist() == [20]
 
 
-def test_one_trial_per_cell_decides_nothing(synthetic, tmp_path):
+def test_one_trial_per_cell_decides_nothing(synthetic, loaded):
     study = synthetic.small(search=synthetic.SearchSection(trials=1))
-    synthetic.write(study, tmp_path)
-    assert not tuning.Tuning().applies(load(study, tmp_path / "results" / study.name))
+    assert not tuning.Tuning().applies(loaded(study))
 
 
 def test_the_setting_that_explains_the_score_is_the_first():

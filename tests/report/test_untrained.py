@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from scipy import stats
+from synthetic import KEY, of_study, only_confirmed, scoring
 
 from dml.report.analysis.untrained import untrained
 from dml.report.page.blocks import Drawing
@@ -14,7 +15,6 @@ from dml.report.sections.winners import Winners, winners
 
 pytestmark = pytest.mark.slow
 
-KEY = "test/fine/recall@1"
 SCORES = {  # R@1 by positives, at the noise rates 0 and 0.4
     ("random", 0.0): [0.70, 0.71, 0.69],
     ("random", 0.4): [0.60, 0.62, 0.61],
@@ -26,14 +26,7 @@ SCORES = {  # R@1 by positives, at the noise rates 0 and 0.4
 @pytest.fixture
 def with_features(synthetic, loaded):
     """Makes the results of a study whose features have given scores."""
-
-    def altered(frame):
-        for (positives, rate), values in SCORES.items():
-            rows = (frame["positives"] == positives) & (frame["rate"] == rate) & (frame["phase"] == "confirm")
-            frame.loc[rows, KEY] = values
-        return frame[frame["phase"] == "confirm"]  # without tuning, so the test classes choose
-
-    results = loaded(synthetic.small(), altered)
+    results = loaded(synthetic.small(), lambda frame: only_confirmed(scoring(SCORES, "positives", "rate")(frame)))
 
     def make(**kinds):
         alone = {"digits": {name: {KEY: score} for name, score in kinds.items()}}
@@ -176,8 +169,7 @@ def test_a_rate_without_a_finished_trial_has_no_row(with_features):
 def test_the_caption_says_how_neighbours_are_found(with_features, normalize, said):
     results = with_features(net=0.65)
     training = dataclasses.replace(results.study.training, normalize=normalize)
-    study = results.study.model_copy(update={"training": training})
-    assert said in best_and_untrained(dataclasses.replace(results, study=study)).caption
+    assert said in best_and_untrained(of_study(results, training=training)).caption
 
 
 def test_all_scores_of_the_features_have_a_table(synthetic, loaded):

@@ -1,31 +1,27 @@
 """Validation classes choose, test classes judge."""
 
-import json
+from dataclasses import replace
 
 import pytest
+from synthetic import KEY, only_confirmed, scoring
 
 from dml import statistics
 from dml.report.analysis.paired import versus_winner
 from dml.report.analysis.untrained import gain_of_best
 from dml.report.analysis.validation_choice import ON_TEST, ON_VALIDATION
-from dml.report.loading import load
 from dml.report.recommendation import BETTER, recommend
 from dml.report.sections.precision import best_sets
 from dml.report.sections.winners import winners
 
-KEY = "test/fine/recall@1"
 TEST = {"random": [0.90, 0.91, 0.89, 0.90], "easy": [0.80, 0.81, 0.79, 0.82], "all": [0.70, 0.72, 0.69, 0.71]}
 VALIDATION = {"random": 0.5, "easy": 0.6, "all": 0.4}  # of the best trial
 
 
 def altered(frame):
-    for positives, values in TEST.items():
-        rows = frame["positives"] == positives
-        frame.loc[rows & (frame["phase"] == "confirm"), KEY] = values
-        tuned = rows & (frame["phase"] == "tune")
-        frame.loc[tuned, "objective"] = VALIDATION[positives] - 0.001 * frame.loc[tuned, "number"]
-        frame.loc[tuned, "validation/fine/recall@1"] = frame.loc[tuned, "objective"]
-    return frame
+    tuned = frame["phase"] == "tune"
+    frame.loc[tuned, "objective"] = frame["positives"].map(VALIDATION) - 0.001 * frame["number"]
+    frame.loc[tuned, "validation/fine/recall@1"] = frame.loc[tuned, "objective"]
+    return scoring(TEST, "positives")(frame)
 
 
 @pytest.fixture
@@ -50,7 +46,7 @@ def test_a_better_method_on_test_classes_is_not_the_winner(study, loaded):
 
 
 def test_without_validation_scores_the_page_says_that_test_classes_choose(study, loaded):
-    results = loaded(study, lambda frame: altered(frame)[lambda own: own["phase"] == "confirm"])
+    results = loaded(study, lambda frame: only_confirmed(altered(frame)))
     assert versus_winner(results)["winner"].str.contains("random").any()
     assert ON_TEST in winners(results).caption
     assert ON_TEST in recommend(results, 0.0).notes
@@ -58,19 +54,14 @@ def test_without_validation_scores_the_page_says_that_test_classes_choose(study,
 
 def test_one_method_without_a_validation_score_leaves_the_choice_to_the_test_classes(study, loaded):
     def alter(frame):
-        frame = altered(frame)
-        return frame[(frame["phase"] == "confirm") | (frame["positives"] != "all")]
+        return altered(frame)[(frame["phase"] == "confirm") | (frame["positives"] != "all")]
 
     assert ON_TEST in winners(loaded(study, alter)).caption
 
 
-def test_the_gain_over_no_training_is_that_of_the_chosen_method(study, loaded, tmp_path):
-    loaded(study, altered)
-    path = tmp_path / "results" / study.name / "summary.json"
-    summary = json.loads(path.read_text()) | {"untrained": {"digits": {"pixels": {KEY: 0.75}}}}
-    path.write_text(json.dumps(summary))
-    results = load(study, path.parent, tmp_path / "store")
-    gain = gain_of_best(results, "digits", "uniform", 0.0, KEY)
+def test_the_gain_over_no_training_is_that_of_the_chosen_method(study, loaded):
+    alone = {"untrained": {"digits": {"pixels": {KEY: 0.75}}}}
+    gain = gain_of_best(replace(loaded(study, altered), summary=alone), "digits", "uniform", 0.0, KEY)
     assert "easy" in gain.best
     assert gain.gain.mean == pytest.approx(5.5)
     assert gain.above == 2

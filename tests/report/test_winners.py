@@ -1,18 +1,16 @@
 """The winners and the paired comparisons, against scipy and values computed by hand."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import stats
+from synthetic import first_row, of_study, only_confirmed, scoring
 
-from dml.config import ClaimSection, ReportSection, load_study
+from dml.config import ClaimSection, ReportSection
 from dml.report.analysis import best_of_many
 from dml.report.analysis.paired import adjusted, corrected, paired
 from dml.report.labels import readable
 from dml.report.loading import load
 from dml.report.page.blocks import Drawing, Findings, Folded
-from dml.report.page.cells import rows
 from dml.report.sections.choices import choice
 from dml.report.sections.winners import Winners, every_pair, winners
 
@@ -26,14 +24,7 @@ def three(synthetic, loaded):
         "easy": np.array([0.80, 0.82, 0.78, 0.80, 0.80]),
         "all": np.array([0.79, 0.78, 0.80, 0.79, 0.79]),
     }
-
-    def alter(frame):
-        for positives, values in scores.items():
-            rows = (frame["positives"] == positives) & (frame["phase"] == "confirm")
-            frame.loc[rows, "test/fine/recall@1"] = values
-        return frame[frame["phase"] == "confirm"]  # without tuning, so the test classes choose
-
-    return loaded(study, alter), scores
+    return loaded(study, lambda frame: only_confirmed(scoring(scores, "positives")(frame))), scores
 
 
 def test_the_winner_and_the_adjusted_p(three):
@@ -78,8 +69,8 @@ def test_a_choice_is_compared_with_the_base_that_the_study_names(synthetic, load
     table = choice(results, "positives")
     assert "With semihard" in [column.label for column in table.columns]
     assert set(table.frame["positives"]) == {"random", "easy"}
-    both = study.model_copy(update={"report": ReportSection(base={"positives": ["random", "semihard"]})})
-    several = choice(replace(results, study=both), "positives")
+    both = of_study(results, report=ReportSection(base={"positives": ["random", "semihard"]}))
+    several = choice(both, "positives")
     assert set(several.frame["positives"]) == {"easy"}
     assert list(several.frame["base choice"]) == ["random", "semihard"] * 4  # two losses at two rates
     for row in several.frame.to_dict("records"):
@@ -90,15 +81,14 @@ def test_a_choice_is_compared_with_the_base_that_the_study_names(synthetic, load
         assert row["cell"].split("|")[:3] == row["compared with"].split("|")[:3]
 
 
-def test_each_loss_has_the_base_among_its_own_policies(tmp_path):
+def test_each_loss_has_the_base_among_its_own_policies(study_of, tmp_path):
     """As in table 3 of the paper on easy positives: a loss is compared with its own way of choosing positives."""
-    path = tmp_path / "mine.yaml"
-    path.write_text(
+    study = study_of(
         "title: A study\ndatasets: [digits]\nreport: {base: {positives: [semihard, multi_similarity]}}\nlosses:\n"
         "  - {name: triplet, positives: [semihard, easy], negatives: [semihard_random]}\n"
         "  - {name: multi_similarity, positives: [multi_similarity, easy], negatives: [multi_similarity]}\n"
     )
-    frame = choice(load(load_study(path), tmp_path), "positives").frame
+    frame = choice(load(study, tmp_path), "positives").frame
     assert list(zip(frame["loss"], frame["positives"], frame["base choice"], strict=True)) == [
         ("triplet", "easy", "semihard"),
         ("multi similarity", "easy", "multi similarity"),
@@ -108,8 +98,8 @@ def test_each_loss_has_the_base_among_its_own_policies(tmp_path):
 def test_a_single_seed_gives_no_verdict(synthetic, loaded):
     results = loaded(synthetic.small(positives=["random", "easy", "all"], seeds=[0]))
     assert winners(results).frame["worse"].isna().all()
-    cells = dict(zip([c.key for c in winners(results).columns], rows(winners(results))[0], strict=True))
-    assert cells["lead"].text.startswith("+")
+    cells = first_row(winners(results))
+    assert cells["lead"].startswith("+")
     assert not {"p adjusted", "worse"} & set(cells)  # columns of dashes
     finding = next(iter(Winners().card(results))).items[0]
     assert "significantly" not in finding.text

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,8 +10,6 @@ import pytest
 
 from dml import audit
 from dml.report.audit import write_page
-
-sys.path.insert(0, str(Path(__file__).parents[1]))  # chromium
 
 HOSTILE = ("</script><script>alert(1)</script>", 'a "quoted", label', "=1+1", "<b>bold</b> & co", "NA")
 
