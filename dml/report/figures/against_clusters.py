@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
 from dml.report.figures import style
-from dml.report.figures.axes import PercentTicks
+from dml.report.figures.axes import PercentTicks, grid_of
 from dml.report.figures.methods import short_label
 from dml.report.results import Results
 
@@ -28,9 +28,7 @@ def against_clusters(results: Results, frame: pd.DataFrame, left: str) -> Figure
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(max(5.0, 1.2 + 2.9 * columns), 0.9 + 2.3 * rows + 0.17 * len(cells)), layout="constrained")
-    grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
-    for axes in grid.flat[len(panels) :]:
-        axes.set_axis_off()
+    grid = grid_of(figure, len(panels), rows, columns, sharey=True)
     for axes, (title, shown) in zip(grid.flat, frame.groupby("panel", sort=False), strict=False):
         for place, name in enumerate(cells):
             own, (colour, marker) = shown[shown["cell"] == name], style.look(place)

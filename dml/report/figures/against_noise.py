@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from dml.report.analysis.untrained import untrained
 from dml.report.figures import style
-from dml.report.figures.axes import PercentTicks, label_ends
+from dml.report.figures.axes import PercentTicks, grid_of, label_ends
 from dml.report.figures.best import points_of
 from dml.report.figures.methods import filter_dash, look
 from dml.report.labels import is_topline, noise_axis, readable, score_label
@@ -114,10 +114,8 @@ def _grid(methods: list[Method]) -> tuple[Figure, dict[Panel, Axes]]:
     head = 0.1 + 0.17 * max(title.count("\n") + 1 for title in titles)  # inches above each panel
     figure = Figure(figsize=(0.85 + 2.95 * columns, 0.6 + (1.75 + head) * rows))
     width, height = figure.get_size_inches()
-    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    grid = grid_of(figure, len(panels), rows, columns, sharex=True, sharey=True)
     figure.subplots_adjust(0.8 / width, 0.6 / height, 1 - 0.05 / width, 1 - head / height, 0.04, (head + 0.1) / 1.65)
-    for axes in grid.flat[len(panels) :]:
-        axes.set_axis_off()
     for axes in grid.flat[max(0, len(panels) - columns) : len(panels)]:
         axes.tick_params(labelbottom=True)
     for axes, title in zip(grid.flat, titles, strict=False):

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
 
 from dml.report.figures import style
-from dml.report.figures.axes import PercentTicks
+from dml.report.figures.axes import PercentTicks, grid_of
 from dml.report.figures.methods import short_label
 from dml.report.labels import value_label
 from dml.report.methods import Method, setting_labels
@@ -55,9 +55,7 @@ def against_setting(results: Results, frame: pd.DataFrame, axis: str, only: Sequ
     entries = int(width / widest) or 1  # of a row of the legend
     height = 1.2 + 2.2 * rows + ROW * max(0, -(-len(methods) // entries) - SHORT)
     figure = Figure(figsize=(width, height), layout="constrained")
-    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    for axes in grid.flat[len(panels) :]:
-        axes.set_axis_off()
+    grid = grid_of(figure, len(panels), rows, columns, sharex=True, sharey=True)
     for axes, (title, lines) in zip(grid.flat, panels.items(), strict=False):
         axes.set_title("\n".join(textwrap.wrap(title, 40)))
         for method, line in lines.items():

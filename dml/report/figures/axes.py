@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -37,6 +38,19 @@ class PercentTicks(Formatter):
             if np.abs(np.round(shares, digits) - shares).max(initial=0.0) <= visible:
                 break
         return [f"{share:.{digits}f}%".replace("-", "\N{MINUS SIGN}") for share in np.round(shares, digits) + 0.0]
+
+
+def grid_of(figure: Figure, number: int, rows: int, columns: int, **shared: Any) -> np.ndarray:
+    """The axes (rows, columns) of so many panels; the places that are left in the last row stay empty.
+
+    Parameters
+    ----------
+    shared : `sharex` and `sharey`, as `Figure.subplots` takes them.
+    """
+    grid = figure.subplots(rows, columns, squeeze=False, **shared)
+    for axes in grid.flat[number:]:
+        axes.set_axis_off()
+    return grid
 
 
 def place(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 
@@ -12,9 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dml.report.figures import style
-from dml.report.figures.axes import PercentTicks
+from dml.report.figures.axes import PercentTicks, grid_of
 from dml.report.figures.methods import short_label
 from dml.report.methods import Method
+from dml.report.numbers import rate
 from dml.report.results import Results
 from dml.report.texts import Texts
 
@@ -65,6 +67,25 @@ def only_best(number: int) -> str:
     return " " + say("only", number=number)
 
 
+def best_series(
+    results: Results, series: Mapping[str, pd.Series], key: str, labels: tuple[str, str]
+) -> tuple[Figure | None, str]:
+    """A panel for each noise rate with a line for each of the best methods; and what the caption adds.
+
+    Parameters
+    ----------
+    series : for each cell its values by step or trial.
+    key : the score by which methods are the best.
+    labels : of the horizontal and the vertical axis.
+    """
+    panels: dict[str, dict[Method, Points]] = {}
+    for name, values in sorted(series.items(), key=lambda item: results.cells[item[0]].rate):
+        points = [(float(x), float(y), math.nan, math.nan) for x, y in values.items()]
+        panels.setdefault(f"{rate(results.cells[name].rate)} noise", {})[results.methods[name]] = points
+    best, methods = best_methods(results, list(series), key), len({results.methods[name] for name in series})
+    return best_lines(results, panels, best, *labels), said(best, methods) if methods > len(best) else ""
+
+
 def best_lines(
     results: Results,
     panels: Mapping[str, Mapping[Method, Points]],
@@ -86,9 +107,7 @@ def best_lines(
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(7.6 if columns > 1 else 6.6, 0.6 + 0.19 * len(best) + 2.5 * rows), layout="constrained")
-    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    for axes in grid.flat[len(panels) :]:
-        axes.set_axis_off()
+    grid = grid_of(figure, len(panels), rows, columns, sharex=True, sharey=True)
     for axes, (title, lines) in zip(grid.flat, panels.items(), strict=False):
         others = [[point[:2] for point in points] for method, points in lines.items() if method not in best and points]
         axes.add_collection(LineCollection(others, colors=style.CONTEXT, linewidths=0.6, alpha=0.5, zorder=1))

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from dml.report.figures import style
+from dml.report.figures.axes import grid_of
 from dml.report.figures.embedded import WIDTH, across
 
 COLUMNS = 3  # methods in a row, at most
@@ -29,9 +30,7 @@ def eigenvalues(frame: pd.DataFrame, unit: str) -> Figure:
     columns = across(len(methods), COLUMNS)
     rows = -(-len(methods) // columns)
     figure = Figure(figsize=(0.8 + 2.9 * columns, 0.9 + 2.3 * rows), layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False)
-    for axes in grid.flat[len(methods) :]:
-        axes.set_axis_off()
+    grid = grid_of(figure, len(methods), rows, columns)
     for axes, (title, shown) in zip(grid.flat, frame.groupby("method", sort=False), strict=False):
         axes.set_title(textwrap.fill(title, WIDTH))
         for label, (shift, colour, marker) in LOOKS.items():

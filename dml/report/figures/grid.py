@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 
 import pandas as pd
@@ -12,9 +11,8 @@ from matplotlib.ticker import MaxNLocator
 
 from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
-from dml.report.figures.best import Points, best_lines, best_methods, is_many, said
+from dml.report.figures.best import best_series, is_many
 from dml.report.figures.methods import dash, look, negatives_label, positives_label
-from dml.report.methods import Method
 from dml.report.numbers import rate as written
 from dml.report.results import Results
 
@@ -77,15 +75,8 @@ def cells_or_best(
             method = results.methods[name]
             draw(panels[name], values, dash(results, method), *look(results, method))
         return figure, ""
-    lines: dict[str, dict[Method, Points]] = {}
-    for name, values in sorted(series.items(), key=lambda item: results.cells[item[0]].rate):
-        title = f"{written(results.cells[name].rate)} noise"
-        shown = values.cummax() if highest else values
-        points = [(float(x), float(y), math.nan, math.nan) for x, y in shown.items()]
-        lines.setdefault(title, {})[results.methods[name]] = points
-    best = best_methods(results, list(series), key)
-    methods = len({results.methods[name] for name in series})
-    return best_lines(results, lines, best, *labels), said(best, methods)
+    shown = {name: values.cummax() if highest else values for name, values in series.items()}
+    return best_series(results, shown, key, labels)
 
 
 def _legend(figure: Figure, results: Results, names: list[str]) -> None:

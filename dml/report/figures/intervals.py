@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from dml.report.analysis.reference_values import reference_values_by_cell
 from dml.report.figures import style
-from dml.report.figures.axes import PercentTicks, place
+from dml.report.figures.axes import PercentTicks, grid_of, place
 from dml.report.figures.methods import look, short_label
 from dml.report.labels import is_topline, metric_label, metric_of, score_label
 from dml.report.numbers import rate
@@ -41,10 +41,8 @@ def intervals(results: Results, frame: pd.DataFrame, cells: Sequence[str], keys:
     head, foot = 0.27, 0.32 + 0.125 * max(map(len, beneath.values()))  # inches above and below each panel
     height = rows * (head + foot + max(0.8, 0.1 + 0.34 * len(cells))) + (0.25 if below else 0.0)
     figure = Figure(figsize=(max(2.2, left - 0.4) + 2.55 * columns, height))
-    grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+    grid = grid_of(figure, len(keys), rows, columns, sharey=True)
     place(figure, (rows, columns), left, 0.2, head, foot + (0.25 if below else 0.0), (0.25, head + foot))
-    for axes in grid.flat[len(keys) :]:
-        axes.set_axis_off()
     for axes, key in zip(grid.flat, keys, strict=False):
         for at, name in enumerate(cells):
             if (name, score_label(key)) in found:

@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from dml.report.analysis.shares import LEFT
 from dml.report.figures import style
-from dml.report.figures.axes import PercentTicks, place
+from dml.report.figures.axes import PercentTicks, grid_of, place
 from dml.report.figures.methods import look, positives_label, short_label
 from dml.report.labels import metric_label, metric_of, readable
 from dml.report.methods import Method
@@ -52,11 +52,9 @@ def noise_and_topline(results: Results, frame: pd.DataFrame, key: str, below: st
     lines = max(len(_wrapped(title, 0).splitlines()) for title in titles)
     legend, head = 0.12 + 0.17 * -(-len(handles) // beside), 0.12 + 0.15 * lines  # inches, above all and above each
     figure = Figure(figsize=(width, legend + (1.75 + head) * rows + 0.3))
-    grid = figure.subplots(rows, columns, sharex=True, squeeze=False).flat
+    grid = grid_of(figure, len(panels) + 1, rows, columns, sharex=True).flat
     place(figure, (rows, columns), 0.75, 0.1, legend + head, 0.55, (0.5, 0.25 + head))
     scores, share = grid[: len(panels)], grid[len(panels)]
-    for axes in grid[len(panels) + 1 :]:
-        axes.set_axis_off()
     for axes in scores[1:]:
         axes.sharey(scores[0])
     for axes, panel in zip(scores, panels, strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from dml.report.analysis.tuning_trials import expected_best, importances, trials_of, validation_scores
-from dml.report.figures.best import Points, best_lines, best_methods, said
+from dml.report.figures.best import best_series
 from dml.report.labels import metric_label, noise_label, readable, score_label
-from dml.report.methods import Method
 from dml.report.numbers import rate as written
 from dml.report.page.blocks import Block, Drawing
 from dml.report.page.tables import Column, Table
@@ -108,14 +106,9 @@ def _drawing(results: Results, dataset: str, noise: str) -> Drawing:
     """A panel per noise rate, a line per method."""
     found = {name: expected_best(results, name) for name in results.cells_of(dataset, noise)}
     found = {name: values for name, values in found.items() if len(values) >= LEAST}
-    best = best_methods(results, list(found), results.objective(dataset))
-    panels: dict[str, dict[Method, Points]] = {}
-    for name, values in sorted(found.items(), key=lambda item: results.cells[item[0]].rate):
-        points = [(float(k), float(score), math.nan, math.nan) for k, score in values.items()]
-        panels.setdefault(f"{written(results.cells[name].rate)} noise", {})[results.methods[name]] = points
-    figure = best_lines(results, panels, best, "tuning trials", score_label(results.objective(dataset, "validation")))
-    methods, metric = len({results.methods[name] for name in found}), metric_label(results.study.search.objective)
-    added = said(best, methods) if methods > len(best) else ""
+    labels = ("tuning trials", score_label(results.objective(dataset, "validation")))
+    figure, added = best_series(results, found, results.objective(dataset), labels)
+    metric = metric_label(results.study.search.objective)
     caption = joined(say("figure", metric=metric, where=results.where(dataset, noise)) + added, say("how"))
     data = series_frame(results, found, "trials", "expected best")
     return Drawing(f"tuning-{dataset}-{noise}", figure, data, say("alt"), caption)
