@@ -169,11 +169,11 @@ class Results:
 
     def confirmed_of(self, cell: str) -> pd.DataFrame:
         """A cell's rows of `confirmed`. The rows of all cells are found at once: filters per cell would be slow."""
-        return self.confirmed.iloc[self._confirmed_places.get(cell, slice(0))]
+        return self._confirmed_by_cell.get(cell, self.confirmed.iloc[:0])
 
     def tuned_of(self, cell: str) -> pd.DataFrame:
         """A cell's rows of `tuned`."""
-        return self.tuned.iloc[self._tuned_places.get(cell, slice(0))]
+        return self._tuned_by_cell.get(cell, self.tuned.iloc[:0])
 
     def embedded(self, cell: str, figure: str = "") -> str | None:
         """The key of the cell's first confirmed trial that saved its embeddings.
@@ -251,16 +251,16 @@ class Results:
         known = self.confirmed[self.confirmed[key].notna()]
         several = self.study.splits > 1
         percent = 100 * known.set_index("split" if several else "seed")[key].astype(float)
-        found = {name: percent.iloc[place] for name, place in _places(known).items()}
-        return {name: own.groupby(level=0).mean() for name, own in found.items()} if several else found
+        found = percent.groupby(known["cell"].to_numpy(), sort=False)
+        return {str(name): own.groupby(level=0).mean() if several else own for name, own in found}
 
     @cached_property
-    def _confirmed_places(self) -> dict[str, slice]:
-        return _places(self.confirmed)
+    def _confirmed_by_cell(self) -> dict[str, pd.DataFrame]:
+        return _by_cell(self.confirmed)
 
     @cached_property
-    def _tuned_places(self) -> dict[str, slice]:
-        return _places(self.tuned)
+    def _tuned_by_cell(self) -> dict[str, pd.DataFrame]:
+        return _by_cell(self.tuned)
 
     def _ordered(self, rows: pd.DataFrame, *by: str) -> pd.DataFrame:
         order = {name: i for i, name in enumerate(self.cells)}
@@ -281,12 +281,8 @@ def _saved(path: Path) -> dict[str, np.ndarray]:
         return dict(file)
 
 
-def _places(rows: pd.DataFrame) -> dict[str, slice]:
-    """Where each cell's rows are, of rows in the order of cells."""
-    found: dict[str, slice] = {}
-    for place, name in enumerate(rows["cell"]):
-        found[name] = slice(found[name].start if name in found else place, place + 1)
-    return found
+def _by_cell(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    return {str(name): own for name, own in rows.groupby("cell", sort=False, observed=True)}
 
 
 def parsed(value: Any) -> Any:
