@@ -111,11 +111,7 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
         ("Data", ", ".join(data) if len(data) < MANY else counted(len(data), "dataset"), f"label noise {spread}"),
         ("Cells", f"{len(results.cells):,}", counted(len(set(results.methods.values())), "method")),
         ("Trials", f"{int(counts.get('finished', 0)):,}", ", ".join(["finished", *others])),
-        (
-            "Seeds",
-            f"{len(study.seeds)}",
-            "per cell" + (", with its best settings" if study.search.tunes else ""),
-        ),
+        ("Seeds", f"{len(study.seeds)}", "per cell" + (", with its best settings" if study.search.tunes else "")),
         ("Search", budget, study.search.sampler + stop + after_comma(mark(study))),
         ("Training", duration(float(trials["seconds"].sum())) if len(trials) else NOTHING, "sum over all trials"),
     ]

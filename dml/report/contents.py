@@ -38,15 +38,7 @@ KEY_FIGURE = ("planes", "against_setting", "winners")
 """The first drawing of the first of these that applies is the study's key figure: `figures/<study>-key.png`."""
 
 COMPARING = (
-    *(
-        "effects_of_choices",
-        "pareto",
-        "winners",
-        "precision",
-        "untrained",
-        "against_setting",
-        "reference_values",
-    ),
+    *("effects_of_choices", "pareto", "winners", "precision", "untrained", "against_setting", "reference_values"),
     *("claims", "choices", "queries", "all_results", "clusters", "robustness"),
 )
 """Those that compare methods: their headings say if the study's learning rate is not tuned."""

@@ -166,10 +166,8 @@ def _combined(tables: Sequence[pd.DataFrame], weights: Sequence[float]) -> pd.Da
     rows, columns = tables[0].index, tables[0].columns
     for own in tables[1:]:
         rows, columns = rows.intersection(own.index), columns.intersection(own.columns)
-    found = sum(
-        (weight * own.loc[rows, columns] for own, weight in zip(tables[1:], weights[1:], strict=True)), start=0.0
-    )
-    found = weights[0] * tables[0].loc[rows, columns] + found
+    first, *others = (weight * own.loc[rows, columns] for own, weight in zip(tables, weights, strict=True))
+    found = sum(others, start=first)
     if -1 in rows:
         found.loc[-1] = tables[0].loc[-1, columns]
     return found

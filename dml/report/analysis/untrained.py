@@ -86,7 +86,8 @@ def untrained(
     shared = [name for name in next(iter(each.values())) if all(name in scores for scores in each.values())]
     found = []
     for name in shared:
-        splits = [sum(100 * each[own][name][i] * counting[own] for own in counting) for i in _parts(each, name)]
+        places = range(min(len(scores[name]) for scores in each.values()))
+        splits = [sum(100 * each[own][name][i] * counting[own] for own in counting) for i in places]
         found.append(Baseline(name, splits[0], tuple(splits[1:])))
     fits = [baseline for baseline in found if length is None or baseline.length == length]
     return max(fits, key=lambda baseline: baseline.score, default=None)
@@ -169,8 +170,3 @@ def _scores(results: Results, dataset: str, noise: str, rate: float, key: str) -
             scores = [record["scores"], *record.get("by_split", ())]
             found |= {record["name"]: [own[key] for own in scores]} if key in record["scores"] else {}
     return found
-
-
-def _parts(each: Mapping[float, Mapping[str, list[float]]], name: str) -> range:
-    """The places of the lists of a baseline at several rates that all of them have."""
-    return range(min(len(own[name]) for own in each.values()))

@@ -10,7 +10,7 @@ import pandas as pd
 from markupsafe import Markup, escape
 
 from dml import files
-from dml.audit import Audit, Estimate, ReviewPlan, estimate
+from dml.audit import Audit, ReviewPlan, estimate
 from dml.report import numbers
 from dml.report.audit import review as review_mode
 from dml.report.audit import suspects, tables
@@ -67,7 +67,8 @@ def write_page(
     """
     for each in [vectors] if folds is None else vectors:
         _check(found, plan, np.asanyarray(each), paths)
-    answered, estimated = review_mode.answers(review), _estimate(plan, review)
+    answered = review_mode.answers(review)
+    estimated = None if review is None or review.empty else estimate(plan, review)
 
     def name(row: int) -> str:
         return str(paths[row]) if paths is not None else f"image {row}"
@@ -116,10 +117,6 @@ def _check(found: Audit, plan: ReviewPlan, vectors: np.ndarray, paths: Sequence[
         raise ValueError(f"audit page: vectors: expected ({n}, D), one for each image, got {np.shape(vectors)}")
     if paths is not None and len(paths) != n:
         raise ValueError(f"audit page: paths: expected {n}, one for each image, got {len(paths)}")
-
-
-def _estimate(plan: ReviewPlan, review: pd.DataFrame | None) -> Estimate | None:
-    return None if review is None or review.empty else estimate(plan, review)
 
 
 def _rate(value: float) -> str:

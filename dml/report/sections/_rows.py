@@ -89,11 +89,7 @@ def difference_columns(results: Results, p: Column, several: bool = True) -> tup
     p : the column of p, `p_holm` or `p_adjusted`.
     several : whether there are several blocks (`Study.blocks`); one has neither intervals nor tests.
     """
-    tested = (
-        Column("low", "95% low", "difference"),
-        Column("high", "95% high", "difference"),
-        p,
-    )
+    tested = (Column("low", "95% low", "difference"), Column("high", "95% high", "difference"), p)
     return (
         Column("difference", "Difference", "difference", "in points"),
         *(tested if several else ()),

@@ -45,15 +45,15 @@ def frame(results: Results) -> pd.DataFrame:
             "verdict": verdict.word,
             "compared": compared(claim, verdict.objective),
             "tuning": verdict.tuning or "tuned",
+            "expected": expected(claim),
+            "unit": unit(claim),
         }
-        row |= {"expected": expected(claim), "unit": unit(claim)}
         rest = {"p": verdict.p, "published": claim.published, "reason": verdict.reason, "note": claim.note}
         none = {"part": "", "effect": np.nan, "low": np.nan, "high": np.nan, "seeds": 0}
-        for e in verdict.effects:
-            part = {"part": e.label, "effect": e.mean, "low": e.low, "high": e.high, "seeds": e.seeds}
-            rows.append(row | part | rest)
-        if not verdict.effects:
-            rows.append(row | none | rest)
+        parts = [
+            {"part": e.label, "effect": e.mean, "low": e.low, "high": e.high, "seeds": e.seeds} for e in verdict.effects
+        ]
+        rows += [row | part | rest for part in parts or [none]]
     return pd.DataFrame(rows)
 
 

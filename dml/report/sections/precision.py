@@ -88,16 +88,9 @@ def best_sets(results: Results) -> Table | None:
         same = own[[row["other"] != "" and not is_worse(row) for row in own.to_dict("records")]]
         names = [results.methods[name].label for name in (own["winner"].iloc[0], *same["other"])]
         shown = names[:NAMED] + ([f"{len(names) - NAMED} more"] if len(names) > NAMED else [])
-        rows.append(
-            {
-                "dataset": dataset,
-                "noise": noise_label(noise),
-                "rate": rate,
-                "best": " · ".join(shown),
-                "size": len(names),
-            }
-            | {"others": 1 + len(own), "behind": float(same["difference"].max()) if len(same) else math.nan}
-        )
+        row = {"dataset": dataset, "noise": noise_label(noise), "rate": rate, "best": " · ".join(shown)}
+        behind = float(same["difference"].max()) if len(same) else math.nan
+        rows.append(row | {"size": len(names), "others": 1 + len(own), "behind": behind})
     if not rows:
         return None
     columns = (
@@ -148,10 +141,8 @@ def ranks(results: Results) -> Table | None:
         scores = scores_of(results, *one)
         if not _comparable(scores):
             continue
-        intervals, order = (
-            rank_intervals(scores, terms_of(results, *one)),
-            scores.mean().rank(ascending=False, method="min"),
-        )
+        intervals = rank_intervals(scores, terms_of(results, *one))
+        order = scores.mean().rank(ascending=False, method="min")
         for name in scores.mean().sort_values(ascending=False).index:
             row = identity(results, name) | summary_of(results.values(name, results.objective(one[0])), "score")
             rows.append(row | {"rank": order[name]} | dict(intervals.loc[name]))

@@ -45,9 +45,7 @@ class Spectrum:
         for each in found:
             for place, part in enumerate(sets_of(results, each)):
                 drawing, own = _measured(results, each, part)
-                yield (
-                    drawing if place == 0 or drawing is None else Folded(f"Shapes: {SETS.get(part, part)}", (drawing,))
-                )
+                yield drawing if place == 0 else Folded(f"Shapes: {SETS.get(part, part)}", (drawing,))
                 rows += own
         if rows:
             yield _table(results, pd.DataFrame(rows))

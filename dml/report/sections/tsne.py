@@ -36,11 +36,9 @@ class Tsne:
             yield absent()
         for each in found:
             frame = _frame(results, each)
-            colours = (
-                f"the {analysis.COLOURED} largest classes have colours, all others are grey"
-                if (frame["colour"] < 0).any()
-                else ("each colour is a class, with its number at the median")
-            )
+            colours = "each colour is a class, with its number at the median"
+            if (frame["colour"] < 0).any():
+                colours = f"the {analysis.COLOURED} largest classes have colours, all others are grey"
             caption = say(
                 "figure",
                 points=f"{analysis.POINTS:,}",
@@ -74,10 +72,6 @@ def _laid_out(results: Results, name: str, key: str, part: str) -> Arrays:
         labels = content["labels_fine"][rows].astype(np.int32)
         chosen = analysis.sample(labels, seed)
         places = analysis.layout(vectors(results, name, content)[rows[chosen]], seed, results.kept)
-        return {
-            "places": places.astype(np.float16),
-            "labels": labels[chosen],
-            "coloured": analysis.largest(labels),
-        }
+        return {"places": places.astype(np.float16), "labels": labels[chosen], "coloured": analysis.largest(labels)}
 
     return results.figures.of("tsne", key, part, compute)
