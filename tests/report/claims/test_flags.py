@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from synthetic import KEY, of_study
 
 from dml.report.analysis.claims import with_verdicts
 from dml.report.analysis.diagnostics import logged
@@ -42,10 +43,10 @@ def test_still_rising_is_not_tested(verdicts, claim):
 def test_a_trial_that_validation_classes_ended_early_does_not_rise(synthetic, loaded, steps, rises):
     """Its curve ends at its best step, often on a slope."""
     results = loaded(synthetic.small())
-    study = results.study.model_copy(update={"search": results.study.search.model_copy(update={"stop": "best"})})
+    results = of_study(results, search=results.study.search.model_copy(update={"stop": "best"}))
     settings = json.dumps({"training.steps": steps})
     frame = results.trials.assign(curve=_curve(0.3, 0.4, 0.5), settings=settings)
-    found = flags(replace(results, study=study, trials=frame), results.cells.values(), fixed=True).found
+    found = flags(replace(results, trials=frame), results.cells.values(), fixed=True).found
     assert ("still rising" in found) == rises
 
 
@@ -69,33 +70,38 @@ def test_class_splits_that_evaluate_once_rise_as_the_tuning_trials_that_they_cho
         for split, score in enumerate(last)
         for number, objective, curve in ((0, 0.5, _curve(0.4, 0.5, score)), (1, 0.3, _curve(0.0, 0.1, 0.9)))
     ]
-    study = results.study.model_copy(update={"class_splits": splits})
-    found = flags(replace(results, study=study, trials=pd.concat([confirmed, *tuned])), [cell], fixed=True)
+    results = replace(of_study(results, class_splits=splits), trials=pd.concat([confirmed, *tuned]))
+    found = flags(results, [cell], fixed=True)
     assert (NOT_KNOWN in found.unknown) == (rises is None)
     assert ("still rising" in found.found) == bool(rises)
 
 
+@pytest.fixture
+def beside(synthetic, loaded):
+    """Scores without training -> results whose trials all score 50 percent, beside these."""
+
+    def make(scores):
+        results = loaded(synthetic.small())
+        own = {name: {KEY: score} for name, score in scores.items()}
+        frame = results.trials.assign(**{KEY: 0.5}, curve="[]")
+        return replace(results, trials=frame, summary={"untrained": {"digits": own}})
+
+    return make
+
+
 @pytest.mark.parametrize(("pixels", "below"), [(0.4, False), (0.99, True)])
-def test_below_the_baseline(synthetic, loaded, pixels, below):
-    results = loaded(synthetic.small())
-    names = {cell.dataset for cell in results.cells.values()}
-    summary = {"untrained": {name: {"pixels": {"test/fine/recall@1": pixels}} for name in names}}
-    frame = results.trials.assign(**{"test/fine/recall@1": 0.5}, curve="[]")
-    found = flags(replace(results, trials=frame, summary=summary), results.cells.values(), fixed=True).found
+def test_below_the_baseline(beside, pixels, below):
+    results = beside({"pixels": pixels})
+    found = flags(results, results.cells.values(), fixed=True).found
     assert found == (("below the baseline (R@1, test classes: 50.0, pixels 99.0)",) if below else ())
 
 
 @pytest.mark.parametrize(("components", "below"), [(0.4, False), (0.6, True), (None, True)])
-def test_a_claim_is_beside_what_is_as_long_as_its_embeddings(synthetic, loaded, components, below):
+def test_a_claim_is_beside_what_is_as_long_as_its_embeddings(synthetic, beside, components, below):
     """And beside all pixels where nothing of that length was scored."""
-    results = loaded(synthetic.small())
-    cells = list(results.cells.values())
-    size = results.study.training_of(cells[0]).embedding_size
-    scored = {"pixels": 0.99} | ({} if components is None else {f"pixels, {size} components": components})
-    own = {name: {"test/fine/recall@1": score} for name, score in scored.items()}
-    summary = {"untrained": {cell.dataset: own for cell in cells}}
-    frame = results.trials.assign(**{"test/fine/recall@1": 0.5}, curve="[]")
-    results = replace(results, trials=frame, summary=summary)
+    size = synthetic.small().training.embedding_size
+    results = beside({"pixels": 0.99} | ({} if components is None else {f"pixels, {size} components": components}))
+    cells = results.cells.values()
     assert bool(flags(results, cells, fixed=True, same_length=True).found) == below
     assert flags(results, cells, fixed=True).found == ("below the baseline (R@1, test classes: 50.0, pixels 99.0)",)
 
@@ -104,17 +110,15 @@ def test_what_is_longer_does_not_keep_a_claim_from_being_decided(synthetic, load
     changes, alter = made([claim()], UP)
     results = loaded(synthetic.small(**{**changes, "noise": synthetic.noise([0.0])}), alter)
     size = results.study.training.embedding_size
-    own = {"pixels": {"test/fine/recall@1": 0.99}, f"pixels, {size} components": {"test/fine/recall@1": 0.4}}
-    summary = results.summary | {"untrained": {cell.dataset: own for cell in results.cells.values()}}
+    own = {"pixels": {KEY: 0.99}, f"pixels, {size} components": {KEY: 0.4}}
+    summary = results.summary | {"untrained": {"digits": own}}
     (found,) = with_verdicts([replace(results, summary=summary)])
     assert [verdict.word for verdict in found.verdicts] == ["confirmed"]
 
 
-def test_a_closed_form_is_a_baseline_itself(synthetic, loaded):
-    results = loaded(synthetic.small())
+def test_a_closed_form_is_a_baseline_itself(beside):
+    results = beside({"pixels": 0.99})
     cell = next(iter(results.cells.values()))
-    summary = {"untrained": {cell.dataset: {"pixels": {"test/fine/recall@1": 0.99}}}}
-    results = replace(results, trials=results.trials.assign(**{"test/fine/recall@1": 0.5}, curve="[]"), summary=summary)
     assert flags(results, [cell], fixed=True).found
     assert not flags(results, [replace(cell, loss=replace(cell.loss, name="whitening"))], fixed=True).found
 
@@ -122,9 +126,8 @@ def test_a_closed_form_is_a_baseline_itself(synthetic, loaded):
 @pytest.mark.parametrize("score", ["test/fine/nmi", "fine/nmi"])
 @pytest.mark.parametrize(("ami", "decided"), [(-0.05, True), (0.05, False)])
 def test_ami_decides_where_it_contradicts_nmi(synthetic, loaded, claim, ami, decided, score):
-    study = synthetic.small()
-    evaluation = replace(study.evaluation, metrics=["recall@1", "nmi", "ami"])
-    results = replace(loaded(study), study=study.model_copy(update={"evaluation": evaluation}))
+    results = loaded(synthetic.small())
+    results = of_study(results, evaluation=replace(results.study.evaluation, metrics=["recall@1", "nmi", "ami"]))
     easy = results.trials["positives"] == "easy"
     frame = results.trials.assign(**{"test/fine/nmi": 0.5 + 0.1 * easy, "test/fine/ami": 0.3 + ami * easy})
     effects, why = decisive(replace(results, trials=frame), claim(score=score))
@@ -134,10 +137,9 @@ def test_ami_decides_where_it_contradicts_nmi(synthetic, loaded, claim, ami, dec
 
 @pytest.mark.parametrize(("nmi", "met"), [(0.9, True), (0.7, False)])
 def test_a_condition_without_a_score_is_about_that_of_the_claim(synthetic, loaded, claim, nmi, met):
-    study = synthetic.small()
-    evaluation = replace(study.evaluation, metrics=["recall@1", "nmi"])
-    results = replace(loaded(study), study=study.model_copy(update={"evaluation": evaluation}))
-    frame = results.trials.assign(**{"test/fine/recall@1": 0.8, "test/fine/nmi": nmi})
+    results = loaded(synthetic.small())
+    results = of_study(results, evaluation=replace(results.study.evaluation, metrics=["recall@1", "nmi"]))
+    frame = results.trials.assign(**{KEY: 0.8, "test/fine/nmi": nmi})
     asked = claim(score="fine/nmi", condition={"at_least": 80.0})
     text = unmet(replace(results, trials=frame), asked)
     assert text == "" if met else text.startswith("NMI")
