@@ -15,8 +15,8 @@ from dml.report.site import build
 from dml.snapshots import Snapshot
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))  # for tests that import one
 import chromium
-import shapes as shapes_module
 import synthetic as _synthetic
 
 ROOT = Path(__file__).parents[2]
@@ -40,12 +40,6 @@ SCRIPT
 
 
 @pytest.fixture(scope="session")
-def shapes() -> ModuleType:
-    """Studies of extreme shapes."""
-    return shapes_module
-
-
-@pytest.fixture(scope="session")
 def synthetic() -> ModuleType:
     """The helper that invents trials."""
     return _synthetic
@@ -55,8 +49,7 @@ def synthetic() -> ModuleType:
 def site(tmp_path_factory) -> SimpleNamespace:
     """A site of a study over noise rates, one with embeddings in the plane, and one that has not run."""
     root = tmp_path_factory.mktemp("site")
-    easy = {"first": {"positives": "easy"}, "second": {"positives": "random"}}
-    claims = [ClaimSection(claim="eps-table-1-test", compare=easy, each=["loss"], published=7.1)]
+    claims = [ClaimSection(claim="eps-table-1-test", compare=_synthetic.EASIER, each=["loss"], published=7.1)]
     studies = [_synthetic.study(claims=claims), _synthetic.plane_study(), _synthetic.study("empty")]
     for study in studies[:2]:
         _synthetic.write(study, root)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import ModuleType
+
+import synthetic
 
 from dml.config import DatasetSection, Study, load_study
+from dml.report.site import build
 
 LOSSES = ["triplet", "margin", "contrastive", "multi_similarity", "histogram", "binomial_deviance"]
 LOSSES += ["lifted_structure", "quadruplet", "proxy_nca", "softmax"]
@@ -19,31 +21,31 @@ NEGATIVES += ["all"]
 STUDIES = Path(__file__).parents[2] / "pipelines" / "studies"
 
 
-def one_method(synthetic: ModuleType) -> Study:
+def one_method() -> Study:
     """One method at one noise rate."""
     changes = {"losses": ["triplet"], "positives": ["easy"], "negatives": ["random"], "noise": synthetic.noise([0.2])}
     return synthetic.study("one-method", title="How good is one method?", **changes)
 
 
-def many_methods(synthetic: ModuleType, rates: tuple[float, ...] = (0.0, 0.4)) -> Study:
+def many_methods(rates: tuple[float, ...] = (0.0, 0.4)) -> Study:
     """350 methods at each noise rate."""
     changes = {"losses": LOSSES, "positives": POSITIVES, "negatives": NEGATIVES, "noise": synthetic.noise(list(rates))}
     return synthetic.study("many-methods", title="Which of 350 methods holds up?", **changes)
 
 
-def one_seed(synthetic: ModuleType) -> Study:
+def one_seed() -> Study:
     """The usual study with one seed: no intervals."""
     return synthetic.study("one-seed", title="A first look with one seed", seeds=[0])
 
 
-def many_datasets(synthetic: ModuleType, number: int = 20) -> Study:
+def many_datasets(number: int = 20) -> Study:
     """Two losses on 20 datasets."""
     datasets = [DatasetSection(name="digits", id=f"collection-{i + 1:02d}", train_on="coarse") for i in range(number)]
     changes = {"datasets": datasets, "positives": ["random", "easy"], "negatives": ["random"]}
     return synthetic.study("many-datasets", title="Does the winner depend on the data?", **changes)
 
 
-def quickstart(synthetic: ModuleType) -> Study:
+def quickstart() -> Study:
     """The default study as it is."""
     return load_study(STUDIES / "quickstart.yaml")
 
@@ -52,12 +54,7 @@ SHAPES = (quickstart, one_method, many_methods, one_seed, many_datasets)
 
 
 def _main(folder: Path, names: list[str]) -> None:
-    sys.path.insert(0, str(Path(__file__).parent))
-    import synthetic
-
-    from dml.report.site import build
-
-    studies = [shape(synthetic) for shape in SHAPES if shape.__name__ in names or not names]
+    studies = [shape() for shape in SHAPES if shape.__name__ in names or not names]
     for study in studies:
         synthetic.write(study, folder)
     print(build(studies, folder / "results", folder / "store", folder / "report"))

@@ -34,6 +34,7 @@ from dml.report.results import Results
 from dml.types import Cell, LogUniform, Part, Uniform
 
 KEY = "test/fine/recall@1"  # of the objective's score
+EASIER = {"first": {"positives": "easy"}, "second": {"positives": "random"}}  # what a claim compares
 DIAGNOSTICS = {
     "loss": 0.1234567,
     "active_share": 0.4,

@@ -1,16 +1,11 @@
 """Intervals over seeds and classes: against a bootstrap of whole classes, and how often they cover."""
 
-import sys
-from pathlib import Path
-
+import class_splits
 import numpy as np
 import pytest
 
 from dml import statistics
 from dml.report.analysis.over_classes import over_class_means, over_classes
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import class_splits
 
 pytestmark = pytest.mark.slow
 

@@ -4,13 +4,9 @@ from dml.report.analysis.embedded_cells import planes
 from dml.report.sections.planes import Planes
 
 
-def _with(study, **changes):
-    return study.model_copy(update=changes)
-
-
 def test_many_cells_are_wrapped_and_the_rest_is_counted(synthetic, loaded):
-    positives, negatives = ["random", "easy", "hard"], ["random", "hard", "semihard_random"]
-    results = loaded(_with(synthetic.plane_study(seeds=1), positives=positives, negatives=negatives))
+    methods = {"positives": ["random", "easy", "hard"], "negatives": ["random", "hard", "semihard_random"]}
+    results = loaded(synthetic.plane_study(seeds=1).model_copy(update=methods))
     (drawing,) = list(Planes().content(results))
     assert len([axes for axes in drawing.figure.axes if axes.axison]) == 12
     assert max(axes.get_subplotspec().colspan.stop for axes in drawing.figure.axes) <= 4

@@ -1,9 +1,8 @@
 """The part of a search in an interval: against draws, Welch's test, and comparisons whose truth is known."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
+import comparisons
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,9 +13,6 @@ from dml.report.analysis import precision
 from dml.report.analysis.interval_coverage import SEARCHES, SEEDS, covers, of_difference
 from dml.report.analysis.search_uncertainty import search_term
 from dml.report.estimates import Term, estimate
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import comparisons
 
 pytestmark = pytest.mark.slow
 

@@ -4,6 +4,7 @@ import re
 
 import pandas as pd
 import pytest
+import shapes
 
 from dml.report.figures import best
 
@@ -16,8 +17,8 @@ def _size(folder, of):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and of(path))
 
 
-def test_the_report_of_the_default_study_is_below_two_megabytes(synthetic, shapes, built, site, tmp_path):
-    built(shapes.quickstart(synthetic))
+def test_the_report_of_the_default_study_is_below_two_megabytes(built, site, tmp_path):
+    built(shapes.quickstart())
     assert _size(tmp_path / "report", lambda path: "quickstart" in str(path.relative_to(tmp_path))) < STUDY
     shared = _size(site.report, lambda path: not re.search("digits|planes|empty", str(path.relative_to(site.report))))
     assert shared < SHARED
@@ -33,8 +34,8 @@ def test_one_seed_draws_no_intervals_and_says_so(synthetic, built):
     assert 'class="strip' not in page
 
 
-def test_one_method_has_a_page(synthetic, shapes, built):
-    page = built(shapes.one_method(synthetic))
+def test_one_method_has_a_page(built):
+    page = built(shapes.one_method())
     assert "The only method with results." in page
     assert "Runner-up" not in page
     assert 'id="choices"' not in page
@@ -54,8 +55,8 @@ def test_of_very_many_methods_only_the_best_are_coloured(synthetic, built, tmp_p
         assert (f"{loss}, {positives} positives, {negatives} negatives" in text) == (place < 3)
 
 
-def test_the_figures_of_many_datasets_are_folded(synthetic, shapes, built):
-    page = built(shapes.many_datasets(synthetic, 5))
+def test_the_figures_of_many_datasets_are_folded(built):
+    page = built(shapes.many_datasets(5))
     assert page.count("<summary>MAP@R, on collection") + page.count("<summary>R@1, on collection") == 2
     assert 'alt="R@1, test classes' in page
     for section in ("What each choice is worth", "Good and robust"):  # the first dataset is not folded

@@ -168,13 +168,8 @@ def test_failed_and_missing_are_counted(synthetic, loaded):
 def test_diagnostics_are_means_over_seeds_beside_the_name_of_the_loss(synthetic, loaded):
     study = synthetic.study()
     first = study.cells()[0].name
-
-    def alter(frame):
-        rows = (frame["cell"] == first) & (frame["phase"] == "confirm")
-        frame.loc[rows, "diagnostics"] = [json.dumps({"loss": value, "eta": 2.0}) for value in (1.0, 2.0, 6.0)]
-        return frame
-
-    made = diagnostics(loaded(study, alter))
+    logged = [json.dumps({"loss": value, "eta": 2.0}) for value in (1.0, 2.0, 6.0)]
+    made = diagnostics(loaded(study, scoring({first: logged}, "cell", key="diagnostics")))
     texts = dict(zip([c.label for c in made.columns], [cell.text for cell in rows(made)[0]], strict=True))
     assert texts["Loss"] == "triplet"
     assert texts["Mean loss"] == "3"

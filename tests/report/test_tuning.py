@@ -4,13 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
+from synthetic import EASIER
 
 from dml import discovery
 from dml.cli.recommendation_text import recommendation_text
 from dml.config import ClaimSection, load_study
 from dml.report import contents
 from dml.report.recommendation import recommend
-from dml.report.tuning import IN_SHORT, NOT_TUNED, RATE_NOT_TUNED, mark, marked
+from dml.report.tuning import IN_SHORT, NOT_TUNED, RATE_NOT_TUNED, mark
 
 pytestmark = pytest.mark.slow
 
@@ -50,17 +51,11 @@ def test_the_mark_follows_from_the_configuration(text, said, tmp_path):
     assert mark(load_study(path)) == said
 
 
-def test_a_mark_is_in_brackets_and_no_mark_adds_nothing():
-    assert marked("joint-cars", NOT_TUNED) == "joint-cars (not tuned)"
-    assert marked("joint-cars", "") == "joint-cars"
-
-
 @pytest.fixture
 def fixed(synthetic):
     """A study with one setting for each method, and a claim."""
     search = synthetic.SearchSection(sampler="fixed", trials=1)
-    compare = {"first": {"positives": "easy"}, "second": {"positives": "random"}}
-    return synthetic.small(search=search, claims=[ClaimSection(paper="own", text="Easy is better.", compare=compare)])
+    return synthetic.small(search=search, claims=[ClaimSection(paper="own", text="Easy is better.", compare=EASIER)])
 
 
 def test_a_studys_page_marks_its_comparisons_and_explains_the_mark_once(fixed, built):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from synthetic import first_row, of_study, only_confirmed, scoring
+from synthetic import EASIER, first_row, of_study, only_confirmed, scoring
 
 from dml.config import ClaimSection, ReportSection
 from dml.report.analysis import best_of_many
@@ -117,8 +117,7 @@ def test_too_few_seeds_give_no_p(three):
 
 def test_of_many_scores_the_figure_has_the_objective_and_what_claims_are_about(synthetic, loaded, monkeypatch):
     monkeypatch.setattr("dml.report.sections.winners.SCORES", 4)
-    compared = {"first": {"positives": "easy"}, "second": {"positives": "random"}}
-    claims = [ClaimSection(paper="mine", text="It helps.", compare=compared, score="seen/fine/nmi")]
+    claims = [ClaimSection(paper="mine", text="It helps.", compare=EASIER, score="seen/fine/nmi")]
     measured = synthetic.evaluation(["recall@1", "map@r", "nmi"], ["test", "seen"])
     study = synthetic.small(noise=synthetic.noise([0.0]), evaluation=measured, claims=claims)
     blocks = list(Winners().content(loaded(study)))

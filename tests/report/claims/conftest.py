@@ -6,15 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from synthetic import EASIER
 
 from dml.config import ClaimSection
 from dml.report.analysis.claims import with_verdicts
 
-HELPS = {
-    "paper": "mine",
-    "text": "Easy positives help.",
-    "compare": {"first": {"positives": "easy"}, "second": {"positives": "random"}},
-}
+HELPS = {"paper": "mine", "text": "Easy positives help.", "compare": EASIER}
 
 
 @pytest.fixture(scope="session")

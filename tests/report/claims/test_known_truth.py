@@ -1,12 +1,7 @@
 """Verdicts on comparisons whose truth is known; the benchmark has 2,000 draws of each."""
 
-import sys
-from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 import comparisons
+import pytest
 
 pytestmark = pytest.mark.slow
 

@@ -7,6 +7,7 @@ import re
 
 import pandas as pd
 import pytest
+from synthetic import EASIER
 
 from dml.config import ClaimSection
 from dml.config.paper_claims import paper_claims
@@ -17,8 +18,6 @@ from dml.report.sections.protocols import TheoryVerdict
 from dml.report.site import build
 
 pytestmark = pytest.mark.slow
-
-COMPARED = {"first": {"positives": "easy"}, "second": {"positives": "random"}}
 
 
 class _Proof:
@@ -40,8 +39,8 @@ def page(synthetic, tmp_path, monkeypatch, claim, made):
     monkeypatch.setattr("dml.report.site.theory_sections", lambda: [_Proof()])
     changes, alter = made(
         [
-            ClaimSection(claim="eps-table-1-test", compare=COMPARED, published=7.1),
-            ClaimSection(claim="eps-table-2-cub", compare=COMPARED),
+            ClaimSection(claim="eps-table-1-test", compare=EASIER, published=7.1),
+            ClaimSection(claim="eps-table-2-cub", compare=EASIER),
             claim(place="page 3", note="A <remark>."),
         ],
         [4.0, 5.0, 6.0, 5.5, 4.5],
