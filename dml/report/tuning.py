@@ -7,7 +7,7 @@ from dml.report.texts import Texts, joined
 
 say = Texts(__file__)
 
-__all__ = ["EXPLAINED", "IN_SHORT", "NOT_TUNED", "RATE_NOT_TUNED", "after_comma", "mark", "marked"]
+__all__ = ["EXPLAINED", "IN_SHORT", "NOT_TUNED", "RATE_NOT_TUNED", "after_comma", "mark"]
 
 EXPLAINED = {
     "": "",
@@ -16,11 +16,6 @@ EXPLAINED = {
 }
 """What each mark means; empty for a study whose rate is tuned."""
 IN_SHORT = joined(say("in_short"), say("doubt"))
-
-
-def marked(text: str, tuning: str) -> str:
-    """`joint-cars (not tuned)`; the text itself without a mark."""
-    return f"{text} ({tuning})" if tuning else text
 
 
 def after_comma(tuning: str) -> str:
