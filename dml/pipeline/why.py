@@ -1,8 +1,10 @@
 """Why does this study's sweep run trials (again)? Prints what differs from the most similar trials in the store."""
 
 from dml.config import Study
-from dml.pipeline.folders import RESULTS, STORE, data_root
+from dml.pipeline.folders import RESULTS, SNAPSHOTS, STORE, data_root
+from dml.sweep.inputs.rates import Rates
 from dml.sweep.store.init_from import InitFromFinder
+from dml.sweep.store.snapshot_outcomes import snapshot_outcomes
 from dml.sweep.store.trials import TrialStore
 from dml.sweep.why import explain
 from dml.training.data import describe
@@ -12,5 +14,6 @@ def run(study: Study) -> None:
     root = data_root(study)
     if not root.is_dir():
         raise ValueError(f"{study.name}: nothing has run here yet: dml run {study.name}")
-    store = TrialStore(STORE, study.resources.storage).look()
-    print("\n".join(explain(study, store, lambda *asked: describe(root, *asked), InitFromFinder(RESULTS, STORE))))
+    store = TrialStore(STORE, study.resources.storage, snapshot_outcomes(SNAPSHOTS)).look()
+    starts, rates = InitFromFinder(RESULTS, STORE), Rates(root, STORE).known
+    print("\n".join(explain(study, store, lambda *asked: describe(root, *asked), starts, rates)))

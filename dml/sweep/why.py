@@ -14,7 +14,7 @@ from dml.config import Study
 from dml.counting import counted
 from dml.sweep.plan import keys
 from dml.sweep.plan.plan import Job, Plan
-from dml.sweep.plan.specs import Describe, FindInitFrom
+from dml.sweep.plan.specs import Describe, EstimateRate, FindInitFrom
 from dml.sweep.store.optuna_storage import copied_storage
 from dml.sweep.store.trials import TrialStore
 
@@ -43,14 +43,18 @@ class Reason(NamedTuple):
 
 
 def reasons(
-    study: Study, store: TrialStore, describe: Describe, find_init_from: FindInitFrom | None = None
+    study: Study,
+    store: TrialStore,
+    describe: Describe,
+    find_init_from: FindInitFrom | None = None,
+    rates: EstimateRate | None = None,
 ) -> list[Reason]:
-    """The trials of a study that would run next, and why.
+    """The trials of a study that would run next, and why. Takes what `Plan` takes.
 
     Later rounds of a search, and confirmations, depend on results that do not exist yet; they are not included.
     """
     with copied_storage(store.root, study.name) as storage:
-        plan = Plan(study, store, describe, storage, find_init_from)
+        plan = Plan(study, store, describe, storage, find_init_from, rates)
         plan.start(lambda job, outcome, reused: None)
     records = {key: (_flat(content), ended) for key, content, ended in store.records()}
     ended = {key: frozenset(flat.items()) for key, (flat, is_ended) in records.items() if is_ended}
@@ -66,11 +70,15 @@ def reasons(
 
 
 def explain(
-    study: Study, store: TrialStore, describe: Describe, find_init_from: FindInitFrom | None = None
+    study: Study,
+    store: TrialStore,
+    describe: Describe,
+    find_init_from: FindInitFrom | None = None,
+    rates: EstimateRate | None = None,
 ) -> list[str]:
     """The reasons as lines of text, trials with the same reason together."""
     groups: dict[tuple[str, ...], list[Reason]] = defaultdict(list)
-    for reason in reasons(study, store, describe, find_init_from):
+    for reason in reasons(study, store, describe, find_init_from, rates):
         groups[_lines(reason)].append(reason)
     if not groups:
         return [f"{study.name}: every trial that can be planned now is in the store; nothing runs again"]

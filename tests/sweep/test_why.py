@@ -1,19 +1,25 @@
 """Why trials run again: the fields that differ from the most similar trial in the store."""
 
+from types import SimpleNamespace
+
+import pytest
 import toy
 
+from dml.pipeline import why
+from dml.snapshots import table
 from dml.sweep.plan import keys
 from dml.sweep.plan.plan import Plan
+from dml.sweep.progress.results import trials_frame
 from dml.sweep.store.optuna_storage import open_storage
 from dml.sweep.store.trials import FINISHED, PRUNED, Outcome, TrialStore
 from dml.sweep.why import explain, reasons
 
 
-def run_all(study, store):
+def run_all(study, store, rates=None):
     """Finish every trial of a study without training."""
     import optuna
 
-    plan = Plan(study, store, toy.describe, optuna.storages.InMemoryStorage())
+    plan = Plan(study, store, toy.describe, optuna.storages.InMemoryStorage(), rates=rates)
     plan.start(lambda job, outcome, reused: None)
     while (job := plan.take()) is not None:
         scores = {"validation/fine/recall@1": 0.5, "test/fine/recall@1": 0.5}
@@ -21,6 +27,16 @@ def run_all(study, store):
         outcome = Outcome(FINISHED, scores, [[10, scores]])
         store.write(job.key, outcome)
         plan.end(job.id, outcome)
+    return plan
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project whose data stages have run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(why, "describe", lambda root, *asked: toy.describe(*asked))
+    (tmp_path / "data/toys").mkdir(parents=True)
+    return tmp_path
 
 
 def test_an_empty_store_has_no_earlier_trial(toy_study, tmp_path):
@@ -73,3 +89,23 @@ def test_a_pruned_trial_does_not_run_again(toy_study, tmp_path):
     assert job.key not in {reason.job.key for reason in reasons(toy_study(), store, toy.describe)}
     assert journal.read_bytes() == before
     assert sorted(path.name for path in journal.parent.iterdir()) == ["toys.journal"]
+
+
+def test_the_rate_that_a_filter_estimated_is_that_of_the_sweep(toy_study, project, monkeypatch, capsys):
+    estimates = SimpleNamespace(known=lambda spec: 0.3)
+    monkeypatch.setattr(why, "Rates", lambda root, store: estimates, raising=False)
+    study = toy_study(filters=["prism"])
+    run_all(study, TrialStore(project / "store"), estimates.known)
+    why.run(study)
+    assert "nothing runs again" in capsys.readouterr().out
+
+
+def test_published_trials_do_not_run_again(toy_study, project, monkeypatch, capsys):
+    study = toy_study()
+    plan = run_all(study, TrialStore(project / "elsewhere"))
+    table.write(table.rounded(study, trials_frame(study, plan)), project / "docs/results/toys/trials.parquet")
+    why.run(study)
+    assert "nothing runs again" in capsys.readouterr().out
+    monkeypatch.setenv("DML_SNAPSHOTS", "off")
+    why.run(study)
+    assert "no earlier trial" in capsys.readouterr().out
