@@ -57,7 +57,7 @@ class Project:
 
     def names(self) -> list[str]:
         """The names of all studies."""
-        return sorted(path.stem for path in self.studies.glob("*.yaml"))
+        return sorted(path.stem for path in self.studies.glob("[!.]*.yaml"))
 
     def chosen(self) -> list[str]:
         """The studies that params.yaml lists."""

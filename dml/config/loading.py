@@ -107,7 +107,7 @@ def _files(path: Path) -> list[tuple[Path, str, dict[str, Any]]]:
     where = str(path)
     while True:
         if not path.is_file():
-            studies = sorted(p.stem for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+            studies = sorted(p.stem for p in path.parent.glob("[!.]*.yaml")) if path.parent.is_dir() else []
             raise ConfigError(f"{where}: no such study{discovery.suggestion(path.stem, studies)}")
         if path in [file for file, _, _ in found]:
             chain = " -> ".join(file.stem for file, _, _ in found)

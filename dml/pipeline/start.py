@@ -43,7 +43,7 @@ def start(stage: str, root: Path, arguments: Sequence[str]) -> None:
     takes = getattr(module, "TAKES", "study")
     parser = argparse.ArgumentParser(prog=f"python -m dml.pipeline {stage}", description=module.__doc__)
     if takes == "study":
-        choices = ", ".join(sorted(path.stem for path in STUDIES.glob("*.yaml")))
+        choices = ", ".join(sorted(path.stem for path in STUDIES.glob("[!.]*.yaml")))
         parser.add_argument("study", help=f"a file in {STUDIES}, without .yaml: {choices}")
     given = parser.parse_args(arguments)
     if takes == "nothing":

@@ -32,7 +32,7 @@ def not_run(studies: Path, snapshots: Sequence[str]) -> Iterator[MarkdownBlock]:
 
 
 def _rows(studies: Path, snapshots: set[str]) -> Iterator[str]:
-    for path in sorted(studies.glob("*.yaml")):
+    for path in sorted(studies.glob("[!.]*.yaml")):
         if path.stem in snapshots:
             continue
         content = yaml.safe_load(path.read_text(encoding="utf-8"))

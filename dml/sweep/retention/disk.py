@@ -22,10 +22,11 @@ import pandas as pd
 from dml.config import ConfigError, DatasetSection, content_of
 from dml.data import sources
 from dml.data.packing import packed_id
+from dml.data.shards import shards_id
 from dml.files import read_json
 from dml.snapshots import snapshots
 from dml.sweep.auditing.trained_vectors import USED
-from dml.sweep.retention.models import dropped, is_locked, model_folder
+from dml.sweep.retention.models import MODEL, dropped, is_locked
 from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.needed_models import needed_keys, studies_that_start
 from dml.sweep.store.references import known_keys
@@ -104,7 +105,7 @@ def remove(entries: Iterable[Unreferenced]) -> int:
 
 def studies_of(project: Path) -> set[str]:
     """The names of the studies in `pipelines/studies` and `results`."""
-    files = {path.stem for path in (project / "pipelines/studies").glob("*.yaml")}
+    files = {path.stem for path in (project / "pipelines/studies").glob("[!.]*.yaml")}
     return files | {path.parent.name for path in (project / "results").glob("*/trials.parquet")}
 
 
@@ -112,11 +113,14 @@ def _stored(project: Path) -> Iterator[Unreferenced]:
     """Trials in the studies' storages. A storage that cannot be read is named, and lists nothing."""
     for storage in storages_of(project / "pipelines/studies"):
         try:
-            found = list(unreferenced_there(storage, _own_keys(project)))
+            found = list(unreferenced_there(storage))
         except (OSError, ValueError) as error:
             print(error, file=sys.stderr)
             continue
+        own = _own_keys(project)  # after the trials: a sweep writes a key before its trial begins
         for key, size in found:
+            if key in own:
+                continue
             yield Unreferenced(Path(TRIALS, key), size, None, "no sweep that used this storage refers to it", storage)
 
 
@@ -129,6 +133,8 @@ def _own_keys(project: Path) -> set[str]:
 
 
 def _trials(project: Path) -> Iterator[tuple[Path, str]]:
+    # Before the keys are read: a sweep writes a key before its trial begins.
+    folders = sorted((project / "store/trials").glob("*"))
     studies, known = studies_of(project), known_keys(project / "store")
     results = {path.parent.name: path for path in (project / "results").glob("*/trials.parquet")}
     kept = {snapshot.path.name: snapshot for snapshot in snapshots(project / "docs/results")}
@@ -140,7 +146,7 @@ def _trials(project: Path) -> Iterator[tuple[Path, str]]:
         keys |= set(pd.read_parquet(path, columns=["key"])["key"])
     prefixes = {key for study in kept.keys() & studies for key, _ in kept[study].outcomes()}
     digits = len(next(iter(prefixes), ""))
-    for folder in sorted((project / "store/trials").glob("*")):
+    for folder in folders:
         if folder.name not in keys and folder.name[:digits] not in prefixes and not _is_running(folder):
             gone = sorted(study for study in known if folder.name in known[study])
             done = any((folder / name).is_file() for name in OUTCOMES)
@@ -158,13 +164,13 @@ def _models(project: Path) -> Iterator[tuple[Path, str]]:
     except ConfigError:
         return
     for key in dropped(store, needed):
-        yield model_folder(store, key), "a model that no study keeps (resources.keep_models)"
+        yield project / "store" / TRIALS / key / MODEL, "a model that no study keeps (resources.keep_models)"
 
 
 def _packed(project: Path) -> Iterator[tuple[Path, str]]:
     packed = sorted((project / "store/packed").glob("[!.]*"))
     try:
-        named = {name for path in (project / "pipelines/studies").glob("*.yaml") for name in packed_by(path)}
+        named = {name for path in (project / "pipelines/studies").glob("[!.]*.yaml") for name in packed_by(path)}
     except (ConfigError, ValueError, KeyError, TypeError, ImportError):
         return
     for path in (project / "data").glob("*/pack.json"):
@@ -175,12 +181,13 @@ def _packed(project: Path) -> Iterator[tuple[Path, str]]:
 
 
 def packed_by(path: Path) -> set[str]:
-    """The names of the packed folders that a study's datasets need."""
+    """The names of the packed folders that a study's datasets need, those of shards included."""
     found = set()
     for given in content_of(path)["datasets"]:
         dataset = DatasetSection(**({"name": given} if isinstance(given, str) else given))
         how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
-        found.add(packed_id(sources.build(dataset.name, **dataset.settings), **how))
+        whole = packed_id(sources.build(dataset.name, **dataset.settings), **how)
+        found |= {whole} if dataset.shards is None else {whole, shards_id(whole, **dataset.shards.model_dump())}
     return found
 
 
@@ -188,8 +195,8 @@ def _features(project: Path) -> Iterator[tuple[Path, str]]:
     """Features that no output of a data stage names."""
     frozen = [
         path.stem
-        for path in (project / "pipelines/studies").glob("*.yaml")
-        if any(word in path.read_text("utf-8") for word in ("frozen", "train_from"))
+        for path in (project / "pipelines/studies").glob("[!.]*.yaml")
+        if any(word in path.read_text("utf-8", "replace") for word in ("frozen", "train_from"))
     ]
     if any(not (project / "data" / study / "features.json").is_file() for study in frozen):
         return

@@ -116,7 +116,7 @@ def delete_dropped(store: TrialStore, study: str, needed: Iterable[str] = ()) ->
     The number of deleted models, and their bytes.
     """
     others = [path for path in (store.root / "sweeps").glob("*.lock") if path.stem != study]
-    if any(map(is_locked, others)):
+    if any(is_locked(path) for path in others if not path.is_symlink()):  # Optuna's lock of a journal is a link
         return 0, 0
     for left in store.root.glob(f"trials/*/{DELETED}"):  # by a killed process
         shutil.rmtree(left, ignore_errors=True)

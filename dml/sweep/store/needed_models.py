@@ -22,7 +22,8 @@ def studies_that_start(folder: Path) -> list[Study]:
     ConfigError : one of them is invalid, so it cannot be said what it needs.
     """
     words = ("init_from", "start")  # today's name and the earlier one
-    named = [path for path in sorted(folder.glob("*.yaml")) if any(word in path.read_text("utf-8") for word in words)]
+    texts = {path: path.read_text("utf-8", "replace") for path in sorted(folder.glob("[!.]*.yaml"))}
+    named = [path for path, text in texts.items() if any(word in text for word in words)]
     studies = [load_study(path) for path in named]
     return [study for study in studies if starts_of(study)]
 

@@ -12,8 +12,8 @@ import yaml
 def storages_of(studies: Path) -> list[str]:
     """The URIs that the studies in a folder name, without reading what they extend: that is a study too."""
     found: set[str] = set()
-    for path in studies.glob("*.yaml"):
-        text = path.read_text(encoding="utf-8")
+    for path in studies.glob("[!.]*.yaml"):
+        text = path.read_text(encoding="utf-8", errors="replace")
         if "storage" in text:
             try:
                 content = yaml.safe_load(text)
@@ -41,15 +41,11 @@ def sweeps_there(storage: str) -> list[dict[str, Any]]:
     return [now for now in found if isinstance(now, dict)]
 
 
-def unreferenced_there(storage: str, known: set[str]) -> Iterator[tuple[str, int]]:
+def unreferenced_there(storage: str) -> Iterator[tuple[str, int]]:
     """(key, bytes) of each trial that ended in a storage, and that no sweep which used it refers to.
 
     An unfinished trial may be running on any machine, so it is not listed. Nothing is listed if the storage has no
     list of a sweep.
-
-    Parameters
-    ----------
-    known : further keys that are referred to.
 
     Raises
     ------
@@ -68,7 +64,7 @@ def unreferenced_there(storage: str, known: set[str]) -> Iterator[tuple[str, int
             trials.setdefault(key, {})[name] = size
         lists = [name for name in remote.list(SWEEPS) if name.endswith(SUFFIX)]  # after the trials: a key comes first
         texts = [(remote.read(f"{SWEEPS}/{name}") or b"").decode() for name in lists]
-    referred = known.union(*(text.split() for text in texts))
+    referred = {key for text in texts for key in text.split()}
     for key in sorted(trials.keys() - referred if lists else ()):
         if any(name in trials[key] for name in OUTCOMES):
             yield key, sum(trials[key].values())

@@ -11,15 +11,20 @@ import pytest
 from driver import BASE
 from simulated import simulate
 
-from dml.config import load_study
+from dml.cli.project import Project
+from dml.config import ConfigError, load_study
 from dml.data import sources
 from dml.data.packing import packed_id
+from dml.data.shards import shards_id
 from dml.files import write_text
 from dml.snapshots import table
 from dml.sweep.progress.results import trials_frame
+from dml.sweep.retention import disk
 from dml.sweep.retention.disk import remove, unreferenced
 from dml.sweep.retention.models import delete_dropped, record
+from dml.sweep.store.needed_models import studies_that_start
 from dml.sweep.store.references import References
+from dml.sweep.store.storages import storages_of
 
 pytestmark = pytest.mark.slow
 
@@ -154,6 +159,34 @@ def test_what_is_removed_is_gone_and_nothing_else(project):
     assert not (project / "store/.removing").exists()
 
 
+def test_a_trial_that_begins_and_ends_while_the_store_is_looked_at_is_not_listed(project, monkeypatch):
+    simulate(study(project, "toys"), project, stop=4)
+    snapshots = disk.snapshots
+
+    def slowly(folder):
+        References(project / "store", "toys").add("abc")  # as a sweep does before the trial begins
+        write_text(project / "store/trials/abc/result.json", "{}")
+        return snapshots(folder)
+
+    monkeypatch.setattr(disk, "snapshots", slowly)
+    assert unreferenced(project) == []
+
+
+def test_a_store_on_another_disk(project, tmp_path_factory):
+    scratch = tmp_path_factory.mktemp("scratch")
+    (project / "store").symlink_to(scratch)
+    plan = sweep(project, study(project, "toys", resources={"keep_models": "best"}), tidy=False)
+    entries = unreferenced(project)
+    assert len(entries) == 3
+    remove(entries)
+    assert len(list(scratch.glob("trials/*/model"))) == 1
+    assert not (scratch / ".removing").exists()
+    for path in ("pipelines/studies/toys.yaml", "results/toys/trials.parquet"):
+        (project / path).unlink()
+    assert listed(project).keys() == keys(plan)
+    assert sum(entry.path.name == "model" for entry in unreferenced(project)) == 0, "its trial is listed"
+
+
 def test_a_removal_that_was_killed_is_listed(project):
     write_text(project / "store/.removing/trials-abc-1/model/model.json", "{}")
     (entry,) = unreferenced(project)
@@ -172,6 +205,15 @@ def test_packed_data_that_no_study_names(project):
     (project / "pipelines/studies/resized.yaml").write_text("datasets: [{name: no such, resise: 1}]")
     study(project, "toys", datasets=["mnist"])
     assert unreferenced(project) == [], "nobody knows what the broken study needs"
+
+
+def test_shards_that_a_study_names_stay_without_its_data(project):
+    own = study(project, "toys", datasets=[{"name": "digits", "shards": {}}]).datasets[0]
+    whole = packed_id(sources.build("digits"))
+    needed = shards_id(whole, **own.shards.model_dump())
+    for name in (whole, needed, f"{whole}-shards-0123abcd"):
+        write_text(project / "store/packed" / name / "manifest.json", "{}")
+    assert [entry.path.name for entry in unreferenced(project)] == [f"{whole}-shards-0123abcd"]
 
 
 def test_features_that_no_study_names(project):
@@ -228,3 +270,25 @@ def test_files_of_a_study_whose_name_has_a_dot_stay(tmp_path):
     for name in ("my.images.json", "my.images.keys", "my.images.journal", "other.one.json"):
         (sweeps / name).write_text("{}")
     assert [found.path.name for found in unreferenced(tmp_path)] == ["other.one.json"]
+
+
+@pytest.mark.parametrize("name", [".#toys.yaml", "._toys.yaml"])
+def test_what_editors_and_network_disks_leave_beside_studies_is_none(project, name):
+    path = project / "pipelines/studies" / name
+    if name.startswith(".#"):
+        path.symlink_to("somebody@host.1234")  # as Emacs does while a file is edited
+    else:
+        path.write_bytes(b"\x00\x05\x16\x07\xff")
+    assert unreferenced(project) == []
+    assert disk.studies_of(project) == {"toys"}
+    assert storages_of(path.parent) == []
+    assert studies_that_start(path.parent) == []
+    assert Project(project).names() == ["toys"]
+
+
+def test_a_study_that_is_not_utf8_is_not_read(project):
+    (project / "pipelines/studies/other.yaml").write_bytes(b"title: \xff init_from storage frozen")
+    assert unreferenced(project) == []
+    assert storages_of(project / "pipelines/studies") == []
+    with pytest.raises(ConfigError, match=r"other\.yaml"):
+        studies_that_start(project / "pipelines/studies")
