@@ -57,15 +57,16 @@ class CellState:
         return max(finished, key=lambda pair: -math.inf if (own := value(*pair)) is None else own, default=None)
 
     def earlier_curves(self, objective: Callable[[Job], str]) -> list[tuple[Mapping[int, float], bool]]:
-        """The curves of earlier rounds, as `Pruning` takes them: without the untrained network."""
+        """The curves of earlier rounds, as `Pruning` takes them: finite values, without the untrained network."""
         curves: list[tuple[Mapping[int, float], bool]] = []
         for number in range(self.rounds[self.round].start):
             job, outcome = self.tuned[number]
-            if outcome.status == FAILED or not outcome.curve:
+            if outcome.status == FAILED:
                 continue
             key = objective(job)
-            curve = {step: scores[key] for step, scores in outcome.curve if step}
-            curves.append((curve, outcome.status != PRUNED))
+            curve = {step: scores[key] for step, scores in outcome.curve if step and math.isfinite(scores[key])}
+            if curve:
+                curves.append((curve, outcome.status != PRUNED))
         return curves
 
     def pruned(self, job: Job) -> Outcome | None:

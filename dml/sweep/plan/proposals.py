@@ -24,7 +24,7 @@ from dataclasses import asdict
 from typing import Any
 
 import optuna
-from optuna.trial import Trial, TrialState
+from optuna.trial import FrozenTrial, Trial, TrialState
 
 from dml.config import SearchSection
 from dml.seeding import derive
@@ -83,6 +83,7 @@ class Proposals:
         self._study.sampler = self._sampler(number)
         if known is not None and known.state == TrialState.RUNNING:
             trial = Trial(self._study, known._trial_id)
+            self._draw_again(trial, known)
         else:
             if number < len(self._first) and known is None:
                 self._study.enqueue_trial(self._first[number])
@@ -120,6 +121,13 @@ class Proposals:
         """Store the error of a trial that failed temporarily. It stays open, and another run retries it."""
         if number in self._live:
             self._live.pop(number).set_user_attr("error", text)
+
+    def _draw_again(self, trial: Trial, known: FrozenTrial) -> None:
+        """Let the sampler draw what a trial has already: what a killed sweep did not ask for is drawn after it."""
+        for name, distribution in known.distributions.items():
+            drawn = not distribution.single() and not trial._is_fixed_param(name, distribution)
+            if drawn and not trial._is_relative_param(name, distribution):
+                self._study.sampler.sample_independent(self._study, known, name, distribution)
 
     def _sampler(self, number: int) -> optuna.samplers.BaseSampler:
         seed = derive(self._search.seed, f"{self._cell}/{number}") % 2**32

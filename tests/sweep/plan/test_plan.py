@@ -1,4 +1,5 @@
 import itertools
+import math
 from types import SimpleNamespace
 
 import optuna
@@ -159,6 +160,21 @@ def test_pruned_by_its_own_cell_only(toy_study, tmp_path):
     assert not plan.report(good.id, 10, {"validation/fine/recall@1": 2.0})
     _, ended = start(study, TrialStore(tmp_path), storage)
     assert [outcome.status for _, outcome, _ in ended] == [FINISHED] * 4 + [PRUNED]
+
+
+@pytest.mark.parametrize("pruner", ["median", "halving"])
+@pytest.mark.parametrize("curve", [[0.5, math.nan], [math.nan, math.nan]])
+def test_a_pruner_passes_over_evaluations_that_are_not_numbers(toy_study, tmp_path, pruner, curve):
+    """A trial counts with its best step (`stop: best`), so it finishes although it ends with NaN."""
+    study = toy_study(search={"trials": 8, "pruner": pruner, "stop": "best"}, losses=["triplet"])
+    plan, _ = start(study, TrialStore(tmp_path))
+    values = zip((0, 5, 10), (0.1, *curve), strict=True)
+    points = [[step, {"validation/fine/recall@1": value}] for step, value in values]
+    for _ in plan.states[0].rounds[0]:
+        plan.end(plan.take().id, Outcome(FINISHED, points[-1][1], points))
+    job = plan.take()
+    assert job.number in plan.states[0].rounds[1]
+    plan.report(job.id, 5, {"validation/fine/recall@1": 0.6})
 
 
 @pytest.mark.parametrize("curve", [[], [[10, {"validation/fine/nmi+": 0.5}]]])

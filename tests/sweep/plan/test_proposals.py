@@ -1,9 +1,11 @@
+import itertools
 import math
 
 import optuna
 import pytest
 
 from dml.config import SearchSection
+from dml.sweep.plan import proposals as module
 from dml.sweep.plan.proposals import Proposals, Pruning
 from dml.sweep.store.optuna_storage import open_storage
 from dml.sweep.store.trials import FINISHED, Outcome
@@ -48,6 +50,24 @@ def test_proposals_do_not_depend_on_who_ended_first(sampler):
     first, second = (run(proposals(storage(), sampler=sampler), reverse=r) for r in (False, True))
     assert first == second
     assert all(0.1 <= s["loss.margin"] <= 0.5 and 1e-4 <= s["training.learning_rate"] <= 0.1 for s in first.values())
+
+
+@pytest.mark.parametrize("number", [0, 4, 7])
+@pytest.mark.parametrize("sampler", ["tpe", "random", "grid"])
+def test_a_search_that_was_killed_within_a_proposal_goes_on_with_the_same_ones(tmp_path, monkeypatch, sampler, number):
+    whole = run(proposals(storage(), sampler=sampler))
+    suggest, count = module._suggest, itertools.count()
+
+    def killed(*given):
+        if next(count) == len(SPACES) * number + 1:
+            raise KeyboardInterrupt
+        return suggest(*given)
+
+    monkeypatch.setattr(module, "_suggest", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(proposals(open_storage(tmp_path / "a.journal"), sampler=sampler))
+    monkeypatch.undo()
+    assert run(proposals(open_storage(tmp_path / "a.journal"), sampler=sampler)) == whole
 
 
 @pytest.mark.parametrize("end", [0, 3, 7, 8])
