@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # MLflow takes seconds to import
 EXPERIMENT = "dml"
 PAGE = 1000  # runs per request
 CONFLICT = re.compile(r"UniqueViolation|UNIQUE constraint|IntegrityError|Duplicate entry|InterfaceError")
-REJECTED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS")
+REJECTED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS", "ENDPOINT_NOT_FOUND")
 
 
 def default_uri() -> str:
@@ -70,7 +70,7 @@ def runs_of(client: MlflowClient, experiment: str, wanted: str) -> Iterator[Run]
 
 
 def was_rejected(error: Exception) -> bool:
-    """Whether MLflow answered that a request is invalid, so that sending it again cannot succeed.
+    """Whether MLflow answered that a request is invalid or unknown to it, so that sending it again cannot succeed.
 
     A conflict is not: MLflow checks and then inserts, for example a dataset that two studies share, and answers
     `BAD_REQUEST` to the second one. Repeating it succeeds.

@@ -2,7 +2,7 @@
 
 Runs are found by their tags (`dml.tracking.runs.KEYS`), created if missing, and updated if their content is another one
 than the tag `dml.content` says, which is written last. So nothing appears twice, and after an error the next sync
-completes what the last one left.
+completes what the last one left. Files and models may be kept elsewhere, so an error of theirs delays no run.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class _Known:
     tags: dict[str, str] = field(default_factory=dict)
     params: dict[str, str] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
+    times: dict[str, int] = field(default_factory=dict)  # of the metrics, in milliseconds
     steps: set[int] | None = field(default_factory=set)  # of its curve; None: ask MLflow
 
 
@@ -63,6 +64,7 @@ class Mirror:
         self.study, self.uri = study, uri or default_uri()
         self._known: dict[tuple[str, ...], _Known] | None = None
         self.refused: dict[tuple[str, ...], str] = {}  # runs that MLflow rejects, and why
+        self._late: Exception | None = None  # of files or a model, which is raised once all runs are written
 
     def sync(self, picture: Picture) -> int:
         """Write what differs. Returns how many runs were written.
@@ -71,6 +73,7 @@ class Mirror:
         ------
         Exception : of MLflow, or of the network. The next call completes what this one left.
         """
+        self._late = None
         with quiet():
             try:
                 if self._known is None:
@@ -78,6 +81,8 @@ class Mirror:
                 written = sum(self._update(run) for run in picture.runs)
                 if picture.columns is not None:
                     self._write_view(picture)
+                if self._late is not None:
+                    raise self._late
             except BaseException:
                 self._known = None  # what arrived is not known
                 raise
@@ -103,8 +108,11 @@ class Mirror:
         except Exception as error:
             if not was_rejected(error):
                 raise
-            self.refused[run.key] = f"{said(self.uri, error)} ({run.name})"
+            self._refuse(run, error)
             return False
+
+    def _refuse(self, run: Run, error: Exception) -> None:
+        self.refused[run.key] = f"{said(self.uri, error)} ({run.name})"
 
     def _write(self, run: Run) -> bool:
         known = self._known
@@ -124,15 +132,28 @@ class Mirror:
             found = known[run.key] = _Known(info.run_id, info.start_time, run.name, tags=dict(tags))
         if replaced is not None:
             self._client.delete_run(replaced.id)
-        self._write_files(found, files)
         if run.datasets and found.tags.get("dml.datasets") != (text := json.dumps(dict(run.datasets))):
             self._client.log_inputs(found.id, [_dataset(*pair) for pair in run.datasets.items()])
             tags["dml.datasets"] = text
-        if run.model is not None:
-            tags |= self._write_model(run.model, found)
+        stored = self._store(run, found, files, tags)
         self._describe(run, found)
-        self._log(found, self._metrics(run, found), params, {**tags, "dml.content": content})
+        self._log(found, self._metrics(run, found), params, {**tags, "dml.content": content if stored else ""})
         found.steps = {*(found.steps or ()), *(step for step, _ in run.curve)}
+        return True
+
+    def _store(self, run: Run, found: _Known, files: Mapping[str, bytes], tags: dict[str, str]) -> bool:
+        """Store a run's files and its model, whose tags are added. Returns whether that is done, and notes an error."""
+        try:
+            self._write_files(found, files)
+            if run.model is not None:
+                tags |= self._write_model(run.model, found)
+        except Exception as error:
+            found.end = None  # a model that could not be logged has ended the run
+            if was_rejected(error):
+                self._refuse(run, error)
+            else:
+                self._late = self._late or error
+            return False
         return True
 
     def _describe(self, run: Run, found: _Known) -> None:
@@ -148,20 +169,22 @@ class Mirror:
 
     def _metrics(self, run: Run, found: _Known) -> list[Metric]:
         """The points and values that MLflow does not have."""
+        name = next((metric_name(name) for _, scores in run.curve for name in scores), "")
         if found.steps is None:
-            name = next((metric_name(name) for _, scores in run.curve for name in scores), "")
             history = self._client.get_metric_history(found.id, name) if name in found.metrics else ()
             found.steps = {point.step for point in history}
         last, length = max((step for step, _ in run.curve), default=0), int(1000 * run.seconds)
+        # A step is known by its score `name`, which is the last one: what arrived without it is sent again.
         points = [
-            Metric(metric_name(name), value, found.start + length * step // max(1, last), step)
+            Metric(metric_name(own), value, found.start + length * step // max(1, last), step)
             for step, scores in run.curve
             if step not in found.steps
-            for name, value in scores.items()
+            for own, value in sorted(scores.items(), key=lambda score: metric_name(score[0]) == name)
         ]
         values = {metric_name(name): float(value) for name, value in run.metrics.items()}
-        now = int(1000 * time.time())  # the latest of several values counts
-        return points + [Metric(n, v, now, last) for n, v in values.items() if found.metrics.get(n) != v]
+        now, times = int(1000 * time.time()), found.times  # the latest of several values counts, whatever the clocks
+        new = {n: v for n, v in values.items() if found.metrics.get(n) != v}
+        return points + [Metric(n, v, max(now, times.get(n, 0) + 1), last) for n, v in new.items()]
 
     def _log(
         self, found: _Known, metrics: Sequence[Metric], params: Mapping[str, str], tags: Mapping[str, str]
@@ -176,6 +199,7 @@ class Mirror:
         for request in requests:
             self._client.log_batch(found.id, request[0], request[1], request[2])
         found.metrics |= {metric.key: metric.value for metric in metrics}
+        found.times |= {metric.key: metric.timestamp for metric in metrics}
         found.params |= params
         found.tags |= tags
 
@@ -250,6 +274,7 @@ def _taken(run: Found) -> _Known:
         dict(data.tags),
         dict(data.params),
         dict(data.metrics),
+        {metric.key: metric.timestamp for metric in data._metric_objs},
         steps=None,
     )
 

@@ -1,8 +1,12 @@
 """Models in MLflow, and in its registry."""
 
+import time
+
 import mlflow
 import numpy as np
 import pytest
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import ENDPOINT_NOT_FOUND
 from tracked import picture, runs
 
 from dml.tracking.registry import version_of
@@ -55,6 +59,22 @@ def test_the_best_model_is_registered_once_and_another_one_is_the_next_version(u
     mlflow.set_tracking_uri(uri)
     images = np.ones((3, 2, 2, 1), np.uint8)
     assert mlflow.pyfunc.load_model("models:/images/2").predict(images).shape == (3, 4)
+
+
+def test_a_server_that_keeps_no_models_gets_all_else(uri, model, monkeypatch):
+    """MLflow 2 answers so."""
+
+    def fails(*given, **names):
+        raise MlflowException("API request failed with error code 404", ENDPOINT_NOT_FOUND)
+
+    monkeypatch.setattr("dml.tracking.pyfunc.log_model", fails)
+    wanted = picture(model=Model(model, "key", [2, 2, 1], 4, loader="tracked.load"))
+    began = time.monotonic()
+    assert "error code 404" in sync(wanted, uri, patience=20)
+    assert time.monotonic() - began < 20, "it is not tried again"
+    (own,) = runs(uri, "study")[1]
+    assert (own.info.status, own.data.metrics) == ("FINISHED", {"cells": 1.0})
+    assert len(runs(uri, "trial")[1]) == 2
 
 
 def test_the_champion_that_is_asked_for_last_has_the_alias(uri, model):

@@ -81,6 +81,19 @@ def test_new_scores_replace_old_ones_lower_ones_too(uri):
     assert len(client.get_metric_history(run.info.run_id, "objective.mean")) == 2
 
 
+@pytest.mark.parametrize("seconds", [0, -3600])
+def test_a_new_score_counts_whatever_the_clock_says(uri, monkeypatch, seconds):
+    """Of two values MLflow shows that with the later time, or the higher one of two at one time."""
+    began = time.time()
+    monkeypatch.setattr(time, "time", lambda: began)
+    mirror = Mirror("study", uri)
+    mirror.sync(picture(of_cell=cell(score=0.5)))
+    monkeypatch.setattr(time, "time", lambda: began + seconds)
+    for again, score in ((mirror, 0.25), (mirror, 0.125), (Mirror("study", uri), 0.0625)):
+        again.sync(picture(of_cell=cell(score=score)))
+        assert runs(uri, "cell")[1][0].data.metrics["objective.mean"] == score
+
+
 def test_other_names_are_new_names_of_the_same_runs(uri):
     sync(picture(), uri)
     before = {run.info.run_id for run in runs(uri)[1]}
@@ -169,6 +182,45 @@ def test_an_error_at_any_request_is_made_good_by_the_next_sync(uri, monkeypatch,
     assert {run.info.status for run in runs(uri)[1]} == {"FINISHED"}
     lengths = {run.data.tags["dml.trial"][-1]: len(history(client, run)) for run in trials}
     assert lengths == {"0": 3, "1": 2}
+    assert Mirror("study", uri).sync(wanted) == 0
+
+
+def test_an_evaluation_that_arrived_in_part_is_completed(uri, monkeypatch):
+    names = [f"validation/fine/recall@{n}" for n in range(500)]
+    wanted, sent = picture(trial(0, curve=[(step, dict.fromkeys(names, 0.5)) for step in (5, 10)])), []
+    original = MlflowClient.log_batch
+
+    def fails(self, run, metrics, *others):
+        sent.append(len(metrics))
+        if sent[-2:] == [800, 201]:
+            raise MlflowException("the connection is lost", INTERNAL_ERROR)
+        original(self, run, metrics, *others)
+
+    monkeypatch.setattr(MlflowClient, "log_batch", fails)
+    assert "the connection is lost" in sync(wanted, uri)
+    assert sync(wanted, uri) == ""
+    client, (run,) = runs(uri, "trial")
+    for name in (0, 299, 300, 499):
+        found = client.get_metric_history(run.info.run_id, f"validation/fine/recall_at_{name}")
+        assert [(point.step, point.value) for point in found] == [(5, 0.5), (10, 0.5)], name
+
+
+def test_artifacts_that_cannot_be_stored_delay_no_run(uri, tmp_path, monkeypatch):
+    """The server may keep them where this machine cannot write."""
+    (tmp_path / "study.yaml").write_text("title: Mine")
+    wanted, log = picture(files={"study.yaml": tmp_path / "study.yaml"}), MlflowClient.log_artifact
+
+    def fails(*given):
+        raise PermissionError(13, "Permission denied", "/mlartifacts")
+
+    monkeypatch.setattr(MlflowClient, "log_artifact", fails)
+    assert "Permission denied: '/mlartifacts'" in sync(wanted, uri)
+    (own,) = runs(uri, "study")[1]
+    assert (own.info.status, own.data.metrics) == ("FINISHED", {"cells": 1.0})
+    assert len(runs(uri, "trial")[1]) == 2
+    monkeypatch.setattr(MlflowClient, "log_artifact", log)
+    assert sync(wanted, uri) == ""
+    assert [file.path for file in runs(uri)[0].list_artifacts(own.info.run_id)] == ["study.yaml"]
     assert Mirror("study", uri).sync(wanted) == 0
 
 
