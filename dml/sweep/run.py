@@ -76,7 +76,7 @@ def run_study(
     OSError : a disk is full, or the storage cannot be used. Finished trials are stored.
     KeyboardInterrupt : after Ctrl-C, once all workers have stopped.
     """
-    started = time.time()
+    started = time.monotonic()
     data_root, store, out = Path(data_root).resolve(), Path(store).resolve(), Path(out)
     find_trainer(trainer)
     if describe is None:
@@ -108,7 +108,7 @@ def run_study(
                 live.write()
                 _run_trials(plan, {"data_root": str(data_root), "trainer": trainer}, progress, live, references)
                 trials.look()  # models that other nodes trained are there
-            frame = write_results(plan, progress, out, data_root, time.time() - started)
+            frame = write_results(plan, progress, out, data_root, time.monotonic() - started)
             references.replace(frame["key"])
             state = "finished"
         except KeyboardInterrupt:

@@ -43,7 +43,7 @@ class SweepProgress:
         self._reused = self._resumed = 0
         self._remaining = Remaining()
         self._best: dict[str, float] = {}
-        self._started = time.time()
+        self._started = time.monotonic()
         self._state = "starting"
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
@@ -95,7 +95,7 @@ class SweepProgress:
             "running": len(running),
             "gpus": self.gpus(len(running)) if plan else "",
             "look": plan.looking if plan else "",
-            "elapsed": time.time() - self._started,
+            "elapsed": time.monotonic() - self._started,
             "left": self._remaining.seconds(total - ended, running, self.slots()),
             "best": dict(sorted(self._best.items(), key=lambda item: -item[1])),
             "updated": time.time(),

@@ -25,17 +25,23 @@ def journal_of(store: Path, study: str) -> Path:
 def open_storage(path: Path) -> optuna.storages.BaseStorage:
     """Open or create a journal. Removes the lock and the incomplete last line that a killed process left.
 
-    The journal can be rebuilt from the trial store, so an unreadable one is moved aside.
+    The journal can be rebuilt from the trial store, so one that is none is moved aside. Trials that its search pruned
+    then run again.
+
+    Raises
+    ------
+    OSError : of the disk; the journal stays.
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.with_name(path.name + ".lock").unlink(missing_ok=True)
     if path.is_file():
-        content = path.read_bytes()
-        if not content.endswith(b"\n"):
-            path.write_bytes(content[: content.rfind(b"\n") + 1])
+        with open(path, "r+b") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
     try:
         return _journal(path)
+    except OSError:
+        raise
     except Exception:
         path.replace(path.with_name(path.name + ".unreadable"))
         return _journal(path)

@@ -1,5 +1,6 @@
 import itertools
 import math
+from pathlib import Path
 
 import optuna
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from dml.config import SearchSection
 from dml.sweep.plan import proposals as module
 from dml.sweep.plan.proposals import Proposals, Pruning
+from dml.sweep.store import optuna_storage
 from dml.sweep.store.optuna_storage import open_storage
 from dml.sweep.store.trials import FINISHED, Outcome
 from dml.types import Choice, LogUniform, Uniform
@@ -88,6 +90,39 @@ def test_the_journal_survives_a_line_cut_short_and_a_lock_left_behind(tmp_path):
         file.write(b'{"op_code": 4, "wor')
     (tmp_path / "a.journal.lock").symlink_to(path)
     assert run(proposals(open_storage(path))) == run(proposals(storage()))
+
+
+def test_a_full_disk_takes_no_more_of_the_journal_than_the_line_that_it_cut(tmp_path, monkeypatch):
+    path = tmp_path / "a.journal"
+    run(proposals(open_storage(path)), end=5)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"op_code": 4, "wor')
+
+    def full(path, content):
+        with open(path, "wb"):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    open_storage(path)
+    assert path.read_bytes() == whole
+
+
+def test_a_disk_that_does_not_answer_loses_no_journal(tmp_path, monkeypatch):
+    path = tmp_path / "a.journal"
+    run(proposals(open_storage(path)), end=5)
+    whole, create = path.read_bytes(), optuna_storage._journal
+
+    def fails(path):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(optuna_storage, "_journal", fails)
+    with pytest.raises(OSError, match="Input/output"):
+        open_storage(path)
+    monkeypatch.setattr(optuna_storage, "_journal", create)
+    assert path.read_bytes() == whole
+    path.write_bytes(b"no\njournal\n")
+    open_storage(path)
+    assert (tmp_path / "a.journal.unreadable").read_bytes() == b"no\njournal\n"
 
 
 def test_tpe_learns_and_cells_differ():
