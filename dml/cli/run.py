@@ -46,7 +46,7 @@ def run(
 
 
 def _print_failures(project: Project, study: str) -> bool:
-    """Print how many trials failed, and one's error. Returns False if no trial that trains finished."""
+    """Print how many trials failed, and one's error. Returns False if no trial that trains finished, or none at all."""
     import pandas as pd
 
     from dml.counting import counted
@@ -60,8 +60,9 @@ def _print_failures(project: Project, study: str) -> bool:
     if failed.empty:
         return True
     trained = trials[[closed_form_of(loss) is None for loss in trials["loss"]]]
-    lost = not (trained["status"] == "finished").any()
-    count = f"all of {len(trained)} trained trials" if lost else f"{len(failed)} of {counted(len(trials), 'trial')}"
+    judged, kind = (trials, "trials") if trained.empty else (trained, "trained trials")
+    lost = not (judged["status"] == "finished").any()
+    count = f"all of {len(judged)} {kind}" if lost else f"{len(failed)} of {counted(len(trials), 'trial')}"
     last = failed.iloc[-1]
     example = f"one of {last['loss']}: {last['error'].strip().rpartition(chr(10))[2]}"
     print(f"{'error: ' if lost else ''}{study}: {count} failed, such as {example}", file=sys.stderr)

@@ -30,7 +30,10 @@ SHARE = 0.1  # of the time that syncs may take while a sweep runs
 
 
 def run(study: Study) -> None:
-    if problem := sync_study(Place.of(study.name), study):
+    place = Place.of(study.name)
+    if not picture_of(place, study).runs:
+        raise ValueError(f"{study.name}: nothing has run here yet: dml run {study.name}")
+    if problem := sync_study(place, study):
         sys.exit(f"error: {problem}")
     print(f"{study.name}: MLflow is up to date")
 

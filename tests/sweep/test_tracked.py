@@ -14,6 +14,7 @@ from simulated import simulate
 
 from dml.config.recorded import ATTRIBUTE, record
 from dml.files import write_json
+from dml.pipeline import sync
 from dml.pipeline.sync import picture_of
 from dml.report.loading import load
 from dml.report.runs.results import picture
@@ -245,3 +246,9 @@ def test_what_is_shown_of_a_projects_folders(toy_study, tmp_path):
         write_json(tmp_path / "store/sweeps/toys.json", {"state": state, "updated": time.time() - updated})
         live = picture_of(where, study).runs[0]
         assert (live.status, live.files, live.model) == (status, {}, None)
+
+
+def test_a_study_that_has_not_run_is_not_said_to_be_up_to_date(toy_study, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="toys: nothing has run here yet: dml run toys"):
+        sync.run(toy_study())
