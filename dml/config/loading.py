@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from dml.papers import use_project
 EXTENDS = "extends"
 KEYS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")  # text, and `<<`
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, eight times as fast, where PyYAML was built with it
+
+
+NAME = re.compile(r"\w[\w.-]*")  # of a study: its stages are called with it, by a shell
 
 
 class ConfigError(ValueError):
@@ -38,6 +42,8 @@ def load_study(path: Path | str) -> Study:
     files = _files(path)
     folder = path.resolve().parent
     if folder.parts[-2:] == ("pipelines", "studies"):
+        if not NAME.fullmatch(path.stem):
+            raise ConfigError(f"{path}: a study is called as its file: expected letters, digits and the signs . _ -")
         use_project(folder.parents[1])
     try:
         return study_from(_content(files), path.stem)

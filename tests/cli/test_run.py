@@ -182,3 +182,13 @@ def test_an_unknown_study_starts_nothing(dml, project, programs, command):
 def test_scripts_of_the_pipeline(dml, project, programs, arguments, expected):
     assert dml(*arguments).code == 0
     assert programs == [expected]
+
+
+@pytest.mark.parametrize("name", ["tiny too", "it's", "-tiny", "a;b"])
+def test_a_name_that_no_stage_could_be_given_is_refused(dml, project, programs, name):
+    """Its shell would divide it."""
+    file = project / "pipelines/studies" / f"{name}.yaml"
+    file.write_text((project / "pipelines/studies/tiny.yaml").read_text())
+    done = dml("run", "--", name)
+    assert (done.code, programs) == (1, [])
+    assert f"{file.name}: a study is called as its file: expected letters, digits and the signs . _ -" in done.err

@@ -77,6 +77,8 @@ class _Mirror:
             if not self._is_away and not self.ending.is_set():
                 print(f"{error}. Trials wait for it up to {default_patience():.0f} s.", file=sys.stderr, flush=True)
             self._is_away = True
+        except OSError:  # of a disk: the next copy may succeed, and trials say what is wrong with it
+            return
         else:
             if self._is_away:
                 print(f"{self._remote.where} answers again", file=sys.stderr, flush=True)
