@@ -63,7 +63,7 @@ class Mirror:
     def __init__(self, study: str, uri: str | None = None):
         self.study, self.uri = study, uri or default_uri()
         self._known: dict[tuple[str, ...], _Known] | None = None
-        self.refused: dict[tuple[str, ...], str] = {}  # runs that MLflow rejects, and why
+        self.refused: dict[tuple[str, ...], str] = {}  # runs and views that MLflow rejects, and why
         self._late: Exception | None = None  # of files or a model, which is raised once all runs are written
 
     def sync(self, picture: Picture) -> int:
@@ -108,11 +108,11 @@ class Mirror:
         except Exception as error:
             if not was_rejected(error):
                 raise
-            self._refuse(run, error)
+            self._refuse(run.key, run.name, error)
             return False
 
-    def _refuse(self, run: Run, error: Exception) -> None:
-        self.refused[run.key] = f"{said(self.uri, error)} ({run.name})"
+    def _refuse(self, key: tuple[str, ...], name: str, error: Exception) -> None:
+        self.refused[key] = f"{said(self.uri, error)} ({name})"
 
     def _write(self, run: Run) -> bool:
         known = self._known
@@ -150,7 +150,7 @@ class Mirror:
         except Exception as error:
             found.end = None  # a model that could not be logged has ended the run
             if was_rejected(error):
-                self._refuse(run, error)
+                self._refuse(run.key, run.name, error)
             else:
                 self._late = self._late or error
             return False
@@ -232,8 +232,15 @@ class Mirror:
 
     def _write_view(self, picture: Picture) -> None:
         name, earlier, view = VIEW_TAG + picture.study, self._experiment.tags, saved_view(picture)
+        self.refused.pop((name,), None)
         if earlier.get(name) != view:
-            self._client.set_experiment_tag(self._experiment.experiment_id, name, view)
+            try:
+                self._client.set_experiment_tag(self._experiment.experiment_id, name, view)
+            except Exception as error:
+                if not was_rejected(error):
+                    raise
+                self._refuse((name,), "the saved view", error)  # too long, for an older server
+                return
             earlier[name] = view
 
 

@@ -35,6 +35,7 @@ from dml.sweep.store.storages import storages_of, unreferenced_there
 from dml.sweep.store.trials import OUTCOMES, TRIALS, TrialStore
 
 ENDING = re.compile(r"\.(journal|json|keys|live|lock|mlflow|models)$")  # of a sweep's files: studies may have dots
+UNREADABLE = ".journal.unreadable"  # of a search's journal, see `optuna_storage`
 REMOVING = ".removing"  # in the store: what a removal moves away before it deletes it
 
 
@@ -209,7 +210,10 @@ def _features(project: Path) -> Iterator[tuple[Path, str]]:
 def _sweeps(project: Path) -> Iterator[tuple[Path, str]]:
     """What sweeps of studies that are gone left: search journals, lists and tables of trials."""
     studies = studies_of(project)
-    for path in sorted((project / "store/sweeps").glob("*")):
+    for path in sorted((project / "store/sweeps").glob("[!.]*")):
+        if path.name.endswith(UNREADABLE):
+            yield path, f"a search of {path.name.removesuffix(UNREADABLE)} that could not be read"
+            continue
         study = ENDING.sub("", path.name)
         if study not in studies and path.suffix != ".lock":
             yield path, f"of the sweep of {study}, which is gone"

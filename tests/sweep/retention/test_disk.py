@@ -272,6 +272,13 @@ def test_files_of_a_study_whose_name_has_a_dot_stay(tmp_path):
     assert [found.path.name for found in unreferenced(tmp_path)] == ["other.one.json"]
 
 
+def test_a_journal_that_was_moved_aside_and_a_file_that_is_being_written(project):
+    for name in ("toys.journal", "toys.journal.unreadable", ".toys.keys.1234"):
+        write_text(project / "store/sweeps" / name, "x")
+    (entry,) = unreferenced(project)
+    assert (entry.path.name, entry.why) == ("toys.journal.unreadable", "a search of toys that could not be read")
+
+
 @pytest.mark.parametrize("name", [".#toys.yaml", "._toys.yaml"])
 def test_what_editors_and_network_disks_leave_beside_studies_is_none(project, name):
     path = project / "pipelines/studies" / name
