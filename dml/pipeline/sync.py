@@ -60,7 +60,7 @@ def sync_study(place: Place, study: Study, mirror: Mirror | None = None, patienc
 
 
 def picture_of(place: Place, study: Study) -> Picture:
-    """What MLflow should show: the table of a sweep that runs or was interrupted, otherwise the results."""
+    """What MLflow should show: the table of a sweep that runs or was interrupted, or results that are newer."""
     from dml.report.loading import load
     from dml.report.runs.audits import audits
     from dml.report.runs.champions import champions
@@ -69,7 +69,7 @@ def picture_of(place: Place, study: Study) -> Picture:
 
     store, data = Path(place.store), Path(place.data)
     live = _live(place, study)
-    is_live = live.is_file()
+    is_live = _written(live) > _written(Path(place.results, TRIALS))
     results = load(study, live.parent if is_live else Path(place.results), store, data=data)
     winners, audited = champions(store, study.name), audits(Path(place.audit), study.name)
     if results.trials.empty and not is_live:
@@ -88,6 +88,14 @@ def picture_of(place: Place, study: Study) -> Picture:
 def _live(place: Place, study: Study) -> Path:
     """The table that `dml.sweep.progress.live` writes; the stage `report` does not import the code of the sweep."""
     return Path(place.store, "sweeps", f"{study.name}.live", TRIALS)
+
+
+def _written(path: Path) -> float:
+    """When a file was written. DVC takes back the results of a study that is again as it was, without a sweep."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _state(store: Path, study: str) -> str:

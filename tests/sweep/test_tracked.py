@@ -246,6 +246,10 @@ def test_what_is_shown_of_a_projects_folders(toy_study, tmp_path):
         write_json(tmp_path / "store/sweeps/toys.json", {"state": state, "updated": time.time() - updated})
         live = picture_of(where, study).runs[0]
         assert (live.status, live.files, live.model) == (status, {}, None)
+    results = tmp_path / "out/trials.parquet"
+    os.utime(results, (time.time() + 1, time.time() + 1))  # DVC's, of the study as it was before that sweep
+    shown = picture_of(where, study).runs[0]
+    assert (shown.status, shown.model.key) == ("FINISHED", key)
 
 
 def test_a_study_that_has_not_run_is_not_said_to_be_up_to_date(toy_study, tmp_path, monkeypatch):
