@@ -61,6 +61,16 @@ def test_it_removes_what_it_listed_on_confirmation(dml, disk, options, answer):
     assert done.out.endswith("3 MB freed\n")
 
 
+def test_what_a_study_refers_to_since_it_was_listed_stays(dml, disk, monkeypatch):
+    """A sweep may begin while somebody reads the list."""
+    first, later = disk.found
+    monkeypatch.setattr(sys.modules["dml.sweep.retention.disk"], "unreferenced", lambda root: found.pop())
+    found = [[later], [first, later]]
+    done = dml("gc", answer="y\n")
+    assert "Remove these 2" in done.out
+    assert disk.removed == [later]
+
+
 def test_with_nothing_to_remove_it_does_not_ask(dml, disk):
     disk.found.clear()
     done = dml("gc")
