@@ -195,6 +195,11 @@ def explain(error: Exception, again: str = "it again") -> str:
     return str(error) or type(error).__name__
 
 
+def study_files(folder: Path) -> list[Path]:
+    """The files of the studies in a folder, sorted, without what editors and network disks leave there (`._x.yaml`)."""
+    return sorted(folder.glob("[!.]*.yaml"))
+
+
 def listed(params: Path) -> list[str]:
     """The studies that params.yaml lists. Raises ValueError if it has no list of names."""
     import yaml

@@ -57,7 +57,9 @@ class Project:
 
     def names(self) -> list[str]:
         """The names of all studies."""
-        return sorted(path.stem for path in self.studies.glob("[!.]*.yaml"))
+        from dml.files import study_files
+
+        return [path.stem for path in study_files(self.studies)]
 
     def chosen(self) -> list[str]:
         """The studies that params.yaml lists."""

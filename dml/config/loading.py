@@ -14,6 +14,7 @@ from dml.config.checks import check
 from dml.config.errors import LocatedError, explain, line_of, place
 from dml.config.renaming import earlier, renamed
 from dml.config.study import Study
+from dml.files import study_files
 from dml.papers import use_project
 
 EXTENDS = "extends"
@@ -113,7 +114,7 @@ def _files(path: Path) -> list[tuple[Path, str, dict[str, Any]]]:
     where = str(path)
     while True:
         if not path.is_file():
-            studies = sorted(p.stem for p in path.parent.glob("[!.]*.yaml")) if path.parent.is_dir() else []
+            studies = [file.stem for file in study_files(path.parent)]
             raise ConfigError(f"{where}: no such study{discovery.suggestion(path.stem, studies)}")
         if path in [file for file, _, _ in found]:
             chain = " -> ".join(file.stem for file, _, _ in found)

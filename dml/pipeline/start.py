@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dml.files import explain, listed
+from dml.files import explain, listed, study_files
 from dml.pipeline.folders import PARAMS, STUDIES
 
 # `dml.config` takes seconds to import: only `_run` does.
@@ -43,7 +43,7 @@ def start(stage: str, root: Path, arguments: Sequence[str]) -> None:
     takes = getattr(module, "TAKES", "study")
     parser = argparse.ArgumentParser(prog=f"python -m dml.pipeline {stage}", description=module.__doc__)
     if takes == "study":
-        choices = ", ".join(sorted(path.stem for path in STUDIES.glob("[!.]*.yaml")))
+        choices = ", ".join(path.stem for path in study_files(STUDIES))
         parser.add_argument("study", help=f"a file in {STUDIES}, without .yaml: {choices}")
     given = parser.parse_args(arguments)
     if takes == "nothing":

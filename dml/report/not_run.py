@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from dml.files import study_files
 from dml.report.page.blocks import Folded, Paragraph
 from dml.report.page.markdown import Heading, Items, MarkdownBlock
 from dml.report.texts import Texts
@@ -32,7 +33,7 @@ def not_run(studies: Path, snapshots: Sequence[str]) -> Iterator[MarkdownBlock]:
 
 
 def _rows(studies: Path, snapshots: set[str]) -> Iterator[str]:
-    for path in sorted(studies.glob("[!.]*.yaml")):
+    for path in study_files(studies):
         if path.stem in snapshots:
             continue
         content = yaml.safe_load(path.read_text(encoding="utf-8"))

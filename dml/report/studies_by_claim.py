@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dml.config import content_of
+from dml.files import study_files
 
 
 def studies_by_claim(folder: Path | None) -> Mapping[str, Sequence[str]]:
@@ -14,7 +15,7 @@ def studies_by_claim(folder: Path | None) -> Mapping[str, Sequence[str]]:
     Only the studies' files are read. One that cannot be read is left out: running it says what is wrong.
     """
     found: dict[str, list[str]] = {}
-    for path in sorted(folder.glob("[!.]*.yaml")) if folder is not None else ():
+    for path in study_files(folder) if folder is not None else ():
         try:
             content = content_of(path)
         except (ValueError, OSError):

@@ -23,7 +23,7 @@ from dml.config import ConfigError, DatasetSection, content_of
 from dml.data import sources
 from dml.data.packing import packed_id
 from dml.data.shards import shards_id
-from dml.files import read_json
+from dml.files import read_json, study_files
 from dml.snapshots import snapshots
 from dml.sweep.auditing.trained_vectors import USED
 from dml.sweep.retention.models import MODEL, dropped, is_locked
@@ -106,7 +106,7 @@ def remove(entries: Iterable[Unreferenced]) -> int:
 
 def studies_of(project: Path) -> set[str]:
     """The names of the studies in `pipelines/studies` and `results`."""
-    files = {path.stem for path in (project / "pipelines/studies").glob("[!.]*.yaml")}
+    files = {path.stem for path in study_files(project / "pipelines/studies")}
     return files | {path.parent.name for path in (project / "results").glob("*/trials.parquet")}
 
 
@@ -171,7 +171,7 @@ def _models(project: Path) -> Iterator[tuple[Path, str]]:
 def _packed(project: Path) -> Iterator[tuple[Path, str]]:
     packed = sorted((project / "store/packed").glob("[!.]*"))
     try:
-        named = {name for path in (project / "pipelines/studies").glob("[!.]*.yaml") for name in packed_by(path)}
+        named = {name for path in study_files(project / "pipelines/studies") for name in packed_by(path)}
     except (ConfigError, ValueError, KeyError, TypeError, ImportError):
         return
     for path in (project / "data").glob("*/pack.json"):
@@ -196,7 +196,7 @@ def _features(project: Path) -> Iterator[tuple[Path, str]]:
     """Features that no output of a data stage names."""
     frozen = [
         path.stem
-        for path in (project / "pipelines/studies").glob("[!.]*.yaml")
+        for path in study_files(project / "pipelines/studies")
         if any(word in path.read_text("utf-8", "replace") for word in ("frozen", "train_from"))
     ]
     if any(not (project / "data" / study / "features.json").is_file() for study in frozen):

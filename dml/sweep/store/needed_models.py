@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dml.config import InitFromSection, Study, load_study
+from dml.files import study_files
 from dml.sweep.store.init_from import InitFromFinder
 
 
@@ -22,7 +23,7 @@ def studies_that_start(folder: Path) -> list[Study]:
     ConfigError : one of them is invalid, so it cannot be said what it needs.
     """
     words = ("init_from", "start")  # today's name and the earlier one
-    texts = {path: path.read_text("utf-8", "replace") for path in sorted(folder.glob("[!.]*.yaml"))}
+    texts = {path: path.read_text("utf-8", "replace") for path in study_files(folder)}
     named = [path for path, text in texts.items() if any(word in text for word in words)]
     studies = [load_study(path) for path in named]
     return [study for study in studies if starts_of(study)]

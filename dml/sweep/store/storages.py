@@ -8,11 +8,13 @@ from typing import Any
 
 import yaml
 
+from dml.files import study_files
+
 
 def storages_of(studies: Path) -> list[str]:
     """The URIs that the studies in a folder name, without reading what they extend: that is a study too."""
     found: set[str] = set()
-    for path in studies.glob("[!.]*.yaml"):
+    for path in study_files(studies):
         text = path.read_text(encoding="utf-8", errors="replace")
         if "storage" in text:
             try:
