@@ -9,6 +9,7 @@ from typing import Any
 
 from dml.config import BreakPointSection, ClaimSection, SlopeSection
 from dml.config.claim_checks import LOGGED
+from dml.config.names import written_setting
 from dml.counting import counted
 from dml.report.analysis.diagnostics import is_logged
 from dml.report.analysis.effects import unit
@@ -28,11 +29,11 @@ def compared(claim: ClaimSection, objective: str) -> str:
     """
     test = claim.test
     if isinstance(test, SlopeSection) and not test.first:
-        what = f"slope over {test.over}"
+        what = f"slope over {written_setting(test.over)}"
     else:
         what = f"{_match(test.first)} minus {_match(test.second)}"  # type: ignore[union-attr]
         if isinstance(test, SlopeSection):
-            what = f"slope over {test.over} of {what}"
+            what = f"slope over {written_setting(test.over)} of {what}"
     if isinstance(test, BreakPointSection):
         what = f"noise rate at which the score falls below {test.at:g}% of its topline, {what}"
     where = f", where {_match(claim.where)}" if claim.where else ""

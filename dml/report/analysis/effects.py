@@ -11,6 +11,7 @@ import pandas as pd
 from dml.config import BreakPointSection, ClaimSection, ComparisonSection, SlopeSection
 from dml.config.claim_checks import score_key
 from dml.config.matching import attribute, identity, matching
+from dml.config.names import written_setting
 from dml.config.pairing import Line, Pair, pairs, without_toplines
 from dml.report.analysis.diagnostics import is_logged, logged
 from dml.report.analysis.diagnostics import unit as logged_unit
@@ -84,7 +85,7 @@ def unit(claim: ClaimSection) -> str:
     """In what an effect is measured."""
     of = logged_unit(claim.score) if is_logged(claim.score) else "points"
     if isinstance(claim.test, SlopeSection):
-        return f"{of} per {'doubling' if claim.test.scale == 'log' else 'unit'} of {claim.test.over}"
+        return f"{of} per {'doubling' if claim.test.scale == 'log' else 'unit'} of {written_setting(claim.test.over)}"
     return "points of the noise rate" if isinstance(claim.test, BreakPointSection) else of
 
 
