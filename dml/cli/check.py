@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,7 @@ from dml.cli.power import tells_apart
 from dml.cli.project import Project, find_project, studies_of, study_argument
 
 if TYPE_CHECKING:
+    from dml.config import Study
     from dml.sweep.cost.estimate import Estimate
 
 SECONDS = 4.0  # for timing the studies of one command, together
@@ -70,7 +72,7 @@ def print_costs(project: Project, names: list[str]) -> None:
             study = load_study(file)
             limit = f"  intervals: of {one}" if (one := one_search(study)) and len(study.blocks) > 1 else ""
             lines = [*estimate.lines(), f"  tuning: {budget_text(study)}", tells_apart(project, name, estimate), limit]
-            print("\n".join(filter(None, lines)), flush=True)
+            print("\n".join(filter(None, [*lines, *_shared_starts(project, study)])), flush=True)
             found.append(estimate)
             free = free_bytes(project.store)
             if free < estimate.features:
@@ -90,6 +92,22 @@ def print_costs(project: Project, names: list[str]) -> None:
         print(f"together: {sum(one.trials for one in found)} trials, about {duration_text(sum(known))}")
     if problems:
         raise ValueError("\n".join(problems))
+
+
+def _shared_starts(project: Project, study: Study) -> Iterator[str]:
+    """A line for each study of `training.init_from` that lacks seeds: all of these start from its first model."""
+    from dml.config import load_study
+    from dml.counting import counted
+    from dml.sweep.store.needed_models import starts_of
+
+    for name in dict.fromkeys(str(start.study) for start in starts_of(study)):
+        earlier = load_study(project.file(name)).seeds
+        shared = len(set(study.seeds) - set(earlier))
+        if shared and len(study.seeds) > 1:
+            yield (
+                f"  starts: {counted(shared, 'seed')} of {len(study.seeds)} from the first model of {name}, which has "
+                f"seeds {', '.join(map(str, earlier))} alone: intervals leave out how starts differ"
+            )
 
 
 def cost(project: Project, name: str, seconds: float) -> Estimate:

@@ -28,6 +28,18 @@ def test_a_tuned_study_is_told_what_intervals_are_of(dml, project, timed):
     assert "intervals:" not in dml("check", "tiny").out
 
 
+def test_seeds_that_share_a_start_are_counted(dml, project, timed):
+    tiny = yaml.safe_load((project / "pipelines/studies/tiny.yaml").read_text())
+    start = {"study": "tiny", "cell": {"loss": "triplet", "positives": "easy"}}
+    later = tiny | {"training": tiny["training"] | {"init_from": start}}
+    path = project / "pipelines/studies/later.yaml"
+    path.write_text(yaml.safe_dump(later))
+    assert "starts:" not in dml("check", "later").out
+    path.write_text(yaml.safe_dump(later | {"seeds": [1, 2, 3]}))
+    said = "  starts: 2 seeds of 3 from the first model of tiny, which has seeds 0, 1 alone: intervals leave out how"
+    assert said in dml("check", "later").out
+
+
 def test_several_studies_are_summed(dml, project):
     path = project / "pipelines/studies/tiny.yaml"
     (project / "pipelines/studies/more.yaml").write_text(path.read_text().replace("seeds: [0, 1]", "seeds: [5]"))
