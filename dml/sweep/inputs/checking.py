@@ -85,10 +85,7 @@ def _check_batches(study: Study, root: Path, file: Path) -> None:
     """That the training labels have as many classes as a batch."""
     seen = set()
     for cell, split in itertools.product(study.cells(), range(study.splits)):
-        phases = [("confirm", study.seeds[0])]
-        if tuning_trials(study, cell):
-            phases.append(("tune", study.search.seed))
-        for phase, seed in phases:
+        for phase, seed in [("confirm", study.seeds[0]), *_tuned(study, cell)]:
             training = study.training_of(cell)
             case = (cell.dataset, split, cell.noise, cell.rate, repr(training.batch), phase)
             if case in seen:
@@ -103,9 +100,13 @@ def _check_batches(study: Study, root: Path, file: Path) -> None:
                 raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}{half}") from None
 
 
+def _tuned(study: Study, cell: Cell) -> list[tuple[str, int]]:
+    """The phase and the seed of a cell's tuning trials, if it has any."""
+    return [("tune", study.search.seed)] if tuning_trials(study, cell) else []
+
+
 def _check_init_from(study: Study, root: Path, file: Path, find_init_from: FindInitFrom) -> None:
     """That the weights to start from, and those that backbones load from files, exist and fit."""
-    seeds = dict.fromkeys([*study.seeds, study.search.seed])
     seen = set()
     for cell in study.cells():
         training = study.training_of(cell)
@@ -115,11 +116,10 @@ def _check_init_from(study: Study, root: Path, file: Path, find_init_from: FindI
         setting = "training.start" if training.init_from is not None else "training.backbone_settings"
         space = space_of(study, cell).get("training.embedding_size", Choice((training.embedding_size,)))
         assert isinstance(space, Choice), "whole numbers are searched among choices"
-        for seed, size in itertools.product(seeds, space.options):
+        runs = [*(("confirm", seed) for seed in study.seeds), *_tuned(study, cell)]
+        for (phase, seed), size in itertools.product(runs, space.options):
             try:
-                spec = specs.build(
-                    study, cell, "confirm", seed, {"training.embedding_size": size}, DIGESTS, find_init_from
-                )
+                spec = specs.build(study, cell, phase, seed, {"training.embedding_size": size}, DIGESTS, find_init_from)
                 case = (cell.dataset, repr(spec.training))
                 if case not in seen:
                     build_model(spec, open_data(spec, root))
