@@ -33,6 +33,7 @@ EXAMPLES = {
     "human-fine-window",
     "joint-cars",
     "joint-cifar100",
+    "joint-cifar100-tuned",
     "joint-digits",
     "joint-flowers",
     "joint-omniglot",
