@@ -95,13 +95,19 @@ def print_costs(project: Project, names: list[str]) -> None:
 
 
 def _shared_starts(project: Project, study: Study) -> Iterator[str]:
-    """A line for each study of `training.init_from` that lacks seeds: all of these start from its first model."""
+    """A line for each study of `training.init_from` that lacks seeds: all of these start from its first model.
+
+    One whose file is gone, or is invalid by now, is left out: its models can be here all the same.
+    """
     from dml.config import load_study
     from dml.counting import counted
     from dml.sweep.store.needed_models import starts_of
 
     for name in dict.fromkeys(str(start.study) for start in starts_of(study)):
-        earlier = load_study(project.file(name)).seeds
+        try:
+            earlier = load_study(project.file(name)).seeds
+        except ValueError:
+            continue
         shared = len(set(study.seeds) - set(earlier))
         if shared and len(study.seeds) > 1:
             yield (

@@ -38,6 +38,9 @@ def test_seeds_that_share_a_start_are_counted(dml, project, timed):
     path.write_text(yaml.safe_dump(later | {"seeds": [1, 2, 3]}))
     said = "  starts: 2 seeds of 3 from the first model of tiny, which has seeds 0, 1 alone: intervals leave out how"
     assert said in dml("check", "later").out
+    (project / "pipelines/studies/tiny.yaml").unlink()
+    done = dml("check", "later")
+    assert (done.code, "starts:" in done.out) == (0, False)
 
 
 def test_several_studies_are_summed(dml, project):
