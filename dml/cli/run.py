@@ -62,8 +62,10 @@ def _print_failures(project: Project, study: str) -> bool:
     trained = trials[[closed_form_of(loss) is None for loss in trials["loss"]]]
     judged, kind = (trials, "trials") if trained.empty else (trained, "trained trials")
     lost = not (judged["status"] == "finished").any()
-    count = f"all of {len(judged)} {kind}" if lost else f"{len(failed)} of {counted(len(trials), 'trial')}"
+    none = (judged["status"] == "failed").all()
+    count = f"all of {len(judged)} {kind}" if none else f"{len(failed)} of {counted(len(trials), 'trial')}"
     last = failed.iloc[-1]
     example = f"one of {last['loss']}: {last['error'].strip().rpartition(chr(10))[2]}"
-    print(f"{'error: ' if lost else ''}{study}: {count} failed, such as {example}", file=sys.stderr)
+    rest = ", and none finished" if lost and not none else ""
+    print(f"{'error: ' if lost else ''}{study}: {count} failed{rest}, such as {example}", file=sys.stderr)
     return not lost

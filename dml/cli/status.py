@@ -24,8 +24,8 @@ def status(
     from dml.sweep.progress.status import describe, live
     from dml.sweep.store.storages import storages_of
 
+    storages = storages_of(project.studies)
     if watch:
-        live(store, SECONDS)
+        live(store, SECONDS, storages)
     else:
-        storages = storages_of(project.studies)
         print("\n".join(describe(store, storages)) or f"no sweep has run in {store}")

@@ -1,14 +1,16 @@
 """Publish a finished study: its snapshot, key figure and docs/results.md; prints what changed since the last time."""
 
 import subprocess
+from pathlib import Path
 
 from dml.config import Study
 from dml.pipeline.folders import RESULTS, SNAPSHOTS, STORE, data_root
 from dml.pipeline.overview import OVERVIEW, write_figures, write_overview
+from dml.pipeline.versions import own_code
 from dml.report.recording import figure_arrays
 from dml.snapshots import Snapshot, check_ran, publish
 
-CODE = ("dml", "pipelines", ":(glob)*.py")  # what decides the results; a project's own parts are modules in its folder
+CODE = ("dml", "pipelines")  # what decides the results, beside a project's own parts
 
 
 def run(study: Study) -> None:
@@ -31,7 +33,8 @@ def uncommitted() -> str:
     ------
     ValueError : the project is not in a git repository.
     """
-    done = subprocess.run(["git", "status", "--porcelain", "--", *CODE], capture_output=True, text=True)
+    own = [str(path) for path in own_code(Path())]
+    done = subprocess.run(["git", "status", "--porcelain", "--", *CODE, *own], capture_output=True, text=True)
     if done.returncode:
         raise ValueError(
             "a snapshot names the commit that it comes from, and this project is not in a git repository: git init, "

@@ -1,10 +1,10 @@
 """Stage `versions`: which code each stage runs, so that DVC runs a stage again when its code changes.
 
-`data/.versions/<stage>.json` has a digest of each file of `dml` that the stage imports, directly or not, of the modules
-in the project's folder, and for the report of the files in its `papers`. DVC runs this stage every time, and the others
-where their file has changed. That needs no list of files, and works in a clone and with an installed package. To run a
-stage again is cheap: finished downloads, packed images and trials stay, and only a raised `version` of a part trains
-again.
+`data/.versions/<stage>.json` has a digest of each file of `dml` that the stage imports, directly or not, of the
+modules and packages in the project's folder, and for the report of the files in its `papers`. DVC runs this stage
+every time, and the others where their file has changed. That needs no list of files, and works in a clone and with an
+installed package. To run a stage again is cheap: finished downloads, packed images and trials stay, and only a raised
+`version` of a part trains again.
 """
 
 from __future__ import annotations
@@ -59,10 +59,18 @@ def digests(stage: str, root: Path = Path()) -> dict[str, str]:
     of_papers = (root / PAPERS).rglob("*") if THEORY in own else ()
     files |= {
         path.relative_to(root).as_posix(): path
-        for path in (*root.glob("*.py"), *of_papers)
+        for path in (*own_code(root), *of_papers)
         if path.is_file() and path.suffix not in NOT_READ
     }
     return {name: _digest(path) for name, path in files.items()}
+
+
+def own_code(root: Path) -> Iterator[Path]:
+    """The modules in the project's folder, and the files of packages there: parts of one's own may be in them."""
+    yield from root.glob("*.py")
+    for package in root.glob("[!_.]*/__init__.py"):
+        if package.parent.resolve() != PACKAGE and package.parent.name not in (PAPERS, "tests"):
+            yield from package.parent.rglob("*.py")
 
 
 def files_of(stage: str) -> set[Path]:

@@ -35,6 +35,7 @@ def test_run_shows_the_cost_and_runs_the_chosen_studies(dml, project, programs):
         ),
         ({"triplet": ["failed"], "whitening": ["finished"]}, 1, "error: tiny: all of 1 trained trials failed, such as"),
         ({"whitening": ["finished"]}, 0, ""),
+        ({"triplet": ["failed", "pruned"]}, 1, "error: tiny: 1 of 2 trials failed, and none finished, such as one of"),
         ({"whitening": ["finished", "failed"]}, 0, "tiny: 1 of 2 trials failed, such as one of whitening: ValueError"),
         ({"whitening": ["failed"]}, 1, "error: tiny: all of 1 trials failed, such as one of whitening: ValueError"),
     ],

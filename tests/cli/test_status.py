@@ -89,3 +89,16 @@ def test_on_a_terminal_running_sweeps_are_tables(project, monkeypatch, capsys):
     with pytest.raises(KeyboardInterrupt):
         status.live(project / "store", 1.0)
     assert "best cells so far" in capsys.readouterr().out
+
+
+def test_watching_shows_the_sweeps_of_storages(dml, project, monkeypatch, tmp_path):
+    there = tmp_path / "bucket/sweeps/elsewhere"
+    there.mkdir(parents=True)
+    (there / "far.json").write_text(json.dumps({**NOW, "study": "far", "host": "elsewhere", "updated": 0}))
+    (project / "pipelines/studies/far.yaml").write_text(f"resources: {{storage: 'file://{tmp_path}/bucket'}}\n")
+    monkeypatch.setattr(status.time, "sleep", lambda seconds: (_ for _ in ()).throw(KeyboardInterrupt))
+    done = dml("status", "--watch")
+    assert done.out.startswith("far: 1/2 cells, 2/4 trials, 1 running")
+    assert "(on elsewhere, in file://" in done.out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "far: 1/2 cells" in dml("status", "--watch").out

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.text import Text
 
 from dml.files import read_json
 from dml.sweep.progress.text import line, table
 from dml.sweep.store.storages import sweeps_there
 
 STALE_SECONDS = 60
+STORAGE_SECONDS = 15.0  # between two looks at a storage
 
 
 def describe(store: Path, storages: Iterable[str] = ()) -> list[str]:
@@ -25,8 +29,35 @@ def describe(store: Path, storages: Iterable[str] = ()) -> list[str]:
     ----------
     storages : URIs of `resources.storage`, whose sweeps may be other machines'.
     """
-    here = list(_found(store))
-    known = {(now["study"], now.get("host", platform.node())) for now in here}
+    return [*_elsewhere(store, storages), *map(line, _found(store))]
+
+
+def live(store: Path, seconds: float, storages: Sequence[str] = ()) -> None:
+    """Show the progress until KeyboardInterrupt: on a terminal running sweeps as tables, everything else as lines.
+
+    Parameters
+    ----------
+    seconds : between two looks at the store.
+    storages : as in `describe`, looked at every `STORAGE_SECONDS`.
+    """
+    console = Console()
+    there, last = [], -math.inf
+    with Live(console=console, auto_refresh=False) if console.is_terminal else nullcontext() as display:
+        while True:
+            if time.monotonic() - last >= STORAGE_SECONDS:
+                there, last = _elsewhere(store, storages), time.monotonic()
+            none = [f"no sweep has run in {store}"]
+            if display is None:
+                print("\n".join([*there, *map(line, _found(store))] or none), flush=True)
+            else:
+                here = [table(now) if now["state"] == "running" else Text(line(now)) for now in _found(store)]
+                display.update(Group(*([*map(Text, there), *here] or none)), refresh=True)
+            time.sleep(seconds)
+
+
+def _elsewhere(store: Path, storages: Iterable[str]) -> list[str]:
+    """A line for each sweep that only a storage knows, and for each storage that cannot be read."""
+    known = {(now["study"], now.get("host", platform.node())) for now in _found(store)}
     lines = []
     for storage in storages:
         try:
@@ -35,30 +66,7 @@ def describe(store: Path, storages: Iterable[str] = ()) -> list[str]:
             lines.append(str(error))
             continue
         lines += [f"{line(now)} (on {now['host']}, in {storage})" for now in there]
-    return [*lines, *map(line, here)]
-
-
-def live(store: Path, seconds: float) -> None:
-    """Show the progress until KeyboardInterrupt: on a terminal running sweeps as tables, everything else as lines.
-
-    Parameters
-    ----------
-    seconds : between two looks at the store.
-    """
-    console = Console()
-    if not console.is_terminal:
-        while True:
-            print("\n".join(describe(store)) or f"no sweep has run in {store}", flush=True)
-            time.sleep(seconds)
-    with Live(console=console, auto_refresh=False, screen=False) as display:
-        while True:
-            display.update(_shown(store), refresh=True)
-            time.sleep(seconds)
-
-
-def _shown(store: Path) -> Group:
-    found = [table(now) if now["state"] == "running" else line(now) for now in _found(store)]
-    return Group(*(found or [f"no sweep has run in {store}"]))
+    return lines
 
 
 def _found(store: Path) -> Iterator[dict[str, Any]]:

@@ -24,11 +24,11 @@ from dml.files import Locked, locked, read_json, write_text
 from dml.sweep.plan.choosing import finished, ranking
 from dml.sweep.plan.jobs import Job
 from dml.sweep.plan.plan import Plan
-from dml.sweep.store.references import known_keys
+from dml.sweep.store.references import MODELS_SUFFIX, known_keys
+from dml.sweep.store.storages import models_of_others
 from dml.sweep.store.trials import TrialStore
 
 SMALL = 2 * 2**30  # bytes: up to this size the models of all cells stay by default
-RECORD = ".models"
 DELETED = ".model.deleted"
 MODEL = "model"
 
@@ -86,17 +86,21 @@ def record(plan: Plan, needed: Iterable[str] = ()) -> None:
 def dropped(store: TrialStore, needed: Iterable[str] = ()) -> list[str]:
     """The keys of the trials whose models exist although no study keeps or needs them.
 
-    A study keeps the models of trials about which it has not decided: a sweep decides when it ends.
+    A study keeps the models of trials about which it has not decided: a sweep decides when it ends. Sweeps of other
+    machines count too where the store has a storage.
     """
     folder, keep, drop = store.root / "sweeps", set(needed), set()
     undecided = known_keys(store.root)
-    for path in sorted(folder.glob(f"*{RECORD}")):
+    for path in sorted(folder.glob(f"*{MODELS_SUFFIX}")):
         content = read_json(path) or {}
         own = set(content.get("drop", ()))
         drop |= own
         keep |= set(content.get("keep", ()))
-        undecided[path.name.removesuffix(RECORD)] = undecided.get(path.name.removesuffix(RECORD), set()) - own
+        study = path.name.removesuffix(MODELS_SUFFIX)
+        undecided[study] = undecided.get(study, set()) - own
     keep |= set().union(*undecided.values())
+    if store.remote is not None and drop - keep:
+        keep |= models_of_others(store.remote)
     return [key for key in sorted(drop - keep) if model_folder(store, key).is_dir() or store.files_there(key, MODEL)]
 
 
@@ -163,7 +167,7 @@ def _has_model(store: TrialStore, key: str) -> bool:
 
 
 def _record_path(store: TrialStore, study: str) -> Path:
-    return store.root / "sweeps" / f"{study}{RECORD}"
+    return store.root / "sweeps" / f"{study}{MODELS_SUFFIX}"
 
 
 def _size(store: TrialStore, key: str) -> int:

@@ -11,16 +11,22 @@ from pathlib import Path
 
 import pandas as pd
 
-from dml.sweep.retention.models import model_folder
-from dml.sweep.store.trials import FINISHED, TrialStore, only_sweep
+from dml.config import load_study
+from dml.sweep.retention.models import MODEL, model_folder
+from dml.sweep.store.trials import FINISHED, TRIALS, TrialStore, only_sweep
 
+RESULT = "result.json"
 SET_ASIDE = "result.without-model.json"
 
 
-def set_aside(study: str, results: Path, store: Path) -> int:
+def set_aside(study: str, results: Path, store: Path, storage: str | None = None) -> int:
     """Set the outcomes of a study's confirmed trials without a model aside, so that its next sweep trains them.
 
-    The same settings, seed and versions give the same weights again.
+    The same settings, seed and versions give the same weights again. A model that only the storage has is not missing.
+
+    Parameters
+    ----------
+    storage : the study's `resources.storage`, whose outcomes are set aside too.
 
     Returns
     -------
@@ -30,18 +36,23 @@ def set_aside(study: str, results: Path, store: Path) -> int:
     ------
     ValueError : the study has no results.
     RuntimeError : its sweep is running.
+    StorageError : the storage cannot be used.
     """
     path = results / study / "trials.parquet"
     if not path.is_file():
         raise ValueError(f"study {study!r} has no results: run it first: dml run {study}")
-    trials, place, count = pd.read_parquet(path), TrialStore(store), 0
+    trials, place, count = pd.read_parquet(path), TrialStore(store, storage).look(), 0
     with only_sweep(store, study):
         for key in trials[(trials["phase"] == "confirm") & (trials["status"] == FINISHED)]["key"]:
-            outcome = place.folder(key) / "result.json"
-            if not model_folder(place, key).is_dir():
-                count += 1
-                if outcome.is_file():
-                    outcome.replace(outcome.with_name(SET_ASIDE))
+            if model_folder(place, key).is_dir() or place.files_there(key, MODEL):
+                continue
+            count += 1
+            outcome = place.folder(key) / RESULT
+            if outcome.is_file():
+                outcome.replace(outcome.with_name(SET_ASIDE))
+            if place.remote is not None and (content := place.remote.read(f"{TRIALS}/{key}/{RESULT}")) is not None:
+                place.remote.write(f"{TRIALS}/{key}/{SET_ASIDE}", content)
+                place.remote.delete_file(f"{TRIALS}/{key}/{RESULT}")
     return count
 
 
@@ -50,8 +61,9 @@ if __name__ == "__main__":
     parser.add_argument("study")
     name = parser.parse_args().study
     try:
-        number = set_aside(name, Path("results"), Path("store"))
-    except (ValueError, RuntimeError) as error:
+        storage = load_study(Path("pipelines/studies") / f"{name}.yaml").resources.storage
+        number = set_aside(name, Path("results"), Path("store"), storage)
+    except (ValueError, RuntimeError, OSError) as error:
         sys.exit(f"error: {error}")
     command = f"DML_SNAPSHOTS=off dvc repro --force --single-item sweep@{name}"
     print(f"{name}: {number} trials will run again. Set resources.keep_models, then: {command}")

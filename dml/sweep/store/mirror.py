@@ -1,7 +1,8 @@
 """Copies a sweep's progress and list of trials to its storage, where other machines see them.
 
-`sweeps/<node>/<study>.json` and `.keys` are those of `store/sweeps` on the driver's node. `dml status` shows the first,
-and `dml gc` never lists a trial of the storage that a `.keys` names.
+`sweeps/<node>/<study>.json`, `.keys` and `.models` are those of `store/sweeps` on the driver's node. `dml status` shows
+the first, `dml gc` never lists a trial of the storage that a `.keys` names, and no sweep deletes a model there that
+another machine's keeps.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dml.sweep.store.references import SUFFIX
+from dml.sweep.store.references import MODELS_SUFFIX, SUFFIX
 from dml.sweep.store.remote import SLOW_SECONDS, Remote, default_patience
 from dml.sweep.store.storage_errors import StorageError
 
@@ -56,7 +57,7 @@ def mirrored(storage: str | None, store: Path, study: str) -> Iterator[None]:
 class _Mirror:
     def __init__(self, remote: Remote, store: Path, study: str):
         self._remote, self.ending = remote, threading.Event()
-        self._paths = [store / SWEEPS / f"{study}{suffix}" for suffix in (SUFFIX, ".json")]
+        self._paths = [store / SWEEPS / f"{study}{suffix}" for suffix in (SUFFIX, MODELS_SUFFIX, ".json")]
         self._copied: dict[Path, bytes] = {}
         self._is_away = False
 

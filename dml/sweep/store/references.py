@@ -12,6 +12,7 @@ from pathlib import Path
 from dml.files import write_text
 
 SUFFIX = ".keys"
+MODELS_SUFFIX = ".models"  # which of their models the study keeps and drops (`dml.sweep.retention.models`)
 
 
 class References:

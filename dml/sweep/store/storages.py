@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import platform
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from dml.files import study_files
+
+if TYPE_CHECKING:
+    from dml.sweep.store.remote import Remote
 
 
 def storages_of(studies: Path) -> list[str]:
@@ -41,6 +46,29 @@ def sweeps_there(storage: str) -> list[dict[str, Any]]:
         names = [name for name in remote.list(SWEEPS) if name.endswith(".json")]
         found = [remote.read_json(f"{SWEEPS}/{name}") for name in sorted(names)]
     return [now for now in found if isinstance(now, dict)]
+
+
+def models_of_others(remote: Remote) -> set[str]:
+    """The keys of the trials whose models sweeps of other machines keep in a storage, or have not decided about.
+
+    Raises
+    ------
+    StorageError : the storage cannot be read.
+    """
+    from dml.sweep.store.mirror import SWEEPS
+    from dml.sweep.store.references import MODELS_SUFFIX, SUFFIX
+
+    with remote.impatient():
+        names = [name for name in remote.list(SWEEPS) if not name.startswith(f"{platform.node()}/")]
+        texts = {
+            name: (remote.read(f"{SWEEPS}/{name}") or b"").decode() for name in names if not name.endswith(".json")
+        }
+    kept: set[str] = set()
+    for name, text in texts.items():
+        if name.endswith(SUFFIX):
+            decided = json.loads(texts.get(name.removesuffix(SUFFIX) + MODELS_SUFFIX) or "{}")
+            kept |= set(text.split()) - set(decided.get("drop", ())) | set(decided.get("keep", ()))
+    return kept
 
 
 def unreferenced_there(storage: str) -> Iterator[tuple[str, int]]:

@@ -16,6 +16,7 @@ from dml.sweep.retention import models as keeping
 from dml.sweep.retention.models import best_model, delete_dropped, dropped, record
 from dml.sweep.retention.retrain import set_aside
 from dml.sweep.store.init_from import InitFromFinder
+from dml.sweep.store.mirror import mirrored
 from dml.sweep.store.needed_models import needed_keys, studies_that_start
 from dml.sweep.store.optuna_storage import journal_of
 from dml.sweep.store.trials import TrialStore
@@ -274,3 +275,42 @@ def test_a_model_that_only_the_storage_has_is_chosen_kept_and_deleted(toy_study,
     assert {path.parent.name for path in tmp_path.glob("remote/trials/*/model")} == {best.key}
     there.pull_folder(best.key, keeping.MODEL)
     assert (keeping.model_folder(there, best.key) / "model.json").is_file()
+
+
+def test_machines_that_share_a_storage_keep_each_others_models(toy_study, tmp_path, monkeypatch):
+    """The same trials, of which each machine keeps others: one model per machine goes only where none keeps it."""
+    uri, plans = f"file://{tmp_path}/remote", {}
+    for node, policy in (("first", "cells"), ("second", "best")):
+        monkeypatch.setattr("platform.node", lambda node=node: node)
+        plan = plans[node] = simulate(toy_study(resources={"keep_models": policy}), tmp_path / node, score)
+        plan.store = TrialStore(tmp_path / node / "store", uri)
+        with mirrored(uri, tmp_path / node / "store", "toys"):
+            for key in confirmed(plan):
+                plan.store.push(key)
+    there = lambda: {path.parent.name for path in tmp_path.glob("remote/trials/*/model")}  # noqa: E731
+    for node, kept in (
+        ("second", confirmed(plan)),  # the first has not decided
+        ("first", confirmed(plan, seed=1)),
+        ("second", confirmed(plan, seed=1)),
+    ):
+        monkeypatch.setattr("platform.node", lambda node=node: node)
+        plans[node].store.look()
+        with mirrored(uri, tmp_path / node / "store", "toys"):
+            record(plans[node])
+            delete_dropped(plans[node].store, "toys")
+        assert there() == kept, node
+
+
+def test_a_model_that_no_machine_has_is_trained_again_in_spite_of_a_storage(toy_study, tmp_path):
+    uri = f"file://{tmp_path}/remote"
+    plan = simulate(toy_study(resources={"keep_models": "all"}), tmp_path, score)
+    end(plan, tmp_path)
+    there = TrialStore(tmp_path / "store", uri)
+    keys = sorted(confirmed(plan))
+    for key in keys:
+        there.push(key)
+    keeping.delete_model(there, keys[0])
+    shutil.rmtree(keeping.model_folder(there, keys[1]))  # the storage has it
+    assert set_aside("toys", tmp_path / "results", tmp_path / "store", uri) == 1
+    assert there.look().read(keys[0]) is None
+    assert all(there.read(key) is not None for key in keys[1:])
