@@ -57,6 +57,7 @@ def timed():
 def _quick(request, monkeypatch):
     """The cost of a study, without timing any step."""
     if "timed" not in request.fixturenames:
+        monkeypatch.setattr(costs, "time_scores", lambda *_: 0.0)
         monkeypatch.setattr(costs, "time_steps", lambda *_: Timing(step_seconds=0.01, image_seconds=0.001))
 
 

@@ -1,7 +1,8 @@
-"""How long a trial's steps take on this machine: a few steps on random images, or random features or activations."""
+"""How long a trial's steps and evaluations take on this machine, on random images, features or activations."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from dml import files, models
+from dml import evaluation, files, models
 from dml.models import EmbeddingNetwork
 from dml.training.build import build_augment, build_loss, build_miner, describe_model
 from dml.training.data import TrialData
@@ -21,6 +22,9 @@ from dml.training.descriptions import describe_head
 from dml.training.frozen.shapes import stored_shape
 from dml.training.optimizers import build_optimizer
 from dml.types import TrialSpec
+
+SCORED = 4000  # embeddings that are scored to time it
+CLASSES = 50  # of these
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,44 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
             parts = f"loss {spec.loss.name!r}, backbone {spec.training.backbone!r}"
             raise NotTimed(f"a step could not be timed: {files.first_line(error)} ({parts})") from error
     return Timing(step_seconds, image_seconds)
+
+
+def time_scores(spec: TrialSpec, images: int, threads: int = 1) -> float:
+    """Seconds to score one evaluation of so many images, once they are embedded.
+
+    Timed on random embeddings. For more than `SCORED`, seconds grow as from half of these to all: with the number of
+    images for clusterings, with its square for neighbours.
+
+    Raises
+    ------
+    NotTimed : a metric failed.
+    """
+    wanted, most = spec.evaluation, min(images, SCORED)
+
+    def score(rows: int) -> float:
+        embeddings = torch.rand(rows, spec.training.embedding_size, generator=torch.Generator().manual_seed(0))
+        started = time.perf_counter()
+        evaluation.evaluate(
+            embeddings,
+            {level: torch.arange(rows) % CLASSES for level in spec.dataset.evaluate_on},
+            metrics=list(wanted.metrics),
+            over_clustering=wanted.over_clustering,
+            clusters=[None, *wanted.clusters],
+            clustering_start=wanted.clustering_start,
+            restarts=wanted.restarts,
+        )
+        return time.perf_counter() - started
+
+    try:
+        with _threads(threads):
+            score(min(most, CLASSES))  # imports
+            seconds, half = score(most), score(most // 2) if images > most else 0.0
+    except Exception as error:  # of any metric
+        raise NotTimed(f"an evaluation could not be timed: {files.first_line(error)}") from error
+    if images <= most:
+        return seconds
+    power = 1.0 if wanted.search == "compressed" else min(2.0, max(1.0, math.log2(seconds / half)))
+    return float(seconds * (images / most) ** power)
 
 
 def _data(manifest: Mapping[str, Any], one: tuple[int, ...] = ()) -> TrialData:

@@ -20,7 +20,7 @@ from dml.data.packing.listing import MALFORMED
 from dml.data.packing.opening import VECTORS
 from dml.files import read_json
 from dml.protocols import Source, VectorSource
-from dml.sweep.cost.timing import NotTimed, time_steps
+from dml.sweep.cost.timing import NotTimed, time_scores, time_steps
 from dml.sweep.plan import keys, specs
 from dml.sweep.store.trials import FINISHED, TrialStore
 from dml.types import Cell, InitFromSpec, TrainingSpec, TrialSpec
@@ -105,14 +105,18 @@ def trial_seconds(
     missing = [kind for kind in kinds if kind not in earlier]
     if missing and found[0].training.device == "cuda" and not torch.cuda.is_available():
         return [], "it needs a GPU, which this machine lacks"
-    timings = {}
-    for kind in missing:
-        some = kinds[kind][:: -(-len(kinds[kind]) // LOSSES_TIMED)]
-        budget, threads = seconds / len(missing) / len(some), int(study.resources.cpus_per_trial)
-        try:
+    timings, scores, threads = {}, {}, int(study.resources.cpus_per_trial)
+    try:
+        for kind in missing:
+            some = kinds[kind][:: -(-len(kinds[kind]) // LOSSES_TIMED)]
+            budget = seconds / len(missing) / len(some)
             timings[kind] = [time_steps(spec, manifests[spec.dataset.name], budget, threads) for spec in some]
-        except NotTimed as error:
-            return [], str(error)
+            for spec in kinds[kind]:
+                images = _evaluated(manifests[spec.dataset.name])
+                if images and _scored(spec) not in scores:
+                    scores[_scored(spec)] = time_scores(spec, images, threads)
+    except NotTimed as error:
+        return [], str(error)
     costs = []
     for spec in found:
         kind = _kind(spec)
@@ -121,11 +125,11 @@ def trial_seconds(
         else:
             step = fmean(timing.step_seconds for timing in timings[kind])
             image = fmean(timing.image_seconds for timing in timings[kind])
-            evaluated = _evaluated(spec, manifests[spec.dataset.name])
-            costs.append(step * spec.training.total_steps + image * evaluated + OVERHEAD)
+            evaluation = image * _evaluated(manifests[spec.dataset.name]) + scores.get(_scored(spec), 0.0)
+            costs.append(step * spec.training.total_steps + _evaluations(spec) * evaluation + OVERHEAD)
     measured = sum(map(len, earlier.values()))
     parts = [f"as {measured} similar trials in the store"] if measured else []
-    parts += ["by timing a few steps on random images"] if missing else []
+    parts += ["by timing a few steps and an evaluation on random images"] if missing else []
     once = {
         "features": any(spec.training.frozen and spec.training.backbone != "identity" for spec in found),
         "activations": any(spec.training.train_from is not None for spec in found),
@@ -138,10 +142,20 @@ def trial_seconds(
     return costs, ", ".join(parts)
 
 
-def _evaluated(spec: TrialSpec, manifest: Mapping[str, Any]) -> float:
-    """Images that a trial embeds to be evaluated; 0 if their number is not known."""
+def _scored(spec: TrialSpec) -> tuple[str, int]:
+    """What decides how long a study's evaluations take to score."""
+    return spec.dataset.name, spec.training.embedding_size
+
+
+def _evaluations(spec: TrialSpec) -> int:
+    """How often a trial evaluates a set."""
     times = math.ceil(spec.training.total_steps / spec.evaluation.every) if spec.evaluation.every else 1
-    return manifest.get("images", 0) * TESTED * len(spec.evaluation.sets) * max(1, times)
+    return len(spec.evaluation.sets) * max(1, times)
+
+
+def _evaluated(manifest: Mapping[str, Any]) -> int:
+    """Images of an evaluation set; 0 if their number is not known."""
+    return int(manifest.get("images", 0) * TESTED)
 
 
 def _kind(spec: TrialSpec) -> str:

@@ -13,7 +13,7 @@ from dml.sweep.cost import estimate as estimating
 from dml.sweep.cost import trial_costs as costs
 from dml.sweep.cost.estimate import Estimate, duration_text, estimate, size_text
 from dml.sweep.cost.model_size import kept_models
-from dml.sweep.cost.timing import Timing, time_steps
+from dml.sweep.cost.timing import Timing, time_scores, time_steps
 from dml.sweep.inputs.extracting import stored_trainings
 from dml.sweep.plan import keys
 from dml.sweep.plan.plan import Plan
@@ -31,12 +31,12 @@ STUDY = {
     "training": {"backbone": "mlp", "steps": 100, "batch": {"classes": 2, "per_class": 4}},
     "name": "study",
 }
-STEP = 0.02  # seconds
+STEP, SCORES = 0.02, 0.05  # seconds
 
 
 @pytest.fixture(autouse=True)
 def timed(monkeypatch):
-    """The trials whose steps were timed; each step takes `STEP` seconds, and embedding an image 0.001."""
+    """The trials whose steps were timed: a step takes `STEP` seconds, embedding an image 0.001, scoring `SCORES`."""
     asked = []
 
     def time_steps(spec, manifest, seconds, threads):
@@ -44,6 +44,7 @@ def timed(monkeypatch):
         return Timing(STEP, 0.001)
 
     monkeypatch.setattr(costs, "time_steps", time_steps)
+    monkeypatch.setattr(costs, "time_scores", lambda *_: SCORES)
     monkeypatch.setattr(estimating.cluster, "cpus", lambda: 2)
     return asked
 
@@ -92,7 +93,7 @@ def test_seconds_are_those_of_the_steps_the_evaluation_and_the_sweep_itself(tmp_
     pack(tmp_path)
     found = cost(tmp_path)
     evaluated = 1000 * costs.TESTED
-    assert found.trial_seconds == pytest.approx(100 * STEP + evaluated * 0.001 + costs.OVERHEAD)
+    assert found.trial_seconds == pytest.approx(100 * STEP + evaluated * 0.001 + SCORES + costs.OVERHEAD)
     assert found.seconds == pytest.approx(found.trial_seconds * 16 / 2)
     assert "random images" in found.basis
 
@@ -286,3 +287,9 @@ def test_a_frozen_trial_is_timed_on_features(tmp_path):
     assert 0 < features.image_seconds < images.image_seconds / 2
     found = cost(tmp_path, training={**STUDY["training"], "frozen": True})
     assert "without the features, computed once before" in found.basis
+
+
+def test_scores_of_more_images_take_longer():
+    study = Study(**{**STUDY, "evaluation": {"metrics": ["map@r"]}})
+    spec = costs.spec_of(study, study.cells()[0], {})
+    assert time_scores(spec, 400) < time_scores(spec, 4000) < time_scores(spec, 40_000)
