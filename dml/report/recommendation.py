@@ -14,6 +14,7 @@ from pydantic_core import to_jsonable_python
 
 from dml.counting import counted
 from dml.report.analysis.at_rate import Mix, measured, methods_at, mixed, mixes_at, shares, validations_at
+from dml.report.analysis.flags import RISING, doubts
 from dml.report.analysis.interval_coverage import covers_of, of_score, with_estimate
 from dml.report.analysis.paired import compared
 from dml.report.analysis.search_uncertainty import search_terms
@@ -235,6 +236,10 @@ def _notes(
         found.append(ON_VALIDATION if validated else ON_TEST)
     if results.study.splits > 1 and results.study.search.tunes:
         found.append(say("splits"))
+    rising = [rival.method for rival in methods if RISING in doubts(results, rival.cell)]
+    if rising:
+        who = rising[0] if len(rising) == 1 else f"{len(rising)} of {counted(len(methods), 'method')}"
+        found.append(say("rising", methods=who))
     return found
 
 

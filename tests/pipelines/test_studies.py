@@ -55,6 +55,7 @@ EXAMPLES = {
     "partial-flowers-long",
     "partial-flowers-same-settings",
     "partial-flowers-lite0",
+    "partial-flowers-folds",
     "partial-flowers-ways",
     "partial-cars-ways",
     "partial-cars-folds",

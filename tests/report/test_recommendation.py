@@ -63,6 +63,22 @@ def test_what_cannot_be_told_from_the_winner_is_as_good(results):
     assert [rival.cell for rival in found.as_good] == [found.methods[1].cell]
 
 
+@pytest.mark.parametrize(("rises", "who"), [([], None), (["easy"], "triplet"), (["easy", "all"], "2 of 3 methods")])
+def test_curves_that_still_rise_are_said(synthetic, loaded, rises, who):
+    def alter(frame):
+        frame = altered(frame)
+        for positives in frame["positives"].unique():
+            last = 0.6 if positives in rises else 0.5
+            curve = json.dumps([[step, {"test/fine/recall@1": score}] for step, score in ((200, 0.5), (400, last))])
+            frame.loc[frame["positives"] == positives, "curve"] = curve
+        return frame
+
+    found = recommend(loaded(synthetic.small(positives=["random", "easy", "all"], seeds=[0, 1, 2, 3, 4]), alter), 0.0)
+    said = [note for note in found.notes if "still rise" in note]
+    assert len(said) == (who is not None)
+    assert all(who in note for note in said)
+
+
 @pytest.mark.parametrize(("rate", "share"), [(0.1, 0.25), (0.3, 0.75)])
 def test_between_measured_rates_each_seed_is_interpolated(results, rate, share):
     found = recommend(results, rate)

@@ -12,6 +12,7 @@ from dml.config.pairing import pairs
 from dml.config.paper_claims import PaperClaim
 from dml.report.analysis.effects import decisive, unmet
 from dml.report.analysis.flags import flags
+from dml.report.analysis.shares import reference
 from dml.report.labels import metric_label
 from dml.report.results import Results
 from dml.report.tuning import mark
@@ -100,6 +101,9 @@ def _measured(results: Results, claim: ClaimSection) -> Verdict:
     if not found:
         return replace(verdict, reason=NO_SEED)
     cells = {cell.name: cell for pair in compared for cell in (*pair.first, *pair.second)}
+    if claim.share or claim.break_point:
+        references = filter(None, [reference(results, name) for name in cells])
+        cells |= {name: results.cells[name] for name in references}
     said = flags(results, cells.values(), fixed=bool(claim.fixed), same_length=True)
     verdict = replace(verdict, flags=said.found, unknown=said.unknown, reason=by_ami)
     if claim.fixed:

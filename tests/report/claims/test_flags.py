@@ -39,6 +39,18 @@ def test_still_rising_is_not_tested(verdicts, claim):
     assert (verdict.word, verdict.flags) == ("not tested", ("still rising",))
 
 
+@pytest.mark.parametrize("share", [True, False])
+def test_shares_of_a_reference_that_still_rises_are_not_tested(verdicts, claim, share):
+    """The claim compares cells at 40% noise, in percent of their clean counterparts."""
+
+    def alter(frame):
+        frame.loc[frame["rate"] == 0.0, "curve"] = _curve(0.3, 0.4, 0.5)
+        return frame
+
+    (verdict,) = verdicts([claim(share=share, where={"rate": 0.4})], UP, alter, rates=(0.0, 0.4))
+    assert verdict.flags == (("still rising",) if share else ())
+
+
 @pytest.mark.parametrize(("steps", "rises"), [(10, True), (20, True), (400, False)])
 def test_a_trial_that_validation_classes_ended_early_does_not_rise(synthetic, loaded, steps, rises):
     """Its curve ends at its best step, often on a slope."""
