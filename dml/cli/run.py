@@ -60,12 +60,12 @@ def _print_failures(project: Project, study: str) -> bool:
     if failed.empty:
         return True
     trained = trials[[closed_form_of(loss) is None for loss in trials["loss"]]]
-    judged, kind = (trials, "trials") if trained.empty else (trained, "trained trials")
+    judged, kind = (trials, "trial") if trained.empty else (trained, "trained trial")
     lost = not (judged["status"] == "finished").any()
-    none = (judged["status"] == "failed").all()
-    count = f"all of {len(judged)} {kind}" if none else f"{len(failed)} of {counted(len(trials), 'trial')}"
-    last = failed.iloc[-1]
-    example = f"one of {last['loss']}: {last['error'].strip().rpartition(chr(10))[2]}"
-    rest = ", and none finished" if lost and not none else ""
-    print(f"{'error: ' if lost else ''}{study}: {count} failed{rest}, such as {example}", file=sys.stderr)
+    own = failed[failed.index.isin(judged.index)]
+    last = (failed if own.empty else own).iloc[-1]
+    begin = f"error: {study}: no {kind} finished" if lost else study
+    count = f"{len(failed)} of {counted(len(trials), 'trial')} failed"
+    error = last["error"].strip().rpartition("\n")[2]
+    print(f"{begin}: {count}, such as one of {last['loss']}: {error}", file=sys.stderr)
     return not lost

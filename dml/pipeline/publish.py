@@ -10,7 +10,7 @@ from dml.pipeline.versions import own_code
 from dml.report.recording import figure_arrays
 from dml.snapshots import Snapshot, check_ran, publish
 
-CODE = ("dml", "pipelines")  # what decides the results, beside a project's own parts
+CODE = ("dml", "pipelines", ":(glob)*.py")  # what decides the results, beside a project's own parts
 
 
 def run(study: Study) -> None:
@@ -33,7 +33,7 @@ def uncommitted() -> str:
     ------
     ValueError : the project is not in a git repository.
     """
-    own = [str(path) for path in own_code(Path())]
+    own = sorted({path.parts[0] for path in own_code(Path())})  # whole packages: files may be deleted there
     done = subprocess.run(["git", "status", "--porcelain", "--", *CODE, *own], capture_output=True, text=True)
     if done.returncode:
         raise ValueError(

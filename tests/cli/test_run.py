@@ -31,13 +31,16 @@ def test_run_shows_the_cost_and_runs_the_chosen_studies(dml, project, programs):
         (
             {"triplet": ["failed", "failed"]},
             1,
-            "error: tiny: all of 2 trained trials failed, such as one of triplet: ",
+            "error: tiny: no trained trial finished: 2 of 2 trials failed, such as one of triplet: ",
         ),
-        ({"triplet": ["failed"], "whitening": ["finished"]}, 1, "error: tiny: all of 1 trained trials failed, such as"),
+        (
+            {"triplet": ["failed", "pruned"], "whitening": ["finished", "failed"]},
+            1,
+            "error: tiny: no trained trial finished: 2 of 4 trials failed, such as one of triplet: ",
+        ),
         ({"whitening": ["finished"]}, 0, ""),
-        ({"triplet": ["failed", "pruned"]}, 1, "error: tiny: 1 of 2 trials failed, and none finished, such as one of"),
         ({"whitening": ["finished", "failed"]}, 0, "tiny: 1 of 2 trials failed, such as one of whitening: ValueError"),
-        ({"whitening": ["failed"]}, 1, "error: tiny: all of 1 trials failed, such as one of whitening: ValueError"),
+        ({"whitening": ["failed"]}, 1, "error: tiny: no trial finished: 1 of 1 trial failed, such as one of whitening"),
     ],
 )
 def test_failed_trials_are_said_and_nothing_else_is_no_success(dml, project, programs, ended, code, said):

@@ -63,7 +63,9 @@ def test_what_cannot_be_told_from_the_winner_is_as_good(results):
     assert [rival.cell for rival in found.as_good] == [found.methods[1].cell]
 
 
-@pytest.mark.parametrize(("rises", "who"), [([], None), (["easy"], "triplet"), (["easy", "all"], "2 of 3 methods")])
+@pytest.mark.parametrize(
+    ("rises", "who"), [([], None), (["easy"], "triplet, easy + random"), (["easy", "all"], "2 of 3 methods")]
+)
 def test_curves_that_still_rise_are_said(synthetic, loaded, rises, who):
     def alter(frame):
         frame = altered(frame)

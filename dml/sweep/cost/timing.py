@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ class Timing:
 
     step_seconds: float  # of a training step
     image_seconds: float  # of embedding an image, to evaluate
+    length: int = 1  # of an embedding
 
 
 class NotTimed(RuntimeError):
@@ -93,11 +95,11 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
         except Exception as error:  # of any part, also another package's
             parts = f"loss {spec.loss.name!r}, backbone {spec.training.backbone!r}"
             raise NotTimed(f"a step could not be timed: {files.first_line(error)} ({parts})") from error
-    return Timing(step_seconds, image_seconds)
+    return Timing(step_seconds, image_seconds, model.embedding_size)
 
 
-def time_scores(spec: TrialSpec, images: int, threads: int = 1) -> float:
-    """Seconds to score one evaluation of so many images, once they are embedded.
+def time_scores(spec: TrialSpec, images: int, length: int, threads: int = 1) -> float:
+    """Seconds to score one evaluation of so many images, once they are embedded in so many dimensions.
 
     Timed on random embeddings. For more than `SCORED`, seconds grow as from half of these to all: with the number of
     images for clusterings, with its square for neighbours.
@@ -109,7 +111,7 @@ def time_scores(spec: TrialSpec, images: int, threads: int = 1) -> float:
     wanted, most = spec.evaluation, min(images, SCORED)
 
     def score(rows: int) -> float:
-        embeddings = torch.rand(rows, spec.training.embedding_size, generator=torch.Generator().manual_seed(0))
+        embeddings = torch.rand(rows, length, generator=torch.Generator().manual_seed(0))
         started = time.perf_counter()
         evaluation.evaluate(
             embeddings,
@@ -123,7 +125,8 @@ def time_scores(spec: TrialSpec, images: int, threads: int = 1) -> float:
         return time.perf_counter() - started
 
     try:
-        with _threads(threads):
+        with _threads(threads), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # few samples for many clusters
             score(min(most, CLASSES))  # imports
             seconds, half = score(most), score(most // 2) if images > most else 0.0
     except Exception as error:  # of any metric

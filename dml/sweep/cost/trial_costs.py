@@ -111,10 +111,8 @@ def trial_seconds(
             some = kinds[kind][:: -(-len(kinds[kind]) // LOSSES_TIMED)]
             budget = seconds / len(missing) / len(some)
             timings[kind] = [time_steps(spec, manifests[spec.dataset.name], budget, threads) for spec in some]
-            for spec in kinds[kind]:
-                images = _evaluated(manifests[spec.dataset.name])
-                if images and _scored(spec) not in scores:
-                    scores[_scored(spec)] = time_scores(spec, images, threads)
+            images = _evaluated(manifests[some[0].dataset.name])
+            scores[kind] = time_scores(some[0], images, timings[kind][0].length, threads) if images else 0.0
     except NotTimed as error:
         return [], str(error)
     costs = []
@@ -125,7 +123,7 @@ def trial_seconds(
         else:
             step = fmean(timing.step_seconds for timing in timings[kind])
             image = fmean(timing.image_seconds for timing in timings[kind])
-            evaluation = image * _evaluated(manifests[spec.dataset.name]) + scores.get(_scored(spec), 0.0)
+            evaluation = image * _evaluated(manifests[spec.dataset.name]) + scores[kind]
             costs.append(step * spec.training.total_steps + _evaluations(spec) * evaluation + OVERHEAD)
     measured = sum(map(len, earlier.values()))
     parts = [f"as {measured} similar trials in the store"] if measured else []
@@ -140,11 +138,6 @@ def trial_seconds(
     if guesses and missing:
         parts.append(f"a guess, as the images of {', '.join(guesses)} are not here yet")
     return costs, ", ".join(parts)
-
-
-def _scored(spec: TrialSpec) -> tuple[str, int]:
-    """What decides how long a study's evaluations take to score."""
-    return spec.dataset.name, spec.training.embedding_size
 
 
 def _evaluations(spec: TrialSpec) -> int:

@@ -158,10 +158,10 @@ def _best_seed(plan: Plan, index: int) -> Job | None:
 
 def _with_model(plan: Plan, index: int) -> list[Job]:
     found = (job for job, _ in finished(plan, index))
-    return [job for job in found if _has_model(plan.store, job.key)]
+    return [job for job in found if has_model(plan.store, job.key)]
 
 
-def _has_model(store: TrialStore, key: str) -> bool:
+def has_model(store: TrialStore, key: str) -> bool:
     """Whether a trial's model is on this disk, or in the listed storage."""
     return (model_folder(store, key) / "model.json").is_file() or f"{MODEL}/model.json" in store.files_there(key, MODEL)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from dml.config import load_study
-from dml.sweep.retention.models import MODEL, model_folder
+from dml.sweep.retention.models import has_model
 from dml.sweep.store.trials import FINISHED, TRIALS, TrialStore, only_sweep
 
 RESULT = "result.json"
@@ -44,7 +44,7 @@ def set_aside(study: str, results: Path, store: Path, storage: str | None = None
     trials, place, count = pd.read_parquet(path), TrialStore(store, storage).look(), 0
     with only_sweep(store, study):
         for key in trials[(trials["phase"] == "confirm") & (trials["status"] == FINISHED)]["key"]:
-            if model_folder(place, key).is_dir() or place.files_there(key, MODEL):
+            if has_model(place, key):
                 continue
             count += 1
             outcome = place.folder(key) / RESULT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,20 +52,20 @@ def models_of_others(remote: Remote) -> set[str]:
 
     Raises
     ------
-    StorageError : the storage cannot be read.
+    StorageError : the storage cannot be read, or another machine is writing its list.
     """
     from dml.sweep.store.mirror import SWEEPS
     from dml.sweep.store.references import MODELS_SUFFIX, SUFFIX
+    from dml.sweep.store.storage_errors import StorageError
 
-    with remote.impatient():
-        names = [name for name in remote.list(SWEEPS) if not name.startswith(f"{platform.node()}/")]
-        texts = {
-            name: (remote.read(f"{SWEEPS}/{name}") or b"").decode() for name in names if not name.endswith(".json")
-        }
     kept: set[str] = set()
-    for name, text in texts.items():
-        if name.endswith(SUFFIX):
-            decided = json.loads(texts.get(name.removesuffix(SUFFIX) + MODELS_SUFFIX) or "{}")
+    with remote.impatient():
+        names = [name for name in remote.list(SWEEPS) if name.endswith(SUFFIX)]
+        for name in [name for name in names if not name.startswith(f"{platform.node()}/")]:
+            text = (remote.read(f"{SWEEPS}/{name}") or b"").decode()
+            if not text.endswith("\n"):
+                raise StorageError(f"{remote.where}: {SWEEPS}/{name} is not whole")
+            decided = remote.read_json(f"{SWEEPS}/{name.removesuffix(SUFFIX)}{MODELS_SUFFIX}") or {}
             kept |= set(text.split()) - set(decided.get("drop", ())) | set(decided.get("keep", ()))
     return kept
 

@@ -249,11 +249,12 @@ def test_own_vectors_are_looked_at(tmp_path, timed):
 
 def test_timed_steps_of_a_slow_network_take_longer():
     study = Study(**STUDY)
-    fast = time_steps(costs.spec_of(study, study.cells()[0], {}), {"height": 8, "width": 8, "channels": 1}, 0.05)
+    spec, small = costs.spec_of(study, study.cells()[0], {}), {"height": 8, "width": 8, "channels": 1}
+    fast = [time_steps(spec, small, 0.05) for _ in range(3)]  # another process may delay one
     large = Study(**{**STUDY, "training": {**STUDY["training"], "backbone": "small_conv", "batch": {"per_class": 16}}})
     slow = time_steps(costs.spec_of(large, large.cells()[0], {}), {"height": 32, "width": 32, "channels": 3}, 0.05)
-    assert 0 < fast.step_seconds < slow.step_seconds
-    assert 0 < fast.image_seconds < slow.image_seconds
+    assert 0 < min(timing.step_seconds for timing in fast) < slow.step_seconds
+    assert 0 < min(timing.image_seconds for timing in fast) < slow.image_seconds
 
 
 def test_a_study_whose_trials_are_all_stored_is_not_timed(tmp_path, monkeypatch, timed):
@@ -292,4 +293,4 @@ def test_a_frozen_trial_is_timed_on_features(tmp_path):
 def test_scores_of_more_images_take_longer():
     study = Study(**{**STUDY, "evaluation": {"metrics": ["map@r"]}})
     spec = costs.spec_of(study, study.cells()[0], {})
-    assert time_scores(spec, 400) < time_scores(spec, 4000) < time_scores(spec, 40_000)
+    assert time_scores(spec, 400, 64) < time_scores(spec, 4000, 64) < time_scores(spec, 40_000, 64)

@@ -19,6 +19,7 @@ from dml.sweep.store.init_from import InitFromFinder
 from dml.sweep.store.mirror import mirrored
 from dml.sweep.store.needed_models import needed_keys, studies_that_start
 from dml.sweep.store.optuna_storage import journal_of
+from dml.sweep.store.storage_errors import StorageError
 from dml.sweep.store.trials import TrialStore
 
 pytestmark = pytest.mark.slow
@@ -299,6 +300,9 @@ def test_machines_that_share_a_storage_keep_each_others_models(toy_study, tmp_pa
             record(plans[node])
             delete_dropped(plans[node].store, "toys")
         assert there() == kept, node
+    (tmp_path / "remote/sweeps/first/toys.keys").write_text("half a k")  # the first is writing it
+    with pytest.raises(StorageError, match=r"sweeps/first/toys.keys is not whole"):
+        dropped(plans["second"].store)
 
 
 def test_a_model_that_no_machine_has_is_trained_again_in_spite_of_a_storage(toy_study, tmp_path):
