@@ -27,6 +27,7 @@ PACKAGE = Path(__file__).parents[1]
 THEORY = PACKAGE / "report/theory_page.py"  # imports sections of the project's papers
 CONFIG = "dml.config"  # counts as a whole; the rooms that it imports to check a study do not
 START = "dml.pipeline.start"  # imports a stage and `dml.config`, whatever the stage
+OTHERS = (PACKAGE.name, PAPERS, "tests")  # packages in a clone's folder that are not one's own
 NOT_READ = (".pyi", ".pyc", ".typed")
 
 
@@ -69,7 +70,7 @@ def own_code(root: Path) -> Iterator[Path]:
     """The modules in the project's folder, and the files of packages there: parts of one's own may be in them."""
     yield from root.glob("*.py")
     for package in root.glob("[!_.]*/__init__.py"):
-        if package.parent.resolve() != PACKAGE and package.parent.name not in (PAPERS, "tests"):
+        if package.parent.name not in OTHERS:
             yield from package.parent.rglob("*.py")
 
 
