@@ -1,0 +1,75 @@
+"""A miner that gets a share of the pairs wrong, and nothing else."""
+
+import pytest
+import torch
+
+from dml import miners
+from dml.miners.wrong_pairs import WrongPairs
+
+LABELS = torch.arange(6).repeat_interleave(5)
+EMBEDDINGS = torch.randn(30, 8, generator=torch.Generator().manual_seed(0))
+
+
+def mined(wrong, share, seed=0, labels=LABELS, **policies):
+    miner = WrongPairs(wrong, share, **policies)
+    return miner(EMBEDDINGS[: len(labels)], labels, torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("wrong", ["positives", "negatives"])
+def test_a_share_of_one_kind_of_pairs_is_wrong(wrong):
+    policies = {"positives": "all", "negatives": "random"}
+    right = miners.build(**policies)(EMBEDDINGS, LABELS, torch.Generator().manual_seed(1))
+    found = mined(wrong, 0.3, seed=1, **policies)
+    a, p, n = found
+    assert torch.equal(a, right.anchors)
+    same, apart = LABELS[a] == LABELS[p], LABELS[a] != LABELS[n]
+    changed, kept = (same, apart) if wrong == "positives" else (apart, same)
+    assert kept.all()
+    assert 0.15 < (~changed).float().mean() < 0.45  # of 120 triples, 0.3 +- 0.042
+    place = {"positives": 1, "negatives": 2}[wrong]
+    assert torch.equal(found[place][changed], right[place][changed])
+    assert not (a == p).any() and not (a == n).any() and not (p == n).any()
+
+
+@pytest.mark.parametrize("wrong", ["positives", "negatives"])
+def test_all_or_none(wrong):
+    a, p, n = mined(wrong, 1.0)
+    assert not (LABELS[a] == LABELS[p]).any() if wrong == "positives" else not (LABELS[a] != LABELS[n]).any()
+    right = miners.build(positives="all", negatives="semihard_random", margin=0.2)
+    expected = right(EMBEDDINGS, LABELS, torch.Generator().manual_seed(0))
+    assert all(map(torch.equal, mined(wrong, 0.0), expected))
+
+
+def test_each_other_sample_is_as_likely():
+    counts = torch.zeros(30)
+    for seed in range(200):
+        a, _, n = mined("negatives", 1.0, seed=seed, positives="random", negatives="random")
+        counts += torch.bincount(n[a == 0], minlength=30)
+    assert counts[1:5].sum() == 200 and (counts[1:5] > 30).all()  # 50 +- 6 each
+
+
+def test_a_class_of_two_has_no_other_sample():
+    labels = torch.arange(5).repeat_interleave(2)
+    a, _, n = mined("negatives", 1.0, labels=labels, negatives="random")
+    assert len(a) and (labels[a] != labels[n]).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"wrong": "both", "share": 0.1}, "wrong: expected one of positives, negatives; got 'both'"),
+        ({"wrong": "positives", "share": 1.5}, "share: expected at most 1, got 1.5"),
+        ({"wrong": "positives", "share": -0.1}, "share: expected"),
+        ({"wrong": "positives", "share": 0.1, "negatives": "soft"}, "soft"),
+    ],
+)
+def test_bad_settings(settings, said):
+    with pytest.raises(ValueError, match=said):
+        WrongPairs(**settings)
+
+
+def test_a_study_builds_it_by_its_path():
+    miner = miners.build("dml.miners.wrong_pairs.WrongPairs", wrong="positives", share=0.5)
+    found = [miner(EMBEDDINGS, LABELS, generator=torch.Generator().manual_seed(3)) for _ in range(2)]
+    assert all(map(torch.equal, *found))
+    assert int(miner.stats["tuples"]) == len(found[0].anchors)
