@@ -7,7 +7,9 @@ of new classes are better than the head that was trained on them (docs/LOG.md, 2
 from __future__ import annotations
 
 import copy
+import hashlib
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -17,6 +19,9 @@ from dml.protocols import Augmentation
 from dml.training import closed_form
 from dml.training.data import TrialData
 from dml.types import TrialSpec
+
+REMEMBERED = 16  # projections, the last ones that heads started from
+_started: dict[bytes, closed_form.Projection] = {}
 
 
 def with_own_head(model: EmbeddingNetwork) -> EmbeddingNetwork:
@@ -34,12 +39,15 @@ def fit_head(
     data: TrialData,
     augment: Augmentation,
     device: torch.device,
+    start: bool = False,
 ) -> None:
     """Give a linear head the weights of `dml.training.closed_form` for the present features.
 
     Parameters
     ----------
     kind : `training.head_start` or `head_refit`.
+    start : before the first step. A worker trains many heads on the same features, and each fit takes longer than the
+        steps of a short trial, so those of starts are remembered.
 
     Raises
     ------
@@ -54,8 +62,22 @@ def fit_head(
         device=device,
         precision=spec.training.precision,
     )
-    found = closed_form.fit(kind, features, data.observed[kept], model.embedding_size)
+    fit = _remembered if start else closed_form.fit
+    found = fit(kind, features, data.observed[kept], model.embedding_size)
     with torch.no_grad():
         linear = model.head[-1] if isinstance(model.head, nn.Sequential) else model.head  # dropout before it
         linear.weight.copy_(found.weight)  # type: ignore[operator,union-attr]
         linear.bias.copy_(found.bias)  # type: ignore[operator,union-attr]
+
+
+def _remembered(kind: str, features: torch.Tensor, labels: np.ndarray, size: int) -> closed_form.Projection:
+    """`closed_form.fit`, computed once for the same arguments."""
+    said = repr((kind, size, features.device, tuple(features.shape), features.dtype, labels.dtype))
+    key = hashlib.blake2b(said.encode())
+    for values in (features.cpu().numpy(), labels):
+        key.update(np.ascontiguousarray(values).data)
+    found = _started.pop(key.digest(), None) or closed_form.fit(kind, features, labels, size)
+    _started[key.digest()] = found  # the newest is the last
+    if len(_started) > REMEMBERED:
+        del _started[next(iter(_started))]
+    return found

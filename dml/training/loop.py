@@ -88,7 +88,7 @@ class Training:
                 self.model = self.model.to(memory_format=torch.channels_last)
             self.loss = build_loss(spec, data.classes, self.model.embedding_size).to(self._device)
         if training.head_start != "random" and not resumes(self._folder):
-            fit_head(self.model, training.head_start, spec, data, self._augment, self._device)
+            fit_head(self.model, training.head_start, spec, data, self._augment, self._device, start=True)
         self._average = None if training.ema is None else average_of(self.model, training.ema)
         self.trained = self.model if self._average is None else cast(EmbeddingNetwork, self._average.module)
         if training.head_refit is not None:
