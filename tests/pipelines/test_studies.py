@@ -32,7 +32,6 @@ EXAMPLES = {
     "human-fine-frozen",
     "human-fine-window",
     "joint-cars",
-    "joint-cifar100",
     "joint-cifar100-tuned",
     "joint-digits",
     "joint-flowers",
