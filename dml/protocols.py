@@ -153,7 +153,10 @@ Draw = Callable[["torch.Size"], "Tensor"]
 
 
 class Miner(Protocol):
-    """Chooses tuples in a batch. `dml.miners.PolicyMiner` and `ForeignMiner` are miners."""
+    """Chooses tuples in a batch. `dml.miners.PolicyMiner` and `ForeignMiner` are miners.
+
+    An optional attribute `takes_truth = True` makes it an oracle: it is called with `truth`, the true labels (N,).
+    """
 
     stats: Mapping[str, Tensor]  # of the last call, 0-d tensors to log: at least `tuples` and `dropped_anchors`
 

@@ -17,7 +17,8 @@ class ForeignMiner:
     Parameters
     ----------
     miner : called like pytorch-metric-learning's miners; returns 3 tensors (a, p, n) or 4 (a, p, a, n). It draws from
-        torch's default generators, which are seeded from the given generator for the call.
+        torch's default generators, which are seeded from the given generator for the call. With an attribute
+        `takes_truth = True` it is given the true labels too, as a third argument.
 
     Attributes
     ----------
@@ -27,6 +28,7 @@ class ForeignMiner:
 
     def __init__(self, miner: Callable[[Tensor, Tensor], Any]) -> None:
         self.miner = miner
+        self.takes_truth = bool(getattr(miner, "takes_truth", False))
         self.stats: Mapping[str, Tensor] = {}
 
     def __repr__(self) -> str:
@@ -34,9 +36,15 @@ class ForeignMiner:
 
     @torch.no_grad()
     def __call__(
-        self, embeddings: Tensor, labels: Tensor, generator: torch.Generator | None = None
+        self,
+        embeddings: Tensor,
+        labels: Tensor,
+        generator: torch.Generator | None = None,
+        truth: Tensor | None = None,
     ) -> Tuples | tuple[Tensor, ...]:
         """Embeddings (N, D), labels (N,) -> Tuples if the miner returns three tensors, else its four tensors.
+
+        `truth` (N,) are the true labels, for a miner that takes them.
 
         Raises
         ------
@@ -44,8 +52,9 @@ class ForeignMiner:
         """
         x = embeddings.detach()
         x = x if x.dtype == torch.float64 else x.float()
+        given = (x, labels) if truth is None else (x, labels, truth)
         with torch.autocast(x.device.type, enabled=False):
-            found = self.miner(x, labels) if generator is None else self._seeded(x, labels, generator)
+            found = self.miner(*given) if generator is None else self._seeded(given, generator)
         if not isinstance(found, tuple | list) or len(found) not in (3, 4):
             kind = f"{len(found)}" if isinstance(found, tuple | list) else type(found).__name__
             raise ValueError(f"{type(self.miner).__name__}: expected 3 or 4 tensors of indices, got {kind}")
@@ -58,12 +67,12 @@ class ForeignMiner:
         }
         return Tuples(*found) if len(found) == 3 else tuple(found)
 
-    def _seeded(self, x: Tensor, labels: Tensor, generator: torch.Generator) -> Any:
+    def _seeded(self, given: tuple[Tensor, ...], generator: torch.Generator) -> Any:
         seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
-        devices = [x.device] if x.device.type == "cuda" else []
+        devices = [given[0].device] if given[0].device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
             torch.default_generator.manual_seed(seed)
             for device in devices:
                 with torch.cuda.device(device):
                     torch.cuda.manual_seed(seed)
-            return self.miner(x, labels)
+            return self.miner(*given)

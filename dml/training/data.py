@@ -67,7 +67,7 @@ class TrialData:
         return sample(rows, self.labels("fine", rows)) if name == "train" else rows
 
     def labels(self, level: str, rows: np.ndarray) -> np.ndarray:
-        """The clean labels (m,) of some rows, or those as given (level `given`). Only evaluation uses them."""
+        """The clean labels (m,) of some rows, or those as given (level `given`). Evaluation and oracles use them."""
         if level == "given":
             return splits.given_labels(self.packed.index, "fine")[rows]
         return self.packed.index[level].to_numpy(dtype=np.int64)[rows]

@@ -94,6 +94,9 @@ class Training:
         if training.head_refit is not None:
             self.trained = with_own_head(self.trained)
         self._mine = build_miner(spec, self.loss)
+        self._truth: torch.Tensor | None = None
+        if getattr(self._mine, "takes_truth", False):  # an oracle
+            self._truth = torch.from_numpy(data.labels(spec.dataset.train_on, data.rows)).to(self._device)
         part = build_filter(spec, data.classes, self.model.embedding_size)
         self._filtering = None if part is None else Filtering(part, len(data.rows), self._device)
         network = parallel(self.model, self._device)
@@ -205,7 +208,8 @@ class Training:
         embeddings = gather(embeddings.float())
 
         kept = None if self._filtering is None else self._filtering(embeddings, batch.labels, batch.positions)
-        loss, mined = step_loss(self.loss, self._mine, embeddings, batch.labels, kept, self._streams.miner)
+        truth = None if self._truth is None else self._truth[batch.positions]
+        loss, mined = step_loss(self.loss, self._mine, embeddings, batch.labels, kept, self._streams.miner, truth)
         if mined is not None:
             self.diagnostics.add_tuples(self.step, *mined)
 

@@ -22,6 +22,7 @@ def step_loss(
     labels: Tensor,
     kept: Tensor | None,
     generator: torch.Generator | None,
+    truth: Tensor | None = None,
 ) -> tuple[Tensor, Mined | None]:
     """The loss, a differentiable scalar; and what the miner did, or None without a miner.
 
@@ -32,13 +33,15 @@ def step_loss(
     ----------
     embeddings : (N, D). labels : int64 (N,).
     kept : bool (N,), the samples that take part; None: all.
+    truth : int64 (N,), true labels, for a miner that takes them.
     """
     if kept is not None and not _can_skip(loss, mine):
+        truth = None if truth is None else truth[kept]
         embeddings, labels, kept = embeddings[kept], labels[kept], None  # waits for the device
     tuples: Any = None
     if mine is not None:
-        masked = {} if kept is None else {"kept": kept}
-        tuples = mine(embeddings.detach(), labels, generator=generator, **masked)
+        more = {name: value for name, value in (("kept", kept), ("truth", truth)) if value is not None}
+        tuples = mine(embeddings.detach(), labels, generator=generator, **more)
     elif kept is not None:
         tuples = _every_pair(labels, kept)
     value = loss(embeddings, labels, tuples)

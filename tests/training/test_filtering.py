@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from dml.miners.oracle_pairs import OraclePairs
 from dml.training.filtering import Filtering
 from dml.training.loop import Training
-from dml.types import FilterSpec
+from dml.types import FilterSpec, MinerSpec
 
 pytestmark = pytest.mark.slow
 
@@ -71,3 +72,29 @@ def test_agreement_counts_every_draw():
     assert filtering.agreement(flipped) == {"left_out_precision": 3 / 5, "left_out_recall": 3 / 4}
     assert filtering.agreement(np.zeros(4, dtype=bool)) == {"left_out_precision": 0.0}
     assert filtering.agreement(None) == {}
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_a_miner_that_asks_is_told_the_true_labels(make_spec, data_root, tmp_path, monkeypatch, filtered):
+    told = []
+
+    def call(miner, embeddings, given, truth, own=OraclePairs.__call__):
+        told.append((given, truth))
+        return own(miner, embeddings, given, truth)
+
+    monkeypatch.setattr(OraclePairs, "__call__", call)
+    miner = MinerSpec(name="dml.miners.oracle_pairs.OraclePairs", settings={"right": "positives"})
+    training = Training(replace(make_spec(), miner=miner, filter=PRISM if filtered else None), data_root, tmp_path)
+    drawn = []
+    monkeypatch.setattr(training._batches, "next", lambda own=training._batches.next: drawn.append(own()) or drawn[-1])
+    training.advance()
+    truth = torch.from_numpy(training.data.labels("coarse", training.data.rows))
+    assert training.data.flipped.any()
+    sizes = set()
+    for batch, (given, true) in zip(drawn, told, strict=True):
+        whole = list(zip(batch.labels.tolist(), truth[batch.positions].tolist(), strict=True))
+        kept = list(zip(given.tolist(), true.tolist(), strict=True))
+        sizes.add(len(kept))
+        rest = iter(whole)
+        assert all(pair in rest for pair in kept)  # in the batch's order
+    assert (len(sizes) > 1) == filtered  # samples that the filter leaves out are removed

@@ -80,7 +80,8 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
 
         def step() -> None:
             embeddings = embed(training=True)
-            tuples = None if mine is None else mine(embeddings.detach(), labels, generator=generator)
+            truth = {"truth": labels} if getattr(mine, "takes_truth", False) else {}
+            tuples = None if mine is None else mine(embeddings.detach(), labels, generator=generator, **truth)
             optimizer.zero_grad(set_to_none=True)
             loss(embeddings, labels, tuples).backward()
             optimizer.step()
