@@ -34,6 +34,7 @@ class OraclePairs:
     """
 
     version: ClassVar[int] = 1
+    experiment: ClassVar[bool] = True  # nobody who trains knows the true labels: pages name no winner
     takes_truth: ClassVar[bool] = True
 
     def __init__(

@@ -37,6 +37,7 @@ class WrongPairs:
     """
 
     version: ClassVar[int] = 1
+    experiment: ClassVar[bool] = True  # no method that anybody would use: pages name no winner
 
     def __init__(
         self,

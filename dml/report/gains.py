@@ -55,7 +55,7 @@ def each_gain(results: Results, oracles: bool = True) -> Iterator[tuple[Gain, Ga
     ----------
     oracles : also of filters that are told the true rate of wrong labels.
     """
-    for dataset, noise in results.conditions:
+    for dataset, noise in () if results.experiment else results.conditions:
         sought = results.study.dataset(dataset).evaluate_on[0]  # also where coarser labels choose: `search.level`
         key = str(ScoreKey.parse(results.objective(dataset))._replace(level=sought, metric="recall@1"))
         key = key if key in results.score_keys else results.objective(dataset)

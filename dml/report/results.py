@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dml import discovery
 from dml.config import Study
 from dml.config.parts import is_told
 from dml.evaluation import metrics
@@ -94,6 +95,12 @@ class Results:
         """The names of the cells of one condition, at one noise rate or at all."""
         found = {name: c for name, c in self.cells.items() if (c.dataset, c.noise) == (dataset, noise)}
         return [name for name, c in found.items() if rate is None or c.rate == rate]
+
+    @cached_property
+    def experiment(self) -> bool:
+        """Whether the study's miner says of itself that it is no method, such as one that is told the true labels."""
+        name = self.study.miner.name
+        return name is not None and bool(getattr(discovery.find("dml.miners", name), "experiment", False))
 
     def rivals(self, dataset: str, noise: str, rate: float) -> list[str]:
         """`cells_of` a noise rate, without filters that leave nothing out: they are told that no label is wrong."""

@@ -8,9 +8,11 @@ import pytest
 from scipy import stats
 from synthetic import KEY, of_study, scoring
 
+from dml.config import MinerSection
 from dml.report.gains import gains
 from dml.report.page.markdown import markdown
 from dml.report.regimes import END, FILE, START, regimes, with_regimes
+from dml.report.sections.winners import winners
 
 EASY = {0.0: [0.80, 0.82, 0.78], 0.4: [0.50, 0.51, 0.49]}  # the other method is worse
 KINDS = {"net": 0.65, "net, 128 whitened": 0.70, "net, 64 whitened": 0.78, "net, whitened": 0.81}
@@ -44,6 +46,14 @@ def test_gains_are_over_the_best_baseline_of_the_same_length_and_of_any(results)
             said = row[column].replace("\N{MINUS SIGN}", "-")
             assert said == f"{values.mean():+.1f} [{low:+.1f}, {high:+.1f}]", at
     assert [row.partition(",")[0] for row in frame["sure"]] == ["better", "worse"]
+
+
+def test_a_miner_that_is_told_the_true_labels_is_no_method_to_use(results):
+    miner = MinerSection(name="dml.miners.oracle_pairs.OraclePairs")
+    told = of_study(results, miner=miner)
+    assert winners(results) is not None
+    assert gains([told]) is None
+    assert winners(told) is None
 
 
 def test_gains_are_of_what_is_sought_where_coarser_labels_choose(results):

@@ -70,7 +70,7 @@ class Winners:
 def winners(results: Results) -> Table | None:
     """One row per dataset, noise model and rate: the winner, its lead, and how many are significantly worse."""
     compared = versus_winner(results)
-    if compared.empty:
+    if compared.empty or results.experiment:
         return None
     rows = []
     for (dataset, noise, noise_rate), group in compared.groupby(["dataset", "noise", "rate"], sort=False):
