@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -24,10 +25,15 @@ KEY, SECRET = "a-key", "a-secret"
 RIGHTS = ["Admin", "Read", "Write", "List", "Tagging"]
 
 
+PORTS = range(20_000, 32_768)  # above those of Ray's workers, below those that systems give to outgoing connections
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nothing listens on, and that no outgoing connection is given before a server takes it."""
+    while True:
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", random.SystemRandom().choice(PORTS)))
+            return probe.getsockname()[1]
 
 
 class ObjectStorage:
@@ -50,7 +56,19 @@ class ObjectStorage:
         return access(self.endpoint)
 
     def start(self) -> None:
-        """Start it, with what an earlier start has stored."""
+        """Start it, with what an earlier start has stored; again where it ends because a port was taken meanwhile."""
+        until = time.monotonic() + 90
+        while time.monotonic() < until:
+            if self._process is None or self._process.poll() is not None:
+                self._process = self._launch()
+            try:
+                self.bucket("check")
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError(f"the object storage does not start: {(self._folder / 'log').read_text()[-3000:]}")
+
+    def _launch(self) -> subprocess.Popen[bytes]:
         ports = [f"-{name}.port={port}" for name, port in self._ports.items()]
         ports += [f"-{name}.port.grpc={free_port()}" for name in self._ports]
         quiet = ["-master.telemetry=false", "-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.iam=false"]
@@ -59,20 +77,8 @@ class ObjectStorage:
         where = [f"-dir={self._folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3.autoCreateBucket=false"]
         where += ["-s3", f"-s3.config={self._folder / 's3.json'}"]
         with open(self._folder / "log", "ab") as log:
-            self._process = subprocess.Popen(
-                [self._command, "server", *where, *ports, *quiet, *sizes],
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        until = time.monotonic() + 90
-        while time.monotonic() < until:
-            try:
-                self.bucket("check")
-                return
-            except OSError:
-                time.sleep(0.1)
-        raise AssertionError(f"the object storage does not start: {(self._folder / 'log').read_text()[-3000:]}")
+            command = [self._command, "server", *where, *ports, *quiet, *sizes]
+            return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
 
     def kill(self) -> None:
         """End it without a warning."""

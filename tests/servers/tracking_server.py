@@ -37,23 +37,27 @@ class Server:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        command = ["mlflow", "server", "--port", str(self._port), "--workers", "1"]
-        folder = str(self._folder / "server-artifacts")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", *command, "--backend-store-uri", self._backend, "--default-artifact-root", folder],
-            cwd=self._folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
         until = time.monotonic() + 180
         while time.monotonic() < until:
+            if self._process is None or self._process.poll() is not None:
+                self._process = self._launch()
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self._port)) == 0:
                     return
             time.sleep(0.2)
         self.kill()
         raise AssertionError("the MLflow server does not start")
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        command = ["mlflow", "server", "--port", str(self._port), "--workers", "1"]
+        folder = str(self._folder / "server-artifacts")
+        return subprocess.Popen(
+            [sys.executable, "-m", *command, "--backend-store-uri", self._backend, "--default-artifact-root", folder],
+            cwd=self._folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
     def kill(self) -> None:
         """End it without a warning."""
