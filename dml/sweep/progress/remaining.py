@@ -17,6 +17,7 @@ class Remaining:
     def __init__(self, now: Callable[[], float] = time.monotonic):
         self._now = now
         self._took: list[float] = []  # seconds of the trials that ended
+        self._begun: dict[str, float] = {}  # trial -> when it was first heard of
         self._first: dict[str, tuple[float, float]] = {}  # trial -> (share done, time) at its first evaluation
         self._last: dict[str, tuple[float, float]] = {}  # the same when it was last heard of
 
@@ -24,13 +25,19 @@ class Remaining:
         """Note how much of a running trial is done, from 0 to 1."""
         self._last[trial] = (share, self._now())
         self._first.setdefault(trial, self._last[trial])
+        self._begun.setdefault(trial, self._now())
 
     def ended(self, trial: str, seconds: float | None) -> None:
-        """Note that a trial ended after so many seconds. None: it was not run now, so its time says nothing."""
+        """Note that a trial ended, and the seconds of its training. None: it was not run now, so its time says nothing.
+
+        Before its training a trial reads models and fits starts, so it counts from when it was first heard of. Of a
+        resumed one that leaves out what it did before, and the training says more.
+        """
+        begun = self._begun.pop(trial, self._now())
         self._first.pop(trial, None)
         self._last.pop(trial, None)
         if seconds is not None:
-            self._took.append(seconds)
+            self._took.append(max(seconds, self._now() - begun))
 
     def seconds(self, trials: int, running: Sequence[str], slots: int) -> float | None:
         """The seconds until `trials` trials have ended, of which `running` run; None before a trial's time is known.
@@ -40,6 +47,8 @@ class Remaining:
         slots : trials that run at the same time.
         """
         now = self._now()
+        for trial in running:
+            self._begun.setdefault(trial, now)
         heard = [self._last.setdefault(trial, (0.0, now)) for trial in running]
         each = self._each()
         if each is None:

@@ -43,6 +43,20 @@ def test_a_reused_trial_says_nothing_about_time(remaining):
     assert remaining.seconds(6, [], 2) is None
 
 
+def test_a_trial_counts_from_its_start_not_from_its_first_step(remaining, clock):
+    assert remaining.seconds(3, ["a"], 1) is None
+    clock.time = 20  # 15 of them before its training
+    remaining.ended("a", 5)
+    assert remaining.seconds(2, [], 1) == 40
+
+
+def test_of_a_resumed_trial_its_training_says_more(remaining, clock):
+    remaining.seconds(3, ["a"], 1)
+    clock.time = 20
+    remaining.ended("a", 100)
+    assert remaining.seconds(2, [], 1) == 200
+
+
 def test_the_time_counts_down_while_trials_run(remaining, clock):
     remaining.ended("a", 100)
     assert remaining.seconds(2, ["b", "c"], 2) == 100
