@@ -170,3 +170,17 @@ def test_closed_forms_have_no_tuples_in_a_legend(study_of, loaded):
 def test_a_start_is_named_by_its_study():
     start = {"study": "clean-letters", "cell": {"loss": "triplet", "positives": "all"}}
     assert [drawn._tick(value) for value in (None, start, 0.2)] == ["none", "clean-letters", "0.2"]
+
+
+def test_values_that_begin_alike_are_named_whole(study_of, loaded):
+    miner = "dml.miners.wrong_pairs.WrongPairs"
+    points = ", ".join(
+        f"{{miner.wrong: {wrong}, miner.share: {share}}}"
+        for wrong, share in [("positives", 0.0), ("positives", 0.3), ("negatives", 0.3)]
+    )
+    text = STUDY.partition("losses:")[0] + f"losses: [triplet]\nminer: {{name: {miner}}}\ngrid: {{pairs: [{points}]}}\n"
+    figure = _figure(loaded(study_of(text + "search: {sampler: fixed}\n")), "pairs")
+    ticks = [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    assert ticks == ["positives, 0.0", "positives, 0.3", "negatives, 0.3"]
+    assert figure.get_supxlabel() == "wrong, share"
+    assert [drawn._tick(0.2), drawn._names([{"a": 1, "b": 2}, {"a": 2, "b": 3}])] == ["0.2", ["1", "2"]]

@@ -132,7 +132,7 @@ def _positions(points: list[dict[str, Any]]) -> tuple[list[float], bool]:
 def _ticks(axes: Axes, points: list[dict[str, Any]], positions: list[float], logarithmic: bool) -> None:
     if logarithmic:
         axes.set_xscale("log")
-    texts = [_tick(next(iter(point.values()))) for point in points]
+    texts = _names(points)
     axes.xaxis.set_major_locator(FixedLocator(positions))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -150,13 +150,29 @@ def _tick(value: Any) -> str:
     return str(value["study"]) if isinstance(value, Mapping) and "study" in value else value_label(value)
 
 
+def _names(points: list[dict[str, Any]]) -> list[str]:
+    """The values of an axis: of its first setting, with those of the others where that does not tell them apart."""
+    first, *others = _varied(points)
+    names = [_tick(point[first]) for point in points]
+    if len(set(names)) == len(names):
+        return names
+    return [", ".join(value_label(point.get(k, "")) for k in (first, *others)) for point in points]
+
+
 def _axis_label(points: list[dict[str, Any]]) -> str:
-    """`per class (with classes 80, 40, 20)`."""
+    """`per class (with classes 80, 40, 20)`, or `wrong, share` where each value is named by both."""
     labels = setting_labels(points[0])
-    first, *others = points[0]
-    others = [k for k in others if len({value_label(p.get(k, "")) for p in points}) > 1]
+    first, *others = _varied(points)
+    if _names(points) != [_tick(point[first]) for point in points]:
+        return ", ".join(labels[k] for k in (first, *others))
     texts = [f"{labels[k]} {', '.join(value_label(p.get(k, '')) for p in points)}" for k in others]
     return labels[first] + (f"   (with {'; '.join(texts)})" if texts else "")
+
+
+def _varied(points: list[dict[str, Any]]) -> list[str]:
+    """The settings of an axis: the first, and of the others those that vary."""
+    first, *others = points[0]
+    return [first, *(k for k in others if len({value_label(p.get(k, "")) for p in points}) > 1)]
 
 
 def _handle(axes: Axes, colour: str, marker: str, label: str, level: bool) -> Any:
