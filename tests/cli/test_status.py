@@ -102,3 +102,15 @@ def test_watching_shows_the_sweeps_of_storages(dml, project, monkeypatch, tmp_pa
     assert "(on elsewhere, in file://" in done.out
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "far: 1/2 cells" in dml("status", "--watch").out
+
+
+def test_another_store_of_this_host_is_shown_too(dml, project, tmp_path):
+    here = {"host": platform.node(), "store": str(project / "store")}
+    write(project, **here)
+    for folder, root in (("own", here["store"]), ("other", "/elsewhere/store")):
+        there = tmp_path / "bucket/sweeps" / folder
+        there.mkdir(parents=True)
+        (there / "tiny.json").write_text(json.dumps({**NOW, **here, "store": root, "updated": 0, "finished": 3}))
+    (project / "pipelines/studies/far.yaml").write_text(f"resources: {{storage: 'file://{tmp_path}/bucket'}}\n")
+    lines = dml("status").out.splitlines()
+    assert [line.split(", ")[1] for line in lines] == ["3/4 trials", "2/4 trials"]  # the other store's, and this one's

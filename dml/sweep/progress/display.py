@@ -100,6 +100,7 @@ class SweepProgress:
             "best": dict(sorted(self._best.items(), key=lambda item: -item[1])),
             "updated": time.time(),
             "host": platform.node(),
+            "store": str(self._path.resolve().parents[1]),
         }
 
     def _show(self) -> None:

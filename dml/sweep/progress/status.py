@@ -57,16 +57,21 @@ def live(store: Path, seconds: float, storages: Sequence[str] = ()) -> None:
 
 def _elsewhere(store: Path, storages: Iterable[str]) -> list[str]:
     """A line for each sweep that only a storage knows, and for each storage that cannot be read."""
-    known = {(now["study"], now.get("host", platform.node())) for now in _found(store)}
+    known = {_which(now) for now in _found(store)}
     lines = []
     for storage in storages:
         try:
-            there = [now for now in sweeps_there(storage) if (now["study"], now["host"]) not in known]
+            there = [now for now in sweeps_there(storage) if _which(now) not in known]
         except (OSError, ValueError) as error:
             lines.append(str(error))
             continue
         lines += [f"{line(now)} (on {now['host']}, in {storage})" for now in there]
     return lines
+
+
+def _which(now: dict[str, Any]) -> tuple[str, ...]:
+    """What tells sweeps apart: a host may have several stores."""
+    return now["study"], now.get("host", platform.node()), now.get("store", "")
 
 
 def _found(store: Path) -> Iterator[dict[str, Any]]:

@@ -87,7 +87,7 @@ def dropped(store: TrialStore, needed: Iterable[str] = ()) -> list[str]:
     """The keys of the trials whose models exist although no study keeps or needs them.
 
     A study keeps the models of trials about which it has not decided: a sweep decides when it ends. Sweeps of other
-    machines count too where the store has a storage.
+    stores count too where this one has a storage.
     """
     folder, keep, drop = store.root / "sweeps", set(needed), set()
     undecided = known_keys(store.root)
@@ -100,7 +100,7 @@ def dropped(store: TrialStore, needed: Iterable[str] = ()) -> list[str]:
         undecided[study] = undecided.get(study, set()) - own
     keep |= set().union(*undecided.values())
     if store.remote is not None and drop - keep:
-        keep |= models_of_others(store.remote)
+        keep |= models_of_others(store.remote, store.root)
     return [key for key in sorted(drop - keep) if model_folder(store, key).is_dir() or store.files_there(key, MODEL)]
 
 

@@ -1,13 +1,12 @@
 """Copies a sweep's progress and list of trials to its storage, where other machines see them.
 
-`sweeps/<node>/<study>.json`, `.keys` and `.models` are those of `store/sweeps` on the driver's node. `dml status` shows
-the first, `dml gc` never lists a trial of the storage that a `.keys` names, and no sweep deletes a model there that
-another machine's keeps.
+`sweeps/<owner>/<study>.json`, `.keys` and `.models` are those of `store/sweeps` on the driver's node. `dml status`
+shows the first, `dml gc` never lists a trial of the storage that a `.keys` names, and no sweep deletes a model there
+that another store's keeps.
 """
 
 from __future__ import annotations
 
-import platform
 import sys
 import threading
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from dml.sweep.store.references import MODELS_SUFFIX, SUFFIX
 from dml.sweep.store.remote import SLOW_SECONDS, Remote, default_patience
 from dml.sweep.store.storage_errors import StorageError
+from dml.sweep.store.storages import owner
 
 SWEEPS = "sweeps"
 MIRROR_SECONDS = 15.0
@@ -56,7 +56,7 @@ def mirrored(storage: str | None, store: Path, study: str) -> Iterator[None]:
 
 class _Mirror:
     def __init__(self, remote: Remote, store: Path, study: str):
-        self._remote, self.ending = remote, threading.Event()
+        self._remote, self._folder, self.ending = remote, f"{SWEEPS}/{owner(store)}", threading.Event()
         self._paths = [store / SWEEPS / f"{study}{suffix}" for suffix in (SUFFIX, MODELS_SUFFIX, ".json")]
         self._copied: dict[Path, bytes] = {}
         self._is_away = False
@@ -72,7 +72,7 @@ class _Mirror:
             for path in self._paths:
                 content = path.read_bytes() if path.is_file() else b""
                 if content and content != self._copied.get(path):
-                    self._remote.write(f"{SWEEPS}/{platform.node()}/{path.name}", content)
+                    self._remote.write(f"{self._folder}/{path.name}", content)
                     self._copied[path] = content
         except StorageError as error:
             if not self._is_away and not self.ending.is_set():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,11 @@ def storages_of(studies: Path) -> list[str]:
     return sorted(found - {""})
 
 
+def owner(store: Path) -> str:
+    """The folder of a store's sweeps in a storage: its host's name, and a sign of its path, as a host may have more."""
+    return f"{platform.node()}-{hashlib.sha256(str(store.resolve()).encode()).hexdigest()[:6]}"
+
+
 def sweeps_there(storage: str) -> list[dict[str, Any]]:
     """The latest state of each sweep that used a storage.
 
@@ -47,12 +53,12 @@ def sweeps_there(storage: str) -> list[dict[str, Any]]:
     return [now for now in found if isinstance(now, dict)]
 
 
-def models_of_others(remote: Remote) -> set[str]:
-    """The keys of the trials whose models sweeps of other machines keep in a storage, or have not decided about.
+def models_of_others(remote: Remote, store: Path) -> set[str]:
+    """The keys of the trials whose models sweeps of other stores keep in a storage, or have not decided about.
 
     Raises
     ------
-    StorageError : the storage cannot be read, or another machine is writing its list.
+    StorageError : the storage cannot be read, or another sweep is writing its list.
     """
     from dml.sweep.store.mirror import SWEEPS
     from dml.sweep.store.references import MODELS_SUFFIX, SUFFIX
@@ -61,7 +67,7 @@ def models_of_others(remote: Remote) -> set[str]:
     kept: set[str] = set()
     with remote.impatient():
         names = [name for name in remote.list(SWEEPS) if name.endswith(SUFFIX)]
-        for name in [name for name in names if not name.startswith(f"{platform.node()}/")]:
+        for name in [name for name in names if not name.startswith(f"{owner(store)}/")]:
             text = (remote.read(f"{SWEEPS}/{name}") or b"").decode()
             if not text.endswith("\n"):
                 raise StorageError(f"{remote.where}: {SWEEPS}/{name} is not whole")

@@ -20,6 +20,7 @@ from dml.sweep.store.mirror import mirrored
 from dml.sweep.store.needed_models import needed_keys, studies_that_start
 from dml.sweep.store.optuna_storage import journal_of
 from dml.sweep.store.storage_errors import StorageError
+from dml.sweep.store.storages import owner
 from dml.sweep.store.trials import TrialStore
 
 pytestmark = pytest.mark.slow
@@ -278,11 +279,13 @@ def test_a_model_that_only_the_storage_has_is_chosen_kept_and_deleted(toy_study,
     assert (keeping.model_folder(there, best.key) / "model.json").is_file()
 
 
-def test_machines_that_share_a_storage_keep_each_others_models(toy_study, tmp_path, monkeypatch):
-    """The same trials, of which each machine keeps others: one model per machine goes only where none keeps it."""
+@pytest.mark.parametrize("hosts", [("a", "b"), ("a", "a")], ids=["two hosts", "two clones"])
+def test_stores_that_share_a_storage_keep_each_others_models(toy_study, tmp_path, monkeypatch, hosts):
+    """The same trials, of which each store keeps others: a model goes only where none keeps it."""
     uri, plans = f"file://{tmp_path}/remote", {}
+    host = dict(zip(("first", "second"), hosts, strict=True))
     for node, policy in (("first", "cells"), ("second", "best")):
-        monkeypatch.setattr("platform.node", lambda node=node: node)
+        monkeypatch.setattr("platform.node", lambda node=node: host[node])
         plan = plans[node] = simulate(toy_study(resources={"keep_models": policy}), tmp_path / node, score)
         plan.store = TrialStore(tmp_path / node / "store", uri)
         with mirrored(uri, tmp_path / node / "store", "toys"):
@@ -294,14 +297,17 @@ def test_machines_that_share_a_storage_keep_each_others_models(toy_study, tmp_pa
         ("first", confirmed(plan, seed=1)),
         ("second", confirmed(plan, seed=1)),
     ):
-        monkeypatch.setattr("platform.node", lambda node=node: node)
+        monkeypatch.setattr("platform.node", lambda node=node: host[node])
         plans[node].store.look()
         with mirrored(uri, tmp_path / node / "store", "toys"):
             record(plans[node])
             delete_dropped(plans[node].store, "toys")
         assert there() == kept, node
-    (tmp_path / "remote/sweeps/first/toys.keys").write_text("half a k")  # the first is writing it
-    with pytest.raises(StorageError, match=r"sweeps/first/toys.keys is not whole"):
+    monkeypatch.setattr("platform.node", lambda: host["first"])
+    name = f"sweeps/{owner(tmp_path / 'first/store')}/toys.keys"
+    (tmp_path / "remote" / name).write_text("half a k")  # the first is writing it
+    monkeypatch.setattr("platform.node", lambda: host["second"])
+    with pytest.raises(StorageError, match=f"{name} is not whole"):
         dropped(plans["second"].store)
 
 

@@ -1,6 +1,5 @@
 import fcntl
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dml.sweep.store import mirror
+from dml.sweep.store.storages import owner
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome, TrialStore, only_sweep
 
 
@@ -120,4 +120,4 @@ def test_a_disk_that_fails_for_a_moment_ends_no_copying_of_the_list_of_trials(tm
     with mirror.mirrored((tmp_path / "there").as_uri(), tmp_path / "store", "toys"):
         assert failed.wait(10)
         monkeypatch.setattr(mirror, "MIRROR_SECONDS", 5.0)  # it is waited for
-    assert (tmp_path / "there/sweeps" / platform.node() / "toys.keys").read_text() == "abc\n"
+    assert (tmp_path / "there/sweeps" / owner(tmp_path / "store") / "toys.keys").read_text() == "abc\n"
