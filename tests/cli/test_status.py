@@ -4,6 +4,7 @@ import json
 import platform
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -114,3 +115,28 @@ def test_another_store_of_this_host_is_shown_too(dml, project, tmp_path):
     (project / "pipelines/studies/far.yaml").write_text(f"resources: {{storage: 'file://{tmp_path}/bucket'}}\n")
     lines = dml("status").out.splitlines()
     assert [line.split(", ")[1] for line in lines] == ["3/4 trials", "2/4 trials"]  # the other store's, and this one's
+
+
+def test_a_storage_that_does_not_answer_holds_nothing_up(dml, project, monkeypatch):
+    answers, looks = threading.Event(), []
+
+    def slow(storage):
+        answers.wait(30)
+        return [{**NOW, "study": "far", "host": "elsewhere", "updated": 0}]
+
+    def sleep(seconds):
+        looks.append(seconds)
+        if len(looks) == 3:
+            raise KeyboardInterrupt
+        if len(looks) == 2:
+            answers.set()
+            for thread in [thread for thread in threading.enumerate() if "_look" in thread.name]:
+                thread.join()
+
+    write(project)
+    (project / "pipelines/studies/far.yaml").write_text("resources: {storage: 's3://bucket'}\n")
+    monkeypatch.setattr(status, "sweeps_there", slow)
+    monkeypatch.setattr(status, "ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(status.time, "sleep", sleep)
+    lines = dml("status", "--watch").out.splitlines()
+    assert [line.partition(":")[0] for line in lines if line] == ["tiny", "tiny", "far", "tiny"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
@@ -20,6 +21,7 @@ from dml.sweep.store.storages import sweeps_there
 
 STALE_SECONDS = 60
 STORAGE_SECONDS = 15.0  # between two looks at a storage
+ANSWER_SECONDS = 1.0  # for which a look is waited for; a later answer is shown when it comes
 
 
 def describe(store: Path, storages: Iterable[str] = ()) -> list[str]:
@@ -41,11 +43,10 @@ def live(store: Path, seconds: float, storages: Sequence[str] = ()) -> None:
     storages : as in `describe`, looked at every `STORAGE_SECONDS`.
     """
     console = Console()
-    there, last = [], -math.inf
+    elsewhere = _Elsewhere(store, storages)
     with Live(console=console, auto_refresh=False) if console.is_terminal else nullcontext() as display:
         while True:
-            if time.monotonic() - last >= STORAGE_SECONDS:
-                there, last = _elsewhere(store, storages), time.monotonic()
+            there = elsewhere.look()
             none = [f"no sweep has run in {store}"]
             if display is None:
                 print("\n".join([*there, *map(line, _found(store))] or none), flush=True)
@@ -53,6 +54,26 @@ def live(store: Path, seconds: float, storages: Sequence[str] = ()) -> None:
                 here = [table(now) if now["state"] == "running" else Text(line(now)) for now in _found(store)]
                 display.update(Group(*([*map(Text, there), *here] or none)), refresh=True)
             time.sleep(seconds)
+
+
+class _Elsewhere:
+    """`_elsewhere` in a thread: a storage that does not answer holds nothing else up."""
+
+    def __init__(self, store: Path, storages: Sequence[str]):
+        self._store, self._storages, self._lines = store, storages, list[str]()
+        self._began, self._thread = -math.inf, threading.Thread()
+
+    def look(self) -> list[str]:
+        """The latest lines."""
+        due = time.monotonic() - self._began >= STORAGE_SECONDS
+        if self._storages and due and not self._thread.is_alive():
+            self._began, self._thread = time.monotonic(), threading.Thread(target=self._look, daemon=True)
+            self._thread.start()
+            self._thread.join(ANSWER_SECONDS)
+        return self._lines
+
+    def _look(self) -> None:
+        self._lines = _elsewhere(self._store, self._storages)
 
 
 def _elsewhere(store: Path, storages: Iterable[str]) -> list[str]:
