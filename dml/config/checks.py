@@ -218,8 +218,13 @@ def _check_vectors(study: Study, cells: list[Cell], stated: Collection[str]) -> 
     for index, dataset in enumerate(study.datasets):
         if dataset.passes_on is None:
             continue
+        if study.recipe in ("partial", "finetune"):
+            raise LocatedError(
+                f"source {dataset.name!r} has vectors, and no network to train: expected head, got {study.recipe}",
+                "recipe",
+            )
         for cell in {repr(cell.grid_point): cell for cell in cells}.values():
-            training = study.training_of(cell)
+            training = grid.changed(study.training, grid.of("training", cell.grid_point))  # as stated
             chosen = {*stated, *grid.of("training", cell.grid_point)}
             other = "backbone" in chosen and training.backbone != dataset.passes_on and all(own.values())
             if other or ("frozen" in chosen and not training.frozen):
@@ -250,10 +255,10 @@ def _check_given(study: Study) -> None:
 
 def _trainings(study: Study, cells: list[Cell]) -> list[tuple[TrainingSection, str]]:
     """Each different section `training` of the cells, and a loss that compares samples with it; empty: none does."""
-    found: dict[str, tuple[TrainingSection, str]] = {}
+    found: dict[tuple[str, str | None], tuple[TrainingSection, str]] = {}
     for cell in cells:
         training = study.training_of(cell)
-        name = repr(grid.of("training", cell.grid_point))
+        name = repr(grid.of("training", cell.grid_point)), study.dataset(cell.dataset).passes_on
         found[name] = (training, found.get(name, (training, ""))[1] or (cell.loss.name if _compares(cell) else ""))
     return list(found.values())
 

@@ -35,6 +35,9 @@ class ShardsSection(StudySection):
         return self
 
 
+OF_IMAGES = ("resize", "on_corrupt", "decode")
+
+
 class DatasetSection(StudySection):
     """Which images, how they are packed, and which labels are used to train and to evaluate."""
 
@@ -63,8 +66,9 @@ class DatasetSection(StudySection):
         discovery.check_settings(sources.find(self.name), self.settings, f"source {self.name!r}")
         discovery.check_complete(sources.find(self.name), self.settings, f"source {self.name!r}: settings")
         sources.build(self.name, **self.settings)
-        if self.passes_on is not None and {"resize", "decode", "on_corrupt"} & self.model_fields_set:
-            raise ValueError(f"source {self.name!r} has no images: remove resize, decode and on_corrupt")
+        of_images = [name for name in OF_IMAGES if getattr(self, name) != type(self).model_fields[name].default]
+        if self.passes_on is not None and of_images:
+            raise ValueError(f"source {self.name!r} has no images: remove {', '.join(of_images)}")
         if self.shards is not None and self.decode == "lazy":
             raise ValueError("shards: expected decode: eager, got lazy: its files are decoded one by one")
         takes_given = getattr(sources.find(self.name), "takes_given", False)

@@ -186,8 +186,11 @@ class Study(StudySection):
         return list(itertools.product(positives, negatives))
 
     def training_of(self, cell: Cell) -> TrainingSection:
-        """The section `training` with what varies filled in."""
-        return grids.changed(self.training, grids.of("training", cell.grid_point))
+        """The section `training` with what varies filled in; on vectors, with the backbone that passes them on."""
+        training = grids.changed(self.training, grids.of("training", cell.grid_point))
+        passes_on = self.dataset(cell.dataset).passes_on
+        passing = {"backbone": passes_on, "backbone_settings": {}, "frozen": True}
+        return grids.changed(training, passing if passes_on is not None else {})
 
     def miner_of(self, cell: Cell) -> MinerSection:
         """The section `miner` with what varies filled in."""

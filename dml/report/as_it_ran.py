@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
+from pydantic import ValidationError
 
 from dml.config import ReportSection, Study, claim_checks, report_checks
 from dml.config.errors import LocatedError
@@ -33,8 +34,7 @@ def as_it_ran(today: Study, trials: pd.DataFrame) -> tuple[Study, pd.DataFrame, 
     try:
         ran = recorded(text, today)
     except ValueError as error:
-        why = str(error).splitlines()[0]
-        return today, trials, say("unreadable", why=why)
+        return today, trials, say("unreadable", why=_first(error))
     if ran == today:
         return today, trials, ""
     own, wanted = ({cell.name for cell in study.cells()} for study in (ran, today))
@@ -62,6 +62,14 @@ def _answerable(study: Study) -> tuple[Study, int]:
         default = getattr(ReportSection(), setting)
         study = study.model_copy(update={"report": study.report.model_copy(update={setting: default})})
     return study, lacking
+
+
+def _first(error: ValueError) -> str:
+    """What is wrong, in a line; of several problems the first, with its key."""
+    if not isinstance(error, ValidationError):
+        return str(error).splitlines()[0]
+    problem = error.errors()[0]
+    return ": ".join([".".join(map(str, problem["loc"])), problem["msg"].removeprefix("Value error, ")])
 
 
 def _problem(check: Callable[..., None], *arguments: Any) -> LocatedError | None:

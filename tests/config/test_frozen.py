@@ -8,6 +8,7 @@ import pytest
 
 from dml import models
 from dml.config import ConfigError
+from dml.config.recorded import record, recorded
 from dml.sweep.inputs.extracting import frozen_trainings
 from dml.sweep.plan import keys, spec_json, specs
 
@@ -121,8 +122,24 @@ def test_what_vectors_do_not_have_is_refused(study, more, message):
 
 
 def test_images_settings_of_vectors_are_refused(study):
-    with pytest.raises(ConfigError, match="source 'features' has no images: remove resize, decode and on_corrupt"):
-        study("", VECTORS[:-1] + ", resize: 32}")
+    with pytest.raises(ConfigError, match="source 'features' has no images: remove resize, decode"):
+        study("", VECTORS[:-1] + ", resize: 32, decode: lazy}")
+
+
+def test_a_study_of_vectors_says_what_it_trains_and_comes_back_as_it_ran(study):
+    made = study("recipe: head", VECTORS)
+    training = made.training_of(made.cells()[0])
+    assert (training.backbone, training.frozen) == ("identity", True)
+    assert spec(made).training.backbone == "identity"
+    assert recorded(record(made), made) == made
+
+
+@pytest.mark.parametrize("recipe", ["recipe: finetune", "recipe: partial\ntraining: {train_from: layers.3}"])
+def test_vectors_have_no_network_to_train(study, recipe):
+    with pytest.raises(
+        ConfigError, match="has vectors, and no network to train: expected head, got (finetune|partial)"
+    ):
+        study(recipe, VECTORS)
 
 
 def test_a_spec_survives_its_way_to_a_worker(study):

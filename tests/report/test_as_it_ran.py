@@ -182,8 +182,11 @@ def test_results_of_an_earlier_version_are_read_with_today_s_file(tmp_path, synt
     assert len(results.missing()) == 4
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"losses": ["gone"]}'])
-def test_a_study_that_cannot_be_read_is_said(tmp_path, text, synthetic):
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("[]", "expected a mapping"), ("{", "Expecting"), ('{"losses": ["gone"]}', "datasets: Field required")],
+)
+def test_a_study_that_cannot_be_read_is_said(tmp_path, text, why, synthetic):
     ran = study_of(tmp_path)
     frame = synthetic.write(ran, tmp_path)
     frame.attrs[ATTRIBUTE] = text
@@ -191,4 +194,4 @@ def test_a_study_that_cannot_be_read_is_said(tmp_path, text, synthetic):
     results = load(ran, tmp_path / "results/toys")
     assert results.study == ran
     assert len(results.confirmed) == 8 * 3
-    assert results.origin.startswith("The study as it ran cannot be read (")
+    assert results.origin.startswith(f"The study as it ran cannot be read ({why}")

@@ -66,8 +66,6 @@ def build(
     dataset = study.dataset(cell.dataset)
     noise = next(n for n in study.noise if n.label == cell.noise and cell.rate in n.rates)
     training, init_from = study.training_of(cell), None
-    if dataset.passes_on is not None:
-        chosen["training"] |= {"backbone": dataset.passes_on, "backbone_settings": {}, "frozen": True}
     if training.init_from is not None:
         assert find_init_from is not None, "training.init_from needs the results of earlier studies"
         init_from = find_init_from(training.init_from, cell.dataset, seed)
