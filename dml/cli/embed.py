@@ -1,4 +1,4 @@
-"""`dml embed`: images to vectors."""
+"""`dml embed`: images, or vectors of another program, to vectors."""
 
 from __future__ import annotations
 
@@ -24,20 +24,22 @@ SkipCorrupt = Annotated[bool, typer.Option("--skip-corrupt", help="Leave out fil
 
 def embed(
     model: ModelName,
-    images: Annotated[list[Path], typer.Argument(metavar="IMAGES", help="Folders or files.")],
+    images: Annotated[
+        list[Path], typer.Argument(metavar="IMAGES", help="Folders or files; for a model of vectors, their file.")
+    ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="vectors.npy (paths in a .csv beside it) or vectors.parquet.")
     ],
     skip_corrupt: SkipCorrupt = False,
 ) -> None:
-    """Embed images with a trained model, and save the vectors.
+    """Embed images with a trained model, and save the vectors. A model of vectors takes a file of them.
 
     [bold]Examples[/bold]: dml embed my-images /data/photos -o vectors.npy · dml embed 3f2a91 a.jpg b.jpg -o two.parquet
     """
     if out.suffix not in FORMATS:
         raise typer.BadParameter(f"{out}: expected a file that ends in {' or '.join(FORMATS)}", param_hint="--out")
     from dml.cli.models import describe, find_model
-    from dml.cli.vectors import embed_files, image_files
+    from dml.cli.vectors import Embedded, embed_files, embed_vectors, image_files, takes_vectors
     from dml.counting import counted
     from dml.files import check_writable
 
@@ -46,15 +48,23 @@ def embed(
         raise typer.BadParameter(
             f"{out.with_suffix('.csv')} exists, and is not of earlier vectors: choose another name", param_hint="--out"
         )
-    folder, paths = find_model(model), image_files(images)
-    typer.echo(describe(folder), err=True)
-    found = embed_files(folder, paths, skip_corrupt)
+    folder = find_model(model)
+    if takes_vectors(folder):
+        typer.echo(describe(folder), err=True)
+        found = Embedded([], embed_vectors(folder, images))
+    else:
+        paths = image_files(images)
+        typer.echo(describe(folder), err=True)
+        found = embed_files(folder, paths, skip_corrupt)
     save(found, out)
-    print(f"{out}: {counted(len(found.paths), 'vector')} of {counted(found.vectors.shape[1], 'number')}")
+    print(f"{out}: {counted(len(found.vectors), 'vector')} of {counted(found.vectors.shape[1], 'number')}")
 
 
 def save(found: Embedded, out: Path) -> None:
-    """Write vectors: `.npy`, with the paths in a `.csv` beside it, or `.parquet` with columns `path` and `vector`."""
+    """Write vectors: `.npy`, with the paths in a `.csv` beside it, or `.parquet` with columns `path` and `vector`.
+
+    Without paths only the vectors.
+    """
     import numpy as np
     import pandas as pd
     import pyarrow as pa
@@ -70,7 +80,8 @@ def save(found: Embedded, out: Path) -> None:
         else:
             flat = pa.array(found.vectors.ravel())
             vectors = pa.FixedSizeListArray.from_arrays(flat, found.vectors.shape[1])
-            pq.write_table(pa.table({"path": paths["path"].tolist(), "vector": vectors}), temporary)
-    if out.suffix == ".npy":
+            named = {"path": paths["path"].tolist()} if found.paths else {}
+            pq.write_table(pa.table({**named, "vector": vectors}), temporary)
+    if out.suffix == ".npy" and found.paths:
         with replacing(out.with_suffix(".csv")) as temporary:
             paths.to_csv(temporary, index=False)

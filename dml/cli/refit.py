@@ -77,7 +77,8 @@ def refit(
     uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project.root / 'mlflow.db'}"
     version, address = _register(project, study, name, uri), f"models:/{name}@champion"
     print(f"\n{address} (version {version}) at {uri}\nIts files: {os.path.relpath(made.folder)}")
-    print(f"To use it: dml embed {address} IMAGES... -o vectors.npy")
+    images = results.study.dataset(found.dataset).passes_on is None
+    print(f"To use it: dml embed {address} {'IMAGES... -o vectors.npy' if images else 'VECTORS.npy -o embedded.npy'}")
 
 
 def _pack(project: Project, study: str, dataset: str) -> None:

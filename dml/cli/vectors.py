@@ -18,10 +18,13 @@ from dml.data.packing.decoding import CorruptImage, decode
 from dml.data.packing.streaming import ordered
 from dml.data.raw import check_text, files_below
 from dml.data.sources._layout import SUFFIXES
+from dml.data.sources._vectors import SUFFIXES as FILES
+from dml.data.sources._vectors import read_vectors
 from dml.files import read_json
 from dml.training.model_files import TrainedEmbedder
 
 BATCH = 128  # images
+ROWS = 8192  # vectors
 
 
 class Embedded(NamedTuple):
@@ -89,6 +92,40 @@ def embed_files(model: Path, paths: Sequence[Path], skip_corrupt: bool = False) 
     if corrupt:
         print(f"{len(corrupt)} left out, such as {corrupt[0]}", file=sys.stderr)
     return Embedded(kept, np.concatenate(parts))
+
+
+def takes_vectors(model: Path) -> bool:
+    """Whether a trained model takes vectors in place of images."""
+    shape = (read_json(model / "model.json") or {}).get("image_shape")
+    return isinstance(shape, list) and len(shape) == 1
+
+
+def embed_vectors(model: Path, places: Sequence[Path]) -> np.ndarray:
+    """Embed the vectors of one file: float32 (N, D).
+
+    Raises
+    ------
+    ValueError : no file of vectors, or several; or vectors of another size than the model takes, infinity or NaN.
+    """
+    embedder = TrainedEmbedder(model)
+    (size,), (path, *others) = embedder.shape, places
+    if others or path.suffix not in FILES:
+        got = ", ".join(map(str, places))
+        raise ValueError(
+            f"this model takes vectors of {size} numbers: expected one file ({', '.join(FILES)}), got {got}"
+        )
+    vectors = read_vectors(path)
+    if vectors.shape[1] != size:
+        raise ValueError(f"{path}: expected vectors of {size} numbers, got {vectors.shape[1]}")
+    parts = []
+    for start in range(0, len(vectors), ROWS):
+        with np.errstate(over="ignore"):
+            part = np.ascontiguousarray(vectors[start : start + ROWS], dtype=np.float32)
+        bad = np.flatnonzero(~np.isfinite(part).all(axis=1))
+        if len(bad):
+            raise ValueError(f"{path}: vector {start + int(bad[0])} (from 0) contains infinity or NaN")
+        parts.append(embedder(part))
+    return np.concatenate(parts)
 
 
 def _resized(image: Image.Image, height: int, width: int) -> np.ndarray:

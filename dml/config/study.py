@@ -189,8 +189,9 @@ class Study(StudySection):
         """The section `training` with what varies filled in; on vectors, with the backbone that passes them on."""
         training = grids.changed(self.training, grids.of("training", cell.grid_point))
         passes_on = self.dataset(cell.dataset).passes_on
-        passing = {"backbone": passes_on, "backbone_settings": {}, "frozen": True}
-        return grids.changed(training, passing if passes_on is not None else {})
+        if passes_on is None:
+            return training
+        return grids.changed(training, {"backbone": passes_on, "backbone_settings": {}, "frozen": True})
 
     def miner_of(self, cell: Cell) -> MinerSection:
         """The section `miner` with what varies filled in."""

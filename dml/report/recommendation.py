@@ -256,7 +256,9 @@ def _without_training(
         found = f"{points(gain)} points"
         over = f"{results.study.block}s{' and searches' if search_terms(results, winner, key) else ''}"
         return [say("untrained", score=score, label=own.label, surely=surely, points=found, over=over)]
-    if own.on_pixels:
+    if results.study.dataset(dataset).passes_on is not None:
+        instead = say("rather_none")
+    elif own.on_pixels:
         instead = say("nothing_learnt")
     elif results.study.training.train_from is not None:
         instead = say("rather_finetune")

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from dml.training.model_files import TrainedEmbedder
+from dml import models
+from dml.training.model_files import TrainedEmbedder, save_model
 
 
 def expected(model, paths):
@@ -78,22 +79,51 @@ def test_what_cannot_be_done_is_said(dml, model, photos, tmp_path, images, out, 
     assert message in done.err
 
 
-def test_a_model_that_takes_no_images_is_refused(dml, model, photos, tmp_path):
-    copy = tmp_path / "model"
-    copy.mkdir()
-    (copy / "model.safetensors").write_bytes((model / "model.safetensors").read_bytes())
-    text = (model / "model.json").read_text()
-    (copy / "model.json").write_text(
-        text.replace('"image_shape": [\n    12,\n    12,\n    3\n  ]', '"image_shape": [5]')
-    )
-    done = dml("embed", copy, photos, "-o", tmp_path / "v.npy")
-    assert done.code == 1
-    assert "does not take images" in done.err
-
-
 def test_paths_are_not_written_over_a_file_of_the_user(dml, model, photos, tmp_path):
     (tmp_path / "v.csv").write_text("mine\n")
     done = dml("embed", model, photos, "-o", tmp_path / "v.npy")
     assert done.code == 2
     assert "v.csv exists" in done.err
     assert (tmp_path / "v.csv").read_text() == "mine\n"
+
+
+@pytest.fixture(scope="module")
+def head(tmp_path_factory):
+    """The folder of a head on vectors of 6 numbers."""
+    network = {"backbone": "identity", "embedding_size": 3, "channels": 6}
+    folder = tmp_path_factory.mktemp("head")
+    description = {"network": network, "augment": None, "normalize": True, "image_shape": [6]}
+    save_model(folder, models.build(**network), description)
+    return folder
+
+
+def test_a_model_of_vectors_takes_a_file_of_them(dml, head, tmp_path, monkeypatch):
+    monkeypatch.setattr("dml.cli.vectors.ROWS", 4)
+    given = np.random.default_rng(0).normal(size=(10, 6))
+    np.save(tmp_path / "given.npy", given)
+    done = dml("embed", head, tmp_path / "given.npy", "-o", tmp_path / "v.npy")
+    assert (done.code, done.out) == (0, f"{tmp_path / 'v.npy'}: 10 vectors of 3 numbers\n"), done.err
+    assert not (tmp_path / "v.csv").exists()
+    expected = TrainedEmbedder(head)(given)
+    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), expected, atol=1e-6)
+    assert dml("embed", head, tmp_path / "given.npy", "-o", tmp_path / "v.parquet").code == 0
+    table = pd.read_parquet(tmp_path / "v.parquet")
+    assert table.columns.tolist() == ["vector"]
+    np.testing.assert_allclose(np.stack(table["vector"]), expected, atol=1e-6)
+
+
+def test_what_a_model_of_vectors_cannot_take_is_said(dml, head, photos, tmp_path):
+    given = np.ones((5, 6))
+    given[3, 2] = np.nan
+    np.save(tmp_path / "nan.npy", given)
+    np.save(tmp_path / "wide.npy", np.ones((5, 7)))
+    error = lambda *places: dml("embed", head, *places, "-o", tmp_path / "v.npy").err  # noqa: E731
+    assert "nan.npy: vector 3 (from 0) contains infinity or NaN" in error(tmp_path / "nan.npy")
+    assert "wide.npy: expected vectors of 6 numbers, got 7" in error(tmp_path / "wide.npy")
+    for places in [(tmp_path / "nan.npy", tmp_path / "wide.npy"), (photos,)]:
+        said = (
+            f"takes vectors of 6 numbers: expected one file (.npy, .npz, .parquet), got {', '.join(map(str, places))}"
+        )
+        assert said in error(*places)
+    searched = dml("search", head, photos, photos, "-o", tmp_path / "page.html")
+    assert "this model does not take images (image_shape is [6])" in searched.err

@@ -136,9 +136,7 @@ def test_a_study_of_vectors_says_what_it_trains_and_comes_back_as_it_ran(study):
 
 @pytest.mark.parametrize("recipe", ["recipe: finetune", "recipe: partial\ntraining: {train_from: layers.3}"])
 def test_vectors_have_no_network_to_train(study, recipe):
-    with pytest.raises(
-        ConfigError, match="has vectors, and no network to train: expected head, got (finetune|partial)"
-    ):
+    with pytest.raises(ConfigError, match="has vectors, and no network to train: expected head, got"):
         study(recipe, VECTORS)
 
 

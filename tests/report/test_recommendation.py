@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 from synthetic import of_study, only_confirmed, scoring
 
+from dml.config import DatasetSection
 from dml.report.analysis import best_of_many
 from dml.report.loading import load
 from dml.report.recommendation import AS_GOOD, BEST, UNKNOWN, WORSE, rates_of, recommend
@@ -150,6 +151,15 @@ def test_where_features_alone_are_as_good_it_says_what_more_could_be_trained(res
     alone = {"digits": {"net": {"test/fine/recall@1": 0.95}}}
     results = replace(of_study(results, training=training), summary={**results.summary, "untrained": alone})
     assert advice in recommend(results, 0.0).notes[-1]
+
+
+def test_on_vectors_there_is_no_more_network_to_train(results, monkeypatch):
+    alone = {"digits": {"net": {"test/fine/recall@1": 0.95}}}
+    results = replace(results, summary={**results.summary, "untrained": alone})
+    monkeypatch.setattr(DatasetSection, "passes_on", "identity")
+    found = recommend(results, 0.0)
+    assert found.notes[-1].endswith("points): use that: heads on these vectors gain nothing.")
+    assert found.settings["training.backbone"] == "identity"
 
 
 def test_another_score_decides(synthetic, loaded):
