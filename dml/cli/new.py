@@ -157,6 +157,8 @@ def describe(found: Survey) -> list[str]:
         lines.append(f"{counted(len(small), 'class')} with fewer than {FEW} images: {_some(small.index)}")
     if found.alike:
         lines.append(found.alike)
+    if found.given_rate is not None:
+        lines.append(f"{found.given_rate:.1%} of the labels as given are wrong, against the verified ones")
     paths = found.index["path"].to_numpy()
     if found.corrupt:
         reasons = [f"{paths[row]} ({reason})" for row, reason in found.corrupt.items()]

@@ -124,5 +124,12 @@ def study_text(name: str, options: Mapping[str, Any], found: Survey, settings: P
     template = environment().get_template("study.yaml")
     block = {"backbone": PRETRAINED, "train_from": BLOCK, "length": LENGTH}
     return template.render(
-        name=name, options=options, corrupt=len(found.corrupt), settings=settings, facts=facts, partial=block
+        name=name,
+        options=options,
+        corrupt=len(found.corrupt),
+        given=round(found.given_rate or 0.0, 3),
+        unverified="verified" in found.index,
+        settings=settings,
+        facts=facts,
+        partial=block,
     )

@@ -55,6 +55,15 @@ class Survey:
         """The number of different sizes."""
         return len(self.index.loc[self.index["height"] > 0, ["height", "width"]].drop_duplicates())
 
+    @property
+    def given_rate(self) -> float | None:
+        """The share of wrong labels among those as given, of the images that train by them; None without such labels."""
+        if "final_given" not in self.split:
+            return None
+        trains = self.readable.index[self.readable["final_given"] == "train"]
+        wrong = splits.given_labels(self.index, "fine") != self.index["fine"].to_numpy()
+        return float(wrong[trains].mean())
+
     def per_class(self, *roles: str) -> pd.Series:
         """Images of each class, by its name, smallest first; of some roles only, if any are given."""
         chosen = self.index[self.split["final"].isin(roles)] if roles else self.index

@@ -197,6 +197,24 @@ def test_a_study_of_a_table(with_root, dml, project, photos, tmp_path):
     assert dataset.settings == {"root": str(root), "table": str(table), "columns": {"path": "image"}}
 
 
+def test_labels_as_given_are_trained_on_beside_the_verified_ones(dml, project, photos, tmp_path):
+    rows = [(path, path.parent.name) for path in sorted(photos.glob("*/*.png"))]
+    table, wrong = tmp_path / "labels.csv", {1: "kind3", 9: "kind0", 20: "kind4"}  # of the classes 0 to 2, that train
+    given = [wrong.get(row, kind) for row, (_, kind) in enumerate(rows)]
+    frame = pd.DataFrame({"path": [path for path, _ in rows], "truth": [kind for _, kind in rows], "given": given})
+    frame.to_csv(table, index=False)
+    done = dml("new", "mine", table, "--root", photos, "--column", "fine=truth")
+    assert done.code == 0, done.err
+    assert "4.5% of the labels as given are wrong" in done.out  # of 22 images that train by them: row 9
+    path = project / "pipelines/studies/mine.yaml"
+    assert [(noise.name, noise.rates) for noise in load_study(path).noise] == [("given", [0.045]), ("uniform", [0.0])]
+    frame.drop(columns="truth").to_csv(table, index=False)
+    assert dml("new", "mine", table, "--root", photos, "--force").code == 0
+    study = load_study(path)
+    assert study.datasets[0].evaluate_on == ["given"]
+    assert [(noise.name, noise.rates) for noise in study.noise] == [("uniform", [0.0, 0.2])]
+
+
 def test_options_that_do_not_fit_are_refused(dml, project, photos, tmp_path):
     assert dml("new", "mine", photos, "--root", photos).code == 2
     (tmp_path / "t.csv").write_text("path,fine\nx.png,a\n")
