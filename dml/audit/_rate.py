@@ -39,6 +39,7 @@ ENOUGH = 100_000  # images for the likelihood of `sure`
 WEAK = 0.6  # a warning is due if `apart` is below,
 UNCLEAR = 0.05  # or if `all_right` is above this,
 HARDLY = 0.15  # or if `explained` is below this,
+SMALL = 0.05  # a guess that can hardly be too high
 CLEAR = 0.9  # unless `apart` is above this: then the guess is small
 BETWEEN = 0.4  # the guess's place between `sure` and `joint` if wrong labels go to similar classes (docs/LOG.md)
 
@@ -70,7 +71,8 @@ class Rate:
         """Why the guess can be far off; empty if nothing speaks against it."""
         weak = f"the representation tells classes apart in only {self.apart:.0%} of the images"
         if self.all_right > UNCLEAR and self.apart < CLEAR:
-            return f"{weak}, and would disagree as often if all labels were right: the guess can be far too high"
+            which = "off" if self.guess < SMALL else "too high"
+            return f"{weak}, and would disagree as often if all labels were right: the guess can be far {which}"
         if self.apart < WEAK:
             return f"{weak}, and its own errors look like wrong labels: the guess can be far off"
         if self.explained < HARDLY:

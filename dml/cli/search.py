@@ -38,4 +38,4 @@ def search(
     rows = nearest(searched, gallery, count)
     write_text(out, search_page(model, folder, len(gallery.paths), rows))
     images, searches = counted(len(gallery.paths), "image"), counted(len(asked), "query")
-    print(f"{out.resolve().as_uri()}: the {count} nearest of {images} for {searches}")
+    print(f"{out.resolve().as_uri()}: the {min(count, len(gallery.paths))} nearest of {images} for {searches}")

@@ -19,7 +19,7 @@ from dml.data.packing.streaming import ordered
 from dml.data.raw import check_text, files_below
 from dml.data.sources._layout import SUFFIXES
 from dml.data.sources._vectors import SUFFIXES as FILES
-from dml.data.sources._vectors import read_vectors
+from dml.data.sources._vectors import check_finite, read_vectors
 from dml.files import read_json
 from dml.training.model_files import TrainedEmbedder
 
@@ -117,15 +117,9 @@ def embed_vectors(model: Path, places: Sequence[Path]) -> np.ndarray:
     vectors = read_vectors(path)
     if vectors.shape[1] != size:
         raise ValueError(f"{path}: expected vectors of {size} numbers, got {vectors.shape[1]}")
-    parts = []
-    for start in range(0, len(vectors), ROWS):
-        with np.errstate(over="ignore"):
-            part = np.ascontiguousarray(vectors[start : start + ROWS], dtype=np.float32)
-        bad = np.flatnonzero(~np.isfinite(part).all(axis=1))
-        if len(bad):
-            raise ValueError(f"{path}: vector {start + int(bad[0])} (from 0) contains infinity or NaN")
-        parts.append(embedder(part))
-    return np.concatenate(parts)
+    check_finite(path, vectors)
+    starts = range(0, len(vectors), ROWS)
+    return np.concatenate([embedder(np.asarray(vectors[i : i + ROWS], dtype=np.float32)) for i in starts])
 
 
 def _resized(image: Image.Image, height: int, width: int) -> np.ndarray:

@@ -7,11 +7,12 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from dml import sequential
+from dml.config.errors import LocatedError
 from dml.config.terms import StudySection
 
 
 class AutoSection(StudySection):
-    """The least and the most seeds of a cell."""
+    """The least and the most seeds of a cell: `seeds: {auto: {least: 3, most: 20}}`."""
 
     least: int = Field(3, ge=3, description="seeds of every cell")
     most: int = Field(20, ge=4, le=200, description="seeds of a cell whose comparison stays open")
@@ -33,7 +34,7 @@ def fill(content: dict[str, Any]) -> dict[str, Any]:
 
     Raises
     ------
-    ValueError : other keys beside `auto`, or a wrong `least` or `most`.
+    LocatedError : other keys beside `auto`, or a wrong `least` or `most`.
     """
     given = content.get("seeds")
     if given == "auto":
@@ -41,6 +42,6 @@ def fill(content: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(given, dict):
         return content
     if set(given) != {"auto"} or not isinstance(given["auto"] or {}, dict):
-        raise ValueError(f"seeds: expected a list, auto, or {{auto: {{least: 3, most: 20}}}}, got {given}")
+        raise LocatedError(f"expected a list, auto, or {{auto: {{least: 3, most: 20}}}}, got {given}", "seeds")
     own = AutoSection(**(given["auto"] or {}))
     return {**content, "seeds": list(range(own.most)), "auto_seeds": own}

@@ -150,6 +150,9 @@ def _check_repetitions(study: Study, cells: list[Cell]) -> None:
     for label, rate in pairs:
         if pairs.count((label, rate)) > 1:
             raise LocatedError(f"{label!r} is listed twice with the rate {rate:g}: set `id` of each", "noise")
+    for index, loss in enumerate(study.losses):
+        if loss in study.losses[:index]:
+            raise LocatedError(f"{loss.name!r} is listed twice, with the same settings", "losses", index)
     first: dict[str, Cell] = {}
     for cell in cells:
         if first.setdefault(cell.name, cell) != cell:

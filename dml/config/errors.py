@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from dml import discovery
 from dml.config.names import spellings, without_settings, written
+from dml.counting import counted
 
 KINDS = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
@@ -29,6 +30,10 @@ BOUNDS = {
     "less_than": ("less than", "lt"),
 }
 """Pydantic's errors of a number's size -> words before the bound, and its name in the error's context."""
+
+TOO_SHORT = "too_short"  # pydantic's error of a list
+
+DERIVED = "auto_seeds"  # of a study: what `seeds: auto` becomes
 
 
 class LocatedError(ValueError):
@@ -58,7 +63,11 @@ def explain(files: Sequence[tuple[Path, str]], model: type[BaseModel], error: Va
     if isinstance(error, ValidationError):
         problems: dict[tuple[str | int, ...], list[Any]] = {}
         for problem in error.errors():
-            problems.setdefault(tuple(filter(_is_in_file, problem["loc"])), []).append(problem)
+            inside = getattr(problem.get("ctx", {}).get("error"), "location", ())  # of a check of a whole section
+            problems.setdefault((*filter(_is_in_file, problem["loc"]), *inside), []).append(problem)
+        for place in [place for place, (first, *_) in problems.items() if first["type"] == TOO_SHORT]:
+            if any(other[: len(place)] == place for other in problems if other != place):
+                del problems[place]  # it is short of what another line says is wrong
         found = (_explain(roots, model, list(location), those) for location, those in problems.items())
         return "\n".join(dict.fromkeys(line for lines in found for line in lines))
     location = list(getattr(error, "location", ()))
@@ -87,6 +96,9 @@ def _explain(
             yield f"{where}: this key is missing"
         elif kind == "value_error":
             yield f"{where}: {problem['msg'].removeprefix('Value error, ')}"
+        elif kind == TOO_SHORT:
+            least = counted(context["min_length"], "value")
+            yield f"{where}: expected at least {least}, got {problem['input']!r}"
         elif kind in BOUNDS:
             words, name = BOUNDS[kind]
             yield f"{where}: expected {words} {str(context[name]).removesuffix('.0')}, got {problem['input']!r}"
@@ -133,7 +145,7 @@ def _choices(model: Any, location: list[Any]) -> list[str]:
     if is_dataclass(model):
         names = [own.name for own in fields(model)]
     else:
-        names = [name for name, field in model.model_fields.items() if not field.exclude]
+        names = [name for name, field in model.model_fields.items() if not field.exclude and name != DERIVED]
     return without_settings(keys[0], names) if len(keys) == 1 else names
 
 

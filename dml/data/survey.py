@@ -57,7 +57,7 @@ class Survey:
 
     @property
     def given_rate(self) -> float | None:
-        """The share of wrong labels among those as given, of the images that train by them; None without such labels."""
+        """The share of wrong labels as given, of the images that train by them; None without such labels."""
         if "final_given" not in self.split:
             return None
         trains = self.readable.index[self.readable["final_given"] == "train"]

@@ -215,7 +215,7 @@ SEEDS = "seeds: [0, 1]"
         ),
         (SEEDS, "evaluation: {restarts: 0}", ["evaluation.restarts", "at least 1", "0"]),
         (SEEDS, "evaluation: {sets: [training]}", ["evaluation.sets[0]", "'test', 'seen' or 'train'", "'training'"]),
-        (SEEDS, "evaluation: {metrics: []}", ["evaluation.metrics", "at least 1 item"]),
+        (SEEDS, "evaluation: {metrics: []}", ["evaluation.metrics", "expected at least 1 value, got []"]),
         ("[0.0, 0.3]", "[0.3, 0.3]", ["noise", "'uniform'", "0.3"]),
         ("[digits]", "[{name: digits, id: a/b}]", ["id: 'a/b'"]),
         (
@@ -225,6 +225,7 @@ SEEDS = "seeds: [0, 1]"
         ),
         ("[triplet,", "[{name: triplet, search: {margin: {uniform: [-1, 1]}}},", ["margin", ">= 0", "-1"]),
         ("[triplet,", "[triplet, {name: triplet, search: {}},", ["losses", "'digits|"]),
+        ("[triplet,", "[triplet, triplet,", ["mine.yaml:3: losses[1]: 'triplet' is listed twice, with the same settings"]),
         (
             "datasets: [digits]",
             "datasets: [digits, cub200]\ntraining: {batch: {sampler: hierarchical}}",

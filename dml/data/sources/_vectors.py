@@ -13,6 +13,7 @@ from dml.files import first_line, is_lfs_pointer
 
 NAMES = ("features", "embeddings", "vectors")  # of the array in a .npz with several
 SUFFIXES = (".npy", ".npz", ".parquet")
+CHUNK = 8192  # vectors that are looked at together
 
 
 def read_vectors(path: Path) -> np.ndarray:
@@ -45,6 +46,16 @@ def read_vectors(path: Path) -> np.ndarray:
     if vectors.ndim != 2 or not vectors.size:
         raise DataError(f"{path}: expected vectors of shape (n, D), got {vectors.shape}")
     return vectors
+
+
+def check_finite(path: Path, vectors: np.ndarray) -> None:
+    """Raise DataError for a vector that is not finite in float32, in which it is stored."""
+    for start in range(0, len(vectors), CHUNK):
+        with np.errstate(over="ignore"):
+            part = np.asarray(vectors[start : start + CHUNK], dtype=np.float32)
+        bad = np.flatnonzero(~np.isfinite(part).all(axis=1))
+        if len(bad):
+            raise DataError(f"{path}: vector {start + int(bad[0])} (from 0) contains infinity or NaN")
 
 
 def _of_numpy(path: Path) -> np.ndarray:

@@ -23,7 +23,7 @@ from dml.data.raw import state_of
 from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._splits import roles_of_users, said_of_splits
 from dml.data.sources._table import check_columns, read_table, table_state, unused_columns
-from dml.data.sources._vectors import read_vectors
+from dml.data.sources._vectors import check_finite, read_vectors
 
 PIXEL = np.zeros((1, 1), np.uint8)
 
@@ -67,7 +67,7 @@ class Features(SourceDefaults):
             self.options["columns"] = self._columns
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
-        """Check that the vectors and their labels can be read, and are as many. Nothing is fetched."""
+        """Check that the vectors are finite, that labels can be read, and are as many. Nothing is fetched."""
         if not self._table.is_file():
             raise DataError(f"features: table is {str(self._table)!r}, which is not a file (from {Path.cwd()})")
         vectors, labels = read_vectors(self._vectors), sum(1 for _ in self.images(raw))
@@ -76,6 +76,7 @@ class Features(SourceDefaults):
                 f"features: {self._vectors} has {len(vectors)} vectors, {self._table} {labels} rows: expected one row "
                 "of labels for each vector"
             )
+        check_finite(self._vectors, vectors)
         report(f"features: {len(vectors)} x {vectors.shape[1]} in {self._vectors}, nothing to download")
         if note := unused_columns(self._table, self._columns):
             report(f"features: {note}")

@@ -137,7 +137,7 @@ NAN[4, 2] = np.nan
     ("given", "message"),
     [
         ({"array": vectors()[:5]}, r"x\.npy has 5 vectors, .*labels\.csv 6 rows: expected one row of labels for each"),
-        ({"array": NAN}, r"features: vector 4 \(from 0\) contains infinity or NaN"),
+        ({"array": NAN}, r"x\.npy: vector 4 \(from 0\) contains infinity or NaN"),
         ({"array": vectors(np.float64) * 1e300}, "vector 0 .*infinity or NaN"),
         ({"array": vectors(np.int64)}, r"expected vectors of type float16, float32 or float64, got int64"),
         ({"array": vectors()[:, 0]}, r"expected vectors of shape \(n, D\), got \(6,\)"),
@@ -159,6 +159,13 @@ def test_what_is_wrong_is_one_message(source, tmp_path, given, message):
     with pytest.raises(DataError, match=message):
         made.roles(packed(made, tmp_path).index)
     assert given.get("disjoint") or not (tmp_path / "packed").exists()
+
+
+def test_vectors_that_no_file_holds_are_checked_too(source, tmp_path, monkeypatch):
+    """A source of a user's own may compute them."""
+    monkeypatch.setattr("dml.data.sources.features.check_finite", lambda path, vectors: None)
+    with pytest.raises(DataError, match=r"features: vector 4 \(from 0\) contains infinity or NaN"):
+        packed(source(array=NAN), tmp_path)
 
 
 def test_files_that_are_not_there_or_of_another_kind(source, tmp_path):
