@@ -37,5 +37,6 @@ def search(
     gallery, searched = embed_files(found, paths, skip_corrupt), embed_files(found, asked)
     rows = nearest(searched, gallery, count)
     write_text(out, search_page(model, folder, len(gallery.paths), rows))
+    shown = max(len(row.neighbours) for row in rows)
     images, searches = counted(len(gallery.paths), "image"), counted(len(asked), "query")
-    print(f"{out.resolve().as_uri()}: the {min(count, len(gallery.paths))} nearest of {images} for {searches}")
+    print(f"{out.resolve().as_uri()}: the {shown} nearest of {images} for {searches}")

@@ -53,12 +53,9 @@ class Timm(Wrapped):
         std: float | Sequence[float] | None = None,
         arguments: Mapping[str, Any] | None = None,
     ):
-        self.check_installed({})
+        self.check_installed({"name": name})
         import timm  # an optional dependency
 
-        if not timm.is_model(name):
-            close = ", ".join(timm.list_models(f"*{name.split('.')[0][:6]}*")[:10])
-            raise ValueError(f"backbone 'timm': unknown name {name!r}. Close: {close or 'see timm.list_models()'}")
         settings = {"num_classes": 0, "in_chans": channels, **(arguments or {})}
         try:
             network = timm.create_model(name, pretrained=pretrained and weights is None, **settings)
@@ -98,8 +95,13 @@ class Timm(Wrapped):
 
     @classmethod
     def check_installed(cls, settings: Mapping[str, Any]) -> None:
-        """Raise a ValueError if timm is missing."""
+        """Raise a ValueError if timm is missing, or has no network of this name."""
         check_package("timm", "pipeline", "backbone 'timm'")
+        import timm
+
+        if (name := settings.get("name")) is not None and not timm.is_model(name):
+            close = ", ".join(timm.list_models(f"*{name.split('.')[0][:6]}*")[:10])
+            raise ValueError(f"backbone 'timm': unknown name {name!r}. Close: {close or 'see timm.list_models()'}")
 
 
 def blocks_of(network: nn.Module) -> list[Block]:

@@ -31,6 +31,7 @@ STEPS: dict[str, Steps] = {
 }
 """By the name of a network's class, what its `forward` calls."""
 
+DEFAULT = "resnet50"
 HEADS = ("aux1", "aux2", "AuxLogits")  # auxiliary classifiers of GoogLeNet and Inception
 
 
@@ -59,7 +60,7 @@ class Torchvision(Wrapped):
         self,
         channels: int = 3,
         image_size: int | None = None,
-        name: str = "resnet50",
+        name: str = DEFAULT,
         pretrained: bool = True,
         frozen_batch_norm: bool = False,
         weights: WeightsFile | None = None,
@@ -68,9 +69,7 @@ class Torchvision(Wrapped):
         padding: str = "torch",
         arguments: Mapping[str, Any] | None = None,
     ):
-        available = _names()
-        if name not in available:
-            raise ValueError(f"backbone 'torchvision': unknown name {name!r}{suggestion(name, available)}")
+        self.check_installed({"name": name})
         if channels != 3:
             raise ValueError(f"backbone 'torchvision': expected 3 channels, got {channels}")
         check_padding(padding, "backbone 'torchvision'")
@@ -95,7 +94,7 @@ class Torchvision(Wrapped):
     @classmethod
     def statistics(
         cls,
-        name: str = "resnet50",
+        name: str = DEFAULT,
         pretrained: bool = True,
         weights: WeightsFile | None = None,
         mean: float | Sequence[float] | None = None,
@@ -107,6 +106,13 @@ class Torchvision(Wrapped):
         if weights is not None or pretrained:
             known = _preset(name) if name in _names() else None
         return own_statistics(known, mean, std)
+
+    @classmethod
+    def check_installed(cls, settings: Mapping[str, Any]) -> None:
+        """Raise a ValueError if torchvision has no network of this name."""
+        name, available = settings.get("name", DEFAULT), _names()
+        if name not in available:
+            raise ValueError(f"backbone 'torchvision': unknown name {name!r}{suggestion(name, available)}")
 
     def blocks_in_order(self) -> list[Block]:
         """Its blocks (`features.14`, `layer4.1`, ...), for the classes in `STEPS`."""

@@ -8,7 +8,7 @@ from dml import audit
 from dml.audit import _rate
 from dml.audit._neighbours import Vote
 from dml.audit._probabilities import TOP, OutOfSample
-from dml.audit._rate import confident_joint, even_spread, explained, first_guess, sure
+from dml.audit._rate import Rate, confident_joint, even_spread, explained, first_guess, sure
 from dml.audit._scores import EVEN_LEAST, PRIOR, chance, suspicion
 
 pytestmark = pytest.mark.slow
@@ -100,6 +100,11 @@ def test_a_warning_if_the_classifier_would_disagree_with_right_labels_as_often()
     noisy, given, _, _ = probabilities(0.2, even=True, n=2000, sharp=10.0)
     guess = first_guess(noisy, noisy, given)
     assert (guess.warning, guess.all_right < 1e-6) == ("", True)
+
+
+def test_a_guess_near_0_is_not_called_too_high():
+    warned = [Rate(guess, 0.0, 0.3, 0.1, 1.0, apart=0.1, all_right=0.5).warning for guess in (1e-9, 0.2)]
+    assert [text.rpartition("the guess can be ")[2] for text in warned] == ["far off", "far too high"]
 
 
 def test_a_warning_if_own_errors_are_many():

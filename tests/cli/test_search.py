@@ -63,6 +63,8 @@ def test_a_path_is_escaped(dml, model, photos, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "<script>" not in page
     assert "0 &amp; more.png" in page
+    done = dml("search", model, folder, folder / "0 & more.png", "-o", tmp_path / "page.html", "-k", 1000)
+    assert "the 2 nearest of 3 images for 1 query" in done.out
 
 
 def test_a_missing_query_is_a_wrong_command_line(dml, model, photos):

@@ -50,6 +50,13 @@ def test_a_package_that_a_backbone_needs_is_named_with_the_line(tmp_path, monkey
             check(tmp_path, study.replace("width: 0.25", settings))
 
 
+def test_a_network_that_torchvision_lacks_is_named_with_the_line(tmp_path):
+    study = STUDY.partition("grid")[0].replace("mobilenet_v1", "torchvision")
+    with pytest.raises(ConfigError, match=r"own\.yaml:5: training\.backbone: .*'resnet5'; did you mean 'resnet50'"):
+        check(tmp_path, study.replace("width: 0.25", "name: resnet5"))
+    check(tmp_path, study.replace("width: 0.25", "pretrained: false"))
+
+
 def check_own(tmp_path, monkeypatch, text, packed=(), tunes=lambda cell: False):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "own.yaml"

@@ -225,7 +225,11 @@ SEEDS = "seeds: [0, 1]"
         ),
         ("[triplet,", "[{name: triplet, search: {margin: {uniform: [-1, 1]}}},", ["margin", ">= 0", "-1"]),
         ("[triplet,", "[triplet, {name: triplet, search: {}},", ["losses", "'digits|"]),
-        ("[triplet,", "[triplet, triplet,", ["mine.yaml:3: losses[1]: 'triplet' is listed twice, with the same settings"]),
+        (
+            "[triplet,",
+            "[triplet, triplet,",
+            ["mine.yaml:3: losses[1]: 'triplet' is listed twice, with the same settings"],
+        ),
         (
             "datasets: [digits]",
             "datasets: [digits, cub200]\ntraining: {batch: {sampler: hierarchical}}",
