@@ -44,12 +44,14 @@ def embed(
     from dml.files import check_writable
 
     check_writable(out)
-    if out.suffix == ".npy" and out.with_suffix(".csv").exists() and not out.exists():
-        raise typer.BadParameter(
-            f"{out.with_suffix('.csv')} exists, and is not of earlier vectors: choose another name", param_hint="--out"
-        )
-    folder = find_model(model)
-    if takes_vectors(folder):
+    folder, names = find_model(model), out.with_suffix(".csv")
+    named, of_vectors = out.suffix == ".npy" and names.exists(), takes_vectors(folder)
+    if of_vectors and out.resolve() in [place.resolve() for place in images]:
+        raise typer.BadParameter(f"{out} is what is embedded: choose another name", param_hint="--out")
+    if named and of_vectors == out.exists():
+        what = f"has the paths of the images in {out}" if of_vectors else "exists, and is not of earlier vectors"
+        raise typer.BadParameter(f"{names} {what}: choose another name", param_hint="--out")
+    if of_vectors:
         typer.echo(describe(folder), err=True)
         found = Embedded([], embed_vectors(folder, images))
     else:

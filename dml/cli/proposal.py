@@ -127,7 +127,7 @@ def study_text(name: str, options: Mapping[str, Any], found: Survey, settings: P
         name=name,
         options=options,
         corrupt=len(found.corrupt),
-        given=round(found.given_rate or 0.0, 3),
+        given=min(max(round(found.given_rate, 3), 0.001), 0.999) if found.given_rate else 0.0,
         unverified="verified" in found.index,
         settings=settings,
         facts=facts,

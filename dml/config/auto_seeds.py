@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from dml import sequential
 from dml.config.errors import LocatedError
@@ -43,5 +43,12 @@ def fill(content: dict[str, Any]) -> dict[str, Any]:
         return content
     if set(given) != {"auto"} or not isinstance(given["auto"] or {}, dict):
         raise LocatedError(f"expected a list, auto, or {{auto: {{least: 3, most: 20}}}}, got {given}", "seeds")
-    own = AutoSection(**(given["auto"] or {}))
+    try:
+        own = AutoSection(**(given["auto"] or {}))
+    except ValidationError as error:
+        first = error.errors()[0]
+        unknown = f"unknown key. Choices: {', '.join(AutoSection.model_fields)}"
+        text = unknown if first["type"] == "extra_forbidden" else f"{first['msg']}, got {first['input']!r}"
+        text = text.removeprefix("Value error, ").replace("Input should be", "expected")
+        raise LocatedError(text, "seeds", "auto", *first["loc"]) from None
     return {**content, "seeds": list(range(own.most)), "auto_seeds": own}

@@ -32,8 +32,12 @@ def check_files(study: Study, path: Path) -> None:
     ------
     ConfigError : with file and line.
     """
+    checked = set()
     for cell in study.cells():
         training = study.training_of(cell)
+        if (network := repr((training.backbone, training.backbone_settings))) in checked:
+            continue
+        checked.add(network)
         setting = "training.backbone"
         try:
             models.find(training.backbone).check_installed(training.backbone_settings)

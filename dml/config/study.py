@@ -187,11 +187,11 @@ class Study(StudySection):
 
     def training_of(self, cell: Cell) -> TrainingSection:
         """The section `training` with what varies filled in; on vectors, with the backbone that passes them on."""
-        training = grids.changed(self.training, grids.of("training", cell.grid_point))
-        passes_on = self.dataset(cell.dataset).passes_on
-        if passes_on is None:
-            return training
-        return grids.changed(training, {"backbone": passes_on, "backbone_settings": {}, "frozen": True})
+        values, passes_on = grids.of("training", cell.grid_point), self.dataset(cell.dataset).passes_on
+        if passes_on is not None:
+            values = {k: v for k, v in values.items() if not k.startswith("backbone")}
+            values |= {"backbone": passes_on, "backbone_settings": {}, "frozen": True}
+        return grids.changed(self.training, values)
 
     def miner_of(self, cell: Cell) -> MinerSection:
         """The section `miner` with what varies filled in."""

@@ -20,6 +20,8 @@ STEPS: dict[str, Steps] = {
 }
 """By the name of a network's class, what its `forward` calls."""
 
+DEFAULT = "resnet50"
+
 
 class Timm(Wrapped):
     """images (N, C, H, W) -> (N, features), after timm's own pooling.
@@ -45,7 +47,7 @@ class Timm(Wrapped):
         self,
         channels: int = 3,
         image_size: int | None = None,
-        name: str = "resnet50",
+        name: str = DEFAULT,
         pretrained: bool = True,
         frozen_batch_norm: bool = False,
         weights: WeightsFile | None = None,
@@ -73,7 +75,7 @@ class Timm(Wrapped):
     @classmethod
     def statistics(
         cls,
-        name: str = "resnet50",
+        name: str = DEFAULT,
         pretrained: bool = True,
         weights: WeightsFile | None = None,
         mean: float | Sequence[float] | None = None,
@@ -99,7 +101,8 @@ class Timm(Wrapped):
         check_package("timm", "pipeline", "backbone 'timm'")
         import timm
 
-        if (name := settings.get("name")) is not None and not timm.is_model(name):
+        name = str(settings.get("name", DEFAULT))
+        if not timm.is_model(name):
             close = ", ".join(timm.list_models(f"*{name.split('.')[0][:6]}*")[:10])
             raise ValueError(f"backbone 'timm': unknown name {name!r}. Close: {close or 'see timm.list_models()'}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -126,6 +127,7 @@ def _networks() -> ModuleType:
     return models
 
 
+@cache
 def _names() -> list[str]:
     return _networks().list_models(module=_networks())
 

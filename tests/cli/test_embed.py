@@ -112,6 +112,19 @@ def test_a_model_of_vectors_takes_a_file_of_them(dml, head, tmp_path, monkeypatc
     np.testing.assert_allclose(np.stack(table["vector"]), expected, atol=1e-6)
 
 
+def test_no_file_of_the_user_is_lost_to_vectors(dml, model, head, photos, tmp_path):
+    given = tmp_path / "given.npy"
+    np.save(given, np.ones((4, 6)))
+    assert "given.npy is what is embedded" in dml("embed", head, given, "-o", given).err.replace("\n", " ")
+    assert np.load(given).shape == (4, 6)
+    assert dml("embed", model, photos, "-o", tmp_path / "v.npy").code == 0
+    done = dml("embed", head, given, "-o", tmp_path / "v.npy")  # the paths beside it would be of other vectors
+    assert (done.code, len(np.load(tmp_path / "v.npy"))) == (2, 48)
+    (tmp_path / "labels.csv").write_text("mine")
+    assert dml("embed", head, given, "-o", tmp_path / "labels.npy").code == 0
+    assert (tmp_path / "labels.csv").read_text() == "mine"
+
+
 def test_what_a_model_of_vectors_cannot_take_is_said(dml, head, photos, tmp_path):
     given = np.ones((5, 6))
     given[3, 2] = np.nan

@@ -31,3 +31,12 @@ def test_several_datasets_are_named(synthetic, loaded):
     found = rows(replace(results, summary={**results.summary, "data": {"more": COUNTS}}))
     assert found["Data: more"] == TEXT
     assert "Data: digits" not in found
+
+
+def test_vectors_are_no_images_and_have_no_network(synthetic, loaded, monkeypatch):
+    results = loaded(synthetic.small())
+    before = rows(results)
+    monkeypatch.setattr(DatasetSection, "passes_on", "identity")
+    after = rows(results)
+    assert after["Network"] == before["Network"].replace(results.study.training.backbone, "identity")
+    assert after["Batches"] == before["Batches"].replace("images", "vectors") != before["Batches"]

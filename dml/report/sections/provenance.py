@@ -50,11 +50,13 @@ class Provenance:
 def _of_study(results: Results) -> list[tuple[str, str]]:
     study, training, batch = results.study, results.study.training, results.study.training.batch
     evaluated = [f"{d.label}: {' and '.join(d.evaluate_on)} labels" for d in study.datasets]
-    size = f"{batch.classes} classes \N{MULTIPLICATION SIGN} {batch.per_class} images, {training.steps:,} steps"
+    networks = ", ".join(dict.fromkeys(d.passes_on or training.backbone for d in study.datasets))
+    nouns = " or ".join(dict.fromkeys("images" if d.passes_on is None else "vectors" for d in study.datasets))
+    size = f"{batch.classes} classes \N{MULTIPLICATION SIGN} {batch.per_class} {nouns}, {training.steps:,} steps"
     return [
         ("Trained on", ", ".join(f"{d.label}: {d.train_on} labels" for d in study.datasets)),
         ("Evaluated on", ", ".join(evaluated)),
-        ("Network", f"{training.backbone}, {training.embedding_size} dimensions"),
+        ("Network", f"{networks}, {training.embedding_size} dimensions"),
         *_of_data(results),
         *([("Starts from", _start(training.init_from))] if training.init_from is not None else []),
         ("Batches", size),

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ class SweepProgress:
         """Count a trial that ended."""
         self._counts[outcome.status] += 1
         self._reused += reused
-        self._remaining.ended(job.id, None if reused else outcome.seconds)
+        self._remaining.ended(job.id, None if reused else outcome.seconds, _since(outcome.started))
         if job.phase == "tune" and outcome.status == FINISHED:
             value = self._plan.value(job, outcome) if self._plan else None
             if value is not None:
@@ -124,3 +125,8 @@ class SweepProgress:
             write_text(self._path, json.dumps(self.snapshot()))
         except OSError as error:  # a missing status file must not end the sweep
             print(f"status file: {error}", file=sys.stderr)
+
+
+def _since(started: str) -> float:
+    """Seconds since a time in ISO 8601; 0 without one."""
+    return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(started)).total_seconds()) if started else 0.0

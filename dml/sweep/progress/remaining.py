@@ -27,17 +27,20 @@ class Remaining:
         self._first.setdefault(trial, self._last[trial])
         self._begun.setdefault(trial, self._now())
 
-    def ended(self, trial: str, seconds: float | None) -> None:
-        """Note that a trial ended, and the seconds of its training. None: it was not run now, so its time says nothing.
+    def ended(self, trial: str, seconds: float | None, since: float = 0.0) -> None:
+        """Note that a trial ended.
 
-        Before its training a trial reads models and fits starts, so it counts from when it was first heard of. Of a
-        resumed one that leaves out what it did before, and the training says more.
+        Parameters
+        ----------
+        seconds : of its training; None: it was not run now, so its time says nothing.
+        since : seconds since its worker began with it. Before the training it reads models and fits starts. Before
+            that it may have waited for a node, which says nothing; and the worker may be one of an earlier sweep.
         """
         begun = self._begun.pop(trial, self._now())
         self._first.pop(trial, None)
         self._last.pop(trial, None)
         if seconds is not None:
-            self._took.append(max(seconds, self._now() - begun))
+            self._took.append(max(seconds, min(since, self._now() - begun)))
 
     def seconds(self, trials: int, running: Sequence[str], slots: int) -> float | None:
         """The seconds until `trials` trials have ended, of which `running` run; None before a trial's time is known.

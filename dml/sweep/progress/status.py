@@ -43,10 +43,10 @@ def live(store: Path, seconds: float, storages: Sequence[str] = ()) -> None:
     storages : as in `describe`, looked at every `STORAGE_SECONDS`.
     """
     console = Console()
-    elsewhere = _Elsewhere(store, storages)
+    elsewhere = [_Elsewhere(store, storage) for storage in storages]
     with Live(console=console, auto_refresh=False) if console.is_terminal else nullcontext() as display:
         while True:
-            there = elsewhere.look()
+            there = [said for one in elsewhere for said in one.look()]
             none = [f"no sweep has run in {store}"]
             if display is None:
                 print("\n".join([*there, *map(line, _found(store))] or none), flush=True)
@@ -57,23 +57,23 @@ def live(store: Path, seconds: float, storages: Sequence[str] = ()) -> None:
 
 
 class _Elsewhere:
-    """`_elsewhere` in a thread: a storage that does not answer holds nothing else up."""
+    """`_elsewhere` of one storage in a thread: where it does not answer, it holds nothing else up."""
 
-    def __init__(self, store: Path, storages: Sequence[str]):
-        self._store, self._storages, self._lines = store, storages, list[str]()
+    def __init__(self, store: Path, storage: str):
+        self._store, self._storage, self._lines = store, storage, list[str]()
         self._began, self._thread = -math.inf, threading.Thread()
 
     def look(self) -> list[str]:
         """The latest lines."""
         due = time.monotonic() - self._began >= STORAGE_SECONDS
-        if self._storages and due and not self._thread.is_alive():
+        if due and not self._thread.is_alive():
             self._began, self._thread = time.monotonic(), threading.Thread(target=self._look, daemon=True)
             self._thread.start()
             self._thread.join(ANSWER_SECONDS)
         return self._lines
 
     def _look(self) -> None:
-        self._lines = _elsewhere(self._store, self._storages)
+        self._lines = _elsewhere(self._store, [self._storage])
 
 
 def _elsewhere(store: Path, storages: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ that another store's keeps.
 
 from __future__ import annotations
 
+import platform
 import sys
 import threading
 from collections.abc import Iterator
@@ -73,6 +74,8 @@ class _Mirror:
                 content = path.read_bytes() if path.is_file() else b""
                 if content and content != self._copied.get(path):
                     self._remote.write(f"{self._folder}/{path.name}", content)
+                    if path not in self._copied:  # earlier versions wrote the host's, which nobody would write again
+                        self._remote.delete_file(f"{SWEEPS}/{platform.node()}/{path.name}")
                     self._copied[path] = content
         except StorageError as error:
             if not self._is_away and not self.ending.is_set():

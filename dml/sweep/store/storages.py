@@ -50,7 +50,7 @@ def sweeps_there(storage: str) -> list[dict[str, Any]]:
     with remote.impatient():
         names = [name for name in remote.list(SWEEPS) if name.endswith(".json")]
         found = [remote.read_json(f"{SWEEPS}/{name}") for name in sorted(names)]
-    return [now for now in found if isinstance(now, dict)]
+    return [now for now in found if isinstance(now, dict) and {"study", "state", "host"} <= now.keys()]
 
 
 def models_of_others(remote: Remote, store: Path) -> set[str]:

@@ -45,15 +45,22 @@ def test_a_reused_trial_says_nothing_about_time(remaining):
 
 def test_a_trial_counts_from_its_start_not_from_its_first_step(remaining, clock):
     assert remaining.seconds(3, ["a"], 1) is None
-    clock.time = 20  # 15 of them before its training
-    remaining.ended("a", 5)
+    clock.time = 620  # 600 of them it waited for a node, 15 before its training
+    remaining.ended("a", 5, since=20)
     assert remaining.seconds(2, [], 1) == 40
+
+
+def test_a_worker_of_an_earlier_sweep_says_nothing(remaining, clock):
+    remaining.seconds(3, ["a"], 1)
+    clock.time = 8
+    remaining.ended("a", 5, since=3600)
+    assert remaining.seconds(2, [], 1) == 16
 
 
 def test_of_a_resumed_trial_its_training_says_more(remaining, clock):
     remaining.seconds(3, ["a"], 1)
     clock.time = 20
-    remaining.ended("a", 100)
+    remaining.ended("a", 100, since=20)
     assert remaining.seconds(2, [], 1) == 200
 
 
