@@ -91,7 +91,7 @@ class LossSection(StudySection):
         return resolved(self.search or {}, self._stated(), f"loss {self.name!r}")
 
     def _stated(self) -> dict[str, Space]:
-        return dict(getattr(discovery.find("dml.losses", self.name), "search_space", {}))
+        return _stated_space(discovery.find("dml.losses", self.name), f"loss {self.name!r}")
 
 
 class FilterSection(StudySection):
@@ -145,12 +145,30 @@ class FilterSection(StudySection):
         return None if self.name == NO_FILTER else Part(self.name, self._fixed(), self._resolved())
 
     def _resolved(self) -> dict[str, Space]:
-        stated = getattr(discovery.find("dml.filters", self.name), "search_space", {})
-        return resolved(self.search, stated, f"filter {self.name!r}")
+        label = f"filter {self.name!r}"
+        return resolved(self.search, _stated_space(discovery.find("dml.filters", self.name), label), label)
 
     def _fixed(self) -> dict[str, Any]:
         """The settings, without a rate that is the cell's: the names of such cells are older than other rates."""
         return {key: value for key, value in self.settings.items() if (key, value) != ("rate", TOLD)}
+
+
+def _stated_space(part: type, label: str) -> dict[str, Space]:
+    """What a part says is searched.
+
+    Raises
+    ------
+    ValueError : no mapping, no search space, or a setting that the part does not take.
+    """
+    stated = getattr(part, "search_space", {})
+    if not isinstance(stated, Mapping):
+        raise ValueError(f"{label}: search_space: expected a mapping of settings, got {stated!r}")
+    for key, space in stated.items():
+        if not isinstance(space, Space):
+            expected = "Uniform, LogUniform or Choice of dml.types"
+            raise ValueError(f"{label}: search_space: {key}: expected {expected}, got {space!r}")
+    discovery.check_settings(part, stated, f"{label}: search_space")
+    return dict(stated)
 
 
 def is_told(part: Part) -> bool:

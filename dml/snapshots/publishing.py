@@ -95,8 +95,9 @@ def _check(study: Study, trials: pd.DataFrame, summary: Mapping[str, Any]) -> No
     commit = str(summary.get("git_commit", ""))
     if not commit or commit.endswith("-dirty"):
         raise ValueError(
-            f"{study.name}: it ran with code that is not committed ({commit or 'no repository'}); commit it and run "
-            f"dml run {study.name} again: trials whose parts did not change are not repeated"
+            f"{study.name}: it ran with code or studies that are not committed ({commit or 'no repository'}); commit "
+            f"them, and run `dvc repro --force --single-item sweep@{study.name} && dvc repro`, which repeats no trial "
+            "whose parts did not change"
         )
     if summary.get("study_digest", study.digest) != study.digest:
         raise ValueError(f"{study.name}: the study has changed since it ran; run it again: dml run {study.name}")

@@ -42,7 +42,10 @@ def test_a_better_method_on_test_classes_is_not_the_winner(study, loaded):
     assert "easy" in found.winner.method
     assert found.methods[1].verdict == BETTER
     assert ON_VALIDATION in found.notes
-    assert best_sets(results).frame["size"].tolist() == [2], "it and the better one"
+    best = best_sets(results).frame
+    assert best["size"].tolist() == [2], "it and the better one"
+    assert best["best"].iloc[0].endswith(" (better)")
+    assert best["behind"].isna().all()
 
 
 def test_without_validation_scores_the_page_says_that_test_classes_choose(study, loaded):

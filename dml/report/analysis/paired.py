@@ -119,6 +119,11 @@ def is_worse(row: Mapping[str, Any]) -> bool:
     return bool(row["p adjusted"] < LEVEL and row["difference"] > 0)
 
 
+def is_better(row: Mapping[str, Any]) -> bool:
+    """Whether it is significantly better, as a closed form may be, which is never chosen."""
+    return bool(row["p adjusted"] < LEVEL and row["difference"] < 0)
+
+
 @once
 def versus_winner(results: Results) -> pd.DataFrame:
     """The winner of each dataset, noise model and rate, compared with every other method there (`Results.rivals`).

@@ -12,7 +12,7 @@ from scipy import stats
 
 from dml.counting import counted
 from dml.report.analysis.interval_coverage import of_searches, over
-from dml.report.analysis.paired import is_worse, versus_winner
+from dml.report.analysis.paired import is_better, is_worse, versus_winner
 from dml.report.analysis.precision import conditions, rank_intervals, scores_of, spread, terms_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.validation_choice import explained
@@ -86,7 +86,10 @@ def best_sets(results: Results) -> Table | None:
         here = (compared["dataset"] == dataset) & (compared["noise"] == noise) & (compared["rate"] == rate)
         own = compared[here]
         same = own[[row["other"] != "" and not is_worse(row) for row in own.to_dict("records")]]
-        names = [results.methods[name].label for name in (own["winner"].iloc[0], *same["other"])]
+        better = {row["other"] for row in same.to_dict("records") if is_better(row)}
+        marks = {name: f" ({say('better')})" for name in better}
+        names = [results.methods[n].label + marks.get(n, "") for n in (own["winner"].iloc[0], *same["other"])]
+        same = same[~same["other"].isin(better)]
         shown = names[:NAMED] + ([f"{len(names) - NAMED} more"] if len(names) > NAMED else [])
         row = {"dataset": dataset, "noise": noise_label(noise), "rate": rate, "best": " · ".join(shown)}
         behind = float(same["difference"].max()) if len(same) else math.nan

@@ -112,10 +112,14 @@ def summarize(study: Study, frame: pd.DataFrame, counts: Mapping[str, Any], seco
     }
 
 
+CODE = (":/dml", ":/pipelines", "pipelines", ":(glob)*.py")
+"""Of the repository, and of a project in one of its folders, with a user's own parts."""
+
+
 @cache
 def git_commit() -> str:
     """The commit of the running code, with `-dirty` if code or studies differ from it; empty outside a repository."""
-    commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--", ":/dml", ":/pipelines")
+    commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--", *CODE)
     return f"{commit}-dirty" if commit and changed else commit
 
 

@@ -174,7 +174,7 @@ def _packed(project: Path) -> Iterator[tuple[Path, str]]:
         named = {name for path in study_files(project / "pipelines/studies") for name in packed_by(path)}
     except (ConfigError, ValueError, KeyError, TypeError, ImportError):
         return
-    for path in (project / "data").glob("*/pack.json"):
+    for path in (project / "data").glob("[!.]*/pack.json"):
         named |= {Path(manifest["folder"]).name for manifest in (read_json(path) or {}).values()}
     for folder in packed:
         if folder.is_dir() and folder.name not in named:
@@ -201,7 +201,7 @@ def _features(project: Path) -> Iterator[tuple[Path, str]]:
     ]
     if any(not (project / "data" / study / "features.json").is_file() for study in frozen):
         return
-    named = "\n".join(path.read_text(encoding="utf-8") for path in sorted((project / "data").glob("*/*.json")))
+    named = "\n".join(path.read_text(encoding="utf-8") for path in sorted((project / "data").glob("[!.]*/*.json")))
     for folder in sorted((project / "store/features").glob("[!.]*")):
         if folder.is_dir() and json.dumps(folder.name)[1:-1] not in named:
             yield folder, "features that no study names"

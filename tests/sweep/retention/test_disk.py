@@ -81,6 +81,15 @@ def test_trials_of_a_study_that_changed_or_is_gone_are_listed(project):
     assert left == {"toys.keys", "toys.models", "toys.json"}
 
 
+def test_digests_of_the_stages_are_no_data(project):
+    """DVC's stages have `data/.versions/<stage>.json`, which are named as the outputs of stages are."""
+    sweep(project, study(project, "toys"))
+    (project / "data/.versions").mkdir(parents=True)
+    for name in ("pack", "features"):
+        (project / f"data/.versions/{name}.json").write_text('{"dml": "a digest"}')
+    assert unreferenced(project) == []
+
+
 def test_size_age_and_order(project):
     sweep(project, study(project, "toys"), size=5000)
     sweep(project, study(project, "toys", losses=["triplet"]))
