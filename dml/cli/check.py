@@ -89,7 +89,8 @@ def print_costs(project: Project, names: list[str]) -> None:
                 problems.append(f"{place_of(file, 'resources')}: {error}")
     known = [estimate.seconds for estimate in found if estimate.seconds is not None]
     if len(found) > 1 and known:
-        print(f"together: {sum(one.trials for one in found)} trials, about {duration_text(sum(known))}")
+        about = "about" if len(known) == len(found) else "more than"
+        print(f"together: {sum(one.trials for one in found)} trials, {about} {duration_text(sum(known))}")
     if problems:
         raise ValueError("\n".join(problems))
 

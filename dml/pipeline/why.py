@@ -16,4 +16,9 @@ def run(study: Study) -> None:
         raise ValueError(f"{study.name}: nothing has run here yet: dml run {study.name}")
     store = TrialStore(STORE, study.resources.storage, snapshot_outcomes(SNAPSHOTS)).look()
     starts, rates = InitFromFinder(RESULTS, STORE), Rates(root, STORE).known
-    print("\n".join(explain(study, store, lambda *asked: describe(root, *asked), starts, rates)))
+    try:
+        lines = list(explain(study, store, lambda *asked: describe(root, *asked), starts, rates))
+    except FileNotFoundError as error:  # of a data stage, such as the labels of a seed that is new
+        stage = f"`dvc repro corrupt@{study.name}`, which trains nothing"
+        raise FileNotFoundError(str(error).replace("`dvc repro`", stage)) from None
+    print("\n".join(lines))
