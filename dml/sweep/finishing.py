@@ -123,9 +123,8 @@ def print_retry(name: str, plan: Plan) -> None:
     if passing:
         last = passing[0].error.strip().rpartition("\n")[2]
         print(
-            f"{name}: {len(passing)} trial{'s' * (len(passing) > 1)} failed for a reason that may be temporary "
-            f"({last}); "
-            f"`dvc repro --force --single-item sweep@{name} && dvc repro` retries only those.",
+            f"{name}: {len(passing)} trial{'s' * (len(passing) > 1)} failed ({last}). Once the cause is gone, "
+            f"`dvc repro --force --single-item sweep@{name} && dvc repro` runs only those again.",
             file=sys.stderr,
             flush=True,
         )
