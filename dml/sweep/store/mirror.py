@@ -7,6 +7,7 @@ that another store's keeps.
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import sys
 import threading
@@ -17,10 +18,14 @@ from pathlib import Path
 from dml.sweep.store.references import MODELS_SUFFIX, SUFFIX
 from dml.sweep.store.remote import SLOW_SECONDS, Remote, default_patience
 from dml.sweep.store.storage_errors import StorageError
-from dml.sweep.store.storages import owner
 
 SWEEPS = "sweeps"
 MIRROR_SECONDS = 15.0
+
+
+def owner(store: Path) -> str:
+    """The folder of a store's sweeps in a storage: its host's name, and a sign of its path, as a host may have more."""
+    return f"{platform.node()}-{hashlib.sha256(str(store.resolve()).encode()).hexdigest()[:6]}"
 
 
 @contextmanager

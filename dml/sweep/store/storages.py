@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import platform
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,11 +26,6 @@ def storages_of(studies: Path) -> list[str]:
             except (yaml.YAMLError, AttributeError):
                 continue  # `dml check` says what is wrong with it
     return sorted(found - {""})
-
-
-def owner(store: Path) -> str:
-    """The folder of a store's sweeps in a storage: its host's name, and a sign of its path, as a host may have more."""
-    return f"{platform.node()}-{hashlib.sha256(str(store.resolve()).encode()).hexdigest()[:6]}"
 
 
 def sweeps_there(storage: str) -> list[dict[str, Any]]:
@@ -60,7 +53,7 @@ def models_of_others(remote: Remote, store: Path) -> set[str]:
     ------
     StorageError : the storage cannot be read, or another sweep is writing its list.
     """
-    from dml.sweep.store.mirror import SWEEPS
+    from dml.sweep.store.mirror import SWEEPS, owner
     from dml.sweep.store.references import MODELS_SUFFIX, SUFFIX
     from dml.sweep.store.storage_errors import StorageError
 

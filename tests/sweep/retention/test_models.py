@@ -16,11 +16,10 @@ from dml.sweep.retention import models as keeping
 from dml.sweep.retention.models import best_model, delete_dropped, dropped, record
 from dml.sweep.retention.retrain import set_aside
 from dml.sweep.store.init_from import InitFromFinder
-from dml.sweep.store.mirror import mirrored
+from dml.sweep.store.mirror import mirrored, owner
 from dml.sweep.store.needed_models import needed_keys, studies_that_start
 from dml.sweep.store.optuna_storage import journal_of
 from dml.sweep.store.storage_errors import StorageError
-from dml.sweep.store.storages import owner
 from dml.sweep.store.trials import TrialStore
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dml.sweep.store import mirror
-from dml.sweep.store.storages import owner
+from dml.sweep.store.mirror import owner
 from dml.sweep.store.trials import FAILED, FINISHED, Outcome, TrialStore, only_sweep
 
 
