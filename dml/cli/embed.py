@@ -51,13 +51,9 @@ def embed(
     if named and of_vectors == out.exists():
         what = f"has the paths of the images in {out}" if of_vectors else "exists, and is not of earlier vectors"
         raise typer.BadParameter(f"{names} {what}: choose another name", param_hint="--out")
-    if of_vectors:
-        typer.echo(describe(folder), err=True)
-        found = Embedded([], embed_vectors(folder, images))
-    else:
-        paths = image_files(images)
-        typer.echo(describe(folder), err=True)
-        found = embed_files(folder, paths, skip_corrupt)
+    paths = [] if of_vectors else image_files(images)
+    typer.echo(describe(folder), err=True)
+    found = Embedded([], embed_vectors(folder, images)) if of_vectors else embed_files(folder, paths, skip_corrupt)
     save(found, out)
     print(f"{out}: {counted(len(found.vectors), 'vector')} of {counted(found.vectors.shape[1], 'number')}")
 

@@ -9,8 +9,7 @@ from dml.pipeline.overview import OVERVIEW, write_figures, write_overview
 from dml.pipeline.versions import own_code
 from dml.report.recording import figure_arrays
 from dml.snapshots import Snapshot, check_ran, publish
-
-CODE = ("dml", "pipelines", ":(glob)*.py")  # what decides the results, beside a project's own parts
+from dml.sweep.progress.results import CODE
 
 
 def run(study: Study) -> None:
