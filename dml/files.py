@@ -19,6 +19,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 POLL_SECONDS = 0.2
+LONGEST_NAME = 100  # bytes of what a user calls something: names of files have it, and others add to it
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 SEPARATORS = ",;\t"  # of a CSV's fields
 LFS = b"version https://git-lfs.github.com/spec/"  # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
@@ -210,6 +211,15 @@ def explain(error: Exception, again: str = "it again") -> str:
         where = f" while writing {error.filename}" if error.filename else ""
         return f"the disk is full{where}. Free some space and run {again}: finished work is kept."
     return str(error) or type(error).__name__
+
+
+def is_study_name(name: str) -> bool:
+    """Whether a study may have a name: files have it in their names, and a shell calls stages with it.
+
+    `.lock` and `.journal` are endings of another study's files, and the three names are pages of the report.
+    """
+    fits = re.fullmatch(r"(?!_(?:index|claims|theory)$)\w[\w.-]*(?<!\.lock)(?<!\.journal)", name)
+    return fits is not None and len(name.encode()) <= LONGEST_NAME
 
 
 def study_files(folder: Path) -> list[Path]:

@@ -189,7 +189,8 @@ def _studies_of(project: Project, name: str) -> list[str]:
         if name.endswith(".yaml") and Path(name).is_file():
             raise ValueError(f"{name}: expected a file in {project.studies}, where studies are")
         place = name if name.endswith(".yaml") else os.path.relpath(project.file(name), project.root)
-        raise ValueError(f"{place}: no such study or group{suggestion(Path(name).stem, [*groups(), *studies])}")
+        named = Path(name).name.removesuffix(".yaml")
+        raise ValueError(f"{place}: no such study or group{suggestion(named, [*groups(), *studies])}")
     from dml.config import load_study
 
     paper = name.removeprefix(GROUP)

@@ -42,7 +42,7 @@ DATA = re.compile(r'("data:[^"]*")', re.S)
 
 
 def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
-    """Write `<stem>.svg` and, on request, `<stem>.png`.
+    """Write `<stem>.svg` and, on request, `<stem>.png`; a stem may have dots.
 
     The SVG's style sheet has the light colours, and replaces each by its dark one where dark pages are preferred.
     Programs that do not know such preferences show the light version.
@@ -60,9 +60,9 @@ def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
         figure.set_layout_engine(None)  # otherwise each file would repeat the layout, or ("none") draw twice
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    stem.with_suffix(".svg").write_text(with_dark(smaller(text.getvalue())), encoding="utf-8")
+    stem.with_name(f"{stem.name}.svg").write_text(with_dark(smaller(text.getvalue())), encoding="utf-8")
     if png:
-        _save_png(figure, stem.with_suffix(".png"))
+        _save_png(figure, stem.with_name(f"{stem.name}.png"))
     width, height = figure.get_size_inches()
     return 72 * float(width), 72 * float(height)
 
