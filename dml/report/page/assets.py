@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from dml.files import first_line
 from dml.report.figures.saving import save
 from dml.report.page.blocks import (
     Block,
@@ -112,13 +114,21 @@ class Assets:
                 return block if block.items else None
         return block
 
-    def _drawing(self, drawing: Drawing) -> SavedDrawing | None:
+    def _drawing(self, drawing: Drawing) -> SavedDrawing | SavedDownload | None:
+        """The figure and its numbers; its numbers alone if it cannot be drawn, as all others can."""
         if drawing.figure is None:
             return None
         path = self._path("figures", drawing.name)
-        width, height = save(drawing.figure, self._root / path, drawing.png)
-        png = f"{path}.png" if drawing.png else ""
         csv = self._csv(f"figure-{drawing.name}", csv_text(drawing.data))
+        try:
+            width, height = save(drawing.figure, self._root / path, drawing.png)
+        except OSError:
+            raise
+        except Exception as error:
+            problem = f"cannot be drawn ({first_line(error)})"
+            print(f"report: {self._page}: the figure {drawing.name} {problem}", file=sys.stderr)
+            return SavedDownload(csv, "The numbers of a figure", f" that {problem}.")
+        png = f"{path}.png" if drawing.png else ""
         return SavedDrawing(f"{path}.svg", png, csv, round(width), round(height), drawing.alt, drawing.caption)
 
     def _path(self, folder: str, name: str) -> str:
