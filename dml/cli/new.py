@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dml.cli.project import find_project, groups
+from dml.files import LONGEST_NAME, is_study_name
 
 if TYPE_CHECKING:
     from dml.data.survey import Survey
@@ -50,8 +51,10 @@ def new(
     [bold]Example[/bold]: dml new my-images /data/my-images && dml run my-images
     """
     project = find_project()
-    if not re.fullmatch(r"\w[\w.-]*", name):
-        raise typer.BadParameter(f"{name!r} names a file: expected letters, digits and the signs . _ -")
+    if not is_study_name(name):
+        raise typer.BadParameter(
+            f"{name!r} names files: expected letters, digits and the signs . _ -, at most {LONGEST_NAME} bytes"
+        )
     if name in groups():
         raise ValueError(f"{name!r} stands for the studies of a paper: choose another name")
     if name in project.names() and not force:

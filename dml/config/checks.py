@@ -158,8 +158,9 @@ def _check_repetitions(study: Study, cells: list[Cell]) -> None:
         if first.setdefault(cell.name, cell) != cell:
             raise LocatedError(f"two of them would be the same cell {cell.name!r}: give them other settings", "losses")
     labels = [dataset.label for dataset in study.datasets]
-    if len(set(labels)) < len(labels):
-        raise LocatedError(f"two are called the same ({', '.join(labels)}): set `id` of each", "datasets")
+    if len({label.casefold() for label in labels}) < len(labels):
+        problem = f"two are called the same, or nearly, as disks may ignore case ({', '.join(labels)})"
+        raise LocatedError(f"{problem}: set `id` of each", "datasets")
 
 
 def _check_taken(study: Study, cells: list[Cell]) -> None:

@@ -13,6 +13,7 @@ from dml import discovery, noise
 from dml.config.terms import EvaluatedLevel, Level, StudySection
 from dml.counting import bytes_of
 from dml.data import sources
+from dml.files import LONGEST_NAME
 from dml.types import Name, part_of
 
 SourceName = Annotated[Name, part_of("dml.data.sources")]
@@ -76,9 +77,10 @@ class DatasetSection(StudySection):
         for level in [self.train_on, *self.evaluate_on]:
             if level not in known:
                 raise ValueError(f"source {self.name!r} has no {level!r} labels. Choices: {', '.join(known)}")
-        if not re.fullmatch(r"[\w.+-]+", self.label):
+        if not re.fullmatch(r"\w[\w.+-]*", self.label) or len(self.label.encode()) > LONGEST_NAME:
             raise ValueError(
-                f"id: {self.label!r} is used in file names: expected only letters, digits and the signs . _ + -"
+                f"id: {self.label!r} is used in file names: expected only letters, digits and the signs . _ + -, the "
+                f"first a letter or a digit, at most {LONGEST_NAME} bytes"
             )
         return self
 
@@ -96,7 +98,7 @@ class DatasetSection(StudySection):
     @property
     def raw(self) -> str:
         """The name of the folder of its raw files. Studies that use the same source with the same settings share it."""
-        name = self.name.rsplit(".", 1)[-1]
+        name = self.name
         if self.settings:
             name += "-" + hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:8]
         return name

@@ -35,6 +35,8 @@ CHOICES = {"on_corrupt": ("error", "skip"), "decode": ("eager", "lazy")}
 def packed_id(source: Source, resize: int | None = None, on_corrupt: str = "error", decode: str = "eager") -> str:
     """The name of the folder for what `pack` writes: readable, and different for other options or versions."""
     terms = [_plain(source.options), on_corrupt, decode, version, source.version]
+    if not (own := type(source)).__module__.startswith("dml."):  # it may have the name of another source
+        terms.append(f"{own.__module__}.{own.__qualname__}")
     digest = hashlib.sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()[:8]
     return f"{source.name}-{resize or 'full'}-{digest}"
 

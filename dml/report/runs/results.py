@@ -18,7 +18,7 @@ from dml.report.labels import noise_label, readable
 from dml.report.methods import further
 from dml.report.numbers import rate
 from dml.report.page.blocks import Paragraph
-from dml.report.page.markdown import markdown
+from dml.report.page.markdown import markdown, plain
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results, parsed
 from dml.tracking.runs import FAILED, FINISHED, KILLED, RUNNING, Picture, Run, parameters
@@ -179,7 +179,7 @@ def _note(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
             margin = "" if low is None else f" ({low:.3f} to {high:.3f})"
             where, score = f"{dataset}, {noise} {share:g}", f"{mean:.3f}{margin}"
             rows.append({"where": where, "best": results.methods[best].label, "mean": score})
-    lead = f"**{results.study.title}**: {counts}, {len(results.failures)} failed"
+    lead = f"**{plain(results.study.title)}**: {counts}, {len(results.failures)} failed"
     columns = (
         Column("where", "Dataset, noise"),
         Column("best", "Best cell, by validation score"),

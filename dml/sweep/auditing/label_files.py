@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from dml.config import Study
 from dml.data import sources, splits
+from dml.files import yaml_text
 from dml.sweep.auditing._tables import write_csvs
 from dml.sweep.auditing.inputs import Audited
 from dml.sweep.auditing.reviews import Review
@@ -124,4 +124,4 @@ def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
     if len(study.datasets) > 1:
         content["datasets"] = [study.dataset(dataset).model_dump(mode="json", exclude_defaults=True)]
     head = f"# Labels of {study.name} as given, and after its audit (docs/audit.md). `dml audit` wrote this.\n"
-    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)
+    return head + yaml_text(content, allow_unicode=True, width=120)

@@ -95,4 +95,4 @@ def features_id(made: Mapping[str, Any]) -> str:
     """The name of the folder of a recipe's features: `torchvision-mobilenet_v2-<digest>`; a block comes before that."""
     text = hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:12]
     names = [str(made["backbone"]).rsplit(".", 1)[-1], str(made["settings"].get("name", "")), made.get("train_from")]
-    return "-".join([*filter(None, names), text])
+    return "-".join([*filter(None, names), text]).replace("/", "-")  # `hf-hub:owner/network`
