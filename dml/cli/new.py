@@ -120,7 +120,7 @@ def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, An
         if root is not None or columns:
             raise typer.BadParameter(f"--root and --column are about a table, and {place} is a folder")
         return {"root": str(place.resolve())}
-    if place.suffix in VECTORS:
+    if place.suffix.lower() in VECTORS:
         raise ValueError(
             f"{place}: a study of vectors is written by hand, with the dataset `features`: docs/datasets.md in dml's "
             "repository"

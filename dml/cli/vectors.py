@@ -109,7 +109,7 @@ def embed_vectors(model: Path, places: Sequence[Path]) -> np.ndarray:
     """
     embedder = TrainedEmbedder(model)
     (size,), (path, *others) = embedder.shape, places
-    if others or path.suffix not in FILES:
+    if others or path.suffix.lower() not in FILES:
         got = ", ".join(map(str, places))
         raise ValueError(
             f"this model takes vectors of {size} numbers: expected one file ({', '.join(FILES)}), got {got}"
