@@ -155,8 +155,7 @@ def describe(found: Survey) -> list[str]:
         )
     if len(small := per_class[(per_class > 1) & (per_class < FEW)]):
         lines.append(f"{counted(len(small), 'class')} with fewer than {FEW} images: {_some(small.index)}")
-    if found.alike:
-        lines.append(found.alike)
+    lines += filter(None, [found.left_out, found.lost, found.alike])
     if found.given_rate is not None:
         lines.append(f"{found.given_rate:.1%} of the labels as given are wrong, against the verified ones")
     paths = found.index["path"].to_numpy()
@@ -172,6 +171,7 @@ def describe(found: Survey) -> list[str]:
         lines.append(
             f"{counted(len(found.mislabelled), 'image')} in several classes, so labels are wrong: {_some(examples)}"
         )
+    lines += filter(None, [found.crossing])
     return [one_line(line) for line in lines]  # names of files may contain line breaks
 
 
