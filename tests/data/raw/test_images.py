@@ -72,7 +72,7 @@ def test_every_user_of_a_folder_says_it(without_heic, tmp_path, capsys):
 
 def test_the_error_of_a_folder_without_images_counts_what_is_there(tmp_path):
     root = touch(tmp_path, "a/0.jpg_large", "b/0.jpg_large", "c/0")
-    with pytest.raises(DataError, match="no images. 3 files are left out.*2 .jpg_large, 1 without an ending"):
+    with pytest.raises(DataError, match=r"no images\. 3 files are left out.*2 \.jpg_large, 1 without an ending"):
         list(Imagefolder(str(root)).images(tmp_path))
 
 
