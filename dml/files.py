@@ -1,8 +1,7 @@
-"""Atomic writes, file locks, digests, YAML, the separators of a CSV, and the studies that params.yaml lists."""
+"""Atomic writes, file locks, digests, YAML, errors of a user's data, and the studies that params.yaml lists."""
 
 from __future__ import annotations
 
-import csv
 import errno
 import hashlib
 import json
@@ -21,8 +20,11 @@ from filelock import FileLock, Timeout
 POLL_SECONDS = 0.2
 LONGEST_NAME = 100  # bytes of what a user calls something: names of files have it, and others add to it
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-SEPARATORS = ",;\t"  # of a CSV's fields
 LFS = b"version https://git-lfs.github.com/spec/"  # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+
+
+class DataError(ValueError):
+    """Data that cannot be used. The message names the file and says what to do."""
 
 
 class Locked(RuntimeError):
@@ -95,13 +97,6 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
         return None
-
-
-def separator(path: Path) -> str:
-    """The sign that divides the first line of a CSV (UTF-8) into most fields; a comma if none does."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        header = next((line for line in file if line.strip()), "")
-    return max(SEPARATORS, key=lambda sign: len(next(csv.reader([header], delimiter=sign), ())))
 
 
 def check_writable(path: Path) -> None:

@@ -320,6 +320,15 @@ class VectorSource(Protocol):
 
 
 @runtime_checkable
+class LeavesOut(Protocol):
+    """A source of a user's own files, which may not read all of them. Sources of `dml` have this member."""
+
+    def left_out(self) -> str:
+        """What to tell the user of files that are not read; "" if there are none."""
+        ...
+
+
+@runtime_checkable
 class SplitBySeed(Protocol):
     """A source with several splits, of which a trial's seed selects one. Sources of `dml` have both members."""
 

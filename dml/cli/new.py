@@ -123,7 +123,7 @@ def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, An
         if root is not None or columns:
             raise typer.BadParameter(f"--root and --column are about a table, and {place} is a folder")
         return {"root": str(place.resolve())}
-    if place.suffix in VECTORS:
+    if place.suffix.lower() in VECTORS:
         raise ValueError(
             f"{place}: a study of vectors is written by hand, with the dataset `features`: docs/datasets.md in dml's "
             "repository"
@@ -158,8 +158,7 @@ def describe(found: Survey) -> list[str]:
         )
     if len(small := per_class[(per_class > 1) & (per_class < FEW)]):
         lines.append(f"{counted(len(small), 'class')} with fewer than {FEW} images: {_some(small.index)}")
-    if found.alike:
-        lines.append(found.alike)
+    lines += filter(None, [found.left_out, found.lost, found.alike])
     if found.given_rate is not None:
         lines.append(f"{found.given_rate:.1%} of the labels as given are wrong, against the verified ones")
     paths = found.index["path"].to_numpy()
@@ -175,6 +174,7 @@ def describe(found: Survey) -> list[str]:
         lines.append(
             f"{counted(len(found.mislabelled), 'image')} in several classes, so labels are wrong: {_some(examples)}"
         )
+    lines += filter(None, [found.crossing])
     return [one_line(line) for line in lines]  # names of files may contain line breaks
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
+
+from dml.discovery import installed
 
 IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 
@@ -57,7 +58,7 @@ def without_file(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_package(package: str, extra: str, label: str) -> None:
     """Raise a ValueError unless a package is installed. The message names the extra of `dml` that installs it."""
-    if importlib.util.find_spec(package) is None:
+    if not installed(package):
         raise ValueError(f"{label} needs the package {package}: pip install -c constraints.txt -e '.[{extra}]'")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,12 +42,16 @@ def audited(study: Study) -> dict[str, Any]:
     from dml.report.runs.audits import audits
     from dml.sweep.auditing import label_files, outputs
     from dml.sweep.auditing.run import run_audit
+    from dml.sweep.inputs.data_counts import data_notes
     from dml.tracking.runs import Picture
     from dml.tracking.sync import sync
 
     folder, again = AUDIT / study.name, f"dml audit {study.name} --review review.csv"
     done = run_audit(study, data_root(study), STORE, AUDITS / study.name)
-    content = outputs.summary(study.name, done)
+    content, notes = outputs.summary(study.name, done), [done.note] * bool(done.note)
+    with suppress(ValueError):  # labels can be audited that cannot be split
+        notes += (data := data_notes(study, done.images.dataset, data_root(study)))
+        content |= {"data": data} if data else {}
     outputs.write_tables(folder, done)
     trains = label_files.trains(study, done.images)
     label_files.write_label_files(folder / "labels", label_files.label_tables(done, trains))
@@ -60,7 +65,7 @@ def audited(study: Study) -> dict[str, Any]:
         images=None if study.dataset(done.images.dataset).passes_on else done.images.images,
         paths=done.images.paths,
         review=None if done.review is None else done.review.answers,
-        note=done.note,
+        note=". ".join(notes),
         commands=[
             ("Save your answers. This command says how many labels are wrong, and writes labels to train with:", again)
         ],
@@ -68,8 +73,8 @@ def audited(study: Study) -> dict[str, Any]:
     write_json(folder / "summary.json", content)
     problem = sync(Picture(study.name, audits(folder, study.name))) if tracks() else ""
     print(f"{folder / 'index.html'}: {content['suspects']} suspects among {content['images']} labels")
-    if done.note:
-        print(f"audit: {done.note}", file=sys.stderr)
+    for note in notes:
+        print(f"audit: {note}", file=sys.stderr)
     if problem:
         print(f"audit: it is not in MLflow: {problem}", file=sys.stderr)
     return content

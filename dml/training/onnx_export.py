@@ -5,7 +5,6 @@ The file is checked with onnxruntime against the model itself, and not kept if t
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
+from dml.discovery import installed
 from dml.files import replacing
 from dml.seeding import numpy_generator
 from dml.training.model_files import TrainedEmbedder
@@ -27,7 +27,7 @@ BATCHES = (1, 2, 7)  # that are checked
 
 def check_extra() -> None:
     """Raise a ValueError unless the packages that export and check are installed."""
-    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    missing = [name for name in PACKAGES if not installed(name)]
     if missing:
         raise ValueError(f"ONNX needs {', '.join(missing)}: pip install -c constraints.txt -e '.[onnx]'")
 

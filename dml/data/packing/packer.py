@@ -67,7 +67,8 @@ def pack(
     -------
     The manifest: source, source_version, options, resize, on_corrupt, decode, packing (the version), images, height,
     width, channels, digest, skipped (`[{path, reason}]`), content (the digest at full size, if the source states it),
-    root (only for `lazy`).
+    root (only for `lazy`); if there are any, copies (rows of images with the same packed pixels) and lost_classes
+    (what to say of classes without an image that can be decoded).
 
     Raises
     ------
@@ -102,6 +103,8 @@ def pack(
             files.write_json(folder / "manifest.json", manifest)
     skipped = [f"{entry['path']} ({entry['reason']})" for entry in manifest["skipped"]]
     named = f": {some(skipped)}" if skipped else ""
+    if "lost_classes" in manifest:
+        report(f"{source.name}: {manifest['lost_classes']}")
     report(f"{out}: {counted(manifest['images'], 'image')} packed, {len(skipped)} skipped{named}")
     return manifest
 

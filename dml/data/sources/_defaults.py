@@ -28,6 +28,10 @@ class SourceDefaults:
         """None: all files are in the raw folder."""
         return None
 
+    def left_out(self) -> str:
+        """Empty: all files are read."""
+        return ""
+
     def for_seed(self, seed: int) -> Self:
         """Itself: every seed has the same split."""
         return self

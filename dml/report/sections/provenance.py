@@ -82,8 +82,9 @@ def _of_data(results: Results) -> Iterator[tuple[str, str]]:
             if (own := found["roles"].get(role))
         ]
         skipped = f"; {found['skipped']:,} skipped, which could not be decoded" if found["skipped"] else ""
+        notes = "".join(f"; {note}" for note in found.get("notes", ()))
         title = "Data" if len(results.study.datasets) == 1 else f"Data: {dataset.label}"
-        yield title, ", ".join(parts) + skipped
+        yield title, ", ".join(parts) + skipped + notes
 
 
 def _classes(number: int) -> str:
