@@ -220,7 +220,8 @@ class NoiseModel(Protocol):
     Its constructor takes `rate` and its own settings, and every setting except `rate` and `path` has a default.
     `dml/noise/_labels.py` has the checks of rates and labels that every model makes, and the choice of samples.
 
-    An optional attribute `file_settings` names its settings that are a user's own files: `("path",)`.
+    Optional attributes: `file_settings` names its settings that are a user's own files (`("path",)`); `makes_noise` is
+    False if it reads labels as they came and makes none wrong.
     """
 
     version: ClassVar[int]

@@ -162,6 +162,16 @@ def noise_model(label: str) -> str:
     return label.partition(":")[0]
 
 
+class NoiseLevel(NamedTuple):
+    """A noise as a study calls it, and its rate: cells at one level are trained on the same labels."""
+
+    noise: str
+    rate: float
+
+    def __str__(self) -> str:
+        return f"{self.noise}-{self.rate:g}"
+
+
 @dataclass(frozen=True)
 class Cell:
     """One admissible combination of a study's axes. It has its own search, with the same budget as every other."""
@@ -175,6 +185,11 @@ class Cell:
     miner: Part | None = None  # a miner by its dotted path, in place of the two policies
     grid_point: Mapping[str, Any] = field(default_factory=dict)  # settings of a study's `grid`, by their dotted names
     filter: Part | None = None  # None: every sample takes part
+
+    @property
+    def noise_level(self) -> NoiseLevel:
+        """The noise and its rate."""
+        return NoiseLevel(self.noise, self.rate)
 
     @property
     def further(self) -> dict[str, Any]:
@@ -206,7 +221,7 @@ class Cell:
     def name(self) -> str:
         """A short, readable, unique identity within a study, safe in a file's name."""
         further = ",".join(f"{key}={value_text(value)}" for key, value in self.further.items())
-        name = f"{self.dataset}|{self.noise}-{self.rate:g}|{self.loss.text}|{self.tuples}"
+        name = f"{self.dataset}|{self.noise_level}|{self.loss.text}|{self.tuples}"
         return name + (f"|{further}" if further else "")
 
 

@@ -97,7 +97,7 @@ class ResourcesSection(StudySection):
         None, description="whose weights stay on disk; none: `cells` if they take at most 2 GiB, else `best`"
     )
     register_as: Name | None = Field(
-        None, description="the best model's name in MLflow's registry; none: not registered"
+        None, description="the name in MLflow's registry of the best model with labels as given; none: not registered"
     )
 
     @property

@@ -34,6 +34,7 @@ class LabelFile:
     version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("index", "phase")
     topline: ClassVar[bool] = False
+    makes_noise: ClassVar[bool] = False
     file_settings: ClassVar[Sequence[str]] = ("path",)
 
     def __init__(self, path: str | Path, rate: float = 0.0) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from dml.config.for_use import for_use
 from dml.config.tuning import mark
 from dml.counting import counted
 from dml.report.analysis.shares import kept
@@ -153,7 +154,9 @@ def _study(results: Results, state: str, metrics: Mapping[str, Mapping[str, floa
     tags |= {"dml.tuning": mark(study) or "tuned", "mlflow.source.name": "dml"}
     tags |= {name: commit for name in COMMIT if (commit := str(summary.get("git_commit", "")))}
     tags["mlflow.note.content"] = _note(results, metrics)
-    if winner := _winner(results, metrics):
+    names, first = list(results.cells), for_use(list(results.cells.values()))[:1]
+    usable = {names[place]: metrics[names[place]] for group in first for place in group if names[place] in metrics}
+    if winner := _winner(results, usable):
         own = {**_place(results, winner), **_chosen(results, winner)}
         tags |= {"dml.winner": winner, **{f"winner.{key}": str(value) for key, value in own.items()}}
     shown = {**metrics.get(winner, {}), **_finite(counts)}
@@ -163,7 +166,12 @@ def _study(results: Results, state: str, metrics: Mapping[str, Mapping[str, floa
 
 
 def _winner(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
-    """The cell with the best validation score, without tuning with the best mean objective; "" if none has a score."""
+    """The cell with the best validation score, without tuning with the best mean objective; "" if none has a score.
+
+    Parameters
+    ----------
+    metrics : of cells whose scores compare.
+    """
     means = {name: own["objective.mean"] for name, own in metrics.items() if "objective.mean" in own}
     return best_of(validations(results, means) or means) if means else ""
 
