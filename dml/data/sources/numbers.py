@@ -50,6 +50,7 @@ class Numbers(SourceDefaults):
     version: ClassVar[int] = 1
     name: ClassVar[str] = "numbers"
     redistributable: ClassVar[bool] = True
+    mirrors: ClassVar[bool] = False
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
 
     def __init__(self, per_class: int = 30, size: int = 16, clutter: int = 0, seed: int = 0) -> None:
