@@ -244,7 +244,8 @@ class Source(Protocol):
     these members.
 
     Optional attributes: `file_settings` names the options that are a user's own files or folders, which are never
-    downloaded; `takes_given` is True if its records may have labels as given.
+    downloaded; `takes_given` is True if its records may have labels as given; `mirrors` is False if the mirror image of
+    an image need not show the same class: of digits, letters and vectors.
     """
 
     version: ClassVar[int]  # raised when `images` gives other records; packed data are then packed again
@@ -386,6 +387,7 @@ class Augmentation(Protocol):
     """A pipeline over whole batches.
 
     Its constructor takes `channels` (1, 3, or None: those of the input) and `normalization` (`dml.data.augment.build`).
+    An optional attribute `mirrors` is True if it mirrors training images.
     """
 
     version: ClassVar[int]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Name = Annotated[str, Field(min_length=1)]
 EvaluationSet = Literal["test", "seen", "train"]
+Views = Literal["one", "mirror"]
 VALIDATION = "validation"
 """The set on which tuning trials are scored: classes that they do not fit."""
 FEWEST_CHECKED = 100
@@ -372,7 +373,12 @@ class TrainingSettings:
     ] = "random"
     head_refit: Annotated[
         Literal["components", "whitening", "lda"] | None,
-        setting("fit the linear head again at each evaluation, to the features of the trained backbone"),
+        setting(
+            "fit the linear head again at each evaluation, to the features of the trained backbone and the observed "
+            "labels: it is what is evaluated and saved; each time embeds up to 10,000 training images; `refit` for "
+            "short",
+            validation_alias=AliasChoices("head_refit", "refit"),
+        ),
     ] = None
     frozen: Annotated[bool, setting("train only the head, on stored features of the backbone")] = False
     train_from: Annotated[
@@ -385,6 +391,7 @@ class TrainingSpec(TrainingSettings):
     """The network of one trial and how it is trained."""
 
     views: int = 1  # of each image of which activations are stored
+    mirrored: bool = False  # features or activations are of the images' mirror images, which no trial trains on
     frozen_precision: str = "float32"  # of the stored features or activations
     init_from: InitFromSpec | None = None  # None: random weights, or the backbone's pretrained ones
     device: str = "cpu"  # "cpu" or "cuda"
@@ -423,6 +430,13 @@ class EvaluationSettings:
             min_length=1,
         ),
     ] = ("test",)
+    views: Annotated[
+        Views,
+        setting(
+            "mirror: an embedding is the sum of the unit embeddings of an image and its mirror image, made unit; twice "
+            "the time of an evaluation"
+        ),
+    ] = "one"
     keep_embeddings: Annotated[bool, setting("save the embeddings of confirmed trials, which the report plots")] = False
     keep_start_embeddings: Annotated[bool, setting("save those of the network before its first step too")] = False
     clusters: Annotated[

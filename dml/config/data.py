@@ -36,7 +36,7 @@ class ShardsSection(StudySection):
         return self
 
 
-OF_IMAGES = ("resize", "on_corrupt", "decode")
+OF_IMAGES = ("resize", "mirror", "on_corrupt", "decode")
 
 
 class DatasetSection(StudySection):
@@ -47,6 +47,11 @@ class DatasetSection(StudySection):
     settings: dict[str, Any] = Field({}, description="settings of the source")
     resize: int | None = Field(
         None, ge=4, le=4096, description="side of the packed square, in pixels; none: the image's own size"
+    )
+    mirror: bool = Field(
+        True,
+        description="whether the mirror image of an image shows the same class; false for text, digits and letters, "
+        "which are then never mirrored",
     )
     on_corrupt: Literal["error", "skip"] = Field(
         "error", description="what happens to images that cannot be decoded; a missing file is always an error"
@@ -94,6 +99,11 @@ class DatasetSection(StudySection):
         """Of a source of vectors, the backbone that takes them as they are; None for images."""
         source = sources.find(self.name)
         return getattr(source, "backbone", None) if hasattr(source, "vectors") else None
+
+    @property
+    def mirrors(self) -> bool:
+        """Whether the mirror image of an image shows the same class, as far as the source and the study say."""
+        return self.mirror and getattr(sources.find(self.name), "mirrors", True)
 
     @property
     def raw(self) -> str:

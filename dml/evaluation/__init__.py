@@ -11,7 +11,7 @@ from dml.evaluation import metrics
 from dml.evaluation._evaluate import evaluate, metric_of
 from dml.evaluation._scores import Scores, per_class
 from dml.evaluation._vectors import Vectors
-from dml.evaluation.embed import embed, embed_images
+from dml.evaluation.embed import embed, embed_images, joined, of_views
 from dml.evaluation.metrics._names import check_metric, metric_names, metric_part
 
 __all__ = [
@@ -21,9 +21,11 @@ __all__ = [
     "embed",
     "embed_images",
     "evaluate",
+    "joined",
     "metric_names",
     "metric_of",
     "metric_part",
     "metrics",
+    "of_views",
     "per_class",
 ]

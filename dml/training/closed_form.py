@@ -90,9 +90,9 @@ def fit(
 
 
 def apply(found: Projection, features: np.ndarray) -> np.ndarray:
-    """Features (m, D) -> float32 (m, d)."""
+    """Features (..., D) -> float32 (..., d)."""
     rows = torch.from_numpy(np.asarray(features, dtype=np.float32)).to(found.weight.device)
-    given = functional.normalize(rows) if found.normalize_input else rows
+    given = functional.normalize(rows, dim=-1) if found.normalize_input else rows
     return functional.linear(given, found.weight, found.bias).cpu().numpy()
 
 

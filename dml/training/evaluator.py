@@ -156,7 +156,7 @@ class Evaluator:
         return scores
 
     def embed(self, rows: np.ndarray) -> Tensor:
-        """Embeddings (m, D) float32 of the images at `rows` (m,)."""
+        """Embeddings (m, D) float32 of the images at `rows` (m,), of the views that are evaluated."""
         return evaluation.embed_images(
             self._model,
             self._data.packed.images,
@@ -164,6 +164,7 @@ class Evaluator:
             augment=self._augment,
             device=self._device,
             precision=self._spec.training.precision,
+            views=self._spec.evaluation.views,
         )
 
     def save_embeddings(self, path: Path) -> None:

@@ -35,6 +35,7 @@ def test_a_study_is_written_and_described(dml, project, photos):
     (dataset,) = study.datasets
     assert (dataset.name, dataset.label, dataset.settings) == ("imagefolder", "mine", {"root": str(photos)})
     assert (dataset.resize, dataset.on_corrupt) == (32, "error")
+    assert study.evaluation.views == "one"
     assert study.evaluation.sets == ("test",)
     assert study.training.batch.classes == 2  # three classes train, two of them fit when settings are tuned
     assert study.recipe == "scratch"
@@ -296,6 +297,7 @@ def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_pa
     assert (study.training.train_from, study.training.embedding_size) == ("blocks.5.0", 1280)
     assert study.training.head_refit == "whitening"
     assert study.search.stop == "best"
+    assert (study.evaluation.views, study.datasets[0].mirror) == ("mirror", True)
     monkeypatch.setattr(models.find("efficientnet_lite0"), "check_installed", classmethod(absent))
     found = propose(folder)
     assert found.recipe == "scratch"

@@ -24,6 +24,11 @@ def test_the_images_and_classes_of_each_dataset(synthetic, loaded):
     assert found["Data"] == TEXT.partition(";")[0]
 
 
+def test_both_views_are_named(synthetic, loaded):
+    assert "Views" not in rows(loaded(synthetic.small()))
+    assert "Views" in rows(loaded(synthetic.small(evaluation={"views": "mirror"})))
+
+
 def test_several_datasets_are_named(synthetic, loaded):
     results = loaded(
         synthetic.small(datasets=[DatasetSection(name="digits"), DatasetSection(name="digits", id="more")])

@@ -155,6 +155,20 @@ def test_it_saves_a_whole_network_and_a_card_and_is_trained_once(place, packed, 
     assert (made.folder / "model.safetensors").stat().st_mtime_ns == before
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+def test_it_embeds_the_views_that_the_study_evaluates(place, packed, frozen):
+    training = {**CONTENT["training"], "frozen": frozen}
+    made = {
+        views: train(place, wanted(study(training=training, evaluation={"views": views})), f"{views}-{frozen}")[0]
+        for views in ("one", "mirror")
+    }
+    one, both = (TrainedEmbedder(made[views].folder) for views in made)
+    images = packed.images[:6].copy()
+    total = one(images) + one(images[:, :, ::-1])
+    np.testing.assert_allclose(both(images), total / np.linalg.norm(total, axis=1, keepdims=True), atol=1e-6)
+    assert made["mirror"].card["views"] == "mirror"
+
+
 def test_black_and_white_tell_mean_and_standard_deviation_of_each_channel():
     from dml.sweep.champions.card import preprocessing
 

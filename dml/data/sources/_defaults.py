@@ -13,6 +13,7 @@ class SourceDefaults:
     """One label level, nothing to fetch, nothing to check."""
 
     redistributable: ClassVar[bool] = False
+    mirrors: ClassVar[bool] = True
     levels: ClassVar[tuple[str, ...]] = ("fine",)
     disjoint: str = "fine"
     archives: Sequence[Archive] = ()

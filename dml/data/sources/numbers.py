@@ -55,6 +55,7 @@ class Numbers(SourceDefaults):
     version: ClassVar[int] = 1
     name: ClassVar[str] = "numbers"
     redistributable: ClassVar[bool] = True
+    mirrors: ClassVar[bool] = False
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
 
     def __init__(

@@ -57,6 +57,7 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         ("Trained on", ", ".join(f"{d.label}: {d.train_on} labels" for d in study.datasets)),
         ("Evaluated on", ", ".join(evaluated)),
         ("Network", f"{networks}, {training.embedding_size} dimensions"),
+        *([("Views", say("mirror"))] if study.evaluation.views == "mirror" else []),
         *_of_data(results),
         *([("Starts from", _start(training.init_from))] if training.init_from is not None else []),
         ("Batches", size),

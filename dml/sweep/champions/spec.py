@@ -53,6 +53,8 @@ def champion_spec(
         spec,
         noise=NoiseSpec(*NO_NOISE),
         training=replace(spec.training, keep_checkpoints=()),
-        evaluation=EvaluationSpec(every=max(1, spec.training.total_steps // CHECKPOINTS), sets=()),
+        evaluation=EvaluationSpec(
+            every=max(1, spec.training.total_steps // CHECKPOINTS), sets=(), views=spec.evaluation.views
+        ),
         protocol=TrialSpec.protocol,
     )

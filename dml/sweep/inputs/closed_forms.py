@@ -26,7 +26,7 @@ from dml.training.data import TrialData
 from dml.training.evaluator import Evaluator
 from dml.training.frozen.opening import open_trial
 from dml.training.frozen.rows import FeatureRows
-from dml.types import TrialSpec
+from dml.types import TrialSpec, Views
 
 Report = Callable[[str], None]
 Scores = dict[str, dict[str, float]]
@@ -127,7 +127,7 @@ class _Input:
 
     def _fitted(self, spec: TrialSpec, data: TrialData) -> Scores:
         kept, tested = taking_part(data.observed), evaluated_rows(spec, data)
-        fitted, vectors = _vectors(self._name, data, data.rows[kept], tested)
+        fitted, vectors = _vectors(self._name, data, data.rows[kept], tested, spec.evaluation.views)
         forms, found = ClosedForm(torch.tensor(fitted, device=self._device), data.observed[kept]), {}
         sizes = [size for size in self._sizes if size < fitted.shape[1]]
         rows = hashlib.sha256(data.rows[kept].tobytes() + spec.dataset.split.encode()).hexdigest()
@@ -157,13 +157,18 @@ def _mean(scores: list[dict[str, float]]) -> dict[str, float]:
     return {key: fmean(own[key] for own in scores) for key in scores[0]}
 
 
-def _vectors(name: str, data: TrialData, fitted: np.ndarray, tested: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The inputs of two sets of rows, float32 (n, D) and (m, D); pixels are less the mean image of the first."""
+def _vectors(
+    name: str, data: TrialData, fitted: np.ndarray, tested: np.ndarray, views: Views
+) -> tuple[np.ndarray, np.ndarray]:
+    """The inputs of two sets of rows: float32 (n, D) of the images as they are, and of all views (m, V, D).
+
+    Pixels are less the mean image of the first set.
+    """
     if name != PIXELS:
-        return inputs(name, data, fitted), inputs(name, data, tested)
-    both = inputs(name, data, np.concatenate([fitted, tested]))  # reduced to the same size
-    both -= both[: len(fitted)].mean(axis=0)
-    return both[: len(fitted)], both[len(fitted) :]
+        return inputs(name, data, fitted)[:, 0], inputs(name, data, tested)
+    both = inputs(name, data, np.concatenate([fitted, tested]), views)  # reduced to the same size
+    both -= both[: len(fitted)].mean(axis=0).mean(axis=0)
+    return both[: len(fitted), 0], both[len(fitted) :]
 
 
 def _named(name: str, kind: str, size: int | None) -> str:

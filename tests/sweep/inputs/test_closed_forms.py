@@ -49,7 +49,7 @@ def root(tmp_path_factory):
     return root
 
 
-def job(seed, rate, dataset="digits", sets=("test",), phase="confirm", size=8):
+def job(seed, rate, dataset="digits", sets=("test",), phase="confirm", size=8, views="one"):
     spec = TrialSpec(
         phase,
         seed,
@@ -58,7 +58,7 @@ def job(seed, rate, dataset="digits", sets=("test",), phase="confirm", size=8):
         LossSpec("triplet", {}),
         None,
         TrainingSpec(steps=10, embedding_size=size),
-        EvaluationSpec(metrics=("recall@1",), sets=sets),
+        EvaluationSpec(metrics=("recall@1",), sets=sets, views=views),
     )
     return SimpleNamespace(phase=phase, spec=spec, cell=SimpleNamespace(dataset=dataset))
 
@@ -71,19 +71,24 @@ def scored(root, *jobs):
     return closed_form_scores(plan, root, lines.append), lines
 
 
-def expected(root, kinds, seed, rate):
-    """R@1 of the new digits for each kind and size, from the images and the observed labels."""
+def expected(root, kinds, seed, rate, mirror=False):
+    """R@1 of the new digits for each kind and size, from the images (and their mirror images) and observed labels."""
     packed = open_packed(root / "packed")
     fine = packed.index["fine"].to_numpy()
-    images = packed.images[:].reshape(len(fine), -1) / 255.0
+    given = packed.images[:] / 255.0
+    views = np.stack([view.reshape(len(fine), -1) for view in (given, given[:, :, ::-1])[: 1 + mirror]])
     table = pd.read_parquet(root / "noise/digits.parquet")
     own = table[(table["seed"] == seed) & (table["rate"] == rate)]
     rows, observed = own["index"].to_numpy(), own["observed"].to_numpy()
-    images -= images[rows].mean(axis=0)
+    views -= views[:, rows].mean(axis=(0, 1))
     tested = ~np.isin(fine, TRAINED)
-    fitted = ClosedForm(images[rows], observed)
-    embedded = (apply(fitted.projection(kind, size), images[tested]) for kind, size in kinds)
-    return [evaluate(embeddings, fine[tested], ["recall@1"])["recall@1"] for embeddings in embedded]
+    fitted = ClosedForm(views[0, rows], observed)
+    scores = []
+    for kind, size in kinds:
+        each = [apply(fitted.projection(kind, size), view[tested]) for view in views]
+        total = sum(view / np.linalg.norm(view, axis=1, keepdims=True) for view in each)
+        scores.append(evaluate(total, fine[tested], ["recall@1"])["recall@1"])
+    return scores
 
 
 def test_a_score_for_each_rate_is_the_mean_over_seeds(root):
@@ -97,6 +102,14 @@ def test_a_score_for_each_rate_is_the_mean_over_seeds(root):
     by_name = {(record["rate"], record["name"]): record["scores"][KEY] for record in found}
     assert by_name[0.0, "pixels, LDA"] != by_name[0.4, "pixels, LDA"]
     assert by_name[0.0, "pixels, components"] == by_name[0.4, "pixels, components"]
+
+
+def test_both_views_of_an_image_are_projected(root):
+    found, _ = scored(root, job(0, 0.4, views="mirror"))
+    kinds = [(kind, size) for kind in ("components", "whitening", "lda") for size in (None, 8)]
+    own, one = (np.array(expected(root, kinds, 0, 0.4, mirror)) for mirror in (True, False))
+    assert [record["scores"][KEY] for record in found] == pytest.approx(own, abs=2e-3)
+    assert (np.abs(own - one) > 0.004).all()
 
 
 def test_equal_rows_and_labels_are_fitted_once(root, monkeypatch):
