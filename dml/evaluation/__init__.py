@@ -13,10 +13,12 @@ from dml.evaluation._scores import Scores, per_class
 from dml.evaluation._vectors import Vectors
 from dml.evaluation.embed import embed, embed_images, joined, of_views
 from dml.evaluation.metrics._names import check_metric, metric_names, metric_part
+from dml.evaluation.reranking import augmented
 
 __all__ = [
     "Scores",
     "Vectors",
+    "augmented",
     "check_metric",
     "embed",
     "embed_images",

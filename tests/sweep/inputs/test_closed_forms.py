@@ -11,11 +11,12 @@ from dml import noise
 from dml.config import ResourcesSection
 from dml.data import sources
 from dml.data.packing import open_packed, pack
-from dml.evaluation import evaluate
+from dml.evaluation import augmented, evaluate
 from dml.sweep.inputs import closed_forms
 from dml.sweep.inputs.closed_forms import closed_form_scores
 from dml.training import closed_form
 from dml.training.closed_form import ClosedForm, apply
+from dml.training.free import choose
 from dml.types import DatasetSpec, EvaluationSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
 
 pytestmark = pytest.mark.slow
@@ -64,7 +65,13 @@ def job(seed, rate, dataset="digits", sets=("test",), phase="confirm", size=8, v
 
 
 def scored(root, *jobs):
-    """(the records, what was reported)."""
+    """(the records of single projections, what was reported)."""
+    found, lines = scored_with_free(root, *jobs)
+    return [record for record in found if ", free" not in record["name"]], lines
+
+
+def scored_with_free(root, *jobs):
+    """(all records, what was reported)."""
     lines = []
     study = SimpleNamespace(name="mine", resources=ResourcesSection())
     plan = SimpleNamespace(study=study, ended=lambda: [(job, None) for job in jobs])
@@ -123,6 +130,34 @@ def test_equal_rows_and_labels_are_fitted_once(root, monkeypatch):
     assert lines == ["digits: scoring closed forms of the pixels at uniform 0 (pixels)"]
 
 
+def nothing_free(*given):
+    raise ValueError("nothing is free")
+
+
+def test_what_is_free_is_chosen_by_observed_labels_and_judged_on_test_classes(root):
+    found, _ = scored_with_free(root, *(job(seed, rate, views="mirror") for seed in SEEDS for rate in RATES))
+    by_name = {(record["rate"], record["name"]): record for record in found}
+    packed = open_packed(root / "packed")
+    fine, table = packed.index["fine"].to_numpy(), pd.read_parquet(root / "noise/digits.parquet")
+    tested = ~np.isin(fine, TRAINED)
+    for rate in RATES:
+        scores, chosen = [], []
+        for seed in SEEDS:
+            own = table[(table["seed"] == seed) & (table["rate"] == rate)]
+            rows = own["index"].to_numpy()
+            given = packed.images[:] / 255.0
+            views = np.stack([view.reshape(len(fine), -1) for view in (given, given[:, :, ::-1])], axis=1)
+            views -= views[rows].mean(axis=(0, 1))
+            free = choose({"pixels": views[rows]}, own["observed"].to_numpy(), "recall@1")
+            embeddings = free.embed({"pixels": views[tested]})
+            again = augmented(embeddings).numpy()
+            scores.append([evaluate(x, fine[tested], ["recall@1"])["recall@1"] for x in (embeddings, again)])
+            chosen.append(free.chosen.text)
+        for name, score in zip(("pixels, free", "pixels, free, re-ranked"), np.mean(scores, axis=0), strict=True):
+            assert by_name[rate, name]["scores"][KEY] == pytest.approx(score, abs=2e-3)
+        assert by_name[rate, "pixels, free"]["chosen"] == chosen
+
+
 def test_components_are_scored_once_whatever_the_labels(root, monkeypatch):
     made = []
     monkeypatch.setattr(
@@ -130,6 +165,7 @@ def test_components_are_scored_once_whatever_the_labels(root, monkeypatch):
         "projection",
         lambda *given, own=closed_forms.ClosedForm.projection: made.append(given[1]) or own(*given),
     )
+    monkeypatch.setattr(closed_forms, "choose", nothing_free)
     scored(root, *(job(seed, 0.4) for seed in SEEDS))
     assert [made.count(kind) for kind in ("components", "whitening", "lda")] == [2, 4, 4]
 
