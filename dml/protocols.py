@@ -244,7 +244,8 @@ class Source(Protocol):
     these members.
 
     Optional attributes: `file_settings` names the options that are a user's own files or folders, which are never
-    downloaded; `takes_given` is True if its records may have labels as given.
+    downloaded; `takes_given` is True if its records may have labels as given; `own_labels` is False if they are those
+    of a known dataset, and not a user's own, of which nobody knows how many are wrong.
     """
 
     version: ClassVar[int]  # raised when `images` gives other records; packed data are then packed again
