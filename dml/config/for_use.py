@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dml import discovery
+from dml.config.study import Study
+from dml.data import sources
 from dml.discovery import suggestion
 from dml.types import Cell, NoiseLevel, noise_model
 
@@ -81,6 +83,12 @@ def dataset_for_use(datasets: Iterable[str], asked: str | None, study: str, how:
     if asked not in known:
         raise ValueError(f"dataset: study {study!r} has no results of {asked!r}{suggestion(asked, known)}")
     return asked
+
+
+def has_own_labels(study: Study, dataset: str) -> bool:
+    """Whether labels as given are a user's own, of which some may be wrong, and the study knows no verified ones."""
+    source = sources.find(study.dataset(dataset).name)
+    return getattr(source, "own_labels", True) and not any(section.by_given for section in study.noise)
 
 
 def comparable(cells: Sequence[Cell]) -> dict[tuple[str, str], list[int]]:

@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from dml.files import locked, write_json
 from dml.sweep.champions.data import all_images
 from dml.sweep.champions.spec import champion_spec
 from dml.sweep.champions.train import Wanted, train_champion
+from dml.training.frozen.opening import open_trial
 from dml.training.model_files import TrainedEmbedder
 
 pytestmark = pytest.mark.slow
@@ -121,6 +123,23 @@ def test_a_filter_assumes_the_rate_of_the_recipe_unless_the_study_sets_it(own, e
     cell = next(cell for cell in of.cells() if cell.rate == 0.4)
     spec = champion_spec(of, cell, {"filter.rate": 0.4}, 0.25, DIGESTS)
     assert spec.filter.settings["rate"] == expected
+
+
+@pytest.mark.parametrize("training", [{}, {"frozen": True}])
+def test_a_filter_whose_rate_nobody_knows_estimates_it_from_the_labels_that_train(place, training, monkeypatch):
+    """Labels as given are not known to be right: a filter that is told that none is wrong would leave nothing out."""
+    asked = []
+
+    def guess(rates, spec, name):
+        asked.append(open_trial(spec, rates._data_root).observed)
+        return SimpleNamespace(guess=0.17, warning="")
+
+    monkeypatch.setattr("dml.sweep.inputs.rates.Rates._guess", guess)
+    of = study(filters=[{"name": "prism", "settings": {"rate": "true"}}], training={**CONTENT["training"], **training})
+    made, lines = train(place, replace(wanted(of), rate=None), f"unknown-{len(training)}")
+    assert made.spec.filter.settings["rate"] == 0.17
+    assert [len(observed) for observed in asked] == [1797]
+    assert any("17% of the observed labels look wrong" in line for line in lines)
 
 
 def test_a_gpu_that_is_missing_is_said_first(monkeypatch):

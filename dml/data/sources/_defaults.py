@@ -24,6 +24,7 @@ class SourceDefaults:
     root: str | Path | None = None
     seeds: Sequence[int] | None = None
     file_settings: ClassVar[Sequence[str]] = ()
+    own_labels: ClassVar[bool] = False
 
     def fingerprint(self, raw: Path) -> str | None:
         """None: all files are in the raw folder."""

@@ -47,6 +47,7 @@ class Features(SourceDefaults):
     file_settings: ClassVar[Sequence[str]] = ("vectors", "table")
     takes_given: ClassVar[bool] = True
     mirrors: ClassVar[bool] = False
+    own_labels: ClassVar[bool] = True
 
     def __init__(
         self,

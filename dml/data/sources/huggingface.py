@@ -50,6 +50,7 @@ class Huggingface(SourceDefaults):
     version: ClassVar[int] = 2
     name: ClassVar[str] = "huggingface"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    own_labels: ClassVar[bool] = True
 
     def __init__(
         self,

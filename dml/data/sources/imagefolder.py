@@ -52,6 +52,7 @@ class Imagefolder(SourceDefaults):
     name: ClassVar[str] = "imagefolder"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     takes_given: ClassVar[bool] = True
+    own_labels: ClassVar[bool] = True
     file_settings: ClassVar[Sequence[str]] = ("root", "table")
 
     def __init__(
