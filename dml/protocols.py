@@ -415,7 +415,7 @@ class Backbone(Protocol):
     version: ClassVar[int]
     packages: ClassVar[Sequence[str]]  # whose versions decide its initial weights beside torch's: `("torchvision",)`
     file_settings: ClassVar[Sequence[str]]  # those of its settings that name files: a key contains their digests
-    features: int  # width of the result
+    features: int  # width of the result; of another package's class, `dml.models.build` measures it
 
     @classmethod
     def channels_for(cls, channels: int) -> int:
