@@ -100,6 +100,24 @@ def test_what_is_wrong_with_the_images_is_said(dml, project, photos, tmp_path):
     assert load_study(project / "pipelines/studies/odd.yaml").datasets[0].on_corrupt == "skip"
 
 
+def test_what_is_left_out_is_said_by_new_check_and_the_study(dml, project, photos, tmp_path):
+    folder = tmp_path / "odd"
+    shutil.copytree(photos, folder)
+    for number, ending in ((3, ""), (4, ".jpg_large")):
+        for path in (folder / f"kind{number}").iterdir():
+            path.rename(path.with_suffix(ending))
+    shutil.copy(folder / "kind0/0.png", folder / "kind5/copy.png")
+    done = dml("new", "odd", folder)
+    assert done.code == 0, done.err
+    said = "16 files are left out, not named as an image: 8 without an ending, 8 .jpg_large. 2 folders without an image"
+    crossing = "identical images: 1 in both train and test (1 of them with different labels)"
+    text = (project / "pipelines/studies/odd.yaml").read_text()
+    for line in (f"{said}: kind3, kind4", crossing):
+        assert line in done.out.splitlines()
+        assert f"# {line}" in text.splitlines()
+    assert f"  odd: {said}: kind3, kind4" in dml("check", "odd").out.splitlines()
+
+
 def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, tmp_path):
     """Facts are comments in the study: what follows a line break in a name, of any kind that YAML knows, is too."""
     folder = tmp_path / "odd"
