@@ -11,7 +11,10 @@ from dml.data import DataError
 
 MARKER = "verified.json"  # written into a raw folder by a verified download
 UNFINISHED = (".lock", ".part")
-HIDDEN = ("thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r", "__macosx", "@eadir", "#recycle", "$recycle.bin")
+HIDDEN = (
+    *("thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r"),
+    *("__macosx", "@eadir", "#recycle", "@recycle", "$recycle.bin"),
+)
 """What Windows, macOS and network disks leave in folders, in small letters."""
 
 
