@@ -243,7 +243,8 @@ class Source(Protocol):
     these members.
 
     Optional attributes: `file_settings` names the options that are a user's own files or folders, which are never
-    downloaded; `takes_given` is True if its records may have labels as given.
+    downloaded; `takes_given` is True if its records may have labels as given; `shared` names what images of different
+    classes are made of together, and only its own split keeps apart.
     """
 
     version: ClassVar[int]  # raised when `images` gives other records; packed data are then packed again

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from dml.config.caveats import explained
 from dml.counting import counted
 from dml.report.analysis.at_rate import Mix, measured, methods_at, mixed, mixes_at, shares, validations_at
 from dml.report.analysis.flags import RISING, doubts
@@ -234,6 +235,7 @@ def _notes(
         found.append(say("one_seed"))
     if len(methods) > 1:
         found.append(ON_VALIDATION if validated else ON_TEST)
+    found += explained(results.study, [results.cells[rival.cell] for rival in methods])
     if results.study.splits > 1 and results.study.search.tunes:
         found.append(say("splits"))
     rising = [rival.method for rival in methods if RISING in doubts(results, rival.cell)]
