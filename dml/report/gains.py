@@ -46,13 +46,14 @@ def gains(studies: Sequence[Results]) -> Table | None:
     rows = [_row(*one) for one in found]
     if not rows:
         return None
-    noisy = [row for row in rows if row["noise"] != NONE]
-    counts = {
-        f"{name}{part}": number
-        for name, own in (("", [row for row in rows if row not in noisy]), ("noisy_", noisy))
-        for part, number in (("better", sum(row["better"] for row in own)), ("rows", counted(len(own), "row")))
-    }
-    lead = say("lead", **counts)
+    clean, noisy = ([row for row in rows if (row["noise"] == NONE) == right] for right in (True, False))
+    lead = say(
+        "lead",
+        better=sum(row["better"] for row in clean),
+        rows=counted(len(clean), "row"),
+        noisy_better=sum(row["better"] for row in noisy),
+        noisy_rows=counted(len(noisy), "row"),
+    )
     blocks = " or ".join(sorted({f"{results.study.block}s" for results, *_ in found}, reverse=True))
     return Table("gains", TITLE, say("how", blocks=blocks), COLUMNS, pd.DataFrame(rows), lead)
 

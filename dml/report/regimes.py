@@ -59,11 +59,10 @@ def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
     if not rows:
         return None
     fallen, of_all = sum(row["falls"] for row in rows), of_pretrained(studies)
-    counts = {"rows": of_all.total(), "better": of_all[BETTER], "worse": of_all[WORSE]}
     lead = joined(
         say("lead"),
         say("fallen", fallen=fallen, cases=counted(len(rows), "row")) if fallen else "",
-        say("pretrained", **counts) if of_all else "",
+        say("pretrained", rows=of_all.total(), better=of_all[BETTER], worse=of_all[WORSE]) if of_all else "",
     )
     return Table("regimes", TITLE, "", COLUMNS, pd.DataFrame(rows), lead, say("limits"))
 
