@@ -59,6 +59,7 @@ def print_costs(project: Project, names: list[str]) -> None:
     ValueError : a study cannot run, as `dml.sweep.inputs.checking` finds; or not on this machine, said after its cost.
     """
     from dml.config import load_study, place_of
+    from dml.config.caveats import explained
     from dml.config.tuning import budget_text, one_search
     from dml.data.raw.space import free_bytes
     from dml.sweep.cost.estimate import duration_text, size_text
@@ -72,8 +73,9 @@ def print_costs(project: Project, names: list[str]) -> None:
             study = load_study(file)
             limit = f"  intervals: of {one}" if (one := one_search(study)) and len(study.blocks) > 1 else ""
             lines = [*estimate.lines(), f"  tuning: {budget_text(study)}", tells_apart(project, name, estimate), limit]
-            lines += [*_shared_starts(project, study), *_data_notes(project, study)]
-            print("\n".join(filter(None, lines)), flush=True)
+            lines += [*(f"  note: {text}" for text in explained(study)), *_shared_starts(project, study)]
+            print("
+".join(filter(None, [*lines, *_data_notes(project, study)])), flush=True)
             found.append(estimate)
             free = free_bytes(project.store)
             if free < estimate.features:

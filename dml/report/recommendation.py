@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from dml.config.caveats import explained
 from dml.config.for_use import makes_noise
 from dml.counting import counted
 from dml.report.analysis.asked_labels import AskedLabels, asked_labels
@@ -230,6 +231,7 @@ def _notes(results: Results, dataset: str, asked: AskedLabels, methods: list[Riv
         found.append(say("one_seed"))
     if len(methods) > 1:
         found.append(ON_VALIDATION if validated else ON_TEST)
+    found += explained(results.study, [results.cells[rival.cell] for rival in methods])
     if results.study.splits > 1 and results.study.search.tunes:
         found.append(say("splits"))
     rising = [rival.method for rival in methods if RISING in doubts(results, rival.cell)]

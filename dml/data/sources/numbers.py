@@ -11,7 +11,8 @@ number differ in most pixels, and pixels find a number far less often than a tra
 The 60 numbers with (tens + 2 units) mod 5 below 3 train, the other 40 test. Each digit is in each place of six training
 and of four test numbers, so no digit is new at the test, only its neighbour is. The first half of a digit's images, in
 scikit-learn's order, makes the training pictures, and the second half makes those of the test. The order follows the
-writers, so the test has other images by mostly other writers. Coarse is the tens digit.
+writers, so the test has other images by mostly other writers. Class splits choose other numbers to test, but each
+number keeps its half: then the same images of digits are in training and in test pictures. Coarse is the tens digit.
 
 Class splits exchange the numbers that train and test, so a fold's test pictures may show digits of its training
 pictures. With `apart` each number is drawn in both handwritings, and only the pictures of its side are used: in every
@@ -57,6 +58,7 @@ class Numbers(SourceDefaults):
     redistributable: ClassVar[bool] = True
     mirrors: ClassVar[bool] = False
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    shared: ClassVar[str] = "handwriting"
 
     def __init__(
         self, per_class: int = 30, size: int = 16, clutter: int = 0, seed: int = 0, apart: bool = False

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dml import losses
+from dml.config.caveats import caveats
 from dml.report.analysis.rising import Curve, continued, mean_curve, still_rises
 from dml.report.analysis.untrained import Baseline, untrained
 from dml.report.labels import SETS
@@ -68,6 +69,12 @@ def doubts(results: Results, *names: str) -> str:
     """The flags of these cells without numbers: `not tuned, below the baseline`; empty if their comparison counts."""
     found = flags(results, [results.cells[name] for name in names]).found
     return ", ".join(text.partition(" (")[0] for text in found)
+
+
+def marks(results: Results, *names: str) -> str:
+    """What is said beside a score of these cells: their flags without numbers, and their caveats."""
+    told = (caveat for name in names for caveat in caveats(results.study, results.cells[name]))
+    return ", ".join(filter(None, (doubts(results, *names), *dict.fromkeys(told))))
 
 
 def _still_rises(results: Results, cell: Cell) -> bool | None:

@@ -12,6 +12,7 @@ import pandas as pd
 from dml.config.for_use import for_use
 from dml.config.tuning import mark
 from dml.counting import counted
+from dml.report.analysis.flags import marks
 from dml.report.analysis.shares import kept
 from dml.report.analysis.summaries import SCORE, SHARE, summary_of
 from dml.report.analysis.validation_choice import best_of, validation, validations
@@ -22,6 +23,7 @@ from dml.report.page.blocks import Paragraph
 from dml.report.page.markdown import markdown, plain
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results, parsed
+from dml.report.tuning import after_comma
 from dml.tracking.runs import FAILED, FINISHED, KILLED, RUNNING, Picture, Run, parameters
 from dml.types import ScoreKey, value_text
 
@@ -185,7 +187,8 @@ def _note(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
         if best := _winner(results, own):
             mean, low, high = (own[best].get(f"objective.{part}") for part in ("mean", "low", "high"))
             margin = "" if low is None else f" ({low:.3f} to {high:.3f})"
-            where, score = f"{dataset}, {noise} {share:g}", f"{mean:.3f}{margin}"
+            said = after_comma(marks(results, best))
+            where, score = f"{dataset}, {noise} {share:g}{said}", f"{mean:.3f}{margin}"
             rows.append({"where": where, "best": results.methods[best].label, "mean": score})
     lead = f"**{plain(results.study.title)}**: {counts}, {len(results.failures)} failed"
     columns = (
