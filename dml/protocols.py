@@ -247,7 +247,7 @@ class Source(Protocol):
     downloaded; `takes_given` is True if its records may have labels as given; `mirrors` is False if the mirror image of
     an image need not show the same class: of digits, letters and vectors; `own_labels` is False if they are those of a
     known dataset, and not a user's own, of which nobody knows how many are wrong; `shared` names what images of
-    different classes are made of together, and only its own split keeps apart.
+    different classes are made of together, and only its own split keeps apart (an object may have "" there).
     """
 
     version: ClassVar[int]  # raised when `images` gives other records; packed data are then packed again

@@ -74,8 +74,7 @@ def print_costs(project: Project, names: list[str]) -> None:
             limit = f"  intervals: of {one}" if (one := one_search(study)) and len(study.blocks) > 1 else ""
             lines = [*estimate.lines(), f"  tuning: {budget_text(study)}", tells_apart(project, name, estimate), limit]
             lines += [*(f"  note: {text}" for text in explained(study)), *_shared_starts(project, study)]
-            print("
-".join(filter(None, [*lines, *_data_notes(project, study)])), flush=True)
+            print("\n".join(filter(None, [*lines, *_data_notes(project, study)])), flush=True)
             found.append(estimate)
             free = free_bytes(project.store)
             if free < estimate.features:

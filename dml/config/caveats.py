@@ -26,8 +26,9 @@ def explained(study: Study, cells: Collection[Cell] | None = None) -> list[str]:
     cells, found = study.cells() if cells is None else cells, []
     if any(chosen_on_correct_labels(study, cell) for cell in cells):
         found.append(
-            f"{ON_CORRECT.capitalize()}: where training labels are wrong, rates, steps and methods are still chosen on "
-            "validation classes with correct labels, which nobody has who needs such a row."
+            f"{ON_CORRECT.capitalize()}, an oracle (`search.validation: true_labels`): where training labels are "
+            "wrong, rates, steps and methods are still chosen on validation classes with correct labels, which nobody "
+            "has who needs such a row."
         )
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         if shared := shared_by_classes(study, dataset):
@@ -41,7 +42,8 @@ def explained(study: Study, cells: Collection[Cell] | None = None) -> list[str]:
 
 def chosen_on_correct_labels(study: Study, cell: Cell) -> bool:
     """Whether a cell trains on wrong labels, and what it trains with was chosen by validation labels that are not."""
-    if not (cell.rate and study.search.tunes) or losses.closed_form_of(cell.loss.name) is not None:
+    by_true = study.search.tunes and cell.rate > 0 and not study.search.chooses_by_observed(cell.rate)
+    if not by_true or losses.closed_form_of(cell.loss.name) is not None:
         return False
     noise = discovery.find("dml.noise", noise_model(cell.noise))
     as_observed = study.objective(cell.dataset).split("/")[1] == "given" and "given" in noise.context  # type: ignore[attr-defined]
@@ -50,5 +52,7 @@ def chosen_on_correct_labels(study: Study, cell: Cell) -> bool:
 
 def shared_by_classes(study: Study, dataset: str) -> str:
     """What images of training and test classes share in class splits of a dataset: `handwriting`; mostly nothing."""
-    source = sources.find(study.dataset(dataset).name)
-    return str(getattr(source, "shared", "")) if study.splits > 1 else ""
+    section = study.dataset(dataset)
+    if study.splits == 1 or not getattr(sources.find(section.name), "shared", ""):
+        return ""
+    return str(getattr(sources.build(section.name, **section.settings), "shared", ""))

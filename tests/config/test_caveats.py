@@ -7,6 +7,8 @@ import pytest
 from dml.config import study_from
 from dml.config.caveats import ON_CORRECT, caveats, explained
 
+APART = {"name": "numbers", "settings": {"apart": True}}
+
 
 def study(dataset="digits", noise=None, **further):
     content = {
@@ -17,6 +19,7 @@ def study(dataset="digits", noise=None, **further):
         "negatives": ["semihard_random"],
         "noise": [noise or {"name": "uniform", "rates": [0.0, 0.2]}],
         "training": {"search": {"learning_rate": {"log_uniform": [1e-4, 1e-2]}}},
+        "search": {"validation": "true_labels"},
         **further,
     }
     return study_from(content, "study")
@@ -35,7 +38,8 @@ def test_trained_rows_with_wrong_labels_are_chosen_on_correct_ones():
     [
         {"noise": {"name": "uniform", "rates": [0.0]}},
         {"noise": {"name": "subset", "rates": [0.2]}},  # leaves samples out, and mislabels none
-        {"search": {"sampler": "fixed", "stop": "last"}},  # nothing was chosen
+        {"search": {"sampler": "fixed", "stop": "last", "validation": "true_labels"}},  # nothing was chosen
+        {"search": {"validation": "observed"}},
     ],
 )
 def test_what_has_no_wrong_labels_or_was_not_chosen_has_no_mark(unmarked):
@@ -52,7 +56,13 @@ def test_labels_of_people_count_as_correct_where_verified_ones_choose(tmp_path, 
 
 @pytest.mark.parametrize(
     ("dataset", "splits", "shared"),
-    [("numbers", 1, False), ("numbers", 2, True), ("numbers", {"folds": 5}, True), ("digits", {"folds": 5}, False)],
+    [
+        ("numbers", 1, False),
+        ("numbers", 2, True),
+        ("numbers", {"folds": 5}, True),
+        ("digits", {"folds": 5}, False),
+        (APART, 5, False),
+    ],
 )
 def test_numbers_share_handwriting_in_class_splits(dataset, splits, shared):
     found = study(dataset, {"name": "uniform", "rates": [0.0]}, class_splits=splits)

@@ -58,7 +58,7 @@ class Numbers(SourceDefaults):
     redistributable: ClassVar[bool] = True
     mirrors: ClassVar[bool] = False
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
-    shared: ClassVar[str] = "handwriting"
+    shared: str = "handwriting"
 
     def __init__(
         self, per_class: int = 30, size: int = 16, clutter: int = 0, seed: int = 0, apart: bool = False
@@ -67,7 +67,7 @@ class Numbers(SourceDefaults):
             if value < least:
                 raise ValueError(f"{name}: expected at least {least}, got {value!r}")
         self.per_class, self.size, self.clutter, self.seed = per_class, size, clutter, seed
-        self.apart = bool(apart)
+        self.apart, self.shared = bool(apart), "" if apart else "handwriting"
         self.options: Mapping[str, Any] = {"per_class": per_class, "size": size, "clutter": clutter, "seed": seed}
         self.options = {**self.options, **({"apart": True} if apart else {})}
         drawn = {"train": 100, "test": 100, "all": 200} if apart else {"train": 60, "test": 40, "all": 100}
