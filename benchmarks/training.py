@@ -6,6 +6,8 @@
 For each study, dataset and noise: the best score without training of the same length, the best at any length, and each
 trained method, with the mean and the standard deviation over the seeds, and the gain over the former with its 95%
 t-interval over seeds. Rates and when to stop were tuned on validation classes (`docs/recipes.md`); test classes judge.
+Closed forms are of one view of the pixels that networks trained on: more pixels and the mirror image add to them, and
+on Cars by more than training does (`docs/findings.md`).
 Numbers are read from `results/<study>`, or from the published snapshot in `docs/results/<study>`.
 """
 
@@ -19,6 +21,7 @@ import pandas as pd
 
 from dml import losses
 from dml.config import load_study
+from dml.config.caveats import explained
 from dml.statistics import summary as summarised
 from dml.types import Cell, value_text
 
@@ -63,6 +66,7 @@ def table(study: str) -> str:
             text = f"{gain.mean:+.1f} [{gain.low:.1f}, {gain.high:.1f}]"
             lines.append(f"| {where} | {_label(cell)} | {shown} | {', '.join(map(str, ended))} | {text} |")
     seeds = confirmed["seed"].nunique()
+    lines += ["", *explained(found)]
     lines += ["", f"{seeds} seeds, {found.search.trials} tuning trials a method; commit {summary['git_commit']}."]
     return "\n".join(lines)
 

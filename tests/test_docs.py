@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from dml import config, discovery, evaluation, losses, protocols
+from dml.config.caveats import caveats
 from dml.report.regimes import with_regimes
 from dml.report.tuning import mark
 
@@ -32,7 +33,7 @@ def blocks(text: str, language: str) -> list[str]:
 
 def test_the_readme_fits_on_a_screen():
     prose = " ".join(line for line in README.splitlines() if not line.startswith("|"))
-    assert len(prose.split()) <= 575
+    assert len(prose.split()) <= 582
     assert README.count("\n|") <= 12  # the table, with its head
     (code,), (study,) = blocks(README, "python"), blocks(README, "yaml")
     assert len(code.splitlines()) <= 7
@@ -140,6 +141,21 @@ def test_comparisons_at_one_learning_rate_are_marked():
             named += bool(said)
             assert said.removeprefix("rate ") in where, (study, where)
     assert named > 20
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/findings.md", "docs/benchmarks/training.md", "docs/ideas"])
+def test_what_was_chosen_on_correct_labels_and_shared_handwriting_are_said(page):
+    """In each section that names a study with the mark, and in each page about an idea."""
+    pages = sorted((ROOT / page).glob("*.md")) if (ROOT / page).is_dir() else [ROOT / page]
+    named = 0
+    for section in (each for path in pages for each in path.read_text(encoding="utf-8").split("\n## ")):
+        for study in set(re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`|\A(partial-[a-z0-9-]+)\n", section)):
+            file = ROOT / "pipelines/studies" / f"{''.join(study)}.yaml"
+            found = config.load_study(file) if file.is_file() else None
+            for mark_ in {m for cell in found.cells() for m in caveats(found, cell)} if found else ():
+                named += 1
+                assert mark_ in section.lower(), (mark_, study, section.partition("\n")[0])
+    assert named
 
 
 def test_the_readmes_table_is_that_of_the_results():

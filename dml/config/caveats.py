@@ -34,8 +34,8 @@ def explained(study: Study, cells: Collection[Cell] | None = None) -> list[str]:
         if shared := shared_by_classes(study, dataset):
             found.append(
                 f"Shared {shared}: in class splits of {dataset} the images of training and of test classes are made of "
-                f"the same {shared}, which its own split keeps apart. Networks that know it may score higher on new "
-                "classes."
+                f"the same {shared}, which the dataset's own split keeps apart. Networks that know it may score higher "
+                "on new classes."
             )
     return found
 
