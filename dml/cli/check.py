@@ -38,8 +38,18 @@ def check(
 
     for name in names:
         load_study(Path(os.path.relpath(project.file(name))))
+    check_outputs(project, names)
     print_earlier_names(project, names)
     print_costs(project, names)
+
+
+def check_outputs(project: Project, names: list[str]) -> None:
+    """Raise a ValueError if a person's file is where a stage of these studies writes."""
+    from dml.config import load_study
+    from dml.own_files import check
+
+    audits = [f"audit/{name}" for name in names if load_study(project.file(name)).audit is not None]
+    check(project.root, names, ["report", *audits])
 
 
 def print_earlier_names(project: Project, names: list[str]) -> None:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dml.cli.check import print_costs, print_earlier_names
+from dml.cli.check import check_outputs, print_costs, print_earlier_names
+from dml.cli.init import renew
 from dml.cli.project import INTERRUPTED, Project, chosen_before, find_project, study_argument, valid, write_chosen
 
 
@@ -28,10 +29,12 @@ def run(
     """
     project = find_project()
     names = valid(project, studies) if studies else chosen_before(project)
+    check_outputs(project, names)
     print_earlier_names(project, names)
     print_costs(project, names)
     with project.alone():
         write_chosen(project, names)  # not before: another run may have changed it during the estimate
+        renew(project)
         try:
             project.run("-m", "dvc", "repro")
         except typer.Exit as ended:
