@@ -48,7 +48,8 @@ def check(root: Path, studies: Iterable[str] = (), folders: Iterable[str] = ("re
     found = [path for study in studies for path in _in_the_way(root, study, deleted)]
     found += [path for folder in folders for path in foreign(root / folder, folder in deleted)]
     if found:
-        raise ValueError(refusal(list(dict.fromkeys(found)), root))
+        hint = ". DVC deletes outputs, since dvc.yaml lacks `persist: true`: `dml check` renews it unless you changed it"
+        raise ValueError(refusal(list(dict.fromkeys(found)), root) + (hint if deleted else ""))
 
 
 def refusal(found: Collection[Path], root: Path) -> str:

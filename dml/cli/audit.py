@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dml.cli.init import renew
+from dml.cli.check import check_outputs
 from dml.cli.project import INTERRUPTED, Project, StudyName, choose, chosen_before, find_project
 
 LABELS = Path("pipelines/labels")
@@ -37,20 +37,18 @@ def audit(
     """
     from dml.config import AuditSection, audited_dataset, load_study
     from dml.files import read_json
-    from dml.own_files import check
     from dml.sweep.auditing.outputs import lines
     from dml.sweep.auditing.reviews import REQUEST, ask, take_in
 
     project = find_project()
     loaded = load_study(Path(os.path.relpath(project.file(study))))
     audited_dataset(loaded.audit or AuditSection(), loaded)
-    check(project.root, [study], ["report", f"audit/{study}"])
+    check_outputs(project, [study], [study])
     earlier = copied_before(project, study)
     done, asking = project.root / "audit" / study, project.root / "pipelines" / "audits" / study
     if review is not None and not (done / "plan.json").is_file():
         raise ValueError(f"{study!r} was not audited yet, so there is nothing that was reviewed: dml audit {study}")
     with project.alone():  # DVC would refuse beside a run, and propose to remove its lock
-        renew(project)
         if review is not None:
             take_in(asking, review, done)
         asked_before = (asking / REQUEST).is_file()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from dml.cli.init import renew
 from dml.cli.power import tells_apart
 from dml.cli.project import Project, find_project, studies_of, study_argument
 
@@ -43,13 +44,21 @@ def check(
     print_costs(project, names)
 
 
-def check_outputs(project: Project, names: list[str]) -> None:
-    """Raise a ValueError if a person's file is where a stage of these studies writes."""
+def check_outputs(project: Project, names: list[str], audited: Sequence[str] = ()) -> None:
+    """Raise a ValueError if a person's file is where a stage of these studies writes.
+
+    Renews a `dvc.yaml` of an earlier version first, with which DVC deletes outputs.
+
+    Parameters
+    ----------
+    audited : studies that a person asks to audit, beside those with a section `audit`.
+    """
     from dml.config import load_study
     from dml.own_files import check
 
-    audits = [f"audit/{name}" for name in names if load_study(project.file(name)).audit is not None]
-    check(project.root, names, ["report", *audits])
+    renew(project)
+    audits = [name for name in names if name in audited or load_study(project.file(name)).audit is not None]
+    check(project.root, names, ["report", *(f"audit/{name}" for name in audits)])
 
 
 def print_earlier_names(project: Project, names: list[str]) -> None:

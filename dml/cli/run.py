@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from dml.cli.check import check_outputs, print_costs, print_earlier_names
-from dml.cli.init import renew
 from dml.cli.project import INTERRUPTED, Project, chosen_before, find_project, study_argument, valid, write_chosen
 
 
@@ -34,7 +33,6 @@ def run(
     print_costs(project, names)
     with project.alone():
         write_chosen(project, names)  # not before: another run may have changed it during the estimate
-        renew(project)
         try:
             project.run("-m", "dvc", "repro")
         except typer.Exit as ended:
