@@ -70,6 +70,14 @@ MORE = {
     "quadruplet": ("quadruplet", {}, None),
     "proxy_nca": ("proxy_nca", {}, None),
     "softmax": ("softmax", {}, None),
+    "info_nce": ("info_nce", {"form": "nt_xent"}, None),
+    "info_nce, SupCon": ("info_nce", {}, None),
+    "circle": ("circle", {}, None),
+    "smooth_ap": ("smooth_ap", {}, None),
+    "arcface": ("arcface", {}, None),
+    "arcface, 3 centres": ("arcface", {"centers": 3}, None),
+    "proxy_anchor": ("proxy_anchor", {}, None),
+    "soft_triple": ("soft_triple", {}, None),
     "trimmed contrastive": ("trimmed", {"loss": "contrastive"}, None),
     "lifted_hinge": ("lifted_hinge", {}, None),
     "hphn_triplet": ("hphn_triplet", {}, None),
@@ -206,6 +214,17 @@ def peer(label: str, n: int, device: str) -> Step | None:
         ),
         "proxy_nca": lambda: (losses.ProxyNCALoss(n // PER_CLASS, DIMENSIONS), None),
         "softmax": lambda: (losses.NormalizedSoftmaxLoss(n // PER_CLASS, DIMENSIONS), None),
+        "info_nce": lambda: (losses.NTXentLoss(temperature=0.1), None),
+        "info_nce, SupCon": lambda: (losses.SupConLoss(temperature=0.1), None),
+        "circle": lambda: (losses.CircleLoss(), None),
+        "smooth_ap": lambda: (losses.SmoothAPLoss(), None),
+        "arcface": lambda: (losses.ArcFaceLoss(n // PER_CLASS, DIMENSIONS), None),
+        "arcface, 3 centres": lambda: (
+            losses.SubCenterArcFaceLoss(num_classes=n // PER_CLASS, embedding_size=DIMENSIONS),
+            None,
+        ),
+        "proxy_anchor": lambda: (losses.ProxyAnchorLoss(n // PER_CLASS, DIMENSIONS), None),
+        "soft_triple": lambda: (losses.SoftTripleLoss(n // PER_CLASS, DIMENSIONS), None),
     }.get(label)
     if found is None:
         return None

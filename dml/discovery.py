@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.metadata
+import importlib.util
 import inspect
 import keyword
 import pkgutil
@@ -49,6 +50,15 @@ WORDS: dict[Any, str] = {
 
 MANY = 40  # choices, of which a message shows
 LIKE = 8  # those most like what was given
+
+
+def installed(package: str) -> bool:
+    """Whether an optional package can be imported.
+
+    A folder of its name in the project does not count: Python would import it as a package without content.
+    """
+    spec = importlib.util.find_spec(package)
+    return spec is not None and spec.origin is not None
 
 
 def class_name(name: str) -> str:

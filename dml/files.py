@@ -1,8 +1,7 @@
-"""Atomic writes, file locks, digests, the separators of a CSV, and the studies that params.yaml lists."""
+"""Atomic writes, file locks, digests, YAML, errors of a user's data, and the studies that params.yaml lists."""
 
 from __future__ import annotations
 
-import csv
 import errno
 import hashlib
 import json
@@ -19,9 +18,13 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 POLL_SECONDS = 0.2
+LONGEST_NAME = 100  # bytes of what a user calls something: names of files have it, and others add to it
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-SEPARATORS = ",;\t"  # of a CSV's fields
 LFS = b"version https://git-lfs.github.com/spec/"  # https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+
+
+class DataError(ValueError):
+    """Data that cannot be used. The message names the file and says what to do."""
 
 
 class Locked(RuntimeError):
@@ -71,19 +74,29 @@ def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
+def yaml_text(content: Any, **options: Any) -> str:
+    """YAML that version 1.1 (PyYAML) and version 1.2 (DVC) read alike.
+
+    PyYAML leaves `1e3`, `0o17` and `09` without quotes, which are numbers in version 1.2 only.
+    """
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Quotes each text that begins as a number does."""
+
+    def represent(dumper: Dumper, text: str) -> yaml.Node:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, "'" if text[:1] in "0123456789+-." else None)
+
+    Dumper.add_representer(str, represent)
+    return yaml.dump(content, Dumper=Dumper, sort_keys=False, **options)
+
+
 def read_json(path: Path) -> Any:
     """The content of a JSON file; None if the file is missing or is not JSON in UTF-8."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
         return None
-
-
-def separator(path: Path) -> str:
-    """The sign that divides the first line of a CSV (UTF-8) into most fields; a comma if none does."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        header = next((line for line in file if line.strip()), "")
-    return max(SEPARATORS, key=lambda sign: len(next(csv.reader([header], delimiter=sign), ())))
 
 
 def check_writable(path: Path) -> None:
@@ -195,6 +208,15 @@ def explain(error: Exception, again: str = "it again") -> str:
     return str(error) or type(error).__name__
 
 
+def is_study_name(name: str) -> bool:
+    """Whether a study may have a name: files have it in their names, and a shell calls stages with it.
+
+    `.lock` and `.journal` are endings of another study's files, and the three names are pages of the report.
+    """
+    fits = re.fullmatch(r"(?!_(?:index|claims|theory)$)\w[\w.-]*(?<!\.lock)(?<!\.journal)", name)
+    return fits is not None and len(name.encode()) <= LONGEST_NAME
+
+
 def study_files(folder: Path) -> list[Path]:
     """The files of the studies in a folder, sorted, without what editors and network disks leave there (`._x.yaml`)."""
     return sorted(folder.glob("[!.]*.yaml"))
@@ -207,5 +229,6 @@ def listed(params: Path) -> list[str]:
     content = yaml.safe_load(params.read_text(encoding="utf-8"))
     names = content.get("studies") if isinstance(content, dict) else content
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{params.name}: studies: expected a list of names, got {names!r}")
+        quotes = "; a name that YAML reads as something else has quotes" if isinstance(names, list) else ""
+        raise ValueError(f"{params.name}: studies: expected a list of names, got {names!r}{quotes}")
     return names

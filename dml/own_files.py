@@ -27,6 +27,8 @@ KEYS = {  # of the JSON that stages write, one below the other; `*`: each
 }
 COLUMNS = ({"index", "final", "tune"}, {"index", "observed", "flipped"}, {"loss", "status"})  # splits, labels, trials
 DATA, TABLES, RESULTS = (*RESOLVED, *list(KEYS)[:4]), ("split", "noise"), ("trials.parquet", "summary.json")
+PLACES = [f"data/*/{name}" for name in DATA] + [f"results/*/{name}" for name in RESULTS]
+PLACES += [f"data/*/{name}/**/*.parquet" for name in TABLES]
 REPORT = ("index.html", "glossary.html", "claims.html", "theory.html", "assets", "studies", "figures", "data", "plots")
 SHOWN = 3  # files that a message names
 
@@ -48,7 +50,7 @@ def check(root: Path, studies: Iterable[str] = (), folders: Iterable[str] = ("re
     found = [path for study in studies for path in _in_the_way(root, study, deleted)]
     found += [path for folder in folders for path in foreign(root / folder, folder in deleted)]
     if found:
-        hint = ". DVC deletes outputs, since dvc.yaml lacks `persist: true`: `dml check` renews it unless you changed it"
+        hint = ". DVC deletes outputs, since dvc.yaml lacks `persist`: `dml check` renews it unless you changed it"
         raise ValueError(refusal(list(dict.fromkeys(found)), root) + (hint if deleted else ""))
 
 
@@ -157,8 +159,7 @@ def replaced(out: Path, earlier: Collection[Path] = ()) -> Iterator[Path]:
 
 def clean(root: Path) -> list[Path]:
     """Delete the outputs of all stages. Returns the files of others in their folders, which stay."""
-    folders = [root / name for name in ("data", "results")]
-    own = [path for folder in folders for path in _files(folder) if is_output(path)]
+    own = [path for pattern in PLACES for path in root.glob(pattern) if is_output(path)]
     own += (root / "data/.versions").glob("*.json")
     for folder in (root / "report", *(root / "audit").glob("*")):
         listed = _listed(folder) or {}

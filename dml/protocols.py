@@ -220,7 +220,8 @@ class NoiseModel(Protocol):
     Its constructor takes `rate` and its own settings, and every setting except `rate` and `path` has a default.
     `dml/noise/_labels.py` has the checks of rates and labels that every model makes, and the choice of samples.
 
-    An optional attribute `file_settings` names its settings that are a user's own files: `("path",)`.
+    Optional attributes: `file_settings` names its settings that are a user's own files (`("path",)`); `makes_noise` is
+    False if it reads labels as they came and makes none wrong.
     """
 
     version: ClassVar[int]
@@ -243,7 +244,10 @@ class Source(Protocol):
     these members.
 
     Optional attributes: `file_settings` names the options that are a user's own files or folders, which are never
-    downloaded; `takes_given` is True if its records may have labels as given.
+    downloaded; `takes_given` is True if its records may have labels as given; `mirrors` is False if the mirror image of
+    an image need not show the same class: of digits, letters and vectors; `own_labels` is False if they are those of a
+    known dataset, and not a user's own, of which nobody knows how many are wrong; `shared` names what images of
+    different classes are made of together, and only its own split keeps apart (an object may have "" there).
     """
 
     version: ClassVar[int]  # raised when `images` gives other records; packed data are then packed again
@@ -320,6 +324,15 @@ class VectorSource(Protocol):
 
 
 @runtime_checkable
+class LeavesOut(Protocol):
+    """A source of a user's own files, which may not read all of them. Sources of `dml` have this member."""
+
+    def left_out(self) -> str:
+        """What to tell the user of files that are not read; "" if there are none."""
+        ...
+
+
+@runtime_checkable
 class SplitBySeed(Protocol):
     """A source with several splits, of which a trial's seed selects one. Sources of `dml` have both members."""
 
@@ -376,6 +389,7 @@ class Augmentation(Protocol):
     """A pipeline over whole batches.
 
     Its constructor takes `channels` (1, 3, or None: those of the input) and `normalization` (`dml.data.augment.build`).
+    An optional attribute `mirrors` is True if it mirrors training images.
     """
 
     version: ClassVar[int]
@@ -402,7 +416,7 @@ class Backbone(Protocol):
     version: ClassVar[int]
     packages: ClassVar[Sequence[str]]  # whose versions decide its initial weights beside torch's: `("torchvision",)`
     file_settings: ClassVar[Sequence[str]]  # those of its settings that name files: a key contains their digests
-    features: int  # width of the result
+    features: int  # width of the result; of another package's class, `dml.models.build` measures it
 
     @classmethod
     def channels_for(cls, channels: int) -> int:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Name = Annotated[str, Field(min_length=1)]
 EvaluationSet = Literal["test", "seen", "train"]
+Views = Literal["one", "mirror"]
 VALIDATION = "validation"
 """The set on which tuning trials are scored: classes that they do not fit."""
 FEWEST_CHECKED = 100
@@ -162,6 +163,16 @@ def noise_model(label: str) -> str:
     return label.partition(":")[0]
 
 
+class NoiseLevel(NamedTuple):
+    """A noise as a study calls it, and its rate: cells at one level are trained on the same labels."""
+
+    noise: str
+    rate: float
+
+    def __str__(self) -> str:
+        return f"{self.noise}-{self.rate:g}"
+
+
 @dataclass(frozen=True)
 class Cell:
     """One admissible combination of a study's axes. It has its own search, with the same budget as every other."""
@@ -175,6 +186,11 @@ class Cell:
     miner: Part | None = None  # a miner by its dotted path, in place of the two policies
     grid_point: Mapping[str, Any] = field(default_factory=dict)  # settings of a study's `grid`, by their dotted names
     filter: Part | None = None  # None: every sample takes part
+
+    @property
+    def noise_level(self) -> NoiseLevel:
+        """The noise and its rate."""
+        return NoiseLevel(self.noise, self.rate)
 
     @property
     def further(self) -> dict[str, Any]:
@@ -206,7 +222,7 @@ class Cell:
     def name(self) -> str:
         """A short, readable, unique identity within a study, safe in a file's name."""
         further = ",".join(f"{key}={value_text(value)}" for key, value in self.further.items())
-        name = f"{self.dataset}|{self.noise}-{self.rate:g}|{self.loss.text}|{self.tuples}"
+        name = f"{self.dataset}|{self.noise_level}|{self.loss.text}|{self.tuples}"
         return name + (f"|{further}" if further else "")
 
 
@@ -357,7 +373,12 @@ class TrainingSettings:
     ] = "random"
     head_refit: Annotated[
         Literal["components", "whitening", "lda"] | None,
-        setting("fit the linear head again at each evaluation, to the features of the trained backbone"),
+        setting(
+            "fit the linear head again at each evaluation, to the features of the trained backbone and the observed "
+            "labels: it is what is evaluated and saved; each time embeds up to 10,000 training images; `refit` for "
+            "short",
+            validation_alias=AliasChoices("head_refit", "refit"),
+        ),
     ] = None
     frozen: Annotated[bool, setting("train only the head, on stored features of the backbone")] = False
     train_from: Annotated[
@@ -370,6 +391,7 @@ class TrainingSpec(TrainingSettings):
     """The network of one trial and how it is trained."""
 
     views: int = 1  # of each image of which activations are stored
+    mirrored: bool = False  # features or activations are of the images' mirror images, which no trial trains on
     frozen_precision: str = "float32"  # of the stored features or activations
     init_from: InitFromSpec | None = None  # None: random weights, or the backbone's pretrained ones
     device: str = "cpu"  # "cpu" or "cuda"
@@ -408,6 +430,13 @@ class EvaluationSettings:
             min_length=1,
         ),
     ] = ("test",)
+    views: Annotated[
+        Views,
+        setting(
+            "mirror: an embedding is the sum of the unit embeddings of an image and its mirror image, made unit; twice "
+            "the time of an evaluation"
+        ),
+    ] = "one"
     keep_embeddings: Annotated[bool, setting("save the embeddings of confirmed trials, which the report plots")] = False
     keep_start_embeddings: Annotated[bool, setting("save those of the network before its first step too")] = False
     clusters: Annotated[

@@ -243,6 +243,8 @@ def test_cleaning_deletes_outputs_alone(ran):
     own = {"report/thesis.tex", "audit/notes.txt", "data/wood/split/oak.png", "data/oak/1.png", "results/wood/plot.pdf"}
     for name in own:
         write(ran / name, "mine")
+    own.add("results/wood/trials before.parquet")
+    TRIALS.to_parquet(ran / "results/wood/trials before.parquet")
     write(ran / "store/trials/a", "kept")
     assert {path.relative_to(ran).as_posix() for path in clean(ran)} == own
     assert files(ran).keys() == {*own, "dvc.yaml", "store/trials/a"}

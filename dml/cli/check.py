@@ -78,6 +78,7 @@ def print_costs(project: Project, names: list[str]) -> None:
     ValueError : a study cannot run, as `dml.sweep.inputs.checking` finds; or not on this machine, said after its cost.
     """
     from dml.config import load_study, place_of
+    from dml.config.caveats import explained
     from dml.config.tuning import budget_text, one_search
     from dml.data.raw.space import free_bytes
     from dml.sweep.cost.estimate import duration_text, size_text
@@ -91,7 +92,8 @@ def print_costs(project: Project, names: list[str]) -> None:
             study = load_study(file)
             limit = f"  intervals: of {one}" if (one := one_search(study)) and len(study.blocks) > 1 else ""
             lines = [*estimate.lines(), f"  tuning: {budget_text(study)}", tells_apart(project, name, estimate), limit]
-            print("\n".join(filter(None, [*lines, *_shared_starts(project, study)])), flush=True)
+            lines += [*(f"  note: {text}" for text in explained(study)), *_shared_starts(project, study)]
+            print("\n".join(filter(None, [*lines, *_data_notes(project, study)])), flush=True)
             found.append(estimate)
             free = free_bytes(project.store)
             if free < estimate.features:
@@ -134,6 +136,20 @@ def _shared_starts(project: Project, study: Study) -> Iterator[str]:
                 f"  starts: {counted(shared, 'seed')} of {len(study.seeds)} from the first model of {name}, which has "
                 f"seeds {', '.join(map(str, earlier))} alone: intervals leave out how starts differ"
             )
+
+
+def _data_notes(project: Project, study: Study) -> Iterator[str]:
+    """Lines about files and classes that are left out, and about identical images on both sides of a split."""
+    from dml.data import sources
+    from dml.sweep.inputs.data_counts import data_notes
+
+    for dataset in study.datasets:
+        left_out = sources.left_out(sources.build(dataset.name, **dataset.settings))
+        try:
+            notes = data_notes(study, dataset.label, project.data(study.name), left_out)
+        except (FileNotFoundError, ValueError):  # they are not packed, or cannot be used, which their stages say
+            notes = [left_out]
+        yield from (f"  {dataset.label}: {note}" for note in notes if note)
 
 
 def cost(project: Project, name: str, seconds: float) -> Estimate:

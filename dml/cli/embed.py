@@ -16,8 +16,14 @@ ModelName = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A trial's folder, digits of its key, a study (the best seed of its best cell), or models:/... of MLflow.",
+        help="A trial's folder, digits of its key, a study (the best seed of its best cell with labels as given), or "
+        "models:/... of MLflow.",
     ),
+]
+Dataset = Annotated[str | None, typer.Option("--dataset", help="Of a study with several datasets: which one.")]
+Noise = Annotated[
+    str | None,
+    typer.Option("--noise", help="Of a study: a noise or a level, such as uniform-0.2. None: labels as given."),
 ]
 SkipCorrupt = Annotated[bool, typer.Option("--skip-corrupt", help="Leave out files that cannot be decoded.")]
 
@@ -31,6 +37,8 @@ def embed(
         Path, typer.Option("--out", "-o", help="vectors.npy (paths in a .csv beside it) or vectors.parquet.")
     ],
     skip_corrupt: SkipCorrupt = False,
+    dataset: Dataset = None,
+    noise: Noise = None,
 ) -> None:
     """Embed images with a trained model, and save the vectors. A model of vectors takes a file of them.
 
@@ -44,7 +52,7 @@ def embed(
     from dml.files import check_writable
 
     check_writable(out)
-    folder, names = find_model(model), out.with_suffix(".csv")
+    folder, names = find_model(model, dataset, noise), out.with_suffix(".csv")
     named, of_vectors = out.suffix == ".npy" and names.exists(), takes_vectors(folder)
     if of_vectors and out.resolve() in [place.resolve() for place in images]:
         raise typer.BadParameter(f"{out} is what is embedded: choose another name", param_hint="--out")

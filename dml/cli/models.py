@@ -10,42 +10,52 @@ from dml.cli.project import Project, find_project
 
 DESCRIPTION = "model.json"
 SHOWN = 5
+NOTHING = f"{{text}}: no trained model: expected {DESCRIPTION} and model.safetensors in it or in its model/"
 
 
-def find_model(text: str) -> Path:
+def find_model(text: str, dataset: str | None = None, noise: str | None = None) -> Path:
     """The folder of a trained model.
 
     Parameters
     ----------
     text : a trial's folder or its `model` folder, the first digits of a trial's key, a study (the best seed of its best
-        cell), or the URI of a model in MLflow.
+        cell with labels as given), or the URI of a model in MLflow.
+    dataset : of a study; None: its only one.
+    noise : of a study, a noise or a level (`uniform-0.2`) in place of labels as given.
 
     Raises
     ------
-    ValueError : there is no such model; the message says what can be named.
+    ValueError : there is no such model, or it must be said which one of a study; with the choices.
     """
     from dml.tracking.loading import is_model_uri, model_folder
 
+    paths = (Path(text), Path(text, "model"))
     if is_model_uri(text):
-        return model_folder(text, _local_tracking())
-    path = Path(text)
-    for folder in (path, path / "model"):
-        if (folder / DESCRIPTION).is_file():
-            return folder
-    nothing = f"{text}: no trained model: expected {DESCRIPTION} and model.safetensors in it or in its model/"
+        folder = model_folder(text, _local_tracking())
+    elif (here := next((path for path in paths if (path / DESCRIPTION).is_file()), None)) is not None:
+        folder = here
+    else:
+        project = _project_with(text)
+        if text == Path(text).name and (project.results / text / "trials.parquet").is_file():
+            return _of_study(project, text, dataset, noise)  # also where a folder of images has the study's name
+        if Path(text).is_dir():
+            raise ValueError(NOTHING.format(text=text))
+        if text in project.names():
+            raise ValueError(f"study {text!r} has no results here: run it with `dml run {text}`")
+        folder = _of_key(project, text)
+    if dataset is not None or noise is not None:
+        raise ValueError(f"{text}: is one model: --dataset and --noise choose among those of a study")
+    return folder
+
+
+def _project_with(text: str) -> Project:
+    """The project, in which studies and keys are found."""
     try:
-        project = find_project()
+        return find_project()
     except ValueError as error:
-        if path.is_dir():
-            raise ValueError(nothing) from None
+        if Path(text).is_dir():
+            raise ValueError(NOTHING.format(text=text)) from None
         raise ValueError(f"{text}: no such folder. Studies and keys are found in a project only; {error}") from None
-    if text == path.name and (project.results / text / "trials.parquet").is_file():
-        return _of_study(project, text)  # also where a folder of images has the study's name
-    if path.is_dir():
-        raise ValueError(nothing)
-    if text in project.names():
-        raise ValueError(f"study {text!r} has no results here: run it with `dml run {text}`")
-    return _of_key(project, text)
 
 
 def _local_tracking() -> str | None:
@@ -56,25 +66,29 @@ def _local_tracking() -> str | None:
         return None
 
 
-def _of_study(project: Project, study: str) -> Path:
-    """The best seed with a model here, of the cell with the best validation score (without tuning: mean score)."""
+def _of_study(project: Project, study: str, dataset: str | None, noise: str | None) -> Path:
+    """The best seed with a model here, of the cell with the best validation score (without tuning: mean score).
+
+    Of several class splits that of the first with a model: scores on other classes do not compare.
+    """
     import pandas as pd
 
-    trials = pd.read_parquet(
-        project.results / study / "trials.parquet", columns=["key", "cell", "phase", "seed", "status", "objective"]
-    )
-    done = trials[trials["status"] == "finished"]
-    confirmed, tuned = done[done["phase"] == "confirm"], done[done["phase"] == "tune"]
-    order = tuned.groupby("cell")["objective"].max() if len(tuned) else confirmed.groupby("cell")["objective"].mean()
-    for cell in order.sort_values(ascending=False, kind="stable").index:
-        own = confirmed[confirmed["cell"] == cell].sort_values("objective", ascending=False, kind="stable")
+    from dml.sweep.store.best_cells import cells_for_use, validation_scores
+
+    trials = cells_for_use(pd.read_parquet(project.results / study / "trials.parquet"), study, dataset, noise)
+    confirmed, order = trials[trials["phase"] == "confirm"], validation_scores(trials)
+    if order.empty:
+        order = confirmed.groupby("cell")["objective"].mean().sort_values(ascending=False, kind="stable")
+    by = ["split", "objective"] if "split" in confirmed else ["objective"]
+    for cell in order.index:
+        own = confirmed[confirmed["cell"] == cell].sort_values(by, ascending=[name == "split" for name in by])
         for key in own["key"]:
             folder = project.store / "trials" / key / "model"
             if (folder / DESCRIPTION).is_file():
                 return folder
     raise ValueError(
-        f"study {study!r}: none of its {len(confirmed)} confirmed trials has a model in {project.store / 'trials'}. "
-        f"Published trials have none: `DML_SNAPSHOTS=off dml run {study}` trains them here"
+        f"study {study!r}: none of its {len(confirmed)} confirmed trials with these labels has a model in "
+        f"{project.store / 'trials'}. Published trials have none: `DML_SNAPSHOTS=off dml run {study}` trains them here"
     )
 
 
@@ -98,9 +112,16 @@ def _of_key(project: Project, digits: str) -> Path:
 
 
 def describe(folder: Path) -> str:
-    """A model's place and network, for a message."""
+    """A model's place and network, and the noise if it was not trained with labels as they are, for a message."""
+    from dml.config.for_use import makes_noise
+    from dml.files import read_json
+    from dml.types import NoiseLevel
+
     network = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))["network"]
-    place = os.path.relpath(folder)
-    return (
-        f"{place if not place.startswith('..') else folder}: {network['backbone']}, {network['embedding_size']} numbers"
-    )
+    noise = (read_json(folder.parent / "spec.json") or {}).get("spec", {}).get("noise", {})
+    relative = os.path.relpath(folder)
+    place = relative if not relative.startswith("..") else folder
+    text = f"{place}: {network['backbone']}, {network['embedding_size']} numbers"
+    if not noise.get("rate") or not makes_noise(noise["model"]):
+        return text
+    return f"{text}; trained at {NoiseLevel(noise['model'], noise['rate'])}, not with labels as given"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dml.cli.project import find_project, groups
+from dml.files import LONGEST_NAME, is_study_name
 
 if TYPE_CHECKING:
     from dml.data.survey import Survey
@@ -48,8 +49,10 @@ def new(
     [bold]Example[/bold]: dml new my-images /data/my-images && dml run my-images
     """
     project = find_project()
-    if not re.fullmatch(r"\w[\w.-]*", name):
-        raise typer.BadParameter(f"{name!r} names a file: expected letters, digits and the signs . _ -")
+    if not is_study_name(name):
+        raise typer.BadParameter(
+            f"{name!r} names files: expected letters, digits and the signs . _ -, at most {LONGEST_NAME} bytes"
+        )
     if name in groups():
         raise ValueError(f"{name!r} stands for the studies of a paper: choose another name")
     if name in project.names() and not force:
@@ -121,7 +124,7 @@ def _options(place: Path, root: Path | None, columns: list[str]) -> dict[str, An
         if root is not None or columns:
             raise typer.BadParameter(f"--root and --column are about a table, and {place} is a folder")
         return {"root": str(place.resolve())}
-    if place.suffix in VECTORS:
+    if place.suffix.lower() in VECTORS:
         raise ValueError(
             f"{place}: a study of vectors is written by hand, with the dataset `features`: docs/datasets.md in dml's "
             "repository"
@@ -156,8 +159,7 @@ def describe(found: Survey) -> list[str]:
         )
     if len(small := per_class[(per_class > 1) & (per_class < FEW)]):
         lines.append(f"{counted(len(small), 'class')} with fewer than {FEW} images: {_some(small.index)}")
-    if found.alike:
-        lines.append(found.alike)
+    lines += filter(None, [found.left_out, found.lost, found.alike])
     if found.given_rate is not None:
         lines.append(f"{found.given_rate:.1%} of the labels as given are wrong, against the verified ones")
     paths = found.index["path"].to_numpy()
@@ -173,6 +175,7 @@ def describe(found: Survey) -> list[str]:
         lines.append(
             f"{counted(len(found.mislabelled), 'image')} in several classes, so labels are wrong: {_some(examples)}"
         )
+    lines += filter(None, [found.crossing])
     return [one_line(line) for line in lines]  # names of files may contain line breaks
 
 

@@ -194,7 +194,8 @@ def _studies_of(project: Project, name: str) -> list[str]:
         if name.endswith(".yaml") and Path(name).is_file():
             raise ValueError(f"{name}: expected a file in {project.studies}, where studies are")
         place = name if name.endswith(".yaml") else os.path.relpath(project.file(name), project.root)
-        raise ValueError(f"{place}: no such study or group{suggestion(Path(name).stem, [*groups(), *studies])}")
+        named = Path(name).name.removesuffix(".yaml")
+        raise ValueError(f"{place}: no such study or group{suggestion(named, [*groups(), *studies])}")
     from dml.config import load_study
 
     paper = name.removeprefix(GROUP)
@@ -251,15 +252,16 @@ def write_chosen(project: Project, studies: list[str]) -> None:
     """Write a list of studies into params.yaml. Other settings stay, and comments at its head."""
     import yaml
 
-    from dml.files import write_text
+    from dml.files import write_text, yaml_text
 
     params = project.root / "params.yaml"
     text = params.read_text(encoding="utf-8")
     content = yaml.safe_load(text)
     others = content if isinstance(content, dict) else {}
-    if studies != others.get("studies"):
+    quoted = yaml_text(studies) != yaml.safe_dump(studies)  # in a list of one's own they may lack quotes
+    if quoted or studies != others.get("studies"):
         head = [line for line in text.splitlines() if line.startswith("#")]
-        write_text(params, "\n".join([*head, yaml.safe_dump({**others, "studies": studies}, sort_keys=False)]))
+        write_text(params, "\n".join([*head, yaml_text({**others, "studies": studies})]))
 
 
 def _complete(incomplete: str) -> list[str]:

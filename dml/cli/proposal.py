@@ -41,6 +41,7 @@ class Proposal:
     gpu: bool
     whitening: bool  # a class has two training images
     few: bool  # the classes are few, so which of them test decides much
+    mirror: bool  # the images look like photographs, whose mirror images show the same
 
 
 def propose(found: Survey, gpu: bool) -> Proposal:
@@ -76,6 +77,7 @@ def propose(found: Survey, gpu: bool) -> Proposal:
         gpu,
         bool((images > 1).any()),
         tune and fine.nunique() <= FEW and roles <= {"train", "test", "unused"},
+        found.side >= PHOTOGRAPH and not found.grey,
     )
 
 

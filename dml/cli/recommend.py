@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dml.cli.noise_rate import ChosenRate, Rate, chosen_rate
+from dml.cli.noise_rate import Rate, audited_rate
 from dml.cli.project import Project, StudyName, check_name, find_project
 
 if TYPE_CHECKING:
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from dml.report.results import Results
 
 Dataset = Annotated[str | None, typer.Option("--dataset", help="A dataset of the study; none: its only one.")]
-Noise = Annotated[str | None, typer.Option("--noise", help="A noise model of the study; none: its only one.")]
+Noise = Annotated[
+    str | None,
+    typer.Option("--noise", help="A noise of the study, or a level, such as uniform-0.2. None: labels as given."),
+]
 Score = Annotated[
     str | None, typer.Option("--score", help="What decides: a metric, or a score such as test/fine/map@r.")
 ]
@@ -29,42 +32,51 @@ def recommend(
     score: Score = None,
     json: Annotated[Path | None, typer.Option("--json", help="Also write it to this file.")] = None,
 ) -> None:
-    """Show what to train with at a noise rate: a study's winner, what is as good beyond chance, and the settings.
+    """Show what to train with: a study's winner on labels as given, what is as good beyond chance, and the settings.
 
-    Takes results of this project, else the published ones. It trains nothing.
+    --rate asks for another share of wrong labels, --noise for a level of the study. Takes results of this project, else
+    the published ones. It trains nothing.
 
-    [bold]Examples[/bold]: dml recommend my-images --rate 0.23 · dml recommend flowers-frozen --json best.json
+    [bold]Examples[/bold]: dml recommend my-images · dml recommend flowers-frozen --rate 0.25 --json best.json
     """
-    found, chosen, _ = find_recommendation(find_project(), study, rate, dataset, noise, score)
+    found, source, _ = find_recommendation(find_project(), study, rate, dataset, noise, score)
 
     from dml.cli.recommendation_text import recommendation_text
     from dml.files import write_json
 
-    commands = [command(found, dataset, noise, score)]
-    print(recommendation_text(found, chosen.source, commands))
+    commands = [command(study, rate, dataset, noise, score)]
+    print(recommendation_text(found, source, commands))
     if json is not None:
-        write_json(json, {**found.content(), "rate_source": chosen.source, "commands": commands})
+        write_json(json, {**found.content(), "rate_source": source, "commands": commands})
 
 
 def find_recommendation(
     project: Project, study: str, rate: float | None, dataset: str | None, noise: str | None, score: str | None
-) -> tuple[Recommendation, ChosenRate, Results]:
+) -> tuple[Recommendation, str, Results]:
     """A study's recommendation, where its rate is from, and the results that it is made of.
 
     Raises
     ------
-    ValueError : the study does not exist or has no results, or the rate or another name must be chosen.
+    ValueError : the study does not exist or has no results, or a name must be chosen.
     """
     check_name(project, study)
 
+    from dml.config.for_use import makes_noise
     from dml.report import recommendation
     from dml.report.analysis.selection import dataset_of
 
     results = load_results(project, study)
     dataset = dataset_of(results, dataset)
-    measured = recommendation.rates_of(results, dataset, noise)
-    chosen = chosen_rate(rate, project.root / "audit" / study, measured, study, dataset)
-    return recommendation.recommend(results, chosen.value, dataset, noise, score), chosen, results
+    audited = audited_rate(project.root / "audit" / study, dataset)
+    wrong, source = audited or (None, "")
+    found = recommendation.recommend(results, rate, dataset, noise, score, wrong)
+    if rate is not None:
+        source = "as asked for"
+    elif found.rate is None:
+        source = f"nobody knows how many of these labels are wrong: dml audit {study}"
+    elif audited is None or not makes_noise(found.noise) or any(noise.by_given for noise in results.study.noise):
+        source = "that of the study"
+    return found, source, results
 
 
 def load_results(project: Project, study: str) -> Results:
@@ -78,8 +90,8 @@ def load_results(project: Project, study: str) -> Results:
     return load(read, project.results / study, project.store, snapshot, project.data(study))
 
 
-def command(found: Recommendation, dataset: str | None, noise: str | None, score: str | None) -> str:
-    """The command that trains what is recommended."""
-    options = {"dataset": dataset, "noise": noise, "score": score}
+def command(study: str, rate: float | None, dataset: str | None, noise: str | None, score: str | None) -> str:
+    """The command that trains what is recommended with these options."""
+    options = {"rate": rate if rate is None else f"{rate:g}", "dataset": dataset, "noise": noise, "score": score}
     given = "".join(f" --{name} {value}" for name, value in options.items() if value is not None)
-    return f"dml refit {found.study} --rate {found.rate:g}{given}"
+    return f"dml refit {study}{given}"

@@ -21,7 +21,7 @@ def recommendation_text(found: Recommendation, source: str, commands: Sequence[s
     ----------
     source : where the rate is from.
     """
-    lines = [title(found), f"The rate: {source}.", "", *_table(found), "", *_verdict(found), ""]
+    lines = [title(found), f"The share of wrong labels: {source}.", "", *_table(found), "", *_verdict(found), ""]
     lines += ["Settings of the best method:"]
     wide = max(map(len, found.settings))
     lines += [f"  {name:<{wide}}  {_setting(value)}" for name, value in found.settings.items()]

@@ -31,12 +31,12 @@ def refit(
     ] = None,
     onnx: Annotated[bool, typer.Option("--onnx", help="Also write an ONNX file, and check it (extra `onnx`).")] = False,
 ) -> None:
-    """Refit a study's winner at a noise rate on all classes and images, and register it in MLflow as the champion.
+    """Refit a study's winner on labels as given with all classes and images, and register it as the champion.
 
-    The labels are those of the dataset, as they are. An interrupted training resumes. What the winner is, and why:
-    dml recommend.
+    The labels are those of the dataset, as they are. --rate and --noise take the winner of other labels, as for dml
+    recommend, which says why it is. An interrupted training resumes.
 
-    [bold]Examples[/bold]: dml refit my-images --rate 0.23 · dml refit my-images --labels labels.csv --onnx
+    [bold]Examples[/bold]: dml refit my-images · dml refit my-images --labels labels.csv --onnx
     """
     name = name or study
     if not re.fullmatch(r"[\w.-]+", name):
@@ -46,11 +46,8 @@ def refit(
 
         check_extra()
     project = find_project()
-    found, chosen, results = find_recommendation(project, study, rate, dataset, noise, score)
-
-    from dml.report.numbers import rate as rate_text
-
-    print(f"{found.winner.method}: the best of {study} at {rate_text(found.rate)} wrong labels", flush=True)
+    found, source, results = find_recommendation(project, study, rate, dataset, noise, score)
+    print(f"{found.winner.method}: the best of {study} {found.labels}", flush=True)
     from dml.sweep.champions.train import Wanted, train_champion
 
     _pack(project, study, found.dataset)
@@ -59,7 +56,7 @@ def refit(
         results.cells[found.winner.cell],
         dict(found.settings),
         found.rate,
-        {**found.content(), "rate_source": chosen.source},
+        {**found.content(), "rate_source": source},
         labels,
     )
     try:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dml.cli.embed import ModelName, SkipCorrupt
+from dml.cli.embed import Dataset, ModelName, Noise, SkipCorrupt
 
 
 def search(
@@ -17,6 +17,8 @@ def search(
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("search.html"),
     count: Annotated[int, typer.Option("--count", "-k", help="Images to show for each query.", min=1)] = 10,
     skip_corrupt: SkipCorrupt = False,
+    dataset: Dataset = None,
+    noise: Noise = None,
 ) -> None:
     """Find the nearest images of each query in a folder, and write them as one page with thumbnails.
 
@@ -36,7 +38,7 @@ def search(
         raise typer.BadParameter(
             f"{out} exists, and is not a page of dml search: choose another name", param_hint="--out"
         )
-    found, paths, asked = find_model(model), image_files([folder]), image_files(queries)
+    found, paths, asked = find_model(model, dataset, noise), image_files([folder]), image_files(queries)
     typer.echo(describe(found), err=True)
     gallery, searched = embed_files(found, paths, skip_corrupt), embed_files(found, asked)
     rows = nearest(searched, gallery, count)

@@ -14,10 +14,9 @@ from PIL import Image
 from rich.console import Console
 from rich.progress import track
 
+from dml.data import raw
 from dml.data.packing.decoding import CorruptImage, decode
 from dml.data.packing.streaming import ordered
-from dml.data.raw import check_text, files_below
-from dml.data.sources._layout import SUFFIXES
 from dml.data.sources._vectors import SUFFIXES as FILES
 from dml.data.sources._vectors import check_finite, read_vectors
 from dml.files import read_json
@@ -35,7 +34,7 @@ class Embedded(NamedTuple):
 
 
 def image_files(places: Iterable[Path]) -> list[Path]:
-    """Files as given, and the images below folders, in the order of names.
+    """Files as given, and the images below folders, in the order of names. Prints what is left out of a folder.
 
     Raises
     ------
@@ -45,11 +44,13 @@ def image_files(places: Iterable[Path]) -> list[Path]:
     for place in places:
         if not place.exists():
             raise ValueError(f"{place}: no such file or folder")
-        inside = files_below(place) if place.is_dir() else ()
-        found += [place] if place.is_file() else [path for path in inside if path.name.lower().endswith(SUFFIXES)]
+        inside = raw.image_files(place) if place.is_dir() else raw.ImageFiles([raw.check_text(place)], "")
+        found += inside.paths
+        if inside.left_out:
+            print(f"{place}: {inside.left_out}", file=sys.stderr)
     if not found:
-        raise ValueError(f"{', '.join(map(str, places))}: no images ({', '.join(SUFFIXES)})")
-    return [check_text(path) for path in found]
+        raise ValueError(f"{', '.join(map(str, places))}: no images ({', '.join(raw.images.suffixes())})")
+    return found
 
 
 def embed_files(model: Path, paths: Sequence[Path], skip_corrupt: bool = False) -> Embedded:
@@ -109,7 +110,7 @@ def embed_vectors(model: Path, places: Sequence[Path]) -> np.ndarray:
     """
     embedder = TrainedEmbedder(model)
     (size,), (path, *others) = embedder.shape, places
-    if others or path.suffix not in FILES:
+    if others or path.suffix.lower() not in FILES:
         got = ", ".join(map(str, places))
         raise ValueError(
             f"this model takes vectors of {size} numbers: expected one file ({', '.join(FILES)}), got {got}"

@@ -6,6 +6,7 @@ from dml import losses
 from dml.config import matching
 from dml.config.audit import AuditSection
 from dml.config.errors import LocatedError
+from dml.config.for_use import for_use
 from dml.config.study import Study
 from dml.discovery import suggestion
 from dml.types import Cell
@@ -13,7 +14,7 @@ from dml.types import Cell
 
 def audited_cell(section: AuditSection, study: Study) -> Cell:
     """The cell whose settings train the networks of `trained`: the dataset's first one that trains and has its
-    attributes.
+    attributes, with labels as given if there is such a cell.
 
     Raises
     ------
@@ -26,7 +27,7 @@ def audited_cell(section: AuditSection, study: Study) -> Cell:
     trained = [cell for cell in found if losses.closed_form_of(cell.loss.name) is None]
     if not trained:
         raise ValueError(f"{found[0].loss.name!r} is a closed form, which trains no network: choose another loss")
-    cell = trained[0]
+    cell = trained[next(iter(for_use(trained)), [0])[0]]
     training = study.training_of(cell)
     if study.dataset(dataset).passes_on is not None:
         raise ValueError(f"dataset {dataset!r} has vectors and no images, so there is no network to train: remove it")

@@ -16,7 +16,7 @@ from dml.config.parts import LossSection
 from dml.config.study import Study
 from dml.config.terms import extremes
 from dml.config.training import TrainingSection
-from dml.data import batches, sources
+from dml.data import augment, batches, sources
 from dml.types import Cell
 
 
@@ -46,6 +46,7 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
     _check_miner(study, cells)
     _check_objective(study)
     _check_vectors(study, cells, stated)
+    _check_views(study)
     _check_given(study)
     for training in _trainings(study, cells):
         _check_training(study, *training)
@@ -158,8 +159,9 @@ def _check_repetitions(study: Study, cells: list[Cell]) -> None:
         if first.setdefault(cell.name, cell) != cell:
             raise LocatedError(f"two of them would be the same cell {cell.name!r}: give them other settings", "losses")
     labels = [dataset.label for dataset in study.datasets]
-    if len(set(labels)) < len(labels):
-        raise LocatedError(f"two are called the same ({', '.join(labels)}): set `id` of each", "datasets")
+    if len({label.casefold() for label in labels}) < len(labels):
+        problem = f"two are called the same, or nearly, as disks may ignore case ({', '.join(labels)})"
+        raise LocatedError(f"{problem}: set `id` of each", "datasets")
 
 
 def _check_taken(study: Study, cells: list[Cell]) -> None:
@@ -243,6 +245,20 @@ def _check_vectors(study: Study, cells: list[Cell], stated: Collection[str]) -> 
                 raise LocatedError(f"source {dataset.name!r} has vectors: {_message(error)}", "training") from error
 
 
+def _check_views(study: Study) -> None:
+    """That images are mirrored only where their mirror images show the same classes."""
+    for dataset in study.datasets if study.evaluation.views == "mirror" else ():
+        if not dataset.mirrors:
+            able = [other.label for other in study.datasets if other.mirrors]
+            reason = f"source {dataset.name!r} has digits, letters or vectors" if dataset.mirror else "mirror: false"
+            others = f", or a study of only {', '.join(able)}" if able else ""
+            raise LocatedError(
+                f"the mirror images of dataset {dataset.label!r} may show other classes ({reason}): expected views: one"
+                f"{others}, got mirror",
+                *("evaluation", "views"),
+            )
+
+
 def _check_given(study: Study) -> None:
     """That datasets have the labels as given that a noise model observes. Sources of other packages may have them."""
     for index, noise in enumerate(study.noise):
@@ -287,6 +303,14 @@ def _check_training(study: Study, training: TrainingSection, comparing: str) -> 
     if training.init_from is not None and study.name and training.init_from.study == study.name:
         raise LocatedError("a study cannot start from its own models", "training", "init_from")
     _check_workers(study, training)
+    augmentation = augment.build(training.augment, **{"channels": 3, **training.augment_settings})
+    for dataset in study.datasets if getattr(augmentation, "mirrors", False) else ():
+        if not dataset.mirror:
+            raise LocatedError(
+                f"{training.augment} mirrors half of the training images, but dataset {dataset.label!r} has mirror: "
+                "false: expected random_resized_crop with settings: {mirror: false}, or another one",
+                *("training", "augment"),
+            )
     for index, dataset in enumerate(study.datasets):
         if batches.find(sampler).needs_coarse and "coarse" not in dataset.levels:
             names = discovery.names("dml.data.batches")

@@ -13,6 +13,7 @@ from dml import discovery, noise
 from dml.config.terms import EvaluatedLevel, Level, StudySection
 from dml.counting import bytes_of
 from dml.data import sources
+from dml.files import LONGEST_NAME
 from dml.types import Name, part_of
 
 SourceName = Annotated[Name, part_of("dml.data.sources")]
@@ -35,7 +36,7 @@ class ShardsSection(StudySection):
         return self
 
 
-OF_IMAGES = ("resize", "on_corrupt", "decode")
+OF_IMAGES = ("resize", "mirror", "on_corrupt", "decode")
 
 
 class DatasetSection(StudySection):
@@ -46,6 +47,11 @@ class DatasetSection(StudySection):
     settings: dict[str, Any] = Field({}, description="settings of the source")
     resize: int | None = Field(
         None, ge=4, le=4096, description="side of the packed square, in pixels; none: the image's own size"
+    )
+    mirror: bool = Field(
+        True,
+        description="whether the mirror image of an image shows the same class; false for text, digits and letters, "
+        "which are then never mirrored",
     )
     on_corrupt: Literal["error", "skip"] = Field(
         "error", description="what happens to images that cannot be decoded; a missing file is always an error"
@@ -76,9 +82,10 @@ class DatasetSection(StudySection):
         for level in [self.train_on, *self.evaluate_on]:
             if level not in known:
                 raise ValueError(f"source {self.name!r} has no {level!r} labels. Choices: {', '.join(known)}")
-        if not re.fullmatch(r"[\w.+-]+", self.label):
+        if not re.fullmatch(r"\w[\w.+-]*", self.label) or len(self.label.encode()) > LONGEST_NAME:
             raise ValueError(
-                f"id: {self.label!r} is used in file names: expected only letters, digits and the signs . _ + -"
+                f"id: {self.label!r} is used in file names: expected only letters, digits and the signs . _ + -, the "
+                f"first a letter or a digit, at most {LONGEST_NAME} bytes"
             )
         return self
 
@@ -94,9 +101,14 @@ class DatasetSection(StudySection):
         return getattr(source, "backbone", None) if hasattr(source, "vectors") else None
 
     @property
+    def mirrors(self) -> bool:
+        """Whether the mirror image of an image shows the same class, as far as the source and the study say."""
+        return self.mirror and getattr(sources.find(self.name), "mirrors", True)
+
+    @property
     def raw(self) -> str:
         """The name of the folder of its raw files. Studies that use the same source with the same settings share it."""
-        name = self.name.rsplit(".", 1)[-1]
+        name = self.name
         if self.settings:
             name += "-" + hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:8]
         return name

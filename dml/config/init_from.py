@@ -20,7 +20,7 @@ class InitFromSection(StudySection):
     path: Name | None = Field(None, description="a trial's `model` folder, a .safetensors file or a checkpoint (.pt)")
     study: Name | None = Field(None, description="an earlier study, whose models are here")
     cell: dict[str, Any] = Field({}, description="what identifies one cell of that study: its loss, rate, ...")
-    best: bool = Field(False, description="the cell of that study with the best validation score")
+    best: bool = Field(False, description="the cell of that study with the best validation score, with labels as given")
     head: Literal["keep", "new"] | None = Field(None, description="the embedding layer; none: kept if its size fits")
 
     @model_validator(mode="after")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,12 @@ from dml.config.checks import check
 from dml.config.errors import LocatedError, explain, line_of, place
 from dml.config.renaming import earlier, renamed
 from dml.config.study import Study
-from dml.files import study_files
+from dml.files import LONGEST_NAME, is_study_name, study_files
 from dml.papers import use_project
 
 EXTENDS = "extends"
 KEYS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")  # text, and `<<`
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, eight times as fast, where PyYAML was built with it
-
-
-NAME = re.compile(r"\w[\w.-]*")  # of a study: its stages are called with it, by a shell
 
 
 class ConfigError(ValueError):
@@ -43,8 +39,11 @@ def load_study(path: Path | str) -> Study:
     files = _files(path)
     folder = path.resolve().parent
     if folder.parts[-2:] == ("pipelines", "studies"):
-        if not NAME.fullmatch(path.stem):
-            raise ConfigError(f"{path}: a study is called as its file: expected letters, digits and the signs . _ -")
+        if not is_study_name(path.stem):
+            raise ConfigError(
+                f"{path}: a study is called as its file: expected letters, digits and the signs . _ -, at most "
+                f"{LONGEST_NAME} bytes; not .lock or .journal at the end, nor _index, _claims or _theory"
+            )
         use_project(folder.parents[1])
     try:
         return study_from(_content(files), path.stem)

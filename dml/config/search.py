@@ -10,6 +10,7 @@ from dml import evaluation
 from dml.config.terms import EvaluatedLevel, Seed, StudySection
 from dml.types import Name
 
+TRUE_LABELS = "true_labels"
 Amount = Annotated[float, Field(gt=0)]
 
 
@@ -44,6 +45,11 @@ class SearchSection(StudySection):
         "noise model or rate",
     )
     seed: Seed = Field(0, description="of the search and of its trials")
+    validation: Literal["observed", "true_labels"] = Field(
+        "observed",
+        description="labels by which validation classes choose: as wrong as those that train, or, as an oracle, "
+        "the true ones, which nobody has who needs the result",
+    )
     stop: Literal["last", "best"] = Field(
         "last",
         description="when confirmed trials end: after all `training.steps`, or after as many as the best tuning trial "
@@ -59,6 +65,10 @@ class SearchSection(StudySection):
     def tunes(self) -> bool:
         """Whether cells have tuning trials, as far as they have something to choose."""
         return self.sampler != "fixed" or self.stop == "best"
+
+    def chooses_by_observed(self, rate: float) -> bool:
+        """Whether wrong labels choose, at a noise rate."""
+        return rate > 0 and self.validation != TRUE_LABELS
 
     @model_validator(mode="after")
     def _check(self) -> SearchSection:
@@ -87,7 +97,7 @@ class ResourcesSection(StudySection):
         None, description="whose weights stay on disk; none: `cells` if they take at most 2 GiB, else `best`"
     )
     register_as: Name | None = Field(
-        None, description="the best model's name in MLflow's registry; none: not registered"
+        None, description="the name in MLflow's registry of the best model with labels as given; none: not registered"
     )
 
     @property

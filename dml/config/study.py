@@ -114,7 +114,17 @@ class Study(StudySection):
             if part.settings.get("rate") == TOLD:  # as before there was another
                 section |= {"settings": {key: value for key, value in part.settings.items() if key != "rate"}}
                 section.pop("settings") if not section["settings"] else None
+        search = {name: value for name, value in deciding.pop("search", {}).items() if name != "validation"}
+        if self.chooses_by_observed:  # true labels were the default once: studies of then have the digest of then
+            search["validation"] = self.search.validation
+        deciding |= {"search": search} if search else {}
         return hashlib.sha256(json.dumps(first_names(deciding), sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def chooses_by_observed(self) -> bool:
+        """Whether wrong labels choose, at any noise rate, or divide the classes that fit from those that validate."""
+        divided = self.search.tunes or self.search.protocol != "refit"
+        return divided and any(self.search.chooses_by_observed(rate) for noise in self.noise for rate in noise.rates)
 
     @property
     def least_seeds(self) -> int:

@@ -16,11 +16,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from dml.files import DataError
+
+__all__ = ["DataError"]
+
 PACKAGES = ("augment", "batches", "packing", "raw", "shards", "sources", "splits")
-
-
-class DataError(ValueError):
-    """Data that cannot be used. The message names the file and says what to do."""
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,7 @@ image is in no evaluation set, whatever its verified label.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +179,32 @@ def summary(split: pd.DataFrame, classes: np.ndarray) -> str:
             has = counted(len(np.unique(classes[chosen])), "class")
             lines.append(f"{role} {has}, {counted(chosen.sum(), 'image')}{meaning}")
     return "; ".join(lines)
+
+
+def crossing(copies: Iterable[Sequence[int]], split: pd.DataFrame, classes: np.ndarray) -> str:
+    """What to say of identical images that are in several sets of a split; "" if there are none.
+
+    Parameters
+    ----------
+    copies : the rows of each image that occurs more than once.
+    classes : int (n,), the class of each row of the packed data.
+    """
+    table = split.set_index("index")
+    final = table["final"].mask(table["final_given"] == "train", "train") if "final_given" in table else table["final"]
+    evaluated = list(itertools.combinations(ROLES[:-1], 2))
+    found: dict[str, list[bool]] = {}
+    for rows in copies:
+        for roles, pairs in ((final, evaluated), (table["tune"], [("train", "validation")])):
+            own = roles.loc[list(rows)].to_numpy()
+            for pair in pairs:
+                if set(pair) <= set(own):
+                    differ = len(set(classes[np.array(rows)[np.isin(own, pair)]])) > 1
+                    found.setdefault(" and ".join(pair), []).append(differ)
+    texts = [
+        f"{len(cases)} in both {pair}" + f" ({sum(cases)} of them with different labels)" * any(cases)
+        for pair, cases in found.items()
+    ]
+    return f"identical images: {', '.join(texts)}" if texts else ""
 
 
 def _too_few(source: Source, index: pd.DataFrame, training: int, classes: int) -> str:

@@ -14,8 +14,9 @@ import pandas as pd
 
 from dml.data import splits
 from dml.data.packing.decoding import CorruptImage, ImageLike, decode
-from dml.data.packing.listing import alike_names, corrupt_error, list_images
+from dml.data.packing.listing import alike_names, corrupt_error, list_images, lost_classes
 from dml.data.packing.streaming import ProgressLine, ordered
+from dml.data.sources import left_out
 from dml.protocols import Source
 
 
@@ -28,6 +29,7 @@ class Survey:
     corrupt: Mapping[int, str]  # row -> reason
     copies: tuple[tuple[int, ...], ...]  # rows of files with the same content
     grey: bool  # whether all images are grey
+    left_out: str = ""  # what to tell the user of files that are not read
 
     @property
     def readable(self) -> pd.DataFrame:
@@ -39,6 +41,16 @@ class Survey:
         """The copies of one file that are in several classes."""
         fine = self.index["fine"].to_numpy()
         return tuple(rows for rows in self.copies if len(set(fine[list(rows)])) > 1)
+
+    @property
+    def crossing(self) -> str:
+        """What to say of copies that are in several sets of the split; "" if there are none."""
+        return splits.crossing(self.copies, self.split, self.index["fine"].to_numpy())
+
+    @property
+    def lost(self) -> str:
+        """What to say of classes none of whose images can be decoded; "" if there are none."""
+        return lost_classes(self.index, self.corrupt)
 
     @property
     def alike(self) -> str:
@@ -101,7 +113,7 @@ def survey(
         raise corrupt_error(listing.index, corrupt)
     split = next(iter(splits.by_seed(listing.index, source).values()))
     copies = tuple(tuple(rows) for digest, rows in rows_of.items() if digest and len(rows) > 1)
-    return Survey(listing.index, split, corrupt, copies, listing.grey)
+    return Survey(listing.index, split, corrupt, copies, listing.grey, left_out(source))
 
 
 def _read(record: Mapping[str, Any]) -> tuple[bytes, str]:

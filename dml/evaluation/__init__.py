@@ -11,19 +11,23 @@ from dml.evaluation import metrics
 from dml.evaluation._evaluate import evaluate, metric_of
 from dml.evaluation._scores import Scores, per_class
 from dml.evaluation._vectors import Vectors
-from dml.evaluation.embed import embed, embed_images
+from dml.evaluation.embed import embed, embed_images, joined, of_views
 from dml.evaluation.metrics._names import check_metric, metric_names, metric_part
+from dml.evaluation.reranking import augmented
 
 __all__ = [
     "Scores",
     "Vectors",
+    "augmented",
     "check_metric",
     "embed",
     "embed_images",
     "evaluate",
+    "joined",
     "metric_names",
     "metric_of",
     "metric_part",
     "metrics",
+    "of_views",
     "per_class",
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from dml.discovery import installed
 
 # queries (b, D), k -> squared distances, ascending, and places in the gallery: (b, k) each
 Search = Callable[[Tensor, int], tuple[Tensor, Tensor]]
@@ -20,7 +21,7 @@ FAISS_CPU_MOST = 1024  # neighbours; for more, its heaps are slower than sorting
 
 def has_faiss() -> bool:
     """Whether faiss is installed."""
-    return importlib.util.find_spec("faiss") is not None
+    return installed("faiss")
 
 
 def choose(backend: str, device: torch.device, k: int = 1) -> str:

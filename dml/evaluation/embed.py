@@ -1,17 +1,25 @@
-"""Embeddings of a data set, computed batch by batch."""
+"""Embeddings of a data set, computed batch by batch, of one view of each image or of two.
+
+With `views: mirror`, x the image, x' its mirror image and f(x) / |f(x)| = u(x), the embedding is the unit vector along
+u(x) + u(x'), which does not depend on the way that an image faces. Heads in closed form are fitted to the images as
+they are, whatever the views: with their mirror images as further rows a pilot scored the same, and each fit would embed
+twice as many.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from dml.protocols import Augmentation
+from dml.types import Views
 
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 BATCH = 512  # images embedded at once
@@ -75,6 +83,7 @@ def embed_images(
     device: torch.device | str = "cpu",
     precision: str = "float32",
     batch: int | None = None,
+    views: Views = "one",
 ) -> Tensor:
     """Embed images of an array in evaluation mode, without random augmentation.
 
@@ -86,6 +95,7 @@ def embed_images(
     augment : prepares each batch, uint8 (b, C, H, W), with `training=False`.
     precision : see `embed`.
     batch : images embedded at once; None: 512, or fewer large images on a CPU.
+    views : see `of_views`.
 
     Returns
     -------
@@ -106,7 +116,18 @@ def embed_images(
         return model(augment(pixels, training=False, generator=None))
 
     with torch.inference_mode(), _evaluating(model):
-        return embed(embed_batch, batches, len(chosen), device, precision)
+        return embed(of_views(embed_batch, views), batches, len(chosen), device, precision)
+
+
+def of_views(model: Callable[[Tensor], Tensor], views: Views) -> Callable[[Tensor], Tensor]:
+    """What embeds batches of images (b, C, H, W): `model` for `one` view of each, or with `mirror` both, joined."""
+    return model if views == "one" else lambda images: joined([model(images), model(images.flip(-1))])
+
+
+def joined(embeddings: Sequence[Tensor]) -> Tensor:
+    """The unit vectors float32 (..., D) along the sum of the unit vectors of each view, float (..., D)."""
+    units = [functional.normalize(view.float(), dim=-1) for view in embeddings]
+    return functional.normalize(torch.stack(units).sum(dim=0), dim=-1)
 
 
 @contextmanager

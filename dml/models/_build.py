@@ -10,8 +10,11 @@ from dml.models._defaults import Untrained
 from dml.models._network import EmbeddingNetwork
 from dml.models._pooling import Repooled
 from dml.models._weights import resolve
+from dml.models._wrapped import width_of
 from dml.models.identity import Identity
 from dml.protocols import Backbone
+
+SIDE = 64  # pixels of the images that a backbone is tried with, where nothing is said
 
 
 def find(name: str) -> type[Backbone]:
@@ -74,7 +77,7 @@ def build(
     Parameters
     ----------
     backbone : the name of a file in `dml/models` (`small_conv`, `torchvision`, ...), or a dotted path to a class with
-        the same constructor and a `features` attribute.
+        the same constructor.
     embedding_size : D, the width of the embeddings.
     channels : C of the images.
     image_size : side of the square images in pixels, for backbones whose layers depend on it.
@@ -89,6 +92,9 @@ def build(
     if embedding_size < 1:
         raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")
     part = discovery.build("dml.models", backbone, channels=channels, image_size=image_size, **settings)
+    if discovery.is_foreign(backbone):
+        side = image_size or SIDE
+        part.features = width_of(part, f"backbone {backbone!r}", channels, side, side)
     if pooling is not None:
         part = Repooled(part, pooling)
     return EmbeddingNetwork(part, embedding_size, head, head_norm, head_dropout, head_normalize, batch_norm)

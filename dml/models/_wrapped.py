@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
+import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
+
+from dml.discovery import installed
+from dml.files import first_line
 
 IMAGENET = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
 
@@ -20,15 +23,21 @@ class Wrapped(nn.Module):
     Parameters
     ----------
     network : the network.
-    features : the width of its result.
+    label : for messages, such as `backbone 'timm': resnet50`.
+    channels, side : of the images.
     frozen_batch_norm : keep batch-norm statistics and affine parameters as loaded (LoOp's supplement).
+
+    Raises
+    ------
+    ValueError : as `width_of`.
     """
 
     file_settings: ClassVar[Sequence[str]] = ("weights",)
 
-    def __init__(self, network: nn.Module, features: int, frozen_batch_norm: bool):
+    def __init__(self, network: nn.Module, label: str, channels: int, side: int, frozen_batch_norm: bool):
         super().__init__()
-        self.network, self.features, self.frozen_batch_norm = network, features, frozen_batch_norm
+        self.network, self.frozen_batch_norm = network, frozen_batch_norm
+        self.side, self.features = side, width_of(network, label, channels, side, side)
         self.train()
 
     @classmethod
@@ -50,6 +59,28 @@ class Wrapped(nn.Module):
         return self.network(images)
 
 
+def width_of(network: nn.Module, label: str, channels: int, height: int, width: int) -> int:
+    """D of a network's result (N, D), for one black image in evaluation mode. What networks state of themselves is
+    often the width before their last layers.
+
+    Raises
+    ------
+    ValueError : the network takes no images of this size, or its result has another shape.
+    """
+    some = next(network.parameters(), torch.empty(0))
+    image = torch.zeros(1, channels, height, width, device=some.device, dtype=some.dtype)
+    try:
+        with torch.no_grad():
+            found = network.eval()(image)
+    except Exception as error:  # of another package, in its own words
+        raise ValueError(f"{label} takes no images of {height} x {width} pixels: {first_line(error)}") from error
+    shape = tuple(getattr(found, "shape", ()))
+    if len(shape) != 2:
+        got = shape or type(found).__name__
+        raise ValueError(f"{label}: expected a result of shape (N, features), got {got}: choose a pooling")
+    return shape[1]
+
+
 def without_file(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a backbone without its file of weights."""
     return {name: value for name, value in settings.items() if name != "weights"}
@@ -57,7 +88,7 @@ def without_file(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_package(package: str, extra: str, label: str) -> None:
     """Raise a ValueError unless a package is installed. The message names the extra of `dml` that installs it."""
-    if importlib.util.find_spec(package) is None:
+    if not installed(package):
         raise ValueError(f"{label} needs the package {package}: pip install -c constraints.txt -e '.[{extra}]'")
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from dml.models._blocks import Block
 from dml.models._weights import State, load
@@ -71,7 +71,7 @@ class EfficientnetLite0(Wrapped):
         network = timm.create_model("tf_efficientnet_lite0", pretrained=False, num_classes=0)
         if pretrained:
             load(network, _file(), removed=("_fc",), adapt=to_timm)
-        super().__init__(network, cast(int, network.num_features), frozen_batch_norm)
+        super().__init__(network, "backbone 'efficientnet_lite0'", channels, image_size or 224, frozen_batch_norm)
 
     @classmethod
     def channels_for(cls, channels: int) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
+import torch
 from torch import nn
 
 from dml.models._blocks import Block, Steps, dropout, in_order, refuse
 from dml.models._weights import State, WeightsFile, load
-from dml.models._wrapped import IMAGENET, Wrapped, check_package, own_statistics
+from dml.models._wrapped import IMAGENET, Wrapped, check_package, own_statistics, width_of
 
 STEPS: dict[str, Steps] = {
     "EfficientNet": ("conv_stem", "bn1", "blocks", "conv_head", "bn2", "global_pool", "classifier"),
@@ -29,7 +30,8 @@ class Timm(Wrapped):
     Parameters
     ----------
     channels : C of the images.
-    image_size : ignored.
+    image_size : side of the images. A network that takes one size only is built for this one: timm resamples the
+        position embeddings of its weights. None: the size of timm's weights.
     name : a name from `timm.list_models()`, such as `inception_v3` or `vit_small_patch16_224`.
     pretrained : load timm's weights, which timm downloads once.
     frozen_batch_norm : keep batch-norm statistics and affine parameters as loaded.
@@ -58,14 +60,20 @@ class Timm(Wrapped):
         self.check_installed({"name": name})
         import timm  # an optional dependency
 
+        label, config = f"backbone 'timm': {name}", timm.get_pretrained_cfg(name)
         settings = {"num_classes": 0, "in_chans": channels, **(arguments or {})}
+        side = image_size or settings.get("img_size") or (config.input_size[-1] if config else 224)
+        if config and config.fixed_input_size and "img_size" not in settings:
+            sized = {**settings, "img_size": side}
+            if not _takes(name, settings, side) and _takes(name, sized, side):
+                settings = sized
         try:
             network = timm.create_model(name, pretrained=pretrained and weights is None, **settings)
-        except TypeError as error:
-            raise ValueError(f"backbone 'timm': {name}: arguments {arguments}: {error}") from error
+        except (TypeError, RuntimeError, AssertionError) as error:
+            raise ValueError(f"{label}: arguments {arguments}: {error}") from error
         if weights is not None:
             load(network, weights, _names(network, "classifier"), lambda state: _adapt(state, network, channels))
-        super().__init__(network, cast(int, network.num_features), frozen_batch_norm)
+        super().__init__(network, label, channels, side, frozen_batch_norm)
 
     @classmethod
     def channels_for(cls, channels: int) -> int:
@@ -113,6 +121,19 @@ def blocks_of(network: nn.Module) -> list[Block]:
     if steps is None:
         raise refuse(f"timm's {type(network).__name__}")
     return in_order(network, [*steps[:-1], *dropout(cast(float, network.drop_rate)), steps[-1]])
+
+
+def _takes(name: str, settings: Mapping[str, Any], side: int) -> bool:
+    """Whether a network with these settings takes square images. Builds it without memory for its weights."""
+    import timm
+
+    try:
+        with torch.device("meta"):
+            network = timm.create_model(name, pretrained=False, **settings)
+        width_of(network, name, settings["in_chans"], side, side)
+    except Exception:  # the network that is built says why
+        return False
+    return True
 
 
 def _names(network: nn.Module, kind: str) -> tuple[str, ...]:

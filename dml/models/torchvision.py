@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import ModuleType
@@ -12,7 +13,7 @@ from torch import nn
 from dml.discovery import suggestion
 from dml.models._blocks import AVERAGE, FLATTEN, MEAN, RELU, Block, Steps, by_class
 from dml.models._padding import check_padding, pad_as_tensorflow
-from dml.models._weights import WeightsFile, load
+from dml.models._weights import State, WeightsFile, load
 from dml.models._wrapped import IMAGENET, Wrapped, own_statistics
 
 USUAL: Steps = ("features", "avgpool", FLATTEN, "classifier")
@@ -33,6 +34,8 @@ STEPS: dict[str, Steps] = {
 """By the name of a network's class, what its `forward` calls."""
 
 DEFAULT = "resnet50"
+SIDE = 224  # pixels, where nothing is said
+POSITIONS = "encoder.pos_embedding"  # of a Vision Transformer
 HEADS = ("aux1", "aux2", "AuxLogits")  # auxiliary classifiers of GoogLeNet and Inception
 
 
@@ -42,7 +45,8 @@ class Torchvision(Wrapped):
     Parameters
     ----------
     channels : 3, as the weights expect; the augmentation repeats grey images to 3 channels.
-    image_size : ignored.
+    image_size : side of the images. A Vision Transformer is built for it, with interpolated position embeddings. None:
+        224 pixels.
     name : a name from `torchvision.models.list_models()`.
     pretrained : load torchvision's default ImageNet weights, which torchvision downloads once.
     frozen_batch_norm : keep batch-norm statistics and affine parameters as loaded (LoOp's supplement).
@@ -74,18 +78,20 @@ class Torchvision(Wrapped):
         if channels != 3:
             raise ValueError(f"backbone 'torchvision': expected 3 channels, got {channels}")
         check_padding(padding, "backbone 'torchvision'")
-        fetched = "DEFAULT" if pretrained and weights is None else None
+        label, fetched = f"backbone 'torchvision': {name}", "DEFAULT" if pretrained and weights is None else None
         try:
             network = _networks().get_model(name, weights=fetched, **(arguments or {}))
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"backbone 'torchvision': {name}: arguments {arguments}: {error}") from error
+        except (TypeError, ValueError, AssertionError) as error:
+            raise ValueError(f"{label}: arguments {arguments}: {error}") from error
+        side = image_size or int(getattr(network, "image_size", SIDE))
+        _resize(network, side)
         _settle_architecture(network)
-        classifier, features = _take_off_classifier(network)
+        classifier = _take_off_classifier(network)
         if padding == "tensorflow":
             pad_as_tensorflow(network)
         if weights is not None:
-            load(network, weights, removed=(classifier, *HEADS))
-        super().__init__(network, features, frozen_batch_norm)
+            load(network, weights, (classifier, *HEADS), lambda state: _for_size(network, state))
+        super().__init__(network, label, channels, side, frozen_batch_norm)
 
     @classmethod
     def channels_for(cls, channels: int) -> int:
@@ -138,6 +144,22 @@ def _preset(name: str) -> dict[str, list[float]]:
     return {"mean": list(preset.mean), "std": list(preset.std)} if hasattr(preset, "mean") else IMAGENET
 
 
+def _resize(network: nn.Module, side: int) -> None:
+    """Make a Vision Transformer take images of another size than it was built for."""
+    if side != getattr(network, "image_size", side):
+        setattr(network, "image_size", side)  # noqa: B010
+        state = _for_size(network, {POSITIONS: network.get_parameter(POSITIONS).detach()})
+        setattr(network.get_submodule("encoder"), "pos_embedding", nn.Parameter(state[POSITIONS]))  # noqa: B010
+
+
+def _for_size(network: nn.Module, state: State) -> State:
+    """Weights with the position embeddings interpolated to the network's size, if it has any."""
+    if POSITIONS not in state or not hasattr(network, "image_size"):
+        return state
+    resized = _networks().vision_transformer.interpolate_embeddings
+    return resized(network.image_size, network.patch_size, OrderedDict(state))
+
+
 def _settle_architecture(network: nn.Module) -> None:
     """Make GoogLeNet and Inception the same network with and without weights, so that a checkpoint fits both.
 
@@ -152,8 +174,8 @@ def _settle_architecture(network: nn.Module) -> None:
             setattr(network, head, None)
 
 
-def _take_off_classifier(network: nn.Module) -> tuple[str, int]:
-    """Replace the classifier's last layer by the identity. Returns its name and the width of its input.
+def _take_off_classifier(network: nn.Module) -> str:
+    """Replace the classifier's last layer by the identity. Returns its name.
 
     SqueezeNet's classifier is a convolution, which is followed by the mean over space.
     """
@@ -161,12 +183,11 @@ def _take_off_classifier(network: nn.Module) -> tuple[str, int]:
         layer = getattr(network, attribute, None)
         if isinstance(layer, nn.Linear):
             setattr(network, attribute, nn.Identity())
-            return attribute, layer.in_features
+            return attribute
         if not isinstance(layer, nn.Sequential):
             continue
         for name, inner in reversed(list(layer.named_children())):
             if isinstance(inner, nn.Linear | nn.Conv2d):
                 setattr(layer, name, nn.Identity())
-                width = inner.in_features if isinstance(inner, nn.Linear) else inner.in_channels
-                return f"{attribute}.{name}", width
+                return f"{attribute}.{name}"
     raise ValueError(f"backbone 'torchvision': {type(network).__name__} has no linear classifier to remove")

@@ -8,8 +8,8 @@ Only training labels are passed in. `table` applies several models, rates and se
 
 from dml import discovery
 from dml.noise._build import build
-from dml.noise._table import table
+from dml.noise._table import halves, table
 
-__all__ = ["build", "table"]
+__all__ = ["build", "halves", "table"]
 
 __getattr__, __dir__ = discovery.lazy(__name__)

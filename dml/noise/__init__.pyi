@@ -1,5 +1,6 @@
 # Written by `python -m dml.discovery`.
 from dml.noise._build import build as build
+from dml.noise._table import halves as halves
 from dml.noise._table import table as table
 from dml.noise.asymmetric import Asymmetric as Asymmetric
 from dml.noise.given import Given as Given

@@ -10,9 +10,10 @@ import pandas as pd
 
 from dml.noise._build import build
 from dml.noise._features import pixels
-from dml.types import noise_model
+from dml.types import VALIDATION, noise_model
 
 PHASES = ("tune", "confirm")
+HALVES = ("tune", VALIDATION)
 OFFERED = ("features", "given", "images", "similarity")
 
 
@@ -74,3 +75,29 @@ def table(
             block = {"noise": name, "rate": float(rate), "seed": int(seed), "phase": phase, "index": index}
             blocks.append(pd.DataFrame({**block, "observed": noisy.observed, "flipped": noisy.flipped}))
     return pd.concat(blocks, ignore_index=True)
+
+
+def halves(labels: pd.DataFrame, tune: np.ndarray, classes: np.ndarray) -> pd.DataFrame:
+    """The labels of both halves of the training classes, of labels that `table` made for all of them.
+
+    Whoever has wrong labels divides classes by them, so an image is in the half of its observed class. Where the halves
+    share classes (groups train, kinds are divided), it is in its own half. Images that are left out are in neither.
+
+    Parameters
+    ----------
+    labels : a table of the phase `"tune"`, of all training images.
+    tune : the half of each row of the packed data: `train`, `validation`, or anything else.
+    classes : int64 (N,), the true class of each row of the packed data, of the level that trains.
+
+    Returns
+    -------
+    The table without the images of neither half; its phases are `"tune"` and `"validation"`.
+    """
+    index, observed = labels["index"].to_numpy(), labels["observed"].to_numpy()
+    fitting, validating = (np.unique(classes[tune == role]) for role in ("train", VALIDATION))
+    if len(np.intersect1d(fitting, validating)):
+        fits, validates = (tune[index] == role for role in ("train", VALIDATION))
+    else:
+        fits, validates = np.isin(observed, fitting), np.isin(observed, validating)
+    kept = (fits | validates) & (observed >= 0)
+    return labels.assign(phase=np.where(fits, *HALVES))[kept].reset_index(drop=True)

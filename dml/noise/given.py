@@ -26,6 +26,7 @@ class Given:
     version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("given",)
     topline: ClassVar[bool] = False
+    makes_noise: ClassVar[bool] = False
 
     def __init__(self, rate: float = 0.0) -> None:
         self.rate = check_rate(rate)

@@ -1,12 +1,11 @@
 """Noisy labels from a file: CSV or Parquet with the columns `index` (row of the packed data) and `label`.
 
-Commas, semicolons or tabs separate the fields of a CSV.
+`dml.tables` says how a CSV is read.
 `label` is a class label as in the packed index, or -1 for a sample that is left out.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -14,8 +13,9 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from dml.files import separator
+from dml.files import DataError
 from dml.noise._labels import check_labels, check_rate, noisy
+from dml.tables import integers, is_table, read_rows
 from dml.types import NoisyLabels
 
 TOLERANCE = 0.005  # of the rate, which is written with two or three digits
@@ -26,7 +26,7 @@ class LabelFile:
 
     Parameters
     ----------
-    path : the file, `.csv` or `.tsv` (UTF-8), or `.parquet`. It may contain more rows than are needed.
+    path : the file, `.csv`, `.tsv` or `.parquet`. It may contain more rows than are needed.
     rate : the share of wrong labels under which a study lists this file. If above 0, it must match the file to within
         0.005 in the confirm phase; the tune phase sees only some of the classes.
     """
@@ -34,12 +34,13 @@ class LabelFile:
     version: ClassVar[int] = 1
     context: ClassVar[tuple[str, ...]] = ("index", "phase")
     topline: ClassVar[bool] = False
+    makes_noise: ClassVar[bool] = False
     file_settings: ClassVar[Sequence[str]] = ("path",)
 
     def __init__(self, path: str | Path, rate: float = 0.0) -> None:
         self.rate = check_rate(rate)
         self._path = Path(path) if isinstance(path, str | Path) else Path()
-        if self._path.suffix not in (".csv", ".tsv", ".parquet"):
+        if not is_table(self._path):
             raise ValueError(f"noise 'label_file': path: expected a .csv, .tsv or .parquet file, got {str(path)!r}")
 
     def corrupt(
@@ -79,24 +80,15 @@ class LabelFile:
     def _read(self) -> pd.Series:
         if not self._path.is_file():
             raise self._error("the file does not exist")
-        parquet = self._path.suffix == ".parquet"
         try:
-            table = pd.read_parquet(self._path) if parquet else pd.read_csv(self._path, sep=separator(self._path))
-        except (ValueError, NotImplementedError, OSError, csv.Error) as error:  # from pandas and from Arrow
-            kind = "Parquet" if parquet else "CSV in UTF-8"
-            said = str(error).partition("\n")[0]
-            raise self._error(
-                f"expected {kind} with the columns index and label, but reading failed: {said}"
-            ) from error
-        if not {"index", "label"} <= set(table.columns):
-            raise self._error(f"expected the columns index and label, got {', '.join(map(str, table.columns))}")
-        for column in ("index", "label"):
-            values = table[column]
-            if values.dtype.kind not in "iu":
-                raise self._error(f"{column}: expected whole numbers, got {values.dtype} (an empty cell?)")
-            lowest = 0 if column == "index" else -1
-            if (values < lowest).any():
-                raise self._error(f"{column}: expected numbers from {lowest}, got {values.min()}")
+            table, rows = read_rows(self._path)
+            if not {"index", "label"} <= set(table.columns):
+                raise self._error(f"expected the columns index and label, got {', '.join(table.columns)}")
+            lowest = {"index": 0, "label": -1}
+            read = {name: integers(self._path, table, rows, name, least) for name, least in lowest.items()}
+        except DataError as error:
+            raise ValueError(f"noise 'label_file': {error}") from error
+        table = pd.DataFrame(read)
         if table["index"].duplicated().any():
             raise self._error(f"index: {table['index'][table['index'].duplicated()].iloc[0]} occurs twice")
         return table.set_index("index")["label"]

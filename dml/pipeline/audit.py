@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,13 +45,17 @@ def audited(study: Study) -> dict[str, Any]:
     from dml.report.runs.audits import audits
     from dml.sweep.auditing import label_files, outputs
     from dml.sweep.auditing.run import run_audit
+    from dml.sweep.inputs.data_counts import data_notes
     from dml.tracking.runs import Picture
     from dml.tracking.sync import sync
 
     folder = AUDIT / study.name
     check(Path(), folders=[str(folder)])
     done = run_audit(study, data_root(study), STORE, AUDITS / study.name)
-    content = outputs.summary(study.name, done)
+    content, notes = outputs.summary(study.name, done), [done.note] * bool(done.note)
+    with suppress(ValueError):  # labels can be audited that cannot be split
+        notes += (data := data_notes(study, done.images.dataset, data_root(study)))
+        content |= {"data": data} if data else {}
     trains = label_files.trains(study, done.images)
     with replaced(folder) as fresh:
         outputs.write_tables(fresh, done)
@@ -65,14 +70,14 @@ def audited(study: Study) -> dict[str, Any]:
             images=None if study.dataset(done.images.dataset).passes_on else done.images.images,
             paths=done.images.paths,
             review=None if done.review is None else done.review.answers,
-            note=done.note,
+            note=". ".join(notes),
             commands=[(AFTER, f"dml audit {study.name} --review review.csv")],
         )
         write_json(fresh / "summary.json", content)
     problem = sync(Picture(study.name, audits(folder, study.name))) if tracks() else ""
     print(f"{folder / 'index.html'}: {content['suspects']} suspects among {content['images']} labels")
-    if done.note:
-        print(f"audit: {done.note}", file=sys.stderr)
+    for note in notes:
+        print(f"audit: {note}", file=sys.stderr)
     if problem:
         print(f"audit: it is not in MLflow: {problem}", file=sys.stderr)
     return content

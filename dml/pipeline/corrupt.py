@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from dml import noise
-from dml.data import class_splits
+from dml.data import class_splits, splits
 from dml.data.packing import of_vectors
 from dml.files import replacing
 from dml.own_files import tidy
 from dml.pipeline.folders import data_root
-from dml.training.data import given_of, open_packed_of, seeds_by_split, training_rows
+from dml.training.data import given_of, open_packed_of, seeds_by_split, split_of, training_rows
+from dml.types import VALIDATION
 
 if TYPE_CHECKING:
     from dml.config import DatasetSection, Study
@@ -52,7 +56,10 @@ def _check_rates(study: Study, dataset: DatasetSection, shares: Mapping[str, Seq
 
 
 def tables(study: Study, dataset: DatasetSection, name: str) -> Iterator[pd.DataFrame]:
-    """The labels of one class split, of the data called `name`."""
+    """The labels of one class split, of the data called `name`.
+
+    Where observed labels choose, tuning divides the training images after their labels are corrupted.
+    """
     root = data_root(study)
     tuning = [study.search.seed]
     if study.search.protocol == "train_val_test":  # then the confirmed models are trained on the images of tuning
@@ -60,17 +67,32 @@ def tables(study: Study, dataset: DatasetSection, name: str) -> Iterator[pd.Data
     packed = open_packed_of(root, name)
     for phase, seeds in (("tune", tuning), ("confirm", study.seeds)):
         for group in seeds_by_split(root, name, seeds):
-            for by_given in (False, True):
+            for by_given, divided in itertools.product((False, True), (False, True)):
                 models = [
-                    (n.label, rate, n.settings) for n in study.noise for rate in n.rates if n.by_given == by_given
+                    (n.label, rate, n.settings)
+                    for n in study.noise
+                    for rate in n.rates
+                    if n.by_given == by_given
+                    if (phase == "tune" and study.search.chooses_by_observed(rate)) == divided
                 ]
                 if not models:
                     continue
-                rows = training_rows(root, name, phase, group[0], by_given)
+                rows = training_rows(root, name, "confirm" if divided else phase, group[0], by_given)
                 labels = packed.index[dataset.train_on].to_numpy()[rows]
                 context = {"given": given_of(packed, dataset.train_on, rows)} if by_given else {}
                 if of_vectors(packed.manifest):
                     context["features"] = packed.images[rows][:, 0, 0]
                 else:
                     context["images"] = packed.images
-                yield noise.table(rows, labels, models, group, phase, **context)
+                found = noise.table(rows, labels, models, group, phase, **context)
+                yield noise.halves(found, *_halves(root, dataset, name, group[0], by_given)) if divided else found
+
+
+def _halves(root: Path, dataset: DatasetSection, name: str, seed: int, by_given: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The half of each packed image and its class, as `noise.halves` takes them."""
+    split, index = split_of(root, name, seed), open_packed_of(root, name).index
+    if not by_given:
+        return split["tune"].to_numpy(), index[dataset.train_on].to_numpy()
+    fits, trains = (split[column].to_numpy() == "train" for column in ("tune_given", "final_given"))
+    half = np.where(fits, "train", np.where(trains, VALIDATION, "unused"))
+    return half, splits.given_labels(index, dataset.train_on)

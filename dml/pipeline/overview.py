@@ -39,7 +39,7 @@ def write_figures(studies: Sequence[Study], results: Path) -> list[Path]:
     with tempfile.TemporaryDirectory() as site:
         drawn = build(studies, results, STORE, Path(site), SNAPSHOTS).parent / "figures"
         for study in studies:
-            effects = sorted(drawn.glob(f"{study.name}-effects-*.png"))[:1]
-            for image, suffix in [(drawn / f"{study.name}-key.png", ""), *((image, "-effects") for image in effects)]:
+            effects = sorted((drawn / study.name).glob("effects-*.png"))[:1]
+            for image, suffix in [(drawn / study.name / "key.png", ""), *((image, "-effects") for image in effects)]:
                 written.append(shutil.copyfile(image, folder / f"{study.name}{suffix}.png"))
     return written

@@ -25,5 +25,9 @@ def run(study: Study) -> None:
             given = dataset.shards.model_dump()
             out = folder.with_name(shards_id(folder.name, **given))
             manifest, folder = shard_packed(folder, out, **given), out
+        left_out = sources.left_out(source)
+        if left_out:
+            print(f"{dataset.label}: {left_out}")
+            manifest = {**manifest, "left_out": left_out}
         packed[dataset.label] = {**manifest, "folder": os.path.relpath(folder, data_root(study))}
     write_json(data_root(study) / "pack.json", packed)

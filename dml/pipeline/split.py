@@ -26,6 +26,8 @@ def run(study: Study) -> None:
                 _check(study, dataset, packed.index, table)
             name = class_splits.data_name(dataset.label, number)
             print(f"{name}: {splits.summary(table, packed.index[source.disjoint].to_numpy())}")
+            if text := splits.crossing(packed.manifest.get("copies", ()), table, packed.index["fine"].to_numpy()):
+                print(f"{name}: {text}")
             written += splits.save_all(found, folder, name)
     tidy(folder, written)
 

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
+from dml.discovery import installed
 from dml.pipeline.folders import AUDIT, REPORT, RESULTS, STORE, STUDIES
 
 SECONDS = 20.0  # between two syncs
@@ -47,7 +47,7 @@ def tracks() -> bool:
     wanted = os.environ.get("DML_TRACKING", "on")
     if wanted not in ("on", "off"):
         raise ValueError(f"DML_TRACKING: expected on or off, got {wanted!r}")
-    return wanted == "on" and find_spec("mlflow") is not None
+    return wanted == "on" and installed("mlflow")
 
 
 @contextmanager

@@ -15,11 +15,11 @@ import pandas as pd
 from dml import statistics
 from dml.counting import counted
 from dml.report.analysis.factorial import Crossed, crossed
-from dml.report.analysis.flags import doubts
+from dml.report.analysis.flags import marks
 from dml.report.analysis.pareto_front import Kept, kept
 from dml.report.analysis.pooled import Effect, pooled_effects
 from dml.report.analysis.shares import share
-from dml.report.analysis.validation_choice import ON_VALIDATION, explained
+from dml.report.analysis.validation_choice import chosen_on_validation
 from dml.report.analysis.variance import shares
 from dml.report.cross_study_tables import across_studies
 from dml.report.labels import is_topline, metric_label, noise_label, readable
@@ -122,8 +122,8 @@ def _won(results: Results, row: dict[str, Any]) -> str:
     metric, name = metric_label(results.study.search.objective), f"`{results.study.name}`"
     where = results.where(row["dataset"], results.cells[row["cell"]].noise)
     score = interval(*(percent(row[f"score {part}"]) for part in ("mean", "low", "high")))
-    said = doubts(results, row["cell"])
-    chosen = explained(results, results.cells) == ON_VALIDATION
+    said = marks(results, row["cell"])
+    chosen = chosen_on_validation(results, results.cells)
     has = f", chosen on validation classes, has {metric} {score}" if chosen else f" has the highest {metric}, {score}"
     return (
         f"{name}{where}, {rate(row['rate'])} noise: {row['winner']}{has}; "
@@ -142,7 +142,7 @@ def _robust(results: Results, dataset: str, noise: str, at: float) -> Iterator[s
     if pairs * statistics.paired_t((first - last).dropna().to_numpy()) < LEVEL:
         most, least = (_kept(results, each, key) for each in (points[0], points[-1]))
         name = f"`{results.study.name}`{results.where(dataset, noise)}"
-        said = doubts(results, *(cell for each in (points[0], points[-1]) for cell in (each.clean, each.noisy)))
+        said = marks(results, *(cell for each in (points[0], points[-1]) for cell in (each.clean, each.noisy)))
         yield f"{name}, {rate(at)} noise: {most}, {least}{after_comma(said)}."
 
 

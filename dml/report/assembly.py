@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from dml import discovery
+from dml.config.caveats import explained
 from dml.counting import counted
 from dml.report import contents
-from dml.report.analysis.flags import doubts
+from dml.report.analysis.flags import marks
 from dml.report.cross_study_tables import across_studies
 from dml.report.labels import metric_label
 from dml.report.numbers import NOTHING, duration, percent, rate
@@ -71,7 +72,7 @@ def _best(results: Results) -> list[tuple[str, str, str]]:
     metric = metric_label(results.study.search.objective)
     return [
         (
-            f"{rate(row['rate'])} noise{after_comma(doubts(results, row['cell']))}",
+            f"{rate(row['rate'])} noise{after_comma(marks(results, row['cell']))}",
             str(row["winner"]),
             f"{metric} {percent(row['score mean'])}",
         )
@@ -120,7 +121,8 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
 def _notices(results: Results) -> list[Notice]:
     found = [Notice(results.origin)] if results.origin else []
     tuning = EXPLAINED[mark(results.study)]
-    found += [Notice(tuning, on_card=False)] if tuning and not results.confirmed.empty else []
+    said = [tuning, *explained(results.study)]
+    found += [Notice(text, on_card=False) for text in said if text and not results.confirmed.empty]
     found += [Notice(results.problem, bad=True)] if results.problem else []
     failed, missing = len(results.failures), results.missing()
     if failed:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from dml.config.paper_claims import PaperClaim, paper_claims
+from dml.counting import counted
 from dml.papers import Paper, papers
 from dml.report.analysis.claims import head
 from dml.report.page.assets import Assets
@@ -46,7 +47,7 @@ def claims_page(
     verdicts = [verdict for results in studies for verdict in results.verdicts]
     own = [_own(verdict) for verdict in verdicts if verdict.claim.printed is None]
     titles = {paper.name: paper.title for paper in papers_with_claims()}
-    said = [say("lead")] if titles else []
+    said = [say("lead"), by_training(entries)] if titles else []
     groups = {**titles, **{entry.group: entry.group for entry in own}}
     blocks: list[Block] = [
         Paragraph(say("rule")),
@@ -73,6 +74,22 @@ def claims_page(
             ("Claims", f"{len(shown)}", ""),
             *((f"{SIGNS[w]} {w.capitalize()}", str(n), "") for w, n in counts.items()),
         ],
+    )
+
+
+def is_by_training(entry: ClaimEntry) -> bool:
+    """Whether a study's trials gave the entry its verdict, in place of a computation, a count or a measured time."""
+    return any(found.study and found.verdict == entry.verdict for found in entry.evidence)
+
+
+def by_training(entries: Sequence[ClaimEntry]) -> str:
+    """How many claims are confirmed or refuted, and how many of them by training."""
+    decided = [entry for entry in entries if entry.verdict in ("confirmed", "refuted")]
+    return say(
+        "decided",
+        decided=len(decided),
+        claims=counted(len(entries), "claim"),
+        trained=sum(map(is_by_training, decided)),
     )
 
 

@@ -35,7 +35,7 @@ EMBEDDINGS = ("planes", "retrieval", "similarities", "tsne", "spectrum")
 """Those of them that draw kept embeddings. A publication keeps what they show."""
 
 KEY_FIGURE = ("planes", "against_setting", "winners")
-"""The first drawing of the first of these that applies is the study's key figure: `figures/<study>-key.png`."""
+"""The first drawing of the first of these that applies is the study's key figure: `figures/<study>/key.png`."""
 
 COMPARING = (
     *("effects_of_choices", "pareto", "winners", "precision", "untrained", "against_setting", "reference_values"),

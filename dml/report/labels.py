@@ -7,6 +7,8 @@ from functools import cache
 from typing import Any
 
 from dml import discovery
+from dml.config.for_use import makes_noise
+from dml.report import numbers
 from dml.types import ScoreKey, noise_model, value_text
 
 SETS = {
@@ -15,6 +17,7 @@ SETS = {
     "train": "training classes, training images",
     "validation": "validation classes",
 }
+SHARES = {0.1: "a tenth", 0.2: "a fifth", 0.25: "a quarter", 0.5: "half"}
 _SPELT = {"nmi": "NMI", "nmi+": "NMI+", "f1": "F1", "map@r": "MAP@R", "map": "mAP", "pair_auc": "pair AUC"}
 
 
@@ -70,6 +73,21 @@ def noise_label(noise: str) -> str:
 def noise_name(noise: str) -> str:
     """`uniform noise`, or `topline: correct labels only`."""
     return "topline: correct labels only" if is_topline(noise) else f"{readable(noise)} noise"
+
+
+def level_label(noise: str, rate: float, own: bool) -> str:
+    """`20% noise`; of labels that may be wrong themselves `as given`, or `as given, with a fifth more made wrong`.
+
+    Parameters
+    ----------
+    own : whether the labels are a user's own (`dml.config.for_use.has_own_labels`).
+    """
+    if not own or not makes_noise(noise):
+        return f"{numbers.rate(rate)} noise"
+    if rate == 0:
+        return "as given"
+    share = SHARES.get(rate, numbers.rate(rate))
+    return f"as given, with {share} {'left out' if is_topline(noise) else 'more made wrong'}"
 
 
 def noise_axis(noise: str) -> str:

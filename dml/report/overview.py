@@ -8,11 +8,10 @@ from pathlib import Path
 import pandas as pd
 
 from dml.config import Study
-from dml.config.paper_claims import paper_claims
 from dml.counting import counted
 from dml.report.analysis.claims import with_verdicts
 from dml.report.answers import answers
-from dml.report.claims_page import claim_entries, papers_with_claims
+from dml.report.claims_page import by_training, claim_entries, is_by_training, papers_with_claims
 from dml.report.labels import metric_label
 from dml.report.loading import load
 from dml.report.not_run import not_run
@@ -64,12 +63,10 @@ def overview(studies: Sequence[Study], snapshots: Path, files: Path) -> str:
 def _totals(studies: Sequence[Results]) -> Paragraph:
     """Trials that several studies share count once."""
     trials = pd.concat([results.trials for results in studies]).drop_duplicates("key")
-    failed = sum(len(results.failures) for results in studies)
     what = counted(len(studies), "study")
-    failures = counted(failed, "failure") if failed else "no failures"
     spent = duration(float(trials["seconds"].sum()))
     number = counted(len(trials), "trial")
-    return Paragraph(say("total", studies=what, trials=number, spent=spent, failures=failures))
+    return Paragraph(say("total", studies=what, trials=number, spent=spent))
 
 
 def _papers(entries: Sequence[ClaimEntry], studies: Sequence[Results]) -> Iterator[MarkdownBlock | None]:
@@ -77,13 +74,14 @@ def _papers(entries: Sequence[ClaimEntry], studies: Sequence[Results]) -> Iterat
         return
     yield Heading(2, "The papers' claims")
     yield _verdicts(entries)
+    yield Paragraph(by_training(entries))
     for paper in papers_with_claims():
         own = sorted((entry for entry in entries if entry.group == paper.name), key=lambda e: _place(e.verdict))
         decided = [entry for entry in own if entry.verdict in DECIDED]
         rest = [entry for entry in own if entry.verdict not in DECIDED]
         yield Heading(3, paper.title)
         yield _trained_here(paper.name, studies)
-        trained = [entry for entry in decided if paper_claims()[entry.anchor].decided_by != "theory"]
+        trained = [entry for entry in decided if is_by_training(entry)]
         yield Items(tuple(_item(entry, f"**{entry.verdict}**") for entry in trained))
         if decided:
             yield Folded(_counts(decided), (_decided(decided),))

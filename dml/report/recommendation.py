@@ -1,4 +1,4 @@
-"""The recommendation: what to train with at a noise rate, by a study's results.
+"""The recommendation: what to train with on labels as given, or at another noise rate, by a study's results.
 
 The winner is chosen and compared as in the report's table of winners, so at a measured rate both name the same one.
 """
@@ -12,13 +12,16 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from dml.config.caveats import explained
+from dml.config.for_use import makes_noise
 from dml.counting import counted
-from dml.report.analysis.at_rate import Mix, measured, methods_at, mixed, mixes_at, shares, validations_at
+from dml.report.analysis.asked_labels import AskedLabels, asked_labels
+from dml.report.analysis.at_rate import Mix, methods_at, mixed, mixes_at, validations_at
 from dml.report.analysis.flags import RISING, doubts
 from dml.report.analysis.interval_coverage import covers_of, of_score, with_estimate
 from dml.report.analysis.paired import compared
 from dml.report.analysis.search_uncertainty import search_terms
-from dml.report.analysis.selection import dataset_of, noise_of, score_of
+from dml.report.analysis.selection import dataset_of, score_of
 from dml.report.analysis.summaries import summary_of
 from dml.report.analysis.untrained import gain_over, untrained
 from dml.report.analysis.validation_choice import ON_TEST, ON_VALIDATION
@@ -60,8 +63,9 @@ class Recommendation:
     study: str
     dataset: str
     noise: str
-    rate: float
-    measured: Mapping[float, float]  # how much each measured rate counts
+    rate: float | None  # the share of wrong labels; None: that of labels as given, which nobody knows
+    labels: str  # `with labels as given`, `at 10% wrong labels`
+    measured: Mapping[float, float]  # how much each of the study's rates counts
     score: str  # its key
     methods: tuple[Rival, ...]  # the winner first, then by their mean
     settings: Mapping[str, Any]  # of the winner, by dotted names
@@ -85,46 +89,46 @@ class Recommendation:
         return {**asdict(self), "measured": {f"{rate:g}": share for rate, share in self.measured.items()}}
 
 
-def rates_of(results: Results, dataset: str | None = None, noise: str | None = None) -> list[float]:
-    """The noise rates that the study measured. Parameters and errors are those of `recommend`."""
-    dataset = dataset_of(results, dataset)
-    return measured(results, dataset, noise_of(results, dataset, noise), results.objective(dataset))
-
-
 def recommend(
-    results: Results, rate: float, dataset: str | None = None, noise: str | None = None, score: str | None = None
+    results: Results,
+    rate: float | None = None,
+    dataset: str | None = None,
+    noise: str | None = None,
+    score: str | None = None,
+    wrong: float | None = None,
 ) -> Recommendation:
-    """The study's recommendation at a noise rate.
+    """The study's recommendation on labels as given, or at a noise rate.
 
     Parameters
     ----------
-    rate : the share of wrong labels, measured or not (see `dml.report.analysis.at_rate`).
+    rate : the share of wrong labels, measured or not (see `dml.report.analysis.at_rate`); None: labels as given.
     dataset : its name in the study; None: the only one.
-    noise : a noise model of the study, no topline; None: the only one.
+    noise : a noise of the study, no topline, or a level (`uniform-0.2`); None: labels as given, or with a rate the only
+        noise.
     score : a metric, or the key of a score; None: the study's objective.
+    wrong : the share of the labels as given that an audit says is wrong; None: there is no audit.
 
     Raises
     ------
     ValueError : a rate outside 0 to 1, no results, or a name that is unknown or must be chosen; with the choices.
     """
-    if not (math.isfinite(rate) and 0 <= rate < 1):
+    if rate is not None and not (math.isfinite(rate) and 0 <= rate < 1):
         near = f"; did you mean {rate / 100:g}?" if 1 <= rate < 100 else ""
         raise ValueError(f"rate: expected a share of wrong labels, at least 0 and below 1, got {rate:g}{near}")
     dataset = dataset_of(results, dataset)
-    noise = noise_of(results, dataset, noise)
     key = score_of(results, dataset, score)
-    rates = measured(results, dataset, noise, key)
-    counting = shares(rates, rate)
+    asked = asked_labels(results, dataset, noise, rate, wrong, key)
+    noise, counting = asked.noise, asked.counting
     mixes = mixes_at(results, dataset, noise, counting, key)
     choosing = validations_at(results, dataset, noise, counting, list(mixes))
     methods = _rivals(results, key, mixes, choosing)
     if not methods:
         raise ValueError(
             f"study {results.study.name!r}: no method has a seed that finished at both {_listed(list(counting))}, "
-            f"between which {rate_text(rate)} is. Choices: {_listed(rates)}"
+            f"which count {asked.text}. Choices: {_listed(list(asked.totals))}"
         )
     notes = (
-        *_notes(results, dataset, noise, rate, counting, methods, choosing is not None),
+        *_notes(results, dataset, asked, methods, choosing is not None),
         *_without_training(results, dataset, noise, counting, key, mixes[methods[0].cell]),
     )
     settings = settings_of(results, methods[0].cell)
@@ -132,7 +136,8 @@ def recommend(
         results.study.name,
         dataset,
         noise,
-        rate,
+        asked.rate,
+        asked.text,
         counting,
         key,
         tuple(methods),
@@ -207,26 +212,18 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _notes(
-    results: Results,
-    dataset: str,
-    noise: str,
-    rate: float,
-    counting: Mapping[float, float],
-    methods: list[Rival],
-    validated: bool,
-) -> list[str]:
+def _notes(results: Results, dataset: str, asked: AskedLabels, methods: list[Rival], validated: bool) -> list[str]:
     """What a reader must know: where the numbers are from, and what they are not."""
-    tuning = EXPLAINED[mark(results.study)]
-    found, nearest = [text for text in (tuning, results.origin) if text], next(iter(counting))
-    if len(counting) > 1:
-        weights = " and ".join(f"{rate_text(own)} ({share:.0%})" for own, share in sorted(counting.items()))
-        found.append(say("interpolated", rate=rate_text(rate), weights=weights))
+    tuning, counting, rate = EXPLAINED[mark(results.study)], asked.counting, asked.rate
+    found, nearest = [text for text in (tuning, results.origin) if text], asked.totals[next(iter(counting))]
+    if rate is not None and len(counting) > 1:
+        weights = (f"{rate_text(asked.totals[own])} ({share:.0%})" for own, share in sorted(counting.items()))
+        found.append(say("interpolated", rate=rate_text(rate), weights=" and ".join(weights)))
         if results.study.search.tunes:
             found.append(say("nearest", rate=rate_text(nearest)))
-    elif not math.isclose(nearest, rate, abs_tol=1e-6):
+    elif rate is not None and not math.isclose(nearest, rate, abs_tol=1e-6):
         found.append(say("beyond", rate=rate_text(rate), nearest=rate_text(nearest)))
-    names = methods_at(results, dataset, noise, counting)
+    names = methods_at(results, dataset, asked.noise, counting)
     lacking = len(names) - len(methods)
     if lacking:
         found.append(say("left_out", lacking=counted(lacking, "method"), methods=len(names)))
@@ -234,6 +231,7 @@ def _notes(
         found.append(say("one_seed"))
     if len(methods) > 1:
         found.append(ON_VALIDATION if validated else ON_TEST)
+    found += explained(results.study, [results.cells[rival.cell] for rival in methods])
     if results.study.splits > 1 and results.study.search.tunes:
         found.append(say("splits"))
     rising = [rival.method for rival in methods if RISING in doubts(results, rival.cell)]
@@ -273,5 +271,6 @@ def _listed(rates: list[float]) -> str:
 
 def title(found: Recommendation) -> str:
     """`quickstart at 23% wrong labels (digits, uniform noise, not tuned): MAP@R, test classes, fine labels`."""
-    place = f"{found.dataset}, {readable(found.noise)} noise{after_comma(found.tuning)}"
-    return f"{found.study} at {rate_text(found.rate)} wrong labels ({place}): {score_label(found.score)}"
+    noise = f", {readable(found.noise)} noise" if any(found.measured) and makes_noise(found.noise) else ""
+    place = f"{found.dataset}{noise}{after_comma(found.tuning)}"
+    return f"{found.study} {found.labels} ({place}): {score_label(found.score)}"

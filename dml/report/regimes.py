@@ -12,18 +12,20 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from dml.config.caveats import ON_CORRECT, caveats
 from dml.counting import counted
 from dml.report.analysis.flags import RISING, doubts
-from dml.report.analysis.untrained import SAME, Baseline
-from dml.report.gains import each_gain, said
+from dml.report.analysis.untrained import PIXELS, SAME, VECTORS, Baseline, Gain, gain_of_best
+from dml.report.gains import BETTER, WORSE, each_gain, of_pretrained, said
 from dml.report.labels import readable
 from dml.report.methods import Method
-from dml.report.numbers import points
+from dml.report.numbers import NOTHING, points
 from dml.report.numbers import rate as written
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
-from dml.report.texts import Texts
+from dml.report.texts import Texts, joined
 from dml.report.tuning import after_comma
+from dml.types import ScoreKey
 
 say = Texts(__file__)
 
@@ -31,12 +33,15 @@ FILE = "regimes.yaml"
 START, END = "<!-- regimes: written by pipelines/overview.py -->", "<!-- end -->"
 TITLE = "What to do"
 PROJECTIONS = {"whitened": "whiten", "components": "principal components", "LDA": "LDA"}
+PROJECTED = {**PROJECTIONS, "whitened": "whitening"}
 NAMES = {"given": "of people's labels"}
 COLUMNS = (
     Column("case", "Case"),
     Column("wrong", "Wrong labels"),
     Column("do", "Do this"),
-    Column("gain", "Gain"),
+    Column("over", "Over"),
+    Column("gain", "R@1"),
+    Column("map", "MAP@R"),
     Column("study", "Study", "name"),
 )
 
@@ -53,8 +58,12 @@ def regimes(studies: Sequence[Results], file: Path | None) -> Table | None:
     rows = [_row(known[row["study"]], row) for row in asked or () if row.get("study") in known]
     if not rows:
         return None
-    better = sum(row["pays"] for row in rows)
-    lead = say("lead", better=better, cases=counted(len(rows), "case"))
+    fallen, of_all = sum(row["falls"] for row in rows), of_pretrained(studies)
+    lead = joined(
+        say("lead"),
+        say("fallen", fallen=fallen, cases=counted(len(rows), "row")) if fallen else "",
+        say("pretrained", rows=of_all.total(), better=of_all[BETTER], worse=of_all[WORSE]) if of_all else "",
+    )
     return Table("regimes", TITLE, "", COLUMNS, pd.DataFrame(rows), lead, say("limits"))
 
 
@@ -70,27 +79,46 @@ def _row(results: Results, asked: dict[str, Any]) -> dict[str, Any]:
         case, noise, rate = asked["case"], asked["noise"], float(asked["rate"])
     except KeyError as error:
         raise ValueError(f"{FILE}: a row has case, study, noise and rate; {asked} lacks {error}") from None
-    gains = [(one, same) for one, same, _ in each_gain(results, oracles=False)]
-    found = [both for both in gains if both[0].noise == noise and abs(both[0].rate - rate) < SAME]
+    gains = each_gain(results, oracles=False)
+    found = [each for each in gains if each[0].noise == noise and abs(each[0].rate - rate) < SAME]
     if len(found) != 1:
         raise ValueError(f"{FILE}: {results.study.name} has no gain of {noise} noise at rate {rate}")
-    gain, same = found[0]
-    method, rising = _trained(results.methods[gain.best]), RISING in doubts(results, gain.best)
-    do = cheap = _without_training(gain.untrained)
-    if said(gain.gain) == "better":
+    gain, same, key = found[0]
+    method, cheap, falls = _trained(results.methods[gain.best]), _without_training(gain.untrained), asked.get("falls")
+    do = cheap
+    if falls:
+        do = f"does not stand: {falls}"
+    elif said(gain.gain) == BETTER:
         do = f"train: {method}"
-    elif same is not None and said(same.gain) == "better":
+    elif same is not None and said(same.gain) == BETTER:
         do = f"{cheap}; for {same.untrained.length} dimensions train: {method}"
-    elif said(gain.gain) != "worse":
+    elif said(gain.gain) != WORSE:
         do = f"{cheap} (not told apart from training: {method})"
+    told = caveats(results.study, results.cells[gain.best])
+    chosen = after_comma(ON_CORRECT if ON_CORRECT in told else "")
+    others = [RISING] * (RISING in doubts(results, gain.best)) + [caveat for caveat in told if caveat != ON_CORRECT]
+    ordering = str(ScoreKey.parse(key)._replace(metric="map@r"))
+    ordered = gain_of_best(results, gain.dataset, noise, gain.rate, ordering, oracles=False)
     return {
         "case": case,
-        "wrong": f"{written(rate)} {NAMES.get(noise, noise)}" if rate else "none",
+        "wrong": (f"{written(rate)} {NAMES.get(noise, noise)}" if rate else "none") + chosen,
         "do": do,
-        "gain": points(gain.gain) + after_comma(RISING if rising else ""),
+        "over": _over(results, gain),
+        "gain": points(gain.gain) + after_comma(", ".join(others)),
+        "map": points(ordered.gain) if ordered is not None else NOTHING,
         "study": results.study.name,
-        "pays": said(gain.gain) == "better" and not rising,
+        "trained": method,
+        "falls": bool(falls),
     }
+
+
+def _over(results: Results, gain: Gain) -> str:
+    """What the gain is over: `whitening of one 128-pixel view`, `LDA to 64 dimensions of pixels`."""
+    side = results.study.dataset(gain.dataset).resize
+    view = f"one {side}-pixel view" if side else "one view"
+    start, comma, projection = gain.untrained.label.partition(", ")
+    seen = start if start in (PIXELS, VECTORS) else view
+    return f"{PROJECTED[projection.rpartition(' ')[2]]}{_to(gain.untrained)} of {seen}" if comma else seen
 
 
 def _trained(method: Method) -> str:
@@ -105,5 +133,8 @@ def _trained(method: Method) -> str:
 def _without_training(baseline: Baseline) -> str:
     """`whiten`, `LDA to 64 dimensions`, `pixels as they are`."""
     _, comma, projection = baseline.label.rpartition(", ")
-    to = f" to {baseline.length} dimensions" if baseline.length else ""
-    return PROJECTIONS[projection.rpartition(" ")[2]] + to if comma else f"{projection} as they are"
+    return PROJECTIONS[projection.rpartition(" ")[2]] + _to(baseline) if comma else f"{projection} as they are"
+
+
+def _to(baseline: Baseline) -> str:
+    return f" to {baseline.length} dimensions" if baseline.length else ""

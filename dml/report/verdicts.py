@@ -54,6 +54,7 @@ class Effect:
     seeds: int
     confirming: float  # p; NaN for less than two seeds
     refuting: float
+    searched: bool = False  # the interval and both p contain the part of the searches
 
     @property
     def label(self) -> str:
@@ -81,6 +82,7 @@ class Verdict:
     fragile: bool = False  # one more test in the family would leave it undecided
     block: str = "seed"  # what the effects are paired over
     tuning: str = ""  # the mark of the study's comparisons, see `dml.report.tuning`
+    caveats: tuple[str, ...] = ()  # of the cells that it compares, see `dml.config.caveats`
 
 
 def effect(
@@ -113,8 +115,8 @@ def effect(
         refuting = sides * np.minimum(above(x, least), above(-x, least))
     else:
         confirming, refuting = sides * above(y, least), sides * above(-y, -least)
-    p = (float(np.minimum(1.0, one)) for one in (confirming, refuting))
-    return Effect(part, s.mean, s.low, s.high, len(x), *p)
+    p, q = (float(np.minimum(1.0, one)) for one in (confirming, refuting))
+    return Effect(part, s.mean, s.low, s.high, len(x), p, q, searched=isinstance(s, Estimate))
 
 
 def _above(seeds: Term, searches: Sequence[Term], values: np.ndarray, bound: float) -> float:

@@ -57,6 +57,7 @@ def measured(verdict: Verdict) -> str:
     write = _number if is_logged(verdict.claim.score) else partial(percent, signed=True)
     effects = "; ".join(f"{e.label} {interval(*map(write, (e.mean, e.low, e.high)))}".strip() for e in verdict.effects)
     seeds = counted(min(e.seeds for e in verdict.effects), verdict.block)
+    seeds += " and searches" * any(e.searched for e in verdict.effects)
     p = "" if math.isnan(verdict.p) else f", p (Holm) {_equal(p_value(verdict.p))}"
     reasons = [verdict.reason] * bool(verdict.reason) + ["one more test would leave it undecided"] * verdict.fragile
     reasons += [f"at fixed settings: {verdict.claim.fixed}"] * bool(verdict.claim.fixed)
@@ -64,7 +65,7 @@ def measured(verdict: Verdict) -> str:
     reason = f" ({'; '.join(reasons)})" if reasons else ""
     published = verdict.claim.published
     theirs = "" if published is None else f"; published: {write(published)}"
-    tuning = after_comma(verdict.tuning)
+    tuning = after_comma(", ".join(filter(None, (verdict.tuning, *verdict.caveats))))
     return f"{effects} {unit(verdict.claim)}{p}, {seeds}{tuning}{reason}{theirs}"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from dml.config import ConfigError
+from dml.config.for_use import for_use
 from dml.files import replacing, write_text
 from dml.sweep.inputs.closed_forms import closed_form_scores
 from dml.sweep.inputs.data_counts import data_counts
@@ -42,6 +43,13 @@ def write_results(plan: Plan, progress: SweepProgress, out: Path, data_root: Pat
     if (best := best_model(plan)) is not None:
         plan.store.pull_folder(best.key, MODEL)
         summary["model"] = best.key
+    elif plan.study.resources.register_as is not None and not for_use(plan.cells):
+        print(
+            f"{plan.study.name}: no model is registered as {plan.study.resources.register_as!r}: all were trained on "
+            "labels that were made wrong on purpose. Add the rate 0 to `noise`",
+            file=sys.stderr,
+            flush=True,
+        )
     with replacing(out / "trials.parquet") as temporary:
         frame.to_parquet(temporary, index=False)
     write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")

@@ -58,8 +58,9 @@ def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> Embe
 
 
 def describe_model(spec: TrialSpec, data: TrialData) -> dict[str, Any]:
-    """What rebuilds the whole network and its preprocessing, as plain JSON values."""
-    return descriptions.describe_model(spec.training, data.packed.manifest)
+    """What rebuilds the whole network, its preprocessing and how views are joined, as plain JSON values."""
+    views = {} if spec.evaluation.views == "one" else {"views": spec.evaluation.views}
+    return descriptions.describe_model(spec.training, data.packed.manifest) | views
 
 
 def whole_network(spec: TrialSpec, data: TrialData, model: EmbeddingNetwork) -> nn.Module:

@@ -90,9 +90,9 @@ def fit(
 
 
 def apply(found: Projection, features: np.ndarray) -> np.ndarray:
-    """Features (m, D) -> float32 (m, d)."""
+    """Features (..., D) -> float32 (..., d)."""
     rows = torch.from_numpy(np.asarray(features, dtype=np.float32)).to(found.weight.device)
-    given = functional.normalize(rows) if found.normalize_input else rows
+    given = functional.normalize(rows, dim=-1) if found.normalize_input else rows
     return functional.linear(given, found.weight, found.bias).cpu().numpy()
 
 
@@ -185,7 +185,7 @@ class ClosedForm:
             return []
         found = []
         for fitted, held_out in zip(moments, reversed(halves), strict=True):
-            tested = held_out[_some(self._labels[held_out], SCORED)]
+            tested = held_out[some(self._labels[held_out], SCORED)]
             found.append(_Half(fitted, rows[tested] - fitted.mean, self._labels[tested]))
         return found
 
@@ -241,10 +241,10 @@ def check_classes(kind: str, labels: np.ndarray) -> None:
 def taking_part(labels: np.ndarray) -> np.ndarray:
     """The positions (m,) of the rows that a projection is fitted to: those with a label, and some of too many."""
     kept = np.flatnonzero(labels >= 0)
-    return kept[_some(labels[kept], FITTED)]
+    return kept[some(labels[kept], FITTED)]
 
 
-def _some(labels: np.ndarray, most: int) -> np.ndarray:
+def some(labels: np.ndarray, most: int) -> np.ndarray:
     """The positions of at most so many rows: every second, third, ... one, or whole classes where classes are small."""
     positions, every = np.arange(len(labels)), max(1, -(-len(labels) // most))
     if every == 1 or len(labels) >= THINNED * every * len(np.unique(labels)):

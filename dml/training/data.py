@@ -22,7 +22,7 @@ import pandas as pd
 from dml.data import class_splits, splits
 from dml.data.packing import Packed, open_packed
 from dml.training.train_sample import sample
-from dml.types import TrialSpec
+from dml.types import VALIDATION, TrialSpec
 
 EVALUATION_ROLES = {
     "validation": ("tune", ("validation",)),
@@ -46,6 +46,8 @@ class TrialData:
     protocol: str = "refit"
     flipped: np.ndarray | None = None  # bool (n,): which observed labels are wrong. Only evaluation uses them
     backbone: Path | None = None  # the weights of the network that gave the stored features or activations
+    validation: pd.Series | None = None  # observed classes of validation images, by row; None: true labels choose
+    train_on: str = "fine"  # the level of the observed labels
 
     def evaluation_rows(self, name: str) -> np.ndarray:
         """Rows (m,) of an evaluation set (`validation`, `test`, `seen` or `train`) in the packed array.
@@ -58,6 +60,8 @@ class TrialData:
         ------
         ValueError : the split has no images in this set.
         """
+        if name == VALIDATION and self.validation is not None:
+            return self.validation.index.to_numpy()
         column, roles = EVALUATION_ROLES[name]
         rows = self.split.loc[self.split[column].isin(roles), "index"].to_numpy()
         if self.protocol == "train_val_test" and name != "test":
@@ -65,6 +69,16 @@ class TrialData:
         if not len(rows):
             raise ValueError(f"evaluation set {name!r}: the split of this dataset has no images in it")
         return sample(rows, self.labels("fine", rows)) if name == "train" else rows
+
+    def scored_labels(self, name: str, level: str, rows: np.ndarray) -> np.ndarray:
+        """The labels (m,) that scores of some rows of an evaluation set count by.
+
+        They are the true ones; of validation images those observed, of the level that trains, unless the study asks for
+        the oracle. Other levels have no wrong labels.
+        """
+        if name == VALIDATION and self.validation is not None and level == self.train_on:
+            return self.validation.loc[rows].to_numpy()
+        return self.labels(level, rows)
 
     def labels(self, level: str, rows: np.ndarray) -> np.ndarray:
         """The clean labels (m,) of some rows, or those as given (level `given`). Evaluation and oracles use them."""
@@ -89,7 +103,20 @@ def open_data(spec: TrialSpec, data_root: Path) -> TrialData:
     contiguous = np.where(observed >= 0, np.searchsorted(classes, observed), -1).astype(np.int64)
     coarse = opened.index["coarse"].to_numpy(dtype=np.int64)[rows]
     flipped = noise["flipped"].to_numpy(dtype=bool)
-    return TrialData(opened, rows, contiguous, coarse, len(classes), split, spec.protocol, flipped=flipped)
+    chosen_by = _noise_of(data_root, name, spec.noise.model, spec.noise.rate, spec.seed, VALIDATION)
+    validation = None if chosen_by.empty else chosen_by.set_index("index")["observed"]
+    return TrialData(
+        opened,
+        rows,
+        contiguous,
+        coarse,
+        len(classes),
+        split,
+        spec.protocol,
+        flipped=flipped,
+        validation=validation,
+        train_on=spec.dataset.train_on,
+    )
 
 
 def check_sets(split: pd.DataFrame, sets: Sequence[str], name: str) -> None:
@@ -159,9 +186,11 @@ def describe(data_root: Path, name: str, noise: str, rate: float, seed: int, pha
     """Digests of the data that a trial sees, as in `DatasetSpec`: `packed`, `split` and `labels`.
 
     `labels` covers only this noise model, rate, seed and phase, so adding a rate to a study does not change the digests
-    of its other trials.
+    of its other trials. Those of tuning include the observed labels of validation images, if these choose.
     """
     noisy = _noise(data_root, name, noise, rate, seed, phase)
+    if phase == "tune":
+        noisy = pd.concat([noisy, _noise_of(data_root, name, noise, rate, seed, VALIDATION)])
     split = split_of(data_root, name, seed)
     roles = [split["index"].to_numpy(), *(split[c].to_numpy(dtype="U10") for c in ("final", "tune"))]
     if has_queries(split):  # then cameras decide the scores; the digest of the packed images does not contain them
@@ -259,19 +288,24 @@ def _read(path: Path, modified: int) -> pd.DataFrame:
 
 
 def _noise(data_root: Path, name: str, model: str, rate: float, seed: int, phase: str) -> pd.DataFrame:
-    table = _table(data_root / "noise" / f"{name}.parquet", "corrupt")
-    chosen = table[
-        (table["noise"] == model)
-        & np.isclose(table["rate"], rate)
-        & (table["seed"] == seed)
-        & (table["phase"] == phase)
-    ]
+    chosen = _noise_of(data_root, name, model, rate, seed, phase)
     if chosen.empty:
         raise FileNotFoundError(
             f"{data_root / 'noise' / name}.parquet has no labels for noise {model!r}, rate {rate}, seed {seed}, "
             f"phase {phase!r}; the stage `corrupt` writes them (run `dvc repro`)"
         )
     return chosen
+
+
+def _noise_of(data_root: Path, name: str, model: str, rate: float, seed: int, phase: str) -> pd.DataFrame:
+    """The rows of the stage `corrupt`; none if it wrote none."""
+    table = _table(data_root / "noise" / f"{name}.parquet", "corrupt")
+    return table[
+        (table["noise"] == model)
+        & np.isclose(table["rate"], rate)
+        & (table["seed"] == seed)
+        & (table["phase"] == phase)
+    ]
 
 
 def _hash(*arrays: np.ndarray) -> str:

@@ -1,4 +1,7 @@
-"""Scores of a trial's network on clean labels: validation classes in tuning, the test split in confirmation."""
+"""Scores of a trial's network: on validation classes in tuning, on the test split in confirmation.
+
+Test images count by clean labels, validation images by those that choose (`search.validation`).
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,7 @@ class Evaluator:
                 raise not_finite("the embeddings", f"by step {step}", self._spec)
             found = evaluation.evaluate(
                 embeddings,
-                {level: self._data.labels(level, rows) for level in self._spec.dataset.evaluate_on},
+                self._labels(name, rows),
                 metrics=list(wanted.metrics),
                 normalize=self._spec.training.normalize,
                 over_clustering=wanted.over_clustering,
@@ -108,7 +111,7 @@ class Evaluator:
             if self._roles(rows):
                 raise ValueError("evaluation.search: compressed: the images have cameras or queries: use search: exact")
             for level in self._spec.dataset.evaluate_on:
-                most = int(np.unique(self._data.labels(level, rows), return_counts=True)[1].max()) - 1
+                most = int(np.unique(self._data.scored_labels(name, level, rows), return_counts=True)[1].max()) - 1
                 for metric in wanted.metrics:
                     check_depth(metric, metric_of(metric, {}), most, wanted.candidates)
 
@@ -133,7 +136,7 @@ class Evaluator:
             del file
             found = evaluate_compressed(
                 path,
-                {level: self._data.labels(level, rows) for level in self._spec.dataset.evaluate_on},
+                self._labels(name, rows),
                 list(wanted.metrics),
                 folder=folder,
                 memory=wanted.memory,
@@ -153,7 +156,7 @@ class Evaluator:
         return scores
 
     def embed(self, rows: np.ndarray) -> Tensor:
-        """Embeddings (m, D) float32 of the images at `rows` (m,)."""
+        """Embeddings (m, D) float32 of the images at `rows` (m,), of the views that are evaluated."""
         return evaluation.embed_images(
             self._model,
             self._data.packed.images,
@@ -161,6 +164,7 @@ class Evaluator:
             augment=self._augment,
             device=self._device,
             precision=self._spec.training.precision,
+            views=self._spec.evaluation.views,
         )
 
     def save_embeddings(self, path: Path) -> None:
@@ -197,6 +201,10 @@ class Evaluator:
             arrays = {key: a for name, table in self._queries.items() for key, a in _by_class(name, table).items()}
             with replacing(path) as temporary, open(temporary, "wb") as file:
                 np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+    def _labels(self, name: str, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """The labels (m,) of some rows of a set, by level."""
+        return {level: self._data.scored_labels(name, level, rows) for level in self._spec.dataset.evaluate_on}
 
     def _roles(self, rows: np.ndarray) -> dict[str, Any]:
         """Query and gallery masks (m,) and cameras (m,), if the split has queries.

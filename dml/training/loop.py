@@ -238,6 +238,7 @@ class Training:
         wanted = self.spec.evaluation.keep_start_embeddings and self.spec.phase == "confirm"
         path = self._folder / "embeddings_start.npz"
         if wanted and self.step == 0 and self._rank == 0 and not path.is_file():
+            self._refit()
             self._evaluator.save_embeddings(path)
 
     def _save(self) -> None:

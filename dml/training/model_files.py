@@ -17,6 +17,7 @@ from dml.evaluation import embed_images
 from dml.files import replacing, write_text
 from dml.protocols import Augmentation
 from dml.training.frozen.rows import FeatureRows
+from dml.types import Views
 
 WEIGHTS = "model.safetensors"
 
@@ -47,6 +48,7 @@ class TrainedEmbedder:
     network : in evaluation mode, on the CPU.
     augment : the preprocessing.
     normalize : whether embeddings are L2-normalised.
+    views : of an image that an embedding joins, as of `dml.evaluation.embed`.
     shape : (H, W, C) of the images, or (D',) of the vectors.
     """
 
@@ -60,6 +62,7 @@ class TrainedEmbedder:
         vectors = description["augment"] is None
         self.augment: Augmentation = FeatureRows() if vectors else augmentations.build(**description["augment"])
         self.normalize = description["normalize"]
+        self.views: Views = description.get("views", "one")
         self.shape = tuple(description["image_shape"])
 
     def __call__(self, images: np.ndarray, batch: int | None = None) -> np.ndarray:
@@ -72,7 +75,7 @@ class TrainedEmbedder:
 
         Returns
         -------
-        float32 (N, D), L2-normalised if the network was trained so.
+        float32 (N, D), L2-normalised if the network was trained so, or if embeddings join views.
 
         Raises
         ------
@@ -93,7 +96,7 @@ class TrainedEmbedder:
     def _embed(self, images: np.ndarray, batch: int | None) -> np.ndarray:
         if not len(images):
             return np.empty((0, self.network.embedding_size), np.float32)
-        embedded = embed_images(self.network, images, augment=self.augment, batch=batch)
+        embedded = embed_images(self.network, images, augment=self.augment, batch=batch, views=self.views)
         return (nn.functional.normalize(embedded) if self.normalize else embedded).numpy()
 
 

@@ -5,7 +5,6 @@ The file is checked with onnxruntime against the model itself, and not kept if t
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from pathlib import Path
 
@@ -14,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
+from dml.discovery import installed
+from dml.evaluation import of_views
 from dml.files import replacing
 from dml.seeding import numpy_generator
 from dml.training.model_files import TrainedEmbedder
@@ -27,24 +28,29 @@ BATCHES = (1, 2, 7)  # that are checked
 
 def check_extra() -> None:
     """Raise a ValueError unless the packages that export and check are installed."""
-    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    missing = [name for name in PACKAGES if not installed(name)]
     if missing:
         raise ValueError(f"ONNX needs {', '.join(missing)}: pip install -c constraints.txt -e '.[onnx]'")
 
 
 class Deployed(nn.Module):
-    """What the file computes: the preprocessing, the network, and L2 normalisation if the model was trained so."""
+    """What the file computes: the preprocessing, the network, L2 normalisation if the model was trained so, and the
+    joined embedding of both views if they were evaluated."""
 
     def __init__(self, embedder: TrainedEmbedder):
         super().__init__()
         self.network, self._augment = embedder.network, embedder.augment
         self._normalize, self._images = embedder.normalize, len(embedder.shape) == 3
+        self._embed = of_views(self._of_one, embedder.views)
 
     def forward(self, images: Tensor) -> Tensor:
         """uint8 (N, H, W, C), or vectors float32 (N, D')  -> float32 (N, D)."""
         pixels = images.permute(0, 3, 1, 2) if self._images else images[:, :, None, None]
-        found = self.network(self._augment(pixels, training=False, generator=None))
+        found = self._embed(pixels)
         return nn.functional.normalize(found) if self._normalize else found
+
+    def _of_one(self, pixels: Tensor) -> Tensor:
+        return self.network(self._augment(pixels, training=False, generator=None))
 
 
 def export_onnx(folder: Path) -> Path:

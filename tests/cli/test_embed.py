@@ -57,6 +57,16 @@ def test_a_corrupt_file_is_an_error_or_left_out(dml, model, photos, tmp_path):
     assert "none of 1 images can be decoded" in dml(*command, "--skip-corrupt").err
 
 
+def test_files_that_are_left_out_of_a_folder_are_counted(dml, model, photos, tmp_path):
+    for name in ("a/0.png", "b/0", "c/0.jpg_large"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True)
+        (tmp_path / "in" / name).write_bytes((photos / "kind0/0.png").read_bytes())
+    said = f"{tmp_path / 'in'}: 2 files are left out"
+    assert said in (done := dml("embed", model, tmp_path / "in", "-o", tmp_path / "v.npy")).err
+    assert "1 vector" in done.out
+    assert said in dml("search", model, tmp_path / "in", photos / "kind0/1.png", "-o", tmp_path / "page.html").err
+
+
 def test_a_name_that_is_not_utf8_is_named(dml, model, photos, tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/good\udcff.png").write_bytes((photos / "kind0/0.png").read_bytes())

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from dml.cli.models import find_model
+from dml.cli.models import describe, find_model
 
 
 def trial(project, key, folder=True):
@@ -17,11 +17,29 @@ def trial(project, key, folder=True):
     return path / "model"
 
 
-def results(project, study, *rows):
-    columns = ("key", "cell", "phase", "seed", "status", "objective")
+def results(project, study, *rows, **columns):
+    """A table of trials: key, cell, phase, seed, status and objective, of one dataset without noise."""
     (project / "results" / study).mkdir(parents=True)
-    path = project / "results" / study / "trials.parquet"
-    pd.DataFrame([dict(zip(columns, row, strict=True)) for row in rows]).to_parquet(path)
+    frame = pd.DataFrame(rows, columns=["key", "cell", "phase", "seed", "status", "objective"])
+    frame = frame.assign(dataset="digits", noise="uniform", rate=0.0).assign(**columns)
+    frame.to_parquet(project / "results" / study / "trials.parquet")
+
+
+def of_levels(project, study, *levels, dataset=None, tuned=True):
+    """A study with a cell and a model at each level, which are called `<noise>-<rate>`; the last scores highest."""
+    names = [f"{noise}-{rate}".replace(":", "-") for noise, rate in levels]
+    names = [name + own for name, own in zip(names, dataset or [""] * len(names), strict=True)]
+    rows, columns = [], []
+    for number, (name, (noise, rate)) in enumerate(zip(names, levels, strict=True)):
+        trial(project, name)
+        for phase in ["tune"] * tuned + ["confirm"]:
+            rows.append((name, name, phase, 0, "finished", 0.5 + number / 10))
+            columns.append((dataset[number] if dataset else "digits", noise, rate))
+    results(project, study, *rows, **dict(zip(("dataset", "noise", "rate"), zip(*columns, strict=True), strict=True)))
+
+
+def found(*arguments, **options):
+    return find_model(*arguments, **options).parent.name
 
 
 def test_a_trials_folder_and_its_model_folder(project, monkeypatch):
@@ -55,6 +73,90 @@ def test_a_study_is_its_best_cell_by_validation_and_that_cells_best_seed(project
     assert find_model("fixed") == folders["b1"]
     (folders["b1"] / "model.json").unlink()  # only some models are kept
     assert find_model("fixed") == folders["b0"]
+
+
+U0, U2, U4 = ("uniform", 0.0), ("uniform", 0.2), ("uniform", 0.4)
+GIVEN, TOPLINE = ("given", 0.18), ("subset", 0.3)
+FILE, OTHER = ("label_file:reviewed", 0.0), ("label_file:people", 0.3)
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [
+        ((U0, U2), "uniform-0.0"),
+        ((("asymmetric", 0.0), ("asymmetric", 0.3)), "asymmetric-0.0"),
+        ((GIVEN, U0, U2, TOPLINE), "given-0.18"),  # the labels of `uniform` are verified ones, which nobody has
+        ((U0, FILE, TOPLINE), "uniform-0.0"),
+        ((OTHER, U2), "label_file-people-0.3"),  # wrong as they came, and not made so
+    ],
+)
+@pytest.mark.parametrize("tuned", [True, False])
+def test_models_for_use_are_trained_with_labels_as_given(project, levels, expected, tuned):
+    of_levels(project, "photos", *levels, tuned=tuned)
+    assert found("photos") == expected
+
+
+def test_another_noise_level_is_asked_for(project):
+    of_levels(project, "photos", U0, U2, ("asymmetric", 0.1), FILE, OTHER)
+    assert found("photos", noise="uniform") == "uniform-0.0"
+    assert found("photos", noise="uniform-0.2") == "uniform-0.2"
+    assert found("photos", noise="asymmetric") == "asymmetric-0.1"
+    assert found("photos", noise="label_file:people") == "label_file-people-0.3"
+    with pytest.raises(ValueError, match=r"no results of 'uniform-0\.3'; did you mean 'uniform-0\.2'"):
+        find_model("photos", noise="uniform-0.3")
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [
+        ((U2, U4), r"made wrong on purpose.* choose one with --noise: uniform-0\.2, uniform-0\.4"),
+        ((TOPLINE,), r"made wrong on purpose.* choose one with --noise: subset-0\.3"),
+        ((FILE, OTHER), r"several files.* choose one with --noise: label_file:reviewed-0, label_file:people-0\.3"),
+    ],
+)
+def test_a_study_without_labels_as_given_says_so(project, levels, expected):
+    of_levels(project, "photos", *levels)
+    with pytest.raises(ValueError, match=expected):
+        find_model("photos")
+
+
+def test_no_other_level_takes_the_place_of_models_that_are_missing(project):
+    of_levels(project, "photos", U0, U2)
+    (project / "store/trials/uniform-0.0/model/model.json").unlink()
+    with pytest.raises(ValueError, match="none of its 1 confirmed trials with these labels has a model"):
+        find_model("photos")
+
+
+def test_one_of_several_datasets_is_named(project):
+    of_levels(project, "both", U0, U0, U2, dataset=["birds", "cars", "cars"])
+    with pytest.raises(ValueError, match="'both' has several: choose one with --dataset: birds, cars"):
+        find_model("both")
+    assert found("both", dataset="birds") == "uniform-0.0birds"
+    assert found("both", dataset="cars") == "uniform-0.0cars"
+    with pytest.raises(ValueError, match="no results of 'birs'; did you mean 'birds'"):
+        find_model("both", dataset="birs")
+    with pytest.raises(ValueError, match="--dataset and --noise choose among those of a study"):
+        find_model(str(project / "store/trials/uniform-0.0birds"), dataset="birds")
+
+
+def test_scores_of_several_class_splits_do_not_compare(project):
+    """A cell counts by its mean over splits, and the model is of the first one, whatever seeds of others score."""
+    keys = ("even0", "even1", "uneven0", "uneven1")
+    folders = {key: trial(project, key) for key in keys}
+    scores = {"even": (0.6, 0.7), "uneven": (0.9, 0.2)}
+    rows = [("t", cell, "tune", 0, "finished", own[split]) for cell, own in scores.items() for split in (0, 1)]
+    for number, (_, cell, *_, score) in enumerate(rows.copy()):
+        rows.append((f"{cell}{number % 2}", cell, "confirm", 0, "finished", score))
+    results(project, "folds", *rows, split=[0, 1] * 4)
+    assert find_model("folds") == folders["even0"]
+
+
+def test_a_model_of_made_noise_is_called_that(project):
+    folder = trial(project, "abc123")
+    assert describe(folder).endswith(": mlp, 5 numbers")
+    for noise, said in (({"model": "given", "rate": 0.2}, False), ({"model": "uniform", "rate": 0.2}, True)):
+        (folder.parent / "spec.json").write_text(json.dumps({"spec": {"noise": noise}}))
+        assert ("uniform-0.2" in describe(folder)) == said
 
 
 def test_a_study_without_models_or_results_says_what_to_run(project):

@@ -35,6 +35,7 @@ def test_a_study_is_written_and_described(dml, project, photos):
     (dataset,) = study.datasets
     assert (dataset.name, dataset.label, dataset.settings) == ("imagefolder", "mine", {"root": str(photos)})
     assert (dataset.resize, dataset.on_corrupt) == (32, "error")
+    assert study.evaluation.views == "one"
     assert study.evaluation.sets == ("test",)
     assert study.training.batch.classes == 2  # three classes train, two of them fit when settings are tuned
     assert study.recipe == "scratch"
@@ -97,6 +98,24 @@ def test_what_is_wrong_with_the_images_is_said(dml, project, photos, tmp_path):
     assert "1 exact copy of other images: kind1/0.png = kind2/copy.png" in done.out
     assert "1 image in several classes, so labels are wrong" in done.out
     assert load_study(project / "pipelines/studies/odd.yaml").datasets[0].on_corrupt == "skip"
+
+
+def test_what_is_left_out_is_said_by_new_check_and_the_study(dml, project, photos, tmp_path):
+    folder = tmp_path / "odd"
+    shutil.copytree(photos, folder)
+    for number, ending in ((3, ""), (4, ".jpg_large")):
+        for path in (folder / f"kind{number}").iterdir():
+            path.rename(path.with_suffix(ending))
+    shutil.copy(folder / "kind0/0.png", folder / "kind5/copy.png")
+    done = dml("new", "odd", folder)
+    assert done.code == 0, done.err
+    said = "16 files are left out, not named as an image: 8 without an ending, 8 .jpg_large. 2 folders without an image"
+    crossing = "identical images: 1 in both train and test (1 of them with different labels)"
+    text = (project / "pipelines/studies/odd.yaml").read_text()
+    for line in (f"{said}: kind3, kind4", crossing):
+        assert line in done.out.splitlines()
+        assert f"# {line}" in text.splitlines()
+    assert f"  odd: {said}: kind3, kind4" in dml("check", "odd").out.splitlines()
 
 
 def test_a_files_name_with_a_line_break_is_no_setting(dml, project, photos, tmp_path):
@@ -296,6 +315,7 @@ def test_photographs_get_the_upper_blocks_of_a_pretrained_network(photos, tmp_pa
     assert (study.training.train_from, study.training.embedding_size) == ("blocks.5.0", 1280)
     assert study.training.head_refit == "whitening"
     assert study.search.stop == "best"
+    assert (study.evaluation.views, study.datasets[0].mirror) == ("mirror", True)
     monkeypatch.setattr(models.find("efficientnet_lite0"), "check_installed", classmethod(absent))
     found = propose(folder)
     assert found.recipe == "scratch"

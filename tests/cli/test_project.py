@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 import yaml
+from ruamel.yaml import YAML
 
 from dml.cli.project import Project, choose, find_project, studies_of
 
@@ -56,6 +57,20 @@ def test_choosing_keeps_the_comments(project):
     assert written.startswith("# a comment\n")
     assert yaml.safe_load(written) == {"studies": ["other", "tiny"]}
     assert Project(project).chosen() == ["other", "tiny"]
+
+
+@pytest.mark.parametrize("name", ["1e3", "0o17", "09", "1E-5", "2024-01-01", "1_000", "0x1f", "yes", "null", "1.5.2"])
+def test_dvc_reads_the_name_of_each_chosen_study_as_it_is(project, name):
+    """DVC reads YAML 1.2, in which `0o17` is 15, and PyYAML writes and reads YAML 1.1."""
+    text = (project / "pipelines/studies/tiny.yaml").read_text()
+    (project / f"pipelines/studies/{name}.yaml").write_text(text)
+    params = project / "params.yaml"
+    for before in ("studies:\n- tiny\n", f"studies:\n- {name}\n", f"studies:\n- '{name}'\nversion: '{name}'\n"):
+        params.write_text(before)
+        assert choose(Project(project), [name]) == [name] == Project(project).chosen()
+        read = YAML(typ="safe").load(params)
+        assert read["studies"] == [name]
+        assert read.get("version", name) == name
 
 
 def test_an_invalid_study_is_not_chosen(project):

@@ -4,13 +4,14 @@ import json
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from dml.cli.noise_rate import audited_rate, chosen_rate
+from dml.cli.noise_rate import audited_rate
 from dml.files import write_json
 
 ROOT = Path(__file__).parents[2]
-NAME = "tiny"
+NAME, BEST = "tiny", "digits|uniform-0|triplet|easy+random"
 
 
 def test_the_winner_its_settings_and_the_command_are_printed_and_written(dml, swept):
@@ -29,30 +30,38 @@ def test_the_winner_its_settings_and_the_command_are_printed_and_written(dml, sw
     assert content["commands"] == ["dml refit tiny --rate 0.1"]
 
 
-def test_without_a_rate_the_audit_says_it_else_it_must_be_chosen(dml, swept):
-    done = dml("recommend", NAME)
-    assert done.code == 1
-    assert "measured the noise rates 0, 0.4, and no audit of it" in done.err
-    write_json(swept / "audit/tiny/summary.json", {"rate": {"guess": 0.3}})
-    done = dml("recommend", NAME)
-    assert "at 30% wrong labels" in done.out
-    assert "The rate: first guess of its audit." in done.out
+def test_without_a_rate_it_is_for_labels_as_given_whatever_the_audit_says(dml, swept):
+    """At the rate 0.4 random positives win; labels as given are those of rate 0, though 30% of them are wrong."""
+    frame = pd.read_parquet(swept / "results/tiny/trials.parquet")
+    frame.loc[(frame["rate"] == 0.4) & (frame["positives"] == "random"), "test/fine/recall@1"] = 0.9
+    frame.to_parquet(swept / "results/tiny/trials.parquet")
+    for audit in (None, {"rate": {"guess": 0.3}}, {"review": {"rate": 0.25}, "rate": {"guess": 0.3}}):
+        if audit is not None:
+            write_json(swept / "audit/tiny/summary.json", audit)
+        done = dml("recommend", NAME, "--json", "best.json")
+        content = json.loads((swept / "best.json").read_text())
+        assert (content["measured"], content["methods"][0]["cell"]) == ({"0": 1.0}, BEST)
+        assert content["rate"] == (None if audit is None else audit.get("review", {"rate": 0.3})["rate"])
+        assert done.out.endswith("  dml refit tiny\n")
+    dml("recommend", NAME, "--noise", "uniform-0.4", "--json", "best.json")
+    assert (
+        json.loads((swept / "best.json").read_text())["methods"][0]["cell"]
+        == "digits|uniform-0.4|triplet|random+random"
+    )
 
 
-def test_the_order_of_sources_of_the_rate(tmp_path):
-    def rate(asked=None, dataset="digits"):
-        return chosen_rate(asked, tmp_path, [0.2], NAME, dataset)
+def test_a_review_comes_before_the_first_guess(tmp_path):
+    def rate(dataset="digits"):
+        found = audited_rate(tmp_path, dataset)
+        return found and found.value
 
-    assert audited_rate(tmp_path, "digits") is None
-    assert rate() == (0.2, "the only one that the study measured")
+    assert rate() is None
     write_json(tmp_path / "summary.json", {"dataset": "digits", "rate": {"guess": 0.3, "sure": 0.1}, "review": None})
-    assert rate().value == 0.3
-    assert rate(dataset="mnist").value == 0.2
+    assert (rate(), rate("mnist")) == (0.3, None)
     write_json(tmp_path / "summary.json", {"rate": {"guess": 0.3}, "review": {"rate": 0.25, "low": 0.2}})
-    assert rate().value == 0.25
-    assert rate(0.1).value == 0.1
+    assert rate() == 0.25
     (tmp_path / "summary.json").write_text("[]")
-    assert audited_rate(tmp_path, "digits") is None
+    assert rate() is None
 
 
 @pytest.mark.parametrize(

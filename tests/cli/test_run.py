@@ -204,9 +204,9 @@ def test_scripts_of_the_pipeline(dml, project, programs, arguments, expected):
     assert programs == [expected]
 
 
-@pytest.mark.parametrize("name", ["tiny too", "it's", "-tiny", "a;b"])
+@pytest.mark.parametrize("name", ["tiny too", "it's", "-tiny", "a;b", "tiny.lock", "_index", "x" * 101])
 def test_a_name_that_no_stage_could_be_given_is_refused(dml, project, programs, name):
-    """Its shell would divide it."""
+    """Its shell would divide it, or another study, a page, or a long name has its files."""
     file = project / "pipelines/studies" / f"{name}.yaml"
     file.write_text((project / "pipelines/studies/tiny.yaml").read_text())
     done = dml("run", "--", name)

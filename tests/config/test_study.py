@@ -218,6 +218,9 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "evaluation: {metrics: []}", ["evaluation.metrics", "expected at least 1 value, got []"]),
         ("[0.0, 0.3]", "[0.3, 0.3]", ["noise", "'uniform'", "0.3"]),
         ("[digits]", "[{name: digits, id: a/b}]", ["id: 'a/b'"]),
+        ("[digits]", "[{name: digits, id: ..}]", ["id: '..'"]),  # the stage `split` would delete the folder above
+        ("[digits]", f"[{{name: digits, id: {'x' * 101}}}]", ["at most 100 bytes"]),
+        ("[digits]", "[{name: digits, id: A}, {name: digits, id: a}]", ["datasets", "A, a", "set `id` of each"]),
         (
             "[triplet,",
             "[{name: triplet, settings: {margin: 1}, search: {margin: {uniform: [0, 1]}}},",
@@ -361,6 +364,11 @@ def test_whether_a_loss_of_another_package_compares_samples_is_known_only_if_tup
 def test_a_source_of_another_package_may_have_labels_as_given(tmp_path):
     text = GOOD.replace("[digits]", "[{name: dml.data.sources.digits.Digits, id: own}]")
     assert load(tmp_path, text.replace("{name: uniform, rates: [0.0, 0.3]}", "{name: given, rates: [0.3]}")).cells()
+
+
+def test_sources_of_two_packages_have_folders_of_their_own(tmp_path):
+    text = GOOD.replace("[digits]", "[digits, {name: dml.data.sources.digits.Digits, id: own}]")
+    assert len({dataset.raw.casefold() for dataset in load(tmp_path, text).datasets}) == 2
 
 
 def test_random_batches_may_be_described_by_one_class_or_one_sample(tmp_path):

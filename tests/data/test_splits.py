@@ -265,3 +265,32 @@ def test_omniglot_halves_are_whole_alphabets():
     assert not halves["train"] & halves["validation"]
     letters = classes_by(split, index, "final", "fine")
     assert (len(letters["train"]), len(letters["test"])) == (964, 659)
+
+
+def split_of(final, tune="", **columns):
+    roles = {"t": "train", "e": "test", "s": "seen", "q": "query", "g": "gallery", "u": "unused", "v": "validation"}
+    table = {"index": range(len(final)), "final": [roles[sign] for sign in final]}
+    table["tune"] = [roles[sign] for sign in tune or "u" * len(final)]
+    return pd.DataFrame(table | {name: [roles[sign] for sign in signs] for name, signs in columns.items()})
+
+
+@pytest.mark.parametrize(
+    ("split", "copies", "text"),
+    [
+        (split_of("ttee"), [[0, 1], [2, 3]], ""),
+        (split_of("tete"), [[0, 1], [2, 3]], "2 in both train and test (1 of them with different labels)"),
+        (split_of("tstu"), [[0, 1, 3]], "1 in both train and seen"),
+        (split_of("ttqg"), [[1, 2, 3]], "1 in both train and query (1 of them with different labels), 1 in both train"),
+        (split_of("tttt", "ttvv"), [[1, 2]], "1 in both train and validation (1 of them with different labels)"),
+        (split_of("ueue", final_given="tuuu"), [[0, 1]], "1 in both train and test"),
+        (split_of("tete")[::-1], [[0, 1]], "1 in both train and test"),
+    ],
+)
+def test_identical_images_on_both_sides_are_counted(split, copies, text):
+    said = splits.crossing(copies, split, np.array([0, 0, 1, 2]))
+    assert (said == "") == (text == "")
+    assert said.startswith(f"identical images: {text}" if text else "")
+
+
+def test_without_a_difference_no_label_is_called_another():
+    assert splits.crossing([[0, 1]], split_of("ts"), np.array([0, 0])) == "identical images: 1 in both train and seen"

@@ -27,6 +27,8 @@ VARIANTS = {
     "lifted_hinge": [{"synthesis": "loop"}, {"synthesis": "loop_linear"}],
     "hphn_triplet": [{"synthesis": "loop"}, {"synthesis": "embedding_expansion"}],
     "softmax": [{"normalized": False}],
+    "info_nce": [{"form": "nt_xent"}, {"form": "supcon_in"}],
+    "arcface": [{"centers": 3, "cosine_margin": 0.1}],
     "trimmed": [{"loss": "margin"}, {"loss": "proxy_nca"}],
 }
 

@@ -9,7 +9,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from dml.losses import _settings, _triplets, quadruplet
+from dml.losses import _settings, _triplets, quadruplet, smooth_ap
 from dml.types import Pairs, Tuples
 
 
@@ -78,7 +78,7 @@ class _Sizes(TorchDispatchMode):
 
 
 def as_on_a_device(monkeypatch):
-    for module in (_settings, _triplets, quadruplet):
+    for module in (_settings, _triplets, quadruplet, smooth_ap):
         monkeypatch.setattr(module, "may_look", lambda tensor: False)
 
 

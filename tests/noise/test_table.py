@@ -85,3 +85,29 @@ def test_wrong_arguments(change, message, tools):
     given = {"index": np.arange(N), "labels": tools.make_labels(), "models": [("uniform", 0.1, {})], "seeds": [0]}
     with pytest.raises(ValueError, match=message):
         noise.table(**{**given, "phase": "tune", **change})
+
+
+def test_halves_divide_images_by_their_observed_class(tools):
+    """A naive loop: whoever has wrong labels cannot know in which half a true class is."""
+    classes = np.arange(40) // 5
+    tune = np.where(classes < 3, "train", np.where(classes < 6, "validation", "unused"))
+    rows = np.flatnonzero(classes < 6)
+    table = noise.table(rows, classes[rows], [("uniform", 0.4, {}), ("subset", 0.4, {})], [0, 1], "tune")
+    found = noise.halves(table, tune, classes)
+    expected = []
+    for row in table.itertuples(index=False):
+        if 0 <= row.observed < 6:
+            expected.append(row._replace(phase="tune" if row.observed < 3 else "validation"))
+    pd.testing.assert_frame_equal(found, pd.DataFrame(expected), check_dtype=False)
+    uniform = found[found["noise"] == "uniform"]
+    crossed = uniform["phase"] != np.where(classes[uniform["index"]] < 3, "tune", "validation")
+    assert crossed.any()
+
+
+def test_halves_that_share_classes_keep_their_own_images():
+    groups = np.tile([0, 1], 10)
+    tune = np.repeat(["train", "validation"], 10)
+    table = noise.table(np.arange(20), groups, [("uniform", 0.3, {})], [0], "tune")
+    found = noise.halves(table, tune, groups)
+    assert (found["phase"] == np.where(found["index"] < 10, "tune", "validation")).all()
+    assert len(found) == 20

@@ -90,6 +90,26 @@ def paths_of(folder: Path) -> list[str]:
     return pd.read_csv(folder / "audit.csv").sort_values("index")["path"].tolist()
 
 
+def test_stages_and_page_say_what_is_left_out_and_what_stands_on_both_sides(work, untracked, capsys):
+    photograph(Path("photos"))
+    shutil.copy("photos/ant/00.png", "photos/elk/copy.png")
+    Path("photos/fox").mkdir()
+    shutil.copy("photos/ant/00.png", "photos/fox/0.jpg_large")
+    said = ["1 file is left out", "identical images: 1 in both train and test (1 of them with different labels)"]
+    work(names="download pack audit")
+    printed = capsys.readouterr()
+    assert f"pets: {said[0]}" in printed.out
+    content = json.loads(Path("audit/pets/summary.json").read_text())
+    page = Path("audit/pets/index.html").read_text()
+    for text, line in zip(said, content["data"], strict=True):
+        assert line.startswith(text)
+        assert line in page
+        assert f"audit: {line}" in printed.err
+        assert line in outputs.lines(content)
+    work(names="split")
+    assert f"pets: {said[1]}" in capsys.readouterr().out
+
+
 def test_the_whole_way_from_five_wrong_labels_to_a_study_without_them(work):
     photograph(Path("photos"))
     misplace()

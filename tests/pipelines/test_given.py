@@ -10,6 +10,7 @@ from PIL import Image
 
 from dml.config import load_study
 from dml.training import data as trial_data
+from dml.types import DatasetSpec, LossSpec, NoiseSpec, TrialSpec
 
 pytestmark = pytest.mark.slow
 
@@ -21,8 +22,8 @@ noise:
 NOISE
 losses: [triplet]
 seeds: [0]
-search: {sampler: fixed}
 """
+FIXED = "search: {sampler: fixed}\n"
 NOISES = (
     "  - {name: given, rates: [0.214]}\n  - {name: uniform, rates: [0.0, 0.214]}\n  - {name: subset, rates: [0.214]}"
 )
@@ -34,11 +35,11 @@ def stages(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
 
-    def run(table, noise=NOISES, level="fine", more=""):
+    def run(table, noise=NOISES, level="fine", more="", search=FIXED):
         for number, path in enumerate(table["path"]):
             Image.fromarray(np.full((8, 8), 4 * number, np.uint8)).save(tmp_path / "photos" / path)
         table.to_csv("table.csv", index=False)
-        Path("pets.yaml").write_text(STUDY.replace("NOISE", noise).replace("LEVEL", level) + more)
+        Path("pets.yaml").write_text(STUDY.replace("NOISE", noise).replace("LEVEL", level) + more + search)
         study = load_study("pets.yaml")
         for name in ("download", "pack", "split", "corrupt"):
             importlib.import_module(f"dml.pipeline.{name}").run(study)
@@ -82,6 +83,47 @@ def test_each_noise_model_trains_on_its_own_images(stages):
     validating = split.loc[split["tune"] == "validation", "index"]
     assert set(table["fine"][validating]) == {"c", "d"}
     assert not set(validating) & set(fitting["index"])
+
+
+@pytest.mark.parametrize("validation", ["observed", "true_labels"])
+def test_labels_that_choose_are_as_wrong_as_those_that_train(stages, validation):
+    """`given` and `uniform` noise: an image validates if its observed class does, and counts by it."""
+    table = made()
+    table.loc[table.index[table["fine"] == "c"][:2], "given"] = "d"
+    trains = table["given"].isin(list("abcd"))
+    rate = round(float((table["given"] != table["fine"])[trains].mean()), 3)
+    search = f"search: {{trials: 1, validation: {validation}}}\n"
+    study = stages(table, NOISES.replace("0.214", str(rate)), search=search)
+    number = table["given"].map({label: place for place, label in enumerate("abcdefgh")}).to_numpy()
+    for noise, clean in (("given", number), ("uniform", None)):
+        digests = trial_data.describe(Path("data/pets"), "pets", noise, rate, 0, "tune")
+        dataset = DatasetSpec("pets", **digests)
+        data = trial_data.open_data(
+            TrialSpec("tune", 0, dataset, NoiseSpec(noise, rate), LossSpec("triplet")), Path("data/pets")
+        )
+        rows = data.evaluation_rows("validation")
+        found = data.scored_labels("validation", "fine", rows)
+        whole = rows_of(study, noise, rate, "tune")
+        if validation == "true_labels":
+            assert data.validation is None
+            assert found.tolist() == data.labels("fine", rows).tolist()
+            continue
+        chosen = rows_of(study, noise, rate, "validation")
+        assert set(found) == {2, 3}
+        assert set(whole["observed"]) == {0, 1}
+        assert dict(zip(rows, found, strict=True)) == dict(zip(chosen["index"], chosen["observed"], strict=True))
+        assert found.tolist() != data.labels("fine", rows).tolist()
+        if clean is not None:
+            assert found.tolist() == clean[rows].tolist()
+            assert set(rows) == set(table.index[table["given"].isin(["c", "d"])])
+        else:
+            assert len(whole) + len(chosen) == (table["fine"].isin(list("abcd"))).sum()
+            together = pd.concat([whole, chosen])
+            assert together["flipped"].mean() == pytest.approx(rate, abs=0.02)
+    clean = trial_data.open_data(
+        TrialSpec("tune", 0, dataset, NoiseSpec("uniform", 0.0), LossSpec("triplet")), Path("data/pets")
+    )
+    assert clean.validation is None
 
 
 def test_folds_test_each_class_by_its_verified_labels_and_train_on_given_ones(stages):

@@ -30,9 +30,9 @@ def test_each_figure_is_on_the_page_and_comes_out_the_same_again(folders, tmp_pa
     page = (first / "studies" / "every.html").read_text(encoding="utf-8")
     for figure in FIGURES:
         assert f'id="{figure}"' in page
-        assert f"figures/every-{figure}-digits" in page
+        assert f"figures/every/{figure}-digits" in page
     assert contents(first) == contents(second)
-    assert max(path.stat().st_size for path in (first / "figures").glob("*.svg")) < 2_000_000
+    assert max(path.stat().st_size for path in (first / "figures").glob("*/*.svg")) < 2_000_000
 
 
 def test_a_page_without_the_store_says_what_is_missing(folders, tmp_path):

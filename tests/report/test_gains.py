@@ -64,7 +64,7 @@ def test_gains_are_of_what_is_sought_where_coarser_labels_choose(results):
 @pytest.mark.parametrize(("flags", "same"), [("", 1), ("still rising", 0)])
 def test_a_row_with_a_flag_is_not_counted_as_better(results, monkeypatch, flags, same):
     monkeypatch.setattr("dml.report.gains.doubts", lambda *about: flags)
-    assert f"in {same} of 2 rows." in gains([results]).lead
+    assert f"in {same} of 1 row without wrong labels, and in 0 of 1 row with them" in gains([results]).lead
 
 
 def test_a_length_without_a_baseline_is_a_dash(results):
@@ -102,11 +102,34 @@ def test_a_case_has_the_gains_of_its_study(results, tmp_path):
     assert "easy" in short
     assert cheap == "whiten", "training is worse there"
     text = markdown([regimes([results], cases)])
-    assert "\n| Digits | 40% uniform |" in text
+    assert "\n| Digits | 40% uniform, chosen on correct labels |" in text
     assert text.endswith(regimes([results], cases).limits)
     page = "\n".join(["text", START, text, END, "more"])
     assert with_regimes(f"a\n{START}\nold\n{END}\nb\n", page).count("| Digits |") == len(EASY)
     assert with_regimes("no place for it", page) == "no place for it"
+
+
+def test_a_row_says_what_it_is_over_and_why_it_does_not_stand(results, tmp_path):
+    row = f"study: {results.study.name}, noise: uniform, rate: 0.0"
+    (tmp_path / FILE).write_text(f"- {{case: A, {row}}}\n- {{case: B, {row}, falls: a free step has 90}}\n")
+    datasets = [dataset.model_copy(update={"resize": 128}) for dataset in results.study.datasets]
+    table = regimes([of_study(results, datasets=datasets)], tmp_path / FILE)
+    assert list(table.frame["over"]) == ["whitening of one 128-pixel view"] * 2
+    assert list(table.frame["do"])[1] == "does not stand: a free step has 90"
+    assert "1 of 2 rows do not stand" in table.lead
+    assert list(table.frame["wrong"]) == ["none"] * 2
+    assert list(table.frame["map"]) == ["\N{EN DASH}"] * 2, "no MAP@R was measured without training"
+
+
+@pytest.mark.parametrize(("frozen", "said"), [(True, "Of all 2 tuned rows"), (False, "")])
+def test_all_tuned_rows_of_pretrained_networks_are_counted(results, tmp_path, frozen, said):
+    """Those of studies that the file does not name, too."""
+    training = dataclasses.replace(results.study.training, frozen=frozen)
+    other = of_study(results, training=training, name="other")
+    (tmp_path / FILE).write_text(f"- {{case: Digits, study: {results.study.name}, noise: uniform, rate: 0.0}}\n")
+    lead = regimes([results, other], tmp_path / FILE).lead
+    assert said in lead
+    assert ("R@1 is surely above in 0 and surely below in 1" in lead) == frozen
 
 
 def test_a_case_is_not_answered_by_a_method_that_is_told_the_rate(results, tmp_path, monkeypatch):

@@ -61,6 +61,19 @@ def test_a_trial_that_several_studies_share_counts_once():
     assert f"{len(set(keys)):,} trials, " in written
 
 
+def test_a_count_is_not_decided_by_training():
+    """What trials decided is listed, and a snapshot, which holds no failed trial, says nothing of failures."""
+    written = (DOCS / "results.md").read_text(encoding="utf-8")
+    decided = re.findall(
+        r"^- \S+ \*\*(?:confirmed|refuted)\*\*: (.*)$", written.partition("## The studies")[0], re.MULTILINE
+    )
+    (number,) = re.findall(r"are confirmed or refuted: (\d+) by training", written)
+    assert len(decided) == int(number) >= 1
+    assert all(re.search(r"\(`[a-z0-9-]+`", line) for line in decided)
+    assert "B_S (B_S - N)" not in "".join(decided)
+    assert not re.search(r"\*\*In total\*\*.*failure", written)
+
+
 def test_what_a_study_itself_asks_is_answered_below_it():
     written = (DOCS / "results.md").read_text(encoding="utf-8")
     asked = [

@@ -19,9 +19,17 @@ def test_the_images_and_classes_of_each_dataset(synthetic, loaded):
     assert not any(title.startswith("Data") for title in rows(results))  # of results before it was recorded
     found = rows(replace(results, summary={**results.summary, "data": {dataset.label: COUNTS}}))
     assert found["Data"] == TEXT
+    noted = {**COUNTS, "notes": ["6 files are left out", "identical images: 1"]}
+    found = rows(replace(results, summary={**results.summary, "data": {dataset.label: noted}}))
+    assert found["Data"] == f"{TEXT}; 6 files are left out; identical images: 1"
     none = {**COUNTS, "skipped": 0}
     found = rows(replace(results, summary={**results.summary, "data": {dataset.label: none}}))
     assert found["Data"] == TEXT.partition(";")[0]
+
+
+def test_both_views_are_named(synthetic, loaded):
+    assert "Views" not in rows(loaded(synthetic.small()))
+    assert "Views" in rows(loaded(synthetic.small(evaluation={"views": "mirror"})))
 
 
 def test_several_datasets_are_named(synthetic, loaded):

@@ -1,5 +1,6 @@
 """The recommendation: at measured rates the report's winner, between them interpolated seed by seed; against scipy."""
 
+import itertools
 import json
 import re
 from copy import copy
@@ -10,10 +11,12 @@ import pytest
 from scipy import stats
 from synthetic import of_study, only_confirmed, scoring
 
-from dml.config import DatasetSection
+from dml.config import DatasetSection, NoiseSection
+from dml.noise import Uniform
 from dml.report.analysis import best_of_many
+from dml.report.analysis.asked_labels import composed
 from dml.report.loading import load
-from dml.report.recommendation import AS_GOOD, BEST, UNKNOWN, WORSE, rates_of, recommend
+from dml.report.recommendation import AS_GOOD, BEST, UNKNOWN, WORSE, recommend, title
 from dml.report.sections.winners import winners
 
 pytestmark = pytest.mark.slow
@@ -54,7 +57,6 @@ def test_at_a_measured_rate_it_is_the_reports_winner(results, rate):
     assert (second.method, second.behind, second.p) == (row["runner-up"], row["lead"], row["p adjusted"])
     assert sum(rival.verdict == WORSE for rival in found.methods) == row["worse"]
     assert found.measured == {rate: 1.0}
-    assert rates_of(results) == [0.0, 0.4]
 
 
 def test_what_cannot_be_told_from_the_winner_is_as_good(results):
@@ -190,6 +192,83 @@ def test_several_datasets_or_noise_models_must_be_chosen_and_toplines_do_not_cou
     with pytest.raises(ValueError, match=r"noise: .* choose one with --noise: uniform, small_cluster$"):
         recommend(results, 0.4)
     assert recommend(results, 0.4, noise="small_cluster").noise == "small_cluster"
+
+
+def own(results, *by_given):
+    """The results as of a user's own images, perhaps with verified labels beside those as given."""
+    dataset = DatasetSection(name="imagefolder", id="digits", settings={"root": "photos"})
+    noise = [*results.study.noise, *(NoiseSection(name="given", rates=[rate]) for rate in by_given)]
+    return of_study(results, datasets=[dataset], noise=noise)
+
+
+@pytest.mark.parametrize("whose", [lambda results: results, own])
+@pytest.mark.parametrize(("rate", "wrong"), [(None, None), (None, 0.118), (0.118, 0.118), (None, 0.35)])
+def test_labels_as_given_are_not_made_wrong_by_what_is_wrong_of_them_already(results, whose, rate, wrong):
+    """Easy positives win there; random ones win at rates above 0.2, which 11.8% would count for too."""
+    found = recommend(whose(results), rate, wrong=wrong)
+    assert (found.measured, found.rate) == ({0.0: 1.0}, wrong)
+    assert positives(found)[0] == "easy"
+    assert not any("beyond" in note or "not measured" in note for note in found.notes)
+
+
+def test_a_rate_of_ones_own_labels_is_that_of_labels_as_given_unless_an_audit_says_another(results):
+    assert recommend(own(results), 0.3).measured == {0.0: 1.0}
+    assert positives(recommend(own(results), 0.3))[0] == "easy"
+    assert recommend(results, 0.3).measured == pytest.approx({0.0: 0.25, 0.4: 0.75}), "of verified labels"
+    found = recommend(own(results), composed(0.1, 0.2), wrong=0.1)
+    assert found.measured == pytest.approx({0.0: 0.5, 0.4: 0.5})
+    assert any("10% (50%) and 46% (50%)" in note for note in found.notes)
+    assert recommend(own(results), composed(0.1, 0.4), wrong=0.1).measured == {0.4: 1.0}
+    assert recommend(own(results), 0.05, wrong=0.1).measured == {0.0: 1.0}, "fewer than there are"
+
+
+def test_labels_as_given_beside_verified_ones_count_as_they_are(results):
+    """The noise model `uniform` starts from the verified labels there."""
+    study = own(results, 0.18).study
+    assert recommend(replace(results, study=study), 0.2, noise="uniform", wrong=0.15).measured == {0.0: 0.5, 0.4: 0.5}
+    with pytest.raises(ValueError, match=r"no trial at given-0\.18 has finished"):
+        recommend(replace(results, study=study), wrong=0.15)
+
+
+@pytest.mark.parametrize(
+    ("rates", "options", "expected"),
+    [
+        ([0.0, 0.4], {"noise": "uniform"}, 0.0),
+        ([0.0, 0.4], {"noise": "uniform-0.4"}, 0.4),
+        ([0.4], {"noise": "uniform"}, 0.4),
+        ([0.4], {}, r"made wrong on purpose.* choose one with --noise: uniform-0\.4$"),
+        ([0.0, 0.4], {"noise": "uniform-0.3"}, r"no results of 'uniform-0\.3'; did you mean"),
+        ([0.0, 0.4], {"noise": "uniform-0.4", "rate": 0.3}, r"leave --rate out"),
+    ],
+)
+def test_a_level_of_the_study_is_asked_for(synthetic, loaded, rates, options, expected):
+    found = loaded(synthetic.small(noise=synthetic.noise(rates)))
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=expected):
+            recommend(found, **options)
+    else:
+        assert recommend(found, **options).measured == {expected: 1.0}
+        assert recommend(own(found), **options).rate is None
+        assert recommend(own(found), **options, wrong=0.1).rate == pytest.approx(composed(0.1, expected))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_the_share_of_wrong_labels_after_some_were_made_wrong(classes):
+    true = np.arange(60_000) % classes
+    given = Uniform(rate=0.118).corrupt(true, seed=0).observed
+    made = Uniform(rate=0.2).corrupt(given, seed=1).observed
+    assert np.mean(made != true) == pytest.approx(composed(0.118, 0.2, classes), abs=0.003)
+    assert composed(0.118, 0.0, classes) == 0.118
+    assert composed(0.118, 0.2) == pytest.approx(1 - 0.882 * 0.8)
+
+
+def test_levels_are_called_what_they_are(results):
+    asked = itertools.product(("uniform-0", "uniform-0.4"), (None, 0.1))
+    titles = [title(recommend(own(results), noise=noise, wrong=wrong)) for noise, wrong in asked]
+    assert all("as given" in text for text in titles)
+    assert ["made wrong" in text for text in titles] == [False, False, True, True]
+    assert ["10%" in text or "46%" in text for text in titles] == [False, True, False, True]
+    assert "40% wrong labels" in title(recommend(results, 0.4))
 
 
 def test_a_study_without_results_says_what_to_run(synthetic, tmp_path):

@@ -11,6 +11,8 @@ from PIL import Image
 
 from dml.report.figures import saving, style
 from dml.report.figures.saving import save, smaller, with_dark
+from dml.report.page.assets import Assets, SavedDownload, SavedDrawing
+from dml.report.page.blocks import Drawing
 
 pytestmark = pytest.mark.slow
 
@@ -127,3 +129,49 @@ def test_every_figure_of_the_site_has_a_file_of_its_numbers(site):
             assert found, figure
             frame = pd.read_csv(page.parent / found[1])
             assert len(frame) > 1, found[1]
+
+
+NAMES = (
+    *("x$a_{$", "$$", "$5 or $6", r"\alpha_{", "100%", "a_b^c", "花", "नमस्ते"),
+    *("<b>&", "two\nlines", "bell\x07", "x" * 500),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_classes_are_drawn_as_they_are(name, tmp_path):
+    """A dollar sign begins no formula, a sign that the font lacks is no warning, and the file is XML."""
+    with style.applied():
+        figure = Figure()
+        axes = figure.subplots()
+        axes.plot([0, 1], label=f"{name} in the legend")
+        axes.set(title=name, xlabel=name)
+        axes.set_yticks([0, 1], [name, name])
+        axes.annotate(name, (0, 0))
+        axes.legend()
+        save(figure, tmp_path / "names", png=True)
+    shown = "".join(ElementTree.parse(tmp_path / "names.svg").getroot().itertext())
+    assert all(part.replace("\x07", "\N{REPLACEMENT CHARACTER}") in shown for part in name.split("\n"))
+    assert "in the legend" in shown
+
+
+def test_powers_at_the_ticks_of_a_logarithmic_axis_are_powers(tmp_path):
+    with style.applied():
+        figure = Figure(layout="constrained")
+        axes = figure.subplots()
+        axes.loglog([1e-4, 1e4], [1e-4, 1e4])
+        save(figure, tmp_path / "powers")
+    texts = ElementTree.parse(tmp_path / "powers.svg").getroot().iter("{http://www.w3.org/2000/svg}text")
+    shown = ["".join(text.itertext()) for text in texts]
+    assert len(shown) > 4
+    assert not any(sign in text for text in shown for sign in "$\\{")
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_its_numbers_and_the_others(tmp_path, capsys):
+    frame = pd.DataFrame({"x": [1.0]})
+    broken = Figure()
+    broken.draw = None
+    saved = Assets(tmp_path, "mine").save([Drawing(n, f, frame, "", "") for n, f in (("a", broken), ("b", Figure()))])
+    assert [type(block) for block in saved] == [SavedDownload, SavedDrawing]
+    assert "TypeError" in saved[0].text
+    assert (tmp_path / saved[0].href).read_text() == "x\n1\n"
+    assert "mine" in capsys.readouterr().err

@@ -78,7 +78,7 @@ def test_a_new_section_is_one_file_and_one_line(synthetic, built, monkeypatch):
     page = built(synthetic.small())
     assert '<h2 id="seed-spread">' in page
     assert 'id="table-seed-spread"' in page
-    assert "small-seed-spread.svg" in page
+    assert "figures/small/seed-spread.svg" in page
 
 
 def test_every_kind_of_block_has_a_macro():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dml.config import load_study
+from dml.config import DatasetSection, load_study
 from dml.report import contents
 from dml.report.figures import best
 from dml.report.loading import load
@@ -60,6 +60,29 @@ def test_every_link_and_image_resolves(site):
                 assert anchor in found.ids
 
 
+def test_names_with_dots_and_other_signs_have_files_of_their_own(synthetic, tmp_path, monkeypatch):
+    """Names of studies and datasets are a user's: their figures and tables neither vanish nor meet."""
+    monkeypatch.setattr("dml.report.site.theory_sections", list)
+    monkeypatch.setattr(contents, "STUDY", ("winners", "all_results"))
+    datasets = [DatasetSection(name="digits", id=name, train_on="coarse") for name in ("a.b", "a-b", "a+", "aplus")]
+    studies = [synthetic.small(name, datasets=datasets) for name in ("flowers.v1", "flowers.v2")]
+    for study in studies:
+        synthetic.write(study, tmp_path)
+    build(studies, tmp_path / "results", tmp_path / "store", tmp_path / "report")
+    shown: dict[str, set[str]] = {}
+    for study in studies:
+        page = tmp_path / "report/studies" / f"{study.name}.html"
+        links = [link.partition("#")[0] for link in _Links(page.read_text(encoding="utf-8")).links if link != "data:,"]
+        files = [(page.parent / urllib.parse.unquote(link)).resolve() for link in links if link]
+        assert [file for file in files if not file.is_file()] == []
+        shown[study.name] = {str(file) for file in files if file.suffix in (".svg", ".csv")}
+        figures = [file for file in files if file.suffix == ".svg"]
+        assert len(set(figures)) == len(figures) // 2 >= len(datasets)  # each is shown, and linked
+    one, two = shown.values()
+    assert one
+    assert one.isdisjoint(two)
+
+
 def test_the_files_of_the_theory_figures_name_every_series(site):
     files = sorted((site.report / "data" / "_theory").glob("figure-*.csv"))
     assert len(files) > 14
@@ -88,15 +111,15 @@ def test_the_same_inputs_give_the_same_bytes(synthetic, tmp_path):
 
 def test_the_key_figure_and_the_points_have_fixed_paths(site):
     for name in ("digits", "planes"):
-        for end in ("-key.png", "-key.svg"):
-            assert (site.report / "figures" / f"{name}{end}").stat().st_size > 5000
+        for file in ("key.png", "key.svg"):
+            assert (site.report / "figures" / name / file).stat().st_size > 5000
     assert (site.report / "plots" / "digits.csv").read_text().startswith("rate,method,score,low,high\n")
-    images = sorted(path.stem for path in (site.report / "figures").glob("*.png"))
-    assert images == ["digits-effects-digits-uniform", "digits-key", "planes-key"]
-    assert (site.report / "figures" / "planes-scores-mnist-uniform.svg").is_file()
+    images = sorted(f"{path.parent.name}/{path.stem}" for path in (site.report / "figures").glob("*/*.png"))
+    assert images == ["digits/effects-digits-uniform", "digits/key", "planes/key"]
+    assert (site.report / "figures" / "planes" / "scores-mnist-uniform.svg").is_file()
     index = site.index.read_text(encoding="utf-8")
-    assert "figures/digits-key.svg" in index
-    assert "figures/planes-key.svg" in index
+    assert "figures/digits/key.svg" in index
+    assert "figures/planes/key.svg" in index
 
 
 def test_a_study_that_has_not_run_says_so(site):
@@ -224,7 +247,7 @@ def test_the_studies_of_the_repository_have_a_page(synthetic, built, tmp_path, n
     study = load_study(Path(__file__).parents[2] / "pipelines" / "studies" / f"{name}.yaml")
     study = study.model_copy(update={"losses": study.losses[:1], "negatives": study.negatives[:2]})  # saves time
     page = built(study)
-    assert (tmp_path / "report" / "figures" / f"{name}-key.png").is_file()
+    assert (tmp_path / "report" / "figures" / name / "key.png").is_file()
     assert "incomplete" not in page
     assert ('id="published"' in page) == bool(study.reference_values)
 
@@ -234,6 +257,6 @@ def test_very_many_methods_are_drawn_as_a_matrix(synthetic, built, tmp_path, mon
     monkeypatch.setattr(best, "MANY", 7)
     monkeypatch.setattr(contents, "STUDY", ("winners",))
     page = built(synthetic.study(name="many"))
-    figure = (tmp_path / "report" / "figures" / "many-key.svg").read_text()
+    figure = (tmp_path / "report" / "figures" / "many" / "key.svg").read_text()
     assert float(re.search(r'height="([\d.]+)pt"', figure)[1]) < 200
     assert "square" in page

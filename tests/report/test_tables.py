@@ -145,6 +145,19 @@ def test_best_settings_are_those_of_the_best_validation_score(synthetic, loaded)
     assert "loss.swap" not in table.frame  # the study fixed it
 
 
+def test_best_settings_are_of_the_first_class_split(synthetic, loaded):
+    """Scores on the validation classes of another split do not compare."""
+    study = synthetic.small(class_splits=2)
+
+    def alter(frame):
+        both = [frame.assign(split=split, objective=frame["objective"] + split) for split in (0, 1)]
+        return pd.concat(both, ignore_index=True)
+
+    one, both = best_settings(loaded(synthetic.small())), best_settings(loaded(study, alter))
+    pd.testing.assert_frame_equal(both.frame, one.frame)
+    assert both.caption != one.caption
+
+
 def test_failed_and_missing_are_counted(synthetic, loaded):
     study = synthetic.study()
     first, second = (cell.name for cell in study.cells()[:2])

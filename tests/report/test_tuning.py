@@ -11,6 +11,7 @@ from dml.cli.recommendation_text import recommendation_text
 from dml.config import ClaimSection, load_study
 from dml.report import contents
 from dml.report.recommendation import recommend
+from dml.report.sections.winners import winners
 from dml.report.tuning import IN_SHORT, NOT_TUNED, RATE_NOT_TUNED, mark
 
 pytestmark = pytest.mark.slow
@@ -102,3 +103,18 @@ def test_every_comparison_of_the_published_page_is_marked():
         assert own.rstrip(".").endswith(said)
         for line in re.findall(rf"^(?:\| |- |\*\*[^*]*\*\* \()`{path.name}`.*", text, re.MULTILINE):
             assert said in line, line
+
+
+@pytest.mark.parametrize(("rates", "said"), [([0.0], 0), ([0.0, 0.4], 1)])
+def test_what_was_chosen_on_correct_labels_is_said_wherever_it_is_shown(synthetic, built, loaded, rates, said):
+    study = synthetic.small(noise=synthetic.noise(rates))
+    page = re.sub(r"<a class=\"term\"[^>]*>(.*?)</a>", r"\1", built(study))
+    assert page.count("Chosen on correct labels: ") == said
+    cards = re.findall(r'<span class="where">(.*?)</span>', page)
+    assert ["chosen on correct labels" in card for card in cards] == [rate > 0 for rate in rates]
+    assert list(winners(loaded(study)).frame["marks"].str.contains("chosen on correct labels")) == [
+        r > 0 for r in rates
+    ]
+    for rate in rates:
+        notes = recommend(loaded(study), rate).notes
+        assert sum(note.startswith("Chosen on correct labels: ") for note in notes) == (rate > 0)

@@ -213,3 +213,19 @@ def test_a_recommendation_says_whether_training_is_worth_it(with_features, name,
 
 def test_a_recommendation_of_a_study_without_these_scores_says_nothing_of_it(synthetic, loaded):
     assert not any("Without training" in note for note in recommend(loaded(synthetic.small()), 0.0).notes)
+
+
+def test_what_observed_labels_choose_is_the_baseline(with_projections):
+    """Also where another projection is better on test classes; re-ranked embeddings are never compared."""
+    choices = {0.0: ["whitened, both views"], 0.4: ["LDA", "whitened, both views", "whitened, both views"]}
+    chosen = [
+        record(rate, score, name="net, free") | {"chosen": choices[rate]} for rate, score in ((0.0, 0.72), (0.4, 0.66))
+    ]
+    ranked = [record(rate, 0.99, name="net, free, re-ranked") for rate in (0.0, 0.4)]
+    records = [*with_projections.summary["untrained_by_noise"], *chosen, *ranked]
+    summary = {**with_projections.summary, "untrained_by_noise": records}
+    frame = best_and_untrained(dataclasses.replace(with_projections, summary=summary)).frame.set_index("rate")
+    assert dict(frame["untrained"]) == {0.0: pytest.approx(72), 0.4: pytest.approx(66)}
+    assert frame.loc[0.0, "from"] == "frozen features, whitened, both views"
+    assert frame.loc[0.4, "from"] == "frozen features, whitened, both views or LDA"
+    assert dict(best_and_untrained(with_projections).frame.set_index("rate")["untrained"]) == {0.0: 75.0, 0.4: 70.0}

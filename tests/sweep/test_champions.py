@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from dml.files import locked, write_json
 from dml.sweep.champions.data import all_images
 from dml.sweep.champions.spec import champion_spec
 from dml.sweep.champions.train import Wanted, train_champion
+from dml.training.frozen.opening import open_trial
 from dml.training.model_files import TrainedEmbedder
 
 pytestmark = pytest.mark.slow
@@ -123,6 +125,23 @@ def test_a_filter_assumes_the_rate_of_the_recipe_unless_the_study_sets_it(own, e
     assert spec.filter.settings["rate"] == expected
 
 
+@pytest.mark.parametrize("training", [{}, {"frozen": True}])
+def test_a_filter_whose_rate_nobody_knows_estimates_it_from_the_labels_that_train(place, training, monkeypatch):
+    """Labels as given are not known to be right: a filter that is told that none is wrong would leave nothing out."""
+    asked = []
+
+    def guess(rates, spec, name):
+        asked.append(open_trial(spec, rates._data_root).observed)
+        return SimpleNamespace(guess=0.17, warning="")
+
+    monkeypatch.setattr("dml.sweep.inputs.rates.Rates._guess", guess)
+    of = study(filters=[{"name": "prism", "settings": {"rate": "true"}}], training={**CONTENT["training"], **training})
+    made, lines = train(place, replace(wanted(of), rate=None), f"unknown-{len(training)}")
+    assert made.spec.filter.settings["rate"] == 0.17
+    assert [len(observed) for observed in asked] == [1797]
+    assert any("17% of the observed labels look wrong" in line for line in lines)
+
+
 def test_a_gpu_that_is_missing_is_said_first(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     of = study(resources={"gpus_per_trial": 1})
@@ -153,6 +172,20 @@ def test_it_saves_a_whole_network_and_a_card_and_is_trained_once(place, packed, 
     assert any(line.endswith("trained already") for line in lines)
     assert (again.folder, again.card["made"]) == (made.folder, card["made"])
     assert (made.folder / "model.safetensors").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_it_embeds_the_views_that_the_study_evaluates(place, packed, frozen):
+    training = {**CONTENT["training"], "frozen": frozen}
+    made = {
+        views: train(place, wanted(study(training=training, evaluation={"views": views})), f"{views}-{frozen}")[0]
+        for views in ("one", "mirror")
+    }
+    one, both = (TrainedEmbedder(made[views].folder) for views in made)
+    images = packed.images[:6].copy()
+    total = one(images) + one(images[:, :, ::-1])
+    np.testing.assert_allclose(both(images), total / np.linalg.norm(total, axis=1, keepdims=True), atol=1e-6)
+    assert made["mirror"].card["views"] == "mirror"
 
 
 def test_black_and_white_tell_mean_and_standard_deviation_of_each_channel():

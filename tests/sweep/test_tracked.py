@@ -81,6 +81,16 @@ def test_the_share_kept_under_noise_is_that_of_the_report(toy_study, tmp_path):
     }
 
 
+@pytest.mark.parametrize(("rates", "expected"), [([0.2, 0.0], 0.0), ([0.1, 0.2], None)])
+def test_the_studys_winner_has_labels_as_given(toy_study, tmp_path, rates, expected):
+    study = toy_study(noise=[{"name": "uniform", "rates": rates}])
+    plan = simulate(study, tmp_path, lambda job: 0.3 + job.cell.rate + 0.1 * (job.cell.loss.name == "triplet"))
+    run = shown(plan, tmp_path)[1]["study"][0]
+    assert run.tags.get("winner.rate") == (None if expected is None else str(expected))
+    assert run.metrics.get("objective.mean") == (None if expected is None else 0.4)
+    assert run.tags.get("winner.loss") == (None if expected is None else "triplet")
+
+
 def test_a_trial_has_its_curve_its_settings_and_its_place(toy_study, tmp_path):
     plan = simulate(toy_study(), tmp_path, score)
     _, runs = shown(plan, tmp_path)

@@ -170,6 +170,8 @@ def test_what_decides_only_the_head_is_not(packed, monkeypatch):
     assert _id(other, packed) == _id(FROZEN, packed)
     assert _id(replace(FROZEN, backbone_settings={"width": 4}), packed) == _id(FROZEN, packed)
     assert features_id(recipe(FROZEN, {**packed.manifest, "digest": "other"})) != _id(FROZEN, packed)
+    hub = {"backbone": "timm", "settings": {"name": "hf-hub:owner/network"}}
+    assert features_id(hub).startswith("timm-hf-hub:owner-network-")  # one folder
     before = _id(FROZEN, packed)
     monkeypatch.setattr(recipes, "version", 2)
     assert _id(FROZEN, packed) != before

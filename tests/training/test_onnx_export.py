@@ -16,7 +16,7 @@ pytest.importorskip("onnxscript", reason=REASON)
 onnxruntime = pytest.importorskip("onnxruntime", reason=REASON)
 
 
-def write(folder, augment, shape, normalize=True, **network):
+def write(folder, augment, shape, normalize=True, views=None, **network):
     """A network whose weights and batch statistics are random."""
     torch.manual_seed(0)
     built = models.build(**network)
@@ -25,7 +25,7 @@ def write(folder, augment, shape, normalize=True, **network):
             module.running_mean.normal_()
             module.running_var.uniform_(0.5, 2)
     description = {"network": network, "augment": augment, "normalize": normalize, "image_shape": list(shape)}
-    save_model(folder, built, description)
+    save_model(folder, built, description | ({} if views is None else {"views": views}))
     return folder
 
 
@@ -66,6 +66,20 @@ def test_it_embeds_as_torch_does_for_any_batch_size(tmp_path, case):
         assert found.dtype == np.float32
         lengths = np.linalg.norm(found, axis=1)
         assert np.allclose(lengths, 1, atol=1e-5) == normalize
+
+
+def test_it_embeds_both_views(tmp_path):
+    network = {"backbone": "small_conv", "embedding_size": 5, "channels": 1, "image_size": 8, "width": 4}
+    shape, augment = (12, 10, 1), {"name": "none", "channels": 1}
+    one = TrainedEmbedder(write(tmp_path / "one", augment, shape, **network))
+    folder = write(tmp_path / "both", augment, shape, views="mirror", **network)
+    session = onnxruntime.InferenceSession(str(onnx_export.export_onnx(folder)), providers=["CPUExecutionProvider"])
+    for size in (1, 4, 33):
+        images = np.random.default_rng(size).integers(0, 256, (size, *shape)).astype(np.uint8)
+        total = one(images) + one(images[:, :, ::-1])
+        (found,) = session.run(None, {"images": images})
+        np.testing.assert_allclose(found, total / np.linalg.norm(total, axis=1, keepdims=True), atol=1e-5)
+        assert np.abs(found - one(images)).max() > 1e-4
 
 
 def test_a_file_that_differs_is_an_error_and_not_kept(small, monkeypatch):

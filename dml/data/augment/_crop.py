@@ -24,6 +24,7 @@ class CropFlip:
     """
 
     image_size: ClassVar[int]
+    mirrors: ClassVar[bool] = True
 
     def __init__(self, channels: int | None = None, normalization: Normalization = "imagenet") -> None:
         self._to_float = ToFloat(channels, normalization)

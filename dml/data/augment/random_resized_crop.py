@@ -38,6 +38,7 @@ class RandomResizedCrop:
     image_size : side of the result in pixels.
     scale : smallest and largest area of the box, as a share of the image.
     ratio : smallest and largest width / height of the box.
+    mirror : whether half of the images are mirrored in training; not for text, digits and letters.
     channels : 1 or 3; None: those of the input.
     normalization : see `dml.data.augment.build`.
     """
@@ -49,6 +50,7 @@ class RandomResizedCrop:
         image_size: int = 224,
         scale: tuple[float, float] = (0.08, 1.0),
         ratio: tuple[float, float] = (3 / 4, 4 / 3),
+        mirror: bool = True,
         channels: int | None = None,
         normalization: Normalization = "imagenet",
     ) -> None:
@@ -56,7 +58,7 @@ class RandomResizedCrop:
         for name, (low, high), most in (("scale", scale, 1.0), ("ratio", ratio, math.inf)):
             if not 0 < low <= high <= most:
                 raise ValueError(f"augment: {name}: expected 0 < low <= high <= {most:g}, got {(low, high)}")
-        self.image_size = image_size
+        self.image_size, self.mirrors = image_size, mirror
         self._scale, self._ratio = tuple(scale), tuple(ratio)
         self._to_float = ToFloat(channels, normalization)
 
@@ -66,7 +68,7 @@ class RandomResizedCrop:
         if not training:
             return self._to_float(self._central(images))
         boxes = self._boxes(images, generator)
-        mirrored = random_integers(images, generator, 2).bool()
+        mirrored = random_integers(images, generator, 2).bool() & self.mirrors
         resized = each_resized_crop if images.device.type == "cpu" else resized_crop
         return self._to_float(resized(images, boxes, mirrored, self.image_size))
 

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dml.counting import counted
 from dml.data import DataError
 from dml.data.packing.decoding import MISSING, CorruptImage, header
 from dml.data.packing.streaming import ProgressLine, ordered
+from dml.data.raw.images import named
 from dml.protocols import Source
 
 NUMBERS = {"fine": None, "coarse": -1, "camera": -1}  # column: value if a record has none
@@ -103,6 +105,13 @@ def _listed(names: Sequence[str]) -> str:
     """Names in quotes, with escapes if they would look the same."""
     same = len({unicodedata.normalize("NFC", name) for name in names}) < len(names)
     return ", ".join(map(ascii if same else repr, names))
+
+
+def lost_classes(index: pd.DataFrame, corrupt: Mapping[int, str]) -> str:
+    """What to say of classes none of whose images can be decoded; "" if there are none."""
+    lost = index[~index["fine"].isin(index["fine"].drop(index=list(corrupt)))]
+    names = sorted({name or str(number) for name, number in zip(lost["fine_name"], lost["fine"], strict=True)})
+    return f"{counted(len(names), 'class')} without an image that can be decoded: {named(names)}" if names else ""
 
 
 def some(examples: Sequence[str]) -> str:

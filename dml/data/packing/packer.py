@@ -35,6 +35,8 @@ CHOICES = {"on_corrupt": ("error", "skip"), "decode": ("eager", "lazy")}
 def packed_id(source: Source, resize: int | None = None, on_corrupt: str = "error", decode: str = "eager") -> str:
     """The name of the folder for what `pack` writes: readable, and different for other options or versions."""
     terms = [_plain(source.options), on_corrupt, decode, version, source.version]
+    if not (own := type(source)).__module__.startswith("dml."):  # it may have the name of another source
+        terms.append(f"{own.__module__}.{own.__qualname__}")
     digest = hashlib.sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()[:8]
     return f"{source.name}-{resize or 'full'}-{digest}"
 
@@ -65,7 +67,8 @@ def pack(
     -------
     The manifest: source, source_version, options, resize, on_corrupt, decode, packing (the version), images, height,
     width, channels, digest, skipped (`[{path, reason}]`), content (the digest at full size, if the source states it),
-    root (only for `lazy`).
+    root (only for `lazy`); if there are any, copies (rows of images with the same packed pixels) and lost_classes
+    (what to say of classes without an image that can be decoded).
 
     Raises
     ------
@@ -100,6 +103,8 @@ def pack(
             files.write_json(folder / "manifest.json", manifest)
     skipped = [f"{entry['path']} ({entry['reason']})" for entry in manifest["skipped"]]
     named = f": {some(skipped)}" if skipped else ""
+    if "lost_classes" in manifest:
+        report(f"{source.name}: {manifest['lost_classes']}")
     report(f"{out}: {counted(manifest['images'], 'image')} packed, {len(skipped)} skipped{named}")
     return manifest
 

@@ -13,8 +13,9 @@ import numpy as np
 from dml.data import DataError
 from dml.data.packing.array_file import PackWriter
 from dml.data.packing.content import Content, all_corrupt, decoded
+from dml.data.packing.copies import Copies
 from dml.data.packing.decoding import CorruptImage
-from dml.data.packing.listing import Listing, alike_names, check_counts, corrupt_error, list_images
+from dml.data.packing.listing import Listing, alike_names, check_counts, corrupt_error, list_images, lost_classes
 from dml.data.packing.streaming import ProgressLine
 from dml.data.raw.space import check_space
 from dml.protocols import Source
@@ -46,7 +47,7 @@ def write(
         check_space(folder, math.prod(shape), f"{source.name} (a smaller `resize`, or decode='lazy', needs less)")
 
     known = source.content if source.complete else None
-    corrupt, digest, content = dict(listing.corrupt), hashlib.sha256(), Content(listing)
+    corrupt, digest, content, copies = dict(listing.corrupt), hashlib.sha256(), Content(listing), Copies()
     progress = ProgressLine(f"packing {source.name}", len(listing.index), report)
     with PackWriter(None if lazy else folder / "images.npy", shape) as images:
         for row, pixels, own in decoded(source, raw, listing, side, workers, known is not None):
@@ -55,6 +56,7 @@ def write(
                 continue
             assert pixels.shape == shape[1:], (pixels.shape, shape)
             data = pixels.tobytes()
+            copies.add(images.count, data)
             images.write(data)
             digest.update(data)
             content.add(row, own)
@@ -73,7 +75,9 @@ def write(
     for level in ("fine", "coarse"):
         digest.update(index[level].to_numpy("<i8").tobytes())
     paths = listing.index["path"].to_numpy()
+    optional = {"copies": copies.groups, "lost_classes": lost_classes(listing.index, corrupt)}
     return {
+        **{name: value for name, value in optional.items() if value},
         "images": images.count,
         "height": shape[1],
         "width": shape[2],

@@ -11,10 +11,25 @@ from dml.data import DataError
 
 MARKER = "verified.json"  # written into a raw folder by a verified download
 UNFINISHED = (".lock", ".part")
+HIDDEN = (
+    *("thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r"),
+    *("__macosx", "@eadir", "#recycle", "@recycle", "$recycle.bin"),
+)
+"""What Windows, macOS and network disks leave in folders, in small letters."""
 
 
-def files_below(folder: Path, parents: tuple[tuple[int, int], ...] = ()) -> Iterator[Path]:
-    """Every file in the order of names. Links are followed; names that begin with a dot are left out.
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder is none of the user's: it begins with a dot, or a system left it."""
+    return name.startswith(".") or name.lower() in HIDDEN
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Every file in the order of names. Raises as `entries_below`."""
+    return (path for path, is_folder in entries_below(folder) if not is_folder)
+
+
+def entries_below(folder: Path, parents: tuple[tuple[int, int], ...] = ()) -> Iterator[tuple[Path, bool]]:
+    """Every file and folder in the order of names, and whether it is a folder. Links are followed, hidden ones are not.
 
     Raises
     ------
@@ -23,17 +38,16 @@ def files_below(folder: Path, parents: tuple[tuple[int, int], ...] = ()) -> Iter
     try:
         state = folder.stat()
         with os.scandir(folder) as entries:
-            found = sorted((entry.name, entry.is_dir()) for entry in entries if not entry.name.startswith("."))
+            found = sorted((entry.name, entry.is_dir()) for entry in entries if not is_hidden(entry.name))
     except OSError as error:
         raise DataError(f"{folder}: cannot be read: {error.strerror}") from error
     here = (state.st_dev, state.st_ino)
     if here in parents:
         raise DataError(f"{folder}: found a link back to a folder that contains it; remove the link")
     for name, is_folder in found:
+        yield folder / name, is_folder
         if is_folder:
-            yield from files_below(folder / name, (*parents, here))
-        else:
-            yield folder / name
+            yield from entries_below(folder / name, (*parents, here))
 
 
 def check_text(path: Path) -> Path:

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from dml import discovery
-from dml.data.sources._build import build, find
+from dml.data.sources._build import build, find, left_out
 
-__all__ = ["build", "find"]
+__all__ = ["build", "find", "left_out"]
 
 __getattr__, __dir__ = discovery.lazy(__name__)

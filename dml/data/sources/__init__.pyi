@@ -1,6 +1,7 @@
 # Written by `python -m dml.discovery`.
 from dml.data.sources._build import build as build
 from dml.data.sources._build import find as find
+from dml.data.sources._build import left_out as left_out
 from dml.data.sources.cars196 import Cars196 as Cars196
 from dml.data.sources.cifar100 import Cifar100 as Cifar100
 from dml.data.sources.cub200 import Cub200 as Cub200

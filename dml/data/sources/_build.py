@@ -6,7 +6,7 @@ from typing import Any
 
 from dml import discovery
 from dml.data._members import check_class, check_object
-from dml.protocols import Source
+from dml.protocols import LeavesOut, Source
 
 PACKAGE = "dml.data.sources"
 
@@ -22,6 +22,11 @@ def build(name: str, **options: Any) -> Source:
     source = discovery.build(PACKAGE, name, **options)
     check_object(source, Source, f"source {name!r}")
     return source
+
+
+def left_out(source: Source) -> str:
+    """What to tell the user of files that a source does not read; "" if there are none."""
+    return source.left_out() if isinstance(source, LeavesOut) else ""
 
 
 def find(name: str) -> type[Source]:

@@ -13,6 +13,7 @@ class SourceDefaults:
     """One label level, nothing to fetch, nothing to check."""
 
     redistributable: ClassVar[bool] = False
+    mirrors: ClassVar[bool] = True
     levels: ClassVar[tuple[str, ...]] = ("fine",)
     disjoint: str = "fine"
     archives: Sequence[Archive] = ()
@@ -23,10 +24,15 @@ class SourceDefaults:
     root: str | Path | None = None
     seeds: Sequence[int] | None = None
     file_settings: ClassVar[Sequence[str]] = ()
+    own_labels: ClassVar[bool] = False
 
     def fingerprint(self, raw: Path) -> str | None:
         """None: all files are in the raw folder."""
         return None
+
+    def left_out(self) -> str:
+        """Empty: all files are read."""
+        return ""
 
     def for_seed(self, seed: int) -> Self:
         """Itself: every seed has the same split."""

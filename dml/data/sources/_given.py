@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.discovery import suggestion
+from dml.tables import integers, read_rows
 
 COLUMNS = {"noisy_fine": "fine", "noisy_coarse": "coarse"}
 CLEAN = {"clean_fine": "fine", "clean_coarse": "coarse"}
@@ -34,17 +34,9 @@ def read_given(path: Path, own: dict[str, list[int]], classes: dict[str, int]) -
     """
     if not path.is_file():
         raise absent(path)
-    try:
-        table = pd.read_csv(path)
-    except (ValueError, OSError) as error:  # parsing and decoding errors are ValueErrors
-        raise DataError(f"{path}: cannot be read: {error}") from error
-    for name in ("index", *COLUMNS):
-        if name not in table:
-            raise DataError(f"{path}: no column {name!r}{suggestion(name, [str(c) for c in table.columns])}")
-    known = [name for name in ("index", *COLUMNS, *CLEAN) if name in table]
-    for name in known:
-        if table[name].dtype.kind not in "iu":
-            raise DataError(f"{path}: {name}: expected whole numbers, got {table[name].dtype} (an empty cell?)")
+    found, numbers = read_rows(path)
+    known = ["index", *COLUMNS, *(name for name in CLEAN if name in found)]
+    table = pd.DataFrame({name: integers(path, found, numbers, name) for name in known})
     rows = len(own["fine"])
     if sorted(table["index"]) != list(range(rows)):
         lacking = sorted(set(range(rows)) - set(table["index"]))
@@ -56,7 +48,7 @@ def read_given(path: Path, own: dict[str, list[int]], classes: dict[str, int]) -
     for name, level in {**COLUMNS, **CLEAN}.items():
         if name not in table:
             continue
-        strange = table[name][(table[name] < 0) | (table[name] >= classes[level])]
+        strange = table[name][table[name] >= classes[level]]
         if len(strange):
             raise DataError(
                 f"{path}: index {strange.index[0]}: {name} is {strange.iloc[0]}, which is no class: expected 0 to "

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from dml.data import DataError
+from dml.tables import integer, number
 
-LARGEST = 2**53  # larger numbers of a table may have been rounded
 SPELLINGS = (re.compile(r"0|-?[1-9][0-9]*"), re.compile(r"-?(0|[1-9][0-9]*)\.0"))
 """Integers as text: as programs write them, and as they write a column of floats. `007`, `1e5` and ` 7` are names."""
 
@@ -42,33 +42,11 @@ def labels(values: Sequence[Any], name: str, where: Sequence[str]) -> tuple[list
 
 def look_like_numbers(values: Sequence[Any]) -> bool:
     """Whether labels are names that Python could read as numbers, such as `007` beside `7`."""
-    return all(_number(value) is not None for value in values) and not _are_numbers(values)
-
-
-def integer(value: Any, name: str, where: str) -> int:
-    """An integer of at least 0, from a number or from text.
-
-    Raises
-    ------
-    DataError : it is something else, or so large that it may have been rounded.
-    """
-    number = _number(value)
-    if number is None or not number.is_integer() or not 0 <= number < LARGEST:
-        raise DataError(f"{where}: {name} is {value!r}, expected an integer of at least 0 (or names throughout)")
-    return int(number)
+    return all(number(value) is not None for value in values) and not _are_numbers(values)
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:
     texts = [value for value in values if isinstance(value, str)]
-    if not all(isinstance(value, str) or _number(value) is not None for value in values):
+    if not all(isinstance(value, str) or number(value) is not None for value in values):
         return False
     return any(all(spelling.fullmatch(text) for text in texts) for spelling in SPELLINGS)
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool):
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None

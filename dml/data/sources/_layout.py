@@ -6,13 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dml.data import DataError
+from dml.data.raw import files_below, is_hidden, is_image
 from dml.data.sources._splits import kind_of
-
-SUFFIXES = (
-    *(".avif", ".bmp", ".dib", ".gif", ".j2k", ".jfif", ".jp2", ".jpe", ".jpeg", ".jpg"),
-    *(".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp"),
-)
-"""How the names of images end, in small letters."""
 
 LAYOUTS = ("auto", "splits", "classes", "groups")
 
@@ -30,12 +25,12 @@ def has_splits(root: Path) -> bool:
 
 
 def _has_images(folder: Path) -> bool:
-    return any(path.name.lower().endswith(SUFFIXES) for path in folder.rglob("[!.]*"))
+    return any(map(is_image, files_below(folder)))
 
 
 def subfolders(root: Path) -> list[Path]:
     """Folders in the order of names, without hidden ones."""
-    return sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    return sorted(path for path in root.iterdir() if path.is_dir() and not is_hidden(path.name))
 
 
 def below(folder: Path, levels: int) -> Path:
@@ -43,13 +38,14 @@ def below(folder: Path, levels: int) -> Path:
     return Path(*folder.parts[levels:])
 
 
-def check_paths(root: str, paths: Sequence[Path], layout: str) -> None:
+def check_paths(root: str, paths: Sequence[Path], layout: str, left_out: str = "") -> None:
     """Check that images are where a layout expects them.
 
     Parameters
     ----------
     paths : of the images, relative to `root`.
     layout : `auto` stands for `classes` or `groups`.
+    left_out : what else is in the folder, for messages.
 
     Raises
     ------
@@ -64,9 +60,10 @@ def check_paths(root: str, paths: Sequence[Path], layout: str) -> None:
         shown = [path.as_posix() for path in list(depths.values())[:3]] + ["..."] * (len(depths) > 3)
         split = "<split>/" * within
         forms = {classes: f"{split}<class>/<image>", groups: f"{split}<coarse>/<fine>/<image>"}
+        nothing = f"no images. {left_out}" if left_out else "no images"
         expected = " or ".join(forms[depth] for depth in allowed)
         raise DataError(
-            f"imagefolder: {root}: expected {expected} throughout, found {', '.join(shown) or 'no images'}"
+            f"imagefolder: {root}: expected {expected} throughout, found {', '.join(shown) or nothing}"
             f"{_both(paths) if layout == 'auto' else ''}"
         )
     folders = {path.parts[0] for path in paths}

@@ -13,9 +13,9 @@ import pandas as pd
 from dml import discovery
 from dml.data import DataError
 from dml.data.raw import state_of
-from dml.data.sources._labels import integer, labels, look_like_numbers
-from dml.data.sources._rows import read_rows
+from dml.data.sources._labels import labels, look_like_numbers
 from dml.data.sources._splits import ROLES, kind_of
+from dml.tables import integer, read_rows
 
 COLUMNS = ("path", "fine", "given", "coarse", "split", "camera")
 USUAL = {
@@ -149,12 +149,12 @@ def table_state(path: Path, columns: Mapping[str, str] | None = None) -> str:
 def _chosen(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[int], list[str]]:
     """The known columns of a table, the numbers of its rows, and the names of its other columns."""
     table, numbers = read_rows(path)
-    called = {str(name): name for name in table.columns}
+    called = list(table.columns)
     for name, own in columns.items():
-        if own not in called:
+        if own.strip() not in called:
             raise DataError(f"{path}: columns: {name}: no column {own!r}{discovery.suggestion(own, called)}")
-    found = {name: called[own] for name in COLUMNS if (own := columns.get(name, name)) in called}
-    others = [own for own in called if called[own] not in found.values()]
+    found = {name: own for name in COLUMNS if (own := columns.get(name, name).strip()) in called}
+    others = [own for own in called if own not in found.values()]
     for own in others:
         meant = [name for name in COLUMNS if name not in found]
         if any(own.lower() in names for names in USUAL.values()):

@@ -26,14 +26,14 @@ def read_vectors(path: Path) -> np.ndarray:
     ------
     DataError : a file of another kind, one that cannot be read, or an array of another shape or type.
     """
-    if path.suffix not in SUFFIXES:
+    if path.suffix.lower() not in SUFFIXES:
         raise DataError(f"{path}: expected a file {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     if not path.is_file():
         raise DataError(f"vectors is {str(path)!r}, which is not a file (from {Path.cwd()})")
     if is_lfs_pointer(path):
         raise DataError(f"{path}: is a git-LFS pointer, not the file: run `git lfs pull`")
     try:
-        vectors = _of_parquet(path) if path.suffix == ".parquet" else _of_numpy(path)
+        vectors = _of_parquet(path) if path.suffix.lower() == ".parquet" else _of_numpy(path)
     except DataError:
         raise
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
@@ -59,7 +59,7 @@ def check_finite(path: Path, vectors: np.ndarray) -> None:
 
 
 def _of_numpy(path: Path) -> np.ndarray:
-    if path.suffix == ".npy":
+    if path.suffix.lower() == ".npy":
         return np.load(path, mmap_mode="r", allow_pickle=False)
     with np.load(path, allow_pickle=False) as content:
         found = content.files if len(content.files) == 1 else [name for name in content.files if name in NAMES]

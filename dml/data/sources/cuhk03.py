@@ -26,6 +26,7 @@ from dml.data.packing import check_content
 from dml.data.raw import Archive, fetch
 from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._files import missing
+from dml.discovery import installed
 
 TOTALS = {"labeled": 14096, "detected": 14097}
 FIRST_VIEW = 5  # columns 0-4 of a person's ten are the first view
@@ -144,7 +145,6 @@ class Cuhk03(SourceDefaults):
 
 
 def _h5py() -> Any:
-    try:
-        return importlib.import_module("h5py")
-    except ImportError as error:
-        raise DataError("cuhk03 is a MATLAB 7.3 file, which needs the package h5py: pip install h5py") from error
+    if not installed("h5py"):
+        raise DataError("cuhk03 is a MATLAB 7.3 file, which needs the package h5py: pip install h5py")
+    return importlib.import_module("h5py")

@@ -46,6 +46,8 @@ class Features(SourceDefaults):
     backbone: ClassVar[str] = "identity"
     file_settings: ClassVar[Sequence[str]] = ("vectors", "table")
     takes_given: ClassVar[bool] = True
+    mirrors: ClassVar[bool] = False
+    own_labels: ClassVar[bool] = True
 
     def __init__(
         self,

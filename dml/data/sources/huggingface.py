@@ -6,6 +6,10 @@
 
 Splits become roles by their names and classes, as folders of `imagefolder` do (`_splits.py`). With a single split,
 classes are split in the order of their numbers: the last `test_share` of them test, the others train.
+
+`load_dataset` reads files of one kind, and if some names say `test`, `train`, `dev`, ..., only those that do. A folder
+that it would read in part is an error (`_folder.py`), unless the option `splits` or `config`, or the folder's README,
+says what is wanted.
 """
 
 from __future__ import annotations
@@ -21,12 +25,11 @@ import pandas as pd
 
 from dml.data import DataError
 from dml.data.raw import files_below
-from dml.data.sources import _hub
+from dml.data.sources import _folder, _hub
 from dml.data.sources._columns import Columns, as_image, choose, numbered
 from dml.data.sources._defaults import SourceDefaults
 from dml.data.sources._splits import by_classes, roles_of
-
-SAVED = ("dataset_dict.json", "state.json")  # one of these files is in a folder that `save_to_disk` wrote
+from dml.discovery import installed
 
 
 class Huggingface(SourceDefaults):
@@ -47,6 +50,7 @@ class Huggingface(SourceDefaults):
     version: ClassVar[int] = 2
     name: ClassVar[str] = "huggingface"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    own_labels: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -69,6 +73,8 @@ class Huggingface(SourceDefaults):
         self.path, self.config, self.revision = str(path), config, revision
         self._wanted = {"image": image, "label": label, "coarse": coarse}
         self.splits, self.test_share, self.disjoint = splits, test_share, disjoint
+        self._where = f"huggingface: {self.path}"
+        self._chosen = splits is not None or config is not None  # then a part of a folder is what is wanted
         self.options: dict[str, Any] = {"path": self.path, "config": config, "revision": revision, **self._wanted}
         self.options |= {"splits": splits, "test_share": test_share, "disjoint": disjoint}
 
@@ -83,9 +89,9 @@ class Huggingface(SourceDefaults):
         parts = self._load(raw)
         columns = self._columns(parts)
         for line in columns.guessed:
-            report(f"huggingface: {self.path}: {line}")
+            report(f"{self._where}: {line}")
         records = pd.DataFrame(list(self._labels(parts, columns)))
-        report(f"huggingface: {self.path}: {len(records)} images in {', '.join(parts)}")
+        report(f"{self._where}: {len(records)} images in {', '.join(parts)}")
         if len(parts) > 1:
             report(self._split(records).text)
 
@@ -108,8 +114,18 @@ class Huggingface(SourceDefaults):
         root = Path(self.path).parent if Path(self.path).is_file() else Path(self.path)  # of paths in a table
         for name, part in parts.items():
             for row, value in enumerate(columns.undecoded(part)):
-                where = f"huggingface: {self.path}: {name}: row {row}"
+                where = f"{self._where}: {name}: row {row}"
                 yield {**next(labels), "image": as_image(value, root, f"{where}: {columns.image}")}
+
+    def left_out(self) -> str:
+        """What to tell the user of files in a folder that are not read; "" if there are none, or it cannot be read."""
+        place = Path(self.path)
+        if not place.is_dir() or _folder.is_saved(place) or not installed("datasets"):
+            return ""
+        try:
+            return _folder.left_out(_folder.contents(place, self.config))
+        except Exception:  # of many kinds; `download` says them
+            return ""
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
         """By splits if there are several, else by classes."""
@@ -120,17 +136,17 @@ class Huggingface(SourceDefaults):
     def _split(self, records: pd.DataFrame) -> Any:
         classes, names = records[self.disjoint].to_numpy(), records[f"{self.disjoint}_name"].to_numpy().astype(str)
         parts = records["part"].to_numpy().astype(str)
-        return roles_of(parts, classes, names, f"huggingface: {self.path}")
+        return roles_of(parts, classes, names, self._where)
 
     def _columns(self, parts: Mapping[str, Any]) -> Columns:
-        return choose(next(iter(parts.values())).features, self._wanted, f"huggingface: {self.path}")
+        return choose(next(iter(parts.values())).features, self._wanted, self._where)
 
     def _labels(self, parts: Mapping[str, Any], columns: Columns) -> Iterator[dict[str, Any]]:
         """The records of all images, without the images."""
         found = {}
         for level, column in (("fine", columns.label), ("coarse", columns.coarse)):
             if column is not None:
-                found[level] = numbered(parts, column, f"huggingface: {self.path}")
+                found[level] = numbered(parts, column, self._where)
         place = 0
         for name, part in parts.items():
             for row in range(len(part)):
@@ -142,34 +158,46 @@ class Huggingface(SourceDefaults):
 
     def _load(self, raw: Path) -> dict[str, Any]:
         """The splits by name."""
-        try:
-            import datasets  # an optional dependency
-        except ImportError as error:
-            raise DataError("source huggingface needs the library datasets: pip install 'noisy-dml[hub]'") from error
+        if not installed("datasets"):
+            raise DataError("source huggingface needs the library datasets: pip install 'noisy-dml[hub]'")
+        import datasets
+
         place = Path(self.path)
         if not place.exists() and (self.path.startswith((".", "/", "~")) or self.path.count("/") > 1):
             raise DataError(f"huggingface: path is {self.path!r}, which does not exist (from {Path.cwd()})")
-        missing = None if place.exists() else _hub.unreachable()
+        missing, contents = None if place.exists() else _hub.unreachable(), None
         try:
-            if place.is_dir() and any((place / name).is_file() for name in SAVED):
+            if place.is_dir() and _folder.is_saved(place):
                 loaded = datasets.load_from_disk(self.path)
+                if not self._chosen:
+                    _folder.check_saved(place, dict(loaded) if isinstance(loaded, dict) else (), self._where)
             else:
-                of_file = {"path": "parquet", "data_files": self.path}
-                chosen = of_file if place.is_file() else {"path": self.path, "name": self.config}
+                asked: dict[str, Any] = {"path": self.path, "name": self.config}
+                if place.is_file():
+                    asked = {"path": "parquet", "data_files": self.path}
+                elif place.is_dir():
+                    contents = _folder.contents(place, self.config)
+                    asked["data_files"] = contents.data_files
+                    if not (self._chosen or contents.chosen):
+                        _folder.check_whole(contents, self._where)
                 with nullcontext() if missing is None else _hub.offline():
-                    loaded = datasets.load_dataset(**chosen, revision=self.revision, cache_dir=str(raw / "cache"))
+                    loaded = datasets.load_dataset(**asked, revision=self.revision, cache_dir=str(raw / "cache"))
+        except DataError:
+            raise
         except Exception as error:  # the libraries of the hub raise errors of many kinds
             reason = missing or str(error).strip() or type(error).__name__
             raise DataError(self._unreadable(reason.splitlines()[0], place.exists())) from error
         found = dict(loaded) if isinstance(loaded, dict) else {"all": loaded}
+        if contents is not None and not (self._chosen or contents.chosen):
+            _folder.check_rows(contents, sum(map(len, found.values())), self._where)
         for name in self.splits or ():
             if name not in found:
-                raise DataError(f"huggingface: {self.path}: no split {name!r}. Choices: {', '.join(found)}")
+                raise DataError(f"{self._where}: no split {name!r}. Choices: {', '.join(found)}")
         return {name: part for name, part in found.items() if self.splits is None or name in self.splits}
 
     def _unreadable(self, reason: str, exists: bool) -> str:
         if exists:
-            return f"huggingface: {self.path}: cannot be read: {reason}"
+            return f"{self._where}: cannot be read: {reason}"
         return (
             f"huggingface: {self.path!r} is no folder here, and could not be loaded from the hub: {reason}. Check the "
             "name and the network; or save the dataset elsewhere with `save_to_disk`, copy the folder here, and set "

@@ -27,10 +27,10 @@ import numpy as np
 import pandas as pd
 
 from dml.data import DataError
-from dml.data.raw import check_text, files_below, state_of
+from dml.data.raw import image_files, state_of
 from dml.data.sources._defaults import SourceDefaults
-from dml.data.sources._layout import LAYOUTS, SUFFIXES, below, check_paths, half_split, has_splits, subfolders
-from dml.data.sources._splits import roles_of_users, said_of_splits
+from dml.data.sources._layout import LAYOUTS, below, check_paths, half_split, has_splits, subfolders
+from dml.data.sources._splits import kind_of, roles_of_users, said_of_splits
 from dml.data.sources._table import check_columns, read_table, table_state, unused_columns
 
 
@@ -52,6 +52,7 @@ class Imagefolder(SourceDefaults):
     name: ClassVar[str] = "imagefolder"
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
     takes_given: ClassVar[bool] = True
+    own_labels: ClassVar[bool] = True
     file_settings: ClassVar[Sequence[str]] = ("root", "table")
 
     def __init__(
@@ -100,7 +101,7 @@ class Imagefolder(SourceDefaults):
             if note := unused_columns(Path(self.table), self._columns):
                 report(f"imagefolder: {note}")
         elif self._layout == "splits":
-            names = ", ".join(f"{path.name}/" for path in subfolders(Path(self.root)))
+            names = ", ".join(f"{path.name}/" for path in subfolders(Path(self.root)) if kind_of(path.name))
             report(
                 f"imagefolder: {names} are read as splits; `settings: {{layout: groups}}` reads them as groups of "
                 "classes"
@@ -129,9 +130,10 @@ class Imagefolder(SourceDefaults):
             for record in self._rows():
                 yield record | {"image": root / record["path"]}
             return
-        paths = [path.relative_to(root) for path in self._files()]
+        files = image_files(root)
+        paths = [path.relative_to(root) for path in files.paths]
         within = 1 if self._layout == "splits" else 0  # folders above the classes
-        check_paths(self.root, paths, self._layout)
+        check_paths(self.root, paths, self._layout, files.left_out)
         fine = {folder: n for n, folder in enumerate(sorted({below(path.parent, within) for path in paths}))}
         coarse = {name: number for number, name in enumerate(sorted({path.parts[within] for path in paths}))}
         for path in paths:
@@ -140,6 +142,11 @@ class Imagefolder(SourceDefaults):
             if len(own.parts) == 2:
                 record |= {"coarse": coarse[own.parts[0]], "coarse_name": own.parts[0]}
             yield record | ({"part": f"{path.parts[0]}/"} if within else {})
+
+    def left_out(self) -> str:
+        """What to tell the user of files that are not read, and of folders without images; "" if a table names them."""
+        root = Path(self.root)
+        return image_files(root).left_out if self.table is None and root.is_dir() else ""
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
         """The `split` column if the table has one, or what follows from splits, else train and test by classes."""
@@ -154,8 +161,7 @@ class Imagefolder(SourceDefaults):
     def _files(self) -> list[Path]:
         if self.table is not None:
             return [Path(self.root) / record["path"] for record in self._rows()]
-        found = sorted(path for path in files_below(Path(self.root)) if path.name.lower().endswith(SUFFIXES))
-        return [check_text(path) for path in found]
+        return image_files(Path(self.root)).paths
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         """The table's records, whose paths are inside the root or absolute."""

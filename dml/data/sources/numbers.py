@@ -11,7 +11,12 @@ number differ in most pixels, and pixels find a number far less often than a tra
 The 60 numbers with (tens + 2 units) mod 5 below 3 train, the other 40 test. Each digit is in each place of six training
 and of four test numbers, so no digit is new at the test, only its neighbour is. The first half of a digit's images, in
 scikit-learn's order, makes the training pictures, and the second half makes those of the test. The order follows the
-writers, so the test has other images by mostly other writers. Coarse is the tens digit.
+writers, so the test has other images by mostly other writers. Class splits choose other numbers to test, but each
+number keeps its half: then the same images of digits are in training and in test pictures. Coarse is the tens digit.
+
+Class splits exchange the numbers that train and test, so a fold's test pictures may show digits of its training
+pictures. With `apart` each number is drawn in both handwritings, and only the pictures of its side are used: in every
+fold, no test picture shows a digit that a training picture shows.
 
 Source: E. Alpaydin, C. Kaynak, UCI "Optical Recognition of Handwritten Digits", test part.
 """
@@ -45,23 +50,29 @@ class Numbers(SourceDefaults):
     size : height of a picture in pixels; it is half as wide again.
     clutter : fragments of other digits' strokes in each picture, 3 x 3 pixels of a digit's image each.
     seed : of all random choices.
+    apart : draw every number in both handwritings, so that class splits keep them apart; twice as many pictures.
     """
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "numbers"
     redistributable: ClassVar[bool] = True
+    mirrors: ClassVar[bool] = False
     levels: ClassVar[tuple[str, ...]] = ("fine", "coarse")
+    shared: str = "handwriting"
 
-    def __init__(self, per_class: int = 30, size: int = 16, clutter: int = 0, seed: int = 0) -> None:
+    def __init__(
+        self, per_class: int = 30, size: int = 16, clutter: int = 0, seed: int = 0, apart: bool = False
+    ) -> None:
         for name, value, least in (("per_class", per_class, 2), ("size", size, 8), ("clutter", clutter, 0)):
             if value < least:
                 raise ValueError(f"{name}: expected at least {least}, got {value!r}")
         self.per_class, self.size, self.clutter, self.seed = per_class, size, clutter, seed
+        self.apart, self.shared = bool(apart), "" if apart else "handwriting"
         self.options: Mapping[str, Any] = {"per_class": per_class, "size": size, "clutter": clutter, "seed": seed}
+        self.options = {**self.options, **({"apart": True} if apart else {})}
+        drawn = {"train": 100, "test": 100, "all": 200} if apart else {"train": 60, "test": 40, "all": 100}
         self.counts = {
-            "train": {"images": 60 * per_class, "fine": 60, "coarse": 10},
-            "test": {"images": 40 * per_class, "fine": 40, "coarse": 10},
-            "all": {"images": 100 * per_class, "fine": 100, "coarse": 10},
+            part: {"images": count * per_class, "fine": min(count, 100), "coarse": 10} for part, count in drawn.items()
         }
 
     def download(self, raw: Path, report: Callable[[str], None] = print) -> None:
@@ -73,8 +84,13 @@ class Numbers(SourceDefaults):
         halves = _halves()
         for number in range(100):
             tens, units = divmod(number, 10)
-            part = "train" if _trains(tens, units) else "test"
-            for row, image in enumerate(self._drawn(number, halves[part])):
+            own, other = ("train", "test") if _trains(tens, units) else ("test", "train")
+            pictures = [(own, image) for image in self._drawn(number, halves[own])]
+            if self.apart:
+                pictures += [
+                    (other, image) for image in self._drawn(number, halves[other], " in the other handwriting")
+                ]
+            for row, (part, image) in enumerate(pictures):
                 yield {
                     "image": image,
                     "fine": number,
@@ -87,20 +103,25 @@ class Numbers(SourceDefaults):
 
     def roles(self, index: pd.DataFrame) -> np.ndarray:
         """train (60 numbers) and test (40)."""
-        tens, units = np.divmod(index["fine"].to_numpy(), 10)
-        return np.where(_trains(tens, units), "train", "test")
+        numbers = index["fine"].unique()
+        return self.roles_of(index, numbers[~_trains(*np.divmod(numbers, 10))])
 
-    def _drawn(self, number: int, digits: list[np.ndarray]) -> np.ndarray:
+    def roles_of(self, index: pd.DataFrame, tested: np.ndarray) -> np.ndarray:
+        """The roles if these numbers tested; `apart`, pictures in the handwriting of the other side are unused."""
+        roles = np.where(np.isin(index["fine"], tested), "test", "train")
+        return np.where(index["part"] == roles, roles, "unused") if self.apart else roles
+
+    def _drawn(self, number: int, digits: list[np.ndarray], which: str = "") -> np.ndarray:
         """uint8 (per_class, height, width): the pictures of a number. `digits` has images of 0 to 9, (n, 8, 8) each."""
         canvas = np.zeros((self.per_class, self.size, self.size * 3 // 2))
-        draw = seeding.numpy_generator(self.seed, f"digits of {number:02d}")
+        draw = seeding.numpy_generator(self.seed, f"digits of {number:02d}{which}")
         for digit, place in zip(divmod(number, 10), PLACES, strict=True):
             images = digits[digit][draw.integers(len(digits[digit]), size=self.per_class)]
             centre = np.stack(
                 [0.5 + draw.uniform(-DOWN, DOWN, self.per_class), place + draw.uniform(-ACROSS, ACROSS, self.per_class)]
             )
             _add(canvas, images, centre, draw)
-        draw = seeding.numpy_generator(self.seed, f"clutter of {number:02d}")
+        draw = seeding.numpy_generator(self.seed, f"clutter of {number:02d}{which}")
         for _ in range(self.clutter):
             _add(canvas, _fragments(digits, self.per_class, draw), draw.uniform(size=(2, self.per_class)), draw)
         return np.rint(255 * canvas).astype(np.uint8)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dml import files
+from dml.evaluation._search import has_faiss
 from dml.evaluation.compressed.plan import STEP, Plan
 from dml.evaluation.compressed.rows import Rows
 from dml.seeding import derive, numpy_generator
@@ -120,8 +121,8 @@ def _write(index: Any, path: Path) -> None:
 
 
 def _faiss() -> Any:
-    try:
-        import faiss
-    except ModuleNotFoundError:
-        raise ValueError("a compressed search needs faiss (pip install faiss-cpu)") from None
+    if not has_faiss():
+        raise ValueError("a compressed search needs faiss (pip install faiss-cpu)")
+    import faiss
+
     return faiss

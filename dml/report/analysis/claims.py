@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from dml import statistics
 from dml.config import ClaimSection
+from dml.config.caveats import caveats
 from dml.config.pairing import pairs
 from dml.config.paper_claims import PaperClaim
 from dml.report.analysis.effects import decisive, unmet
@@ -105,7 +106,8 @@ def _measured(results: Results, claim: ClaimSection) -> Verdict:
         references = filter(None, [reference(results, name) for name in cells])
         cells |= {name: results.cells[name] for name in references}
     said = flags(results, cells.values(), fixed=bool(claim.fixed), same_length=True)
-    verdict = replace(verdict, flags=said.found, unknown=said.unknown, reason=by_ami)
+    told = dict.fromkeys(caveat for cell in cells.values() for caveat in caveats(study, cell))
+    verdict = replace(verdict, flags=said.found, unknown=said.unknown, reason=by_ami, caveats=tuple(told))
     if claim.fixed:
         verdict = replace(verdict, tuning="")
     if said.found:

@@ -1,10 +1,9 @@
 """What keeps a comparison from deciding anything: cells that are not tuned, still rising, or below the baseline.
 
 - Not tuned: see `dml.report.tuning`. A claim about fixed settings needs no tuning.
-- Still rising: between the last two evaluations the mean score of a cell rises by more than `RISE` points. A trial that
-  ends before all its steps rises by 0: its tuning trial took them all, and validation classes found none of the later
-  ones better (`search.stop`). Where trials were evaluated once, the tuning trials that several class splits chose say
-  it, by their validation classes; one of them alone would say little.
+- Still rising: the mean curve of a cell's confirmed trials rises at its end (`rising`). A trial that ends before all
+  its steps (`search.stop`) goes on as its tuning trial did, which took them all. Where trials were evaluated once, the
+  tuning trials that were chosen say it, by their validation classes.
 - Below the baseline: a cell finds its own training classes (R@1, at the level of its labels) worse than the best of
   what needs no training; on training images that is without labels too, since LDA of them knows them. Where training
   images have no such score, the held-out images of the training classes count, else the test images, and the text says
@@ -16,20 +15,21 @@ What a study does not store is not known, and is no flag. Networks without a ste
 
 from __future__ import annotations
 
-import statistics
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dml import losses
+from dml.config.caveats import caveats
+from dml.report.analysis.rising import Curve, continued, mean_curve, still_rises
 from dml.report.analysis.untrained import Baseline, untrained
 from dml.report.labels import SETS
 from dml.report.numbers import percent
 from dml.report.results import Results, parsed
 from dml.report.tuning import mark
-from dml.types import Cell, ScoreKey
+from dml.types import VALIDATION, Cell, ScoreKey
 
 RISING, BELOW = "still rising", "below the baseline"
-RISE = 1.0  # points
 SCORE = "recall@1"
 SIDES = ("train", "seen", "test")  # the images that judge what was learned, best first
 NOT_KNOWN = "whether scores still rise is not known"
@@ -53,8 +53,8 @@ def flags(results: Results, cells: Iterable[Cell], fixed: bool = False, same_len
     """
     trained = [cell for cell in cells if _trains(results, cell)]
     tuning = "" if fixed else mark(results.study)
-    rises = [_rise(results, cell) for cell in trained]
-    rising = RISING if any(rise is not None and rise > RISE for rise in rises) else ""
+    rises = [_still_rises(results, cell) for cell in trained]
+    rising = RISING if any(rises) else ""
     below, known = _below(results, trained, same_length)
     unknown = [NOT_KNOWN] * (None in rises) + ["the baseline is not known"] * (not known)
     return Flags(tuple(filter(None, (tuning, rising, below))), tuple(unknown))
@@ -71,26 +71,39 @@ def doubts(results: Results, *names: str) -> str:
     return ", ".join(text.partition(" (")[0] for text in found)
 
 
-def _rise(results: Results, cell: Cell) -> float | None:
-    """The points between the last two evaluations, the mean over seeds; None where fewer are stored."""
-    steps, ends_early, found = results.study.training_of(cell).steps, results.study.search.stop == "best", []
-    for row in results.confirmed_of(cell.name)[["curve", "settings"]].itertuples():
-        scores = [(step, next(iter(scores.values()))) for step, scores in parsed(row.curve) or () if scores]
-        if len(scores) > 1:
-            ended_early = ends_early and scores[-1][0] < (parsed(row.settings) or {}).get("training.steps", steps)
-            found.append(0.0 if ended_early else 100 * (scores[-1][1] - scores[-2][1]))
-    return statistics.fmean(found) if found else _rise_on_validation_classes(results, cell)
+def marks(results: Results, *names: str) -> str:
+    """What is said beside a score of these cells: their flags without numbers, and their caveats."""
+    told = (caveat for name in names for caveat in caveats(results.study, results.cells[name]))
+    return ", ".join(filter(None, (doubts(results, *names), *dict.fromkeys(told))))
 
 
-def _rise_on_validation_classes(results: Results, cell: Cell) -> float | None:
-    """The same from the tuning trials that class splits chose; None for less than two of them."""
-    found = []
-    for _, tried in results.tuned_of(cell.name).groupby("split") if results.study.splits > 1 else ():
+def _still_rises(results: Results, cell: Cell) -> bool | None:
+    """Whether the mean curve of a cell's confirmed trials still rises, or that of the tuning trials behind them."""
+    objective = results.objective(cell.dataset)
+    whole = _tuning_curves(results, cell)
+    confirmed = []
+    for row in results.confirmed_of(cell.name).itertuples():
+        curve = _curve(row.curve, objective)
+        if len(curve) > 1:
+            steps = (parsed(row.settings) or {}).get("training.steps", results.study.training_of(cell).steps)
+            ended_early = curve[-1][0] < steps
+            confirmed.append(continued(curve, whole.get(row.split, ())) if ended_early else curve)
+    return still_rises(mean_curve(confirmed or list(whole.values())))
+
+
+def _tuning_curves(results: Results, cell: Cell) -> dict[int, Curve]:
+    """By class split, the curve of the tuning trial that was chosen, on validation classes."""
+    found = {}
+    for split, tried in results.tuned_of(cell.name).groupby("split"):
         best = tried.sort_values("objective", na_position="first", kind="stable").iloc[-1]
-        scores = [next(iter(scores.values())) for _, scores in parsed(best["curve"]) or () if scores]
-        if len(scores) > 1:
-            found.append(100 * (scores[-1] - scores[-2]))
-    return statistics.fmean(found) if len(found) > 1 else None
+        found[split] = _curve(best["curve"], results.objective(cell.dataset, VALIDATION))
+    return found
+
+
+def _curve(text: str, key: str) -> Curve:
+    """The score of each evaluated step; snapshots have one score only."""
+    points = [(step, scores.get(key, next(iter(scores.values())))) for step, scores in parsed(text) or () if scores]
+    return [(step, score) for step, score in points if score is not None and math.isfinite(score)]
 
 
 def _below(results: Results, cells: list[Cell], same_length: bool) -> tuple[str, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dml.config.for_use import as_given, dataset_for_use, levels_for_use, makes_noise
 from dml.discovery import suggestion
 from dml.report.labels import is_topline
 from dml.report.results import Results
@@ -20,22 +21,42 @@ def dataset_of(results: Results, asked: str | None) -> str:
         raise ValueError(
             f"study {study!r} has no finished trials. {results.problem} Run it: dml run {study}".replace("  ", " ")
         )
-    known = list(dict.fromkeys(results.cells[name].dataset for name in results.confirmed["cell"]))
-    return _one_of(known, asked, "dataset", results.study.name)
+    datasets = (results.cells[name].dataset for name in results.confirmed["cell"])
+    return dataset_for_use(datasets, asked, results.study.name)
 
 
-def noise_of(results: Results, dataset: str, asked: str | None) -> str:
-    """The noise model that was asked for; None: the only one with results on the dataset. Toplines do not count.
+def noise_of(results: Results, dataset: str, asked: str | None, rate: float | None) -> tuple[str, float | None]:
+    """The noise that is asked for, and its rate where that is decided. Toplines do not count.
+
+    Without a rate it is that of the level that models for use are of (`dml.config.for_use`).
+
+    Parameters
+    ----------
+    asked : a noise of the study, or a level (`uniform-0.2`); None: labels as given, or with a rate its only noise.
+    rate : the share of wrong labels that is asked for; None: none.
 
     Raises
     ------
-    ValueError : as `dataset_of`.
+    ValueError : as `dml.config.for_use.levels_for_use`, there are several noises for a rate, or a level has a rate too.
     """
-    cells = [results.cells[name] for name in dict.fromkeys(results.confirmed["cell"])]
-    known = list(dict.fromkeys(c.noise for c in cells if c.dataset == dataset and not is_topline(c.noise)))
-    if not known:
-        raise ValueError(f"study {results.study.name!r} has only toplines, which leave samples out: no noise to choose")
-    return _one_of(known, asked, "noise", results.study.name)
+    study = results.study.name
+    levels = [c.noise_level for c in results.cells.values() if c.dataset == dataset and not is_topline(c.noise)]
+    if not levels:
+        raise ValueError(f"study {study!r} has only toplines, which leave samples out: no noise to choose")
+    if rate is None:
+        return levels_for_use(levels, asked, study)[0]
+    if asked in [str(level) for level in levels]:
+        raise ValueError(
+            f"noise: {asked} says how many labels were made wrong: leave --rate out, or name only the noise"
+        )
+    given = [level.noise for level in as_given(levels) if not makes_noise(level.noise)]
+    known = list(dict.fromkeys(level.noise for level in levels))
+    noise = (given or known)[0] if asked is None and (given or len(known) == 1) else asked
+    if noise is None:
+        raise ValueError(f"noise: study {study!r} has several: choose one with --noise: {', '.join(known)}")
+    if noise not in known:
+        raise ValueError(f"noise: study {study!r} has no results of {noise!r}{suggestion(noise, known)}")
+    return noise, None
 
 
 def score_of(results: Results, dataset: str, asked: str | None) -> str:
@@ -58,13 +79,3 @@ def score_of(results: Results, dataset: str, asked: str | None) -> str:
     if key not in known:
         raise ValueError(f"score: study {results.study.name!r} has no {asked!r}{suggestion(key, known)}")
     return key
-
-
-def _one_of(known: list[str], asked: str | None, what: str, study: str) -> str:
-    if asked is None and len(known) == 1:
-        return known[0]
-    if asked is None:
-        raise ValueError(f"{what}: study {study!r} has several, choose one with --{what}: {', '.join(known)}")
-    if asked not in known:
-        raise ValueError(f"{what}: study {study!r} has no results of {asked!r}{suggestion(asked, known)}")
-    return asked

@@ -1,13 +1,15 @@
 """Trained methods against what needs no training: pixels or frozen features, and closed-form projections of them.
 
 Projections (principal components, within-class whitening, LDA) are fitted to observed labels, so they have scores of
-their own at each noise rate. A method counts beside the best of all these, by the score that is compared.
+their own at each noise rate. A method counts beside what observed labels choose among them (`<input>, free`). Results
+from before that was computed have the best of all on test classes in its place, which favours it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +24,7 @@ from dml.report.results import Results
 from dml.statistics import Summary
 
 PIXELS, VECTORS = "pixels", "vectors"  # any other input is frozen features
+RERANKED = ", free, re-ranked"  # the end of a name: it needs the whole gallery, so it is no baseline
 SAME = 1e-6  # noise rates that differ by less are one
 
 
@@ -32,6 +35,7 @@ class Baseline:
     name: str  # in the summary: `<input>`, or `<input>, <projection>`
     score: float  # percent
     by_split: tuple[float, ...] = ()  # of each class split, if there are several
+    chosen: str = ""  # by observed labels: `whitened, both views`
 
     @property
     def on_pixels(self) -> bool:
@@ -48,7 +52,8 @@ class Baseline:
     def label(self) -> str:
         """`pixels`, `vectors`, `frozen features`, `frozen features, 128 whitened`."""
         start, comma, rest = self.name.partition(", ")
-        return (start if start in (PIXELS, VECTORS) else "frozen features") + comma + rest
+        named = start if start in (PIXELS, VECTORS) else "frozen features"
+        return f"{named}, {self.chosen}" if self.chosen else named + comma + rest
 
 
 @dataclass(frozen=True)
@@ -73,12 +78,14 @@ def untrained(
     key: str,
     length: int | None = None,
 ) -> Baseline | None:
-    """The best baseline at a noise rate. None: nothing was scored without training.
+    """The baseline at a noise rate: what observed labels choose. None: nothing was scored without training.
+
+    The best on test classes for results without that choice, and of a given length.
 
     Parameters
     ----------
     rate : or how much each of several measured rates counts, as `at_rate.shares` returns it.
-    key : of the score, by which the baseline is the best.
+    key : of the score.
     length : only of so many dimensions; None: of any number.
     """
     counting = rate if isinstance(rate, Mapping) else {rate: 1.0}
@@ -88,8 +95,9 @@ def untrained(
     for name in shared:
         places = range(min(len(scores[name]) for scores in each.values()))
         splits = [sum(100 * each[own][name][i] * counting[own] for own in counting) for i in places]
-        found.append(Baseline(name, splits[0], tuple(splits[1:])))
-    fits = [baseline for baseline in found if length is None or baseline.length == length]
+        found.append(Baseline(name, splits[0], tuple(splits[1:]), _chosen(results, dataset, noise, counting, name)))
+    fits = [one for one in found if not one.name.endswith(RERANKED) and (length is None or one.length == length)]
+    fits = [one for one in fits if length is None and one.chosen] or fits
     return max(fits, key=lambda baseline: baseline.score, default=None)
 
 
@@ -154,6 +162,21 @@ def by_noise(results: Results, dataset: str) -> list[Mapping[str, Any]]:
     return [record for record in results.summary.get("untrained_by_noise", ()) if record["dataset"] == dataset]
 
 
+def _chosen(results: Results, dataset: str, noise: str, rates: Iterable[float], name: str) -> str:
+    """What was chosen of `<input>, free`, most often first: `whitened, both views`; "" of anything else."""
+    found = [
+        choice
+        for record in by_noise(results, dataset)
+        if record["name"] == name and any(_is_at(record, noise, rate) for rate in rates)
+        for choice in record.get("chosen", ())
+    ]
+    return " or ".join(choice for choice, _ in Counter(found).most_common())
+
+
+def _is_at(record: Mapping[str, Any], noise: str, rate: float) -> bool:
+    return math.isclose(record["rate"], rate, abs_tol=SAME) and (record["noise"] == noise or rate == 0)
+
+
 def _scores(results: Results, dataset: str, noise: str, rate: float, key: str) -> dict[str, list[float]]:
     """By name: the score, then that of each class split if there are several.
 
@@ -166,7 +189,7 @@ def _scores(results: Results, dataset: str, noise: str, rate: float, key: str) -
         if key in own
     }
     for record in by_noise(results, dataset):
-        if math.isclose(record["rate"], rate, abs_tol=SAME) and (record["noise"] == noise or rate == 0):
+        if _is_at(record, noise, rate):
             scores = [record["scores"], *record.get("by_split", ())]
             found |= {record["name"]: [own[key] for own in scores]} if key in record["scores"] else {}
     return found

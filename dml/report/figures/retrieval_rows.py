@@ -76,6 +76,7 @@ def _picture(axes: Axes, pixels: np.ndarray, name: str, right: bool | None, x: f
     axes.add_patch(
         Rectangle((left, top), w, h, fill=False, edgecolor=colour, linestyle=dashes, linewidth=thick, zorder=3)
     )
+    name = " ".join(name.split())
     label = name if len(name) <= LONGEST else name[: LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
     text = f"{sign} {label}".strip()
     weight = "bold" if right is None else "normal"

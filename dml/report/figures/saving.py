@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatterMathtext
 from PIL import Image
 
 from dml.report.figures.style import DARK
@@ -38,11 +39,12 @@ SHORTER: tuple[tuple[str, str], ...] = (
 PLACES = re.compile(r' d="[^"]*"| [xy]="[^"]*"|translate\([^)]*\)')
 LINES = re.compile(r'<path d="([^"]*)"([^<>]*fill:none[^<>]*)/>(?:<path d="[^"]*"\2/>)+')
 STYLES = re.compile(r' style="([^"]*)"')
+NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 DATA = re.compile(r'("data:[^"]*")', re.S)
 
 
 def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
-    """Write `<stem>.svg` and, on request, `<stem>.png`.
+    """Write `<stem>.svg` and, on request, `<stem>.png`; a stem may have dots.
 
     The SVG's style sheet has the light colours, and replaces each by its dark one where dark pages are preferred.
     Programs that do not know such preferences show the light version.
@@ -55,14 +57,18 @@ def save(figure: Figure, stem: Path, png: bool = False) -> tuple[float, float]:
     layout = figure.get_layout_engine()
     for axes in figure.axes:
         _placed(axes)
+        _with_powers(axes)
     if layout is not None:
         layout.execute(figure)
         figure.set_layout_engine(None)  # otherwise each file would repeat the layout, or ("none") draw twice
+        for axes in figure.axes:
+            _with_powers(axes)  # there may be more ticks
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    stem.with_suffix(".svg").write_text(with_dark(smaller(text.getvalue())), encoding="utf-8")
+    svg = NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text.getvalue())
+    stem.with_name(f"{stem.name}.svg").write_text(with_dark(smaller(svg)), encoding="utf-8")
     if png:
-        _save_png(figure, stem.with_suffix(".png"))
+        _save_png(figure, stem.with_name(f"{stem.name}.png"))
     width, height = figure.get_size_inches()
     return 72 * float(width), 72 * float(height)
 
@@ -74,6 +80,14 @@ def _placed(axes: Axes) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         if not axis.label.get_text():
             axis.set_label_coords(0, 0)
+
+
+def _with_powers(axes: Axes) -> None:
+    """Let the ticks of logarithmic axes, which are no names, be formulas: powers."""
+    for axis in (axes.xaxis, axes.yaxis):
+        if isinstance(axis.get_major_formatter(), LogFormatterMathtext):
+            for label in axis.get_ticklabels(which="both"):
+                label.set_parse_math(True)
 
 
 def _save_png(figure: Figure, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -65,6 +66,9 @@ SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",  # `saving` names fonts of the same widths, for machines without this one
     "svg.hashsalt": "dml",
     "axes.unicode_minus": True,
+    "axes.formatter.use_mathtext": False,
+    "text.parse_math": False,  # names are a user's, and a dollar sign begins no formula (`saving` has the exception)
+    "text.usetex": False,
     "figure.constrained_layout.h_pad": 0.08,
 }
 
@@ -72,7 +76,8 @@ SETTINGS: dict[Any, Any] = {
 @contextmanager
 def applied() -> Iterator[None]:
     """Apply the settings to the figures that are made inside the block."""
-    with mpl.rc_context(SETTINGS):
+    with mpl.rc_context(SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+", UserWarning)  # a browser has another font
         yield
 
 

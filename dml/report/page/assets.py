@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from dml.files import first_line
 from dml.report.figures.saving import save
 from dml.report.page.blocks import (
     Block,
@@ -77,11 +81,16 @@ SavedBlock = (
 )
 
 
+UNSAFE = re.compile(r"[^\w.-]+")  # in a file's name: studies name noises, datasets and settings as they like
+LONGEST = 150  # bytes of a file's name
+
+
 class Assets:
     """Saves the blocks of one page."""
 
     def __init__(self, root: Path, page: str) -> None:
         self._root, self._page = root, page
+        self._used: Counter[str] = Counter()
 
     def save(self, blocks: Iterable[Block | None]) -> list[SavedBlock]:
         """Write each block's files. None, and blocks with nothing to show, are left out."""
@@ -93,7 +102,8 @@ class Assets:
                 return self._drawing(block)
             case Table():
                 href = self._csv(block.name, block.csv())
-                return SavedTable(block.name, block.title, block.text, block.columns, rows(block), href)
+                name = Path(href).name.removesuffix(".csv")
+                return SavedTable(name, block.title, block.text, block.columns, rows(block), href)
             case Download():
                 text = csv_text(block.frame)
                 return SavedDownload(self._csv(block.name, text), block.link, block.text)
@@ -104,17 +114,33 @@ class Assets:
                 return block if block.items else None
         return block
 
-    def _drawing(self, drawing: Drawing) -> SavedDrawing | None:
+    def _drawing(self, drawing: Drawing) -> SavedDrawing | SavedDownload | None:
+        """The figure and its numbers; its numbers alone if it cannot be drawn, as all others can."""
         if drawing.figure is None:
             return None
-        path = f"figures/{self._page}-{drawing.name}"
-        width, height = save(drawing.figure, self._root / path, drawing.png)
-        png = f"{path}.png" if drawing.png else ""
+        path = self._path("figures", drawing.name)
         csv = self._csv(f"figure-{drawing.name}", csv_text(drawing.data))
+        try:
+            width, height = save(drawing.figure, self._root / path, drawing.png)
+        except OSError:
+            raise
+        except Exception as error:
+            problem = f"cannot be drawn ({first_line(error)})"
+            print(f"report: {self._page}: the figure {drawing.name} {problem}", file=sys.stderr)
+            return SavedDownload(csv, "The numbers of a figure", f" that {problem}.")
+        png = f"{path}.png" if drawing.png else ""
         return SavedDrawing(f"{path}.svg", png, csv, round(width), round(height), drawing.alt, drawing.caption)
 
+    def _path(self, folder: str, name: str) -> str:
+        """A path from the site's root, without its ending, that no other block has; upper and lower case are one."""
+        safe = UNSAFE.sub("-", name).encode()[:LONGEST].decode(errors="ignore")
+        path = f"{folder}/{self._page}/{safe}"
+        self._used[path.casefold()] += 1
+        count = self._used[path.casefold()]
+        return path if count == 1 else f"{path}~{count}"
+
     def _csv(self, name: str, text: str) -> str:
-        href = f"data/{self._page}/{name}.csv"
+        href = f"{self._path('data', name)}.csv"
         path = self._root / href
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -26,7 +26,7 @@ class Paragraph:
 class Drawing:
     """A figure in the light style, with what it shows in words."""
 
-    name: str  # of its files, unique within the study
+    name: str  # of its files
     figure: Figure | None  # None: there is nothing to draw, and the block is left out
     data: pd.DataFrame  # what the figure is drawn from: its CSV file
     alt: str

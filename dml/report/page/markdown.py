@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -69,12 +70,26 @@ def _body(table: Table) -> str:
     """The rows; names are code."""
     head = [column.label.lower() for column in table.columns]
     body = [
-        [f"`{cell.text}`" if column.kind == "name" else f"{cell.text} {cell.small}" for column, cell in each]
+        [_code(cell.text) if column.kind == "name" else _no_tag(f"{cell.text} {cell.small}") for column, cell in each]
         for each in (zip(table.columns, row, strict=True) for row in rows(table))
     ]
-    lines = ["|".join(["", *(f" {_line(text)} ".replace("  ", " ") for text in row), ""]) for row in [head, *body]]
+    cells = [[_line(text).replace("|", r"\|") for text in row] for row in [head, *body]]
+    lines = ["|".join(["", *(f" {text} ".replace("  ", " ") for text in row), ""]) for row in cells]
     ruler = "".join("|---:" if column.numeric else "|---" for column in table.columns)
     return "\n".join([lines[0], f"{ruler}|", *lines[1:]])
+
+
+def plain(text: str) -> str:
+    """A text of a user's that a page shows as it is: in one line, with an escape before each sign of Markdown."""
+    return re.sub(r"([\\`*_\[\]<|])", r"\\\1", " ".join(text.split()))
+
+
+def _code(text: str) -> str:
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
+def _no_tag(text: str) -> str:
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text)
 
 
 def _line(text: str) -> str:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from dml.config.for_use import for_use
 from dml.config.tuning import mark
 from dml.counting import counted
+from dml.report.analysis.flags import marks
 from dml.report.analysis.shares import kept
 from dml.report.analysis.summaries import SCORE, SHARE, summary_of
 from dml.report.analysis.validation_choice import best_of, validation, validations
@@ -18,9 +20,10 @@ from dml.report.labels import noise_label, readable
 from dml.report.methods import further
 from dml.report.numbers import rate
 from dml.report.page.blocks import Paragraph
-from dml.report.page.markdown import markdown
+from dml.report.page.markdown import markdown, plain
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results, parsed
+from dml.report.tuning import after_comma
 from dml.tracking.runs import FAILED, FINISHED, KILLED, RUNNING, Picture, Run, parameters
 from dml.types import ScoreKey, value_text
 
@@ -153,7 +156,9 @@ def _study(results: Results, state: str, metrics: Mapping[str, Mapping[str, floa
     tags |= {"dml.tuning": mark(study) or "tuned", "mlflow.source.name": "dml"}
     tags |= {name: commit for name in COMMIT if (commit := str(summary.get("git_commit", "")))}
     tags["mlflow.note.content"] = _note(results, metrics)
-    if winner := _winner(results, metrics):
+    names, first = list(results.cells), for_use(list(results.cells.values()))[:1]
+    usable = {names[place]: metrics[names[place]] for group in first for place in group if names[place] in metrics}
+    if winner := _winner(results, usable):
         own = {**_place(results, winner), **_chosen(results, winner)}
         tags |= {"dml.winner": winner, **{f"winner.{key}": str(value) for key, value in own.items()}}
     shown = {**metrics.get(winner, {}), **_finite(counts)}
@@ -163,7 +168,12 @@ def _study(results: Results, state: str, metrics: Mapping[str, Mapping[str, floa
 
 
 def _winner(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
-    """The cell with the best validation score, without tuning with the best mean objective; "" if none has a score."""
+    """The cell with the best validation score, without tuning with the best mean objective; "" if none has a score.
+
+    Parameters
+    ----------
+    metrics : of cells whose scores compare.
+    """
     means = {name: own["objective.mean"] for name, own in metrics.items() if "objective.mean" in own}
     return best_of(validations(results, means) or means) if means else ""
 
@@ -177,9 +187,10 @@ def _note(results: Results, metrics: Mapping[str, Mapping[str, float]]) -> str:
         if best := _winner(results, own):
             mean, low, high = (own[best].get(f"objective.{part}") for part in ("mean", "low", "high"))
             margin = "" if low is None else f" ({low:.3f} to {high:.3f})"
-            where, score = f"{dataset}, {noise} {share:g}", f"{mean:.3f}{margin}"
+            said = after_comma(marks(results, best))
+            where, score = f"{dataset}, {noise} {share:g}{said}", f"{mean:.3f}{margin}"
             rows.append({"where": where, "best": results.methods[best].label, "mean": score})
-    lead = f"**{results.study.title}**: {counts}, {len(results.failures)} failed"
+    lead = f"**{plain(results.study.title)}**: {counts}, {len(results.failures)} failed"
     columns = (
         Column("where", "Dataset, noise"),
         Column("best", "Best cell, by validation score"),

@@ -47,8 +47,6 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, axis: str,
     if len(results.rates(dataset, noise)) > 1:
         where += f", {written(rate)} label noise"
     file = "-".join(["setting", axis, dataset, noise, f"{rate:g}", *ScoreKey.parse(key)])
-    for sign, text in ((".", "-"), ("@", ""), ("+", "plus")):
-        file = file.replace(sign, text)
     caption = say("figure", score=label, setting=name, where=where, means=means(results))
     names = results.cells_of(dataset, noise, rate)
     only: list[Method] = []

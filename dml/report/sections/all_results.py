@@ -71,7 +71,7 @@ def main_results(results: Results) -> list[Table]:
 
 def _drawing(results: Results, dataset: str, noise: str, key: str) -> Folded:
     label, where = score_label(key), results.where(dataset, noise)
-    name = "-".join(["noise", dataset, noise, *ScoreKey.parse(key)]).replace("@", "").replace("+", "plus")
+    name = "-".join(["noise", dataset, noise, *ScoreKey.parse(key)])
     alt = f"{label} against the label-noise rate{where}."
     figure, data, added = against_noise_or_best(results, dataset, noise, key)
     caption = say("figure", score=label, where=where, means=means(results)) + added

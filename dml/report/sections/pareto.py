@@ -43,7 +43,7 @@ def _blocks(results: Results, block: Crossed) -> Iterator[Block | None]:
         points = _frame(results, kept(results, block.dataset, block.noise, rate))
         if len(points):
             yield _drawing(results, block.dataset, block.noise, rate, points) if place == 0 else None
-            yield folded(_table(results, f"{block.dataset}-{block.noise}-{100 * rate:.0f}", rate, points))
+            yield folded(_table(results, f"{block.dataset}-{block.noise}-{rate:g}", rate, points))
 
 
 def _rates(rates: tuple[float, ...]) -> list[float]:
@@ -62,7 +62,7 @@ def _drawing(results: Results, dataset: str, noise: str, rate: float, points: pd
         front=counted(number, "method"),
         over=over(results),
     )
-    name = f"pareto-{dataset}-{noise}-{100 * rate:.0f}"
+    name = f"pareto-{dataset}-{noise}-{rate:g}"
     return Drawing(name, front_points(points, rate, key), points, say("alt"), caption)
 
 

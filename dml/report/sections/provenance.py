@@ -57,6 +57,7 @@ def _of_study(results: Results) -> list[tuple[str, str]]:
         ("Trained on", ", ".join(f"{d.label}: {d.train_on} labels" for d in study.datasets)),
         ("Evaluated on", ", ".join(evaluated)),
         ("Network", f"{networks}, {training.embedding_size} dimensions"),
+        *([("Views", say("mirror"))] if study.evaluation.views == "mirror" else []),
         *_of_data(results),
         *([("Starts from", _start(training.init_from))] if training.init_from is not None else []),
         ("Batches", size),
@@ -82,8 +83,9 @@ def _of_data(results: Results) -> Iterator[tuple[str, str]]:
             if (own := found["roles"].get(role))
         ]
         skipped = f"; {found['skipped']:,} skipped, which could not be decoded" if found["skipped"] else ""
+        notes = "".join(f"; {note}" for note in found.get("notes", ()))
         title = "Data" if len(results.study.datasets) == 1 else f"Data: {dataset.label}"
-        yield title, ", ".join(parts) + skipped
+        yield title, ", ".join(parts) + skipped + notes
 
 
 def _classes(number: int) -> str:

@@ -95,7 +95,7 @@ def _drawing(results: Results, dataset: str, noise: str, key: str, first: bool) 
     if best:
         caption += only_best(len(best))
     alt = say("alt", score=score_label(key))
-    name = f"topline-{dataset}-{noise}" + ("" if first else "-" + metric_of(key).replace("@", "").replace("+", "plus"))
+    name = f"topline-{dataset}-{noise}" + ("" if first else f"-{metric_of(key)}")
     return Drawing(name, figure, frame, alt, caption)
 
 

@@ -42,7 +42,7 @@ class Settings:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """A figure for each dataset and noise model, and a table."""
-        metric = metric_label(results.study.search.objective)
+        metric, splits = metric_label(results.study.search.objective), _splits(results)
         for place, (dataset, noise) in enumerate(results.conditions):
             where = results.where(dataset, noise)
             found = _searches(results, dataset, noise)
@@ -50,7 +50,7 @@ class Settings:
             labels = ("trial", score_label(key))
             figure, added = cells_or_best(results, found, results.objective(dataset), labels, _draw, highest=True)
             what = "the best so far (lines)" if added else "each tuning trial (points) and the best so far (lines)"
-            caption = say("figure", metric=metric, what=what, where=where) + added
+            caption = joined(say("figure", metric=metric, what=what, where=where) + added, splits)
             data = series_frame(results, found, "trial", "score")
             drawing = Drawing(f"search-{dataset}-{noise}", figure, data, say("alt"), caption)
             if place < OPEN or figure is None:
@@ -64,7 +64,7 @@ def best_settings(results: Results) -> Table | None:
     """One row per cell: the chosen settings, their validation score and the number of trials."""
     rows, keys, stops = [], [], results.study.search.stop == "best"
     for name, cell in results.cells.items():
-        tried = results.tuned_of(name)
+        tried = _tried(results, name)
         finished = (tried["status"] == "finished").to_numpy(dtype=bool) & tried["objective"].notna().to_numpy()
         scores = tried["objective"].to_numpy(dtype=float)[finished]
         if len(scores):  # the first of equally good trials, which are in the order of their numbers
@@ -91,7 +91,7 @@ def best_settings(results: Results) -> Table | None:
         Column("trials", "Trials", "count", "finished tuning trials"),
     )
     metric = metric_label(results.study.search.objective)
-    caption = joined(say("table", metric=metric), say("stopped") if stops else "")
+    caption = joined(say("table", metric=metric), say("stopped") if stops else "", _splits(results))
     return Table("settings", "Best settings of each cell", caption, columns, pd.DataFrame(rows))
 
 
@@ -105,11 +105,21 @@ def _stop(results: Results, cell: Cell, curve: Any) -> dict[str, float]:
     return {"stop": best[0]} | {name: 100 * float(value) for name, value in ends.items()}
 
 
+def _splits(results: Results) -> str:
+    return say("splits") if results.study.splits > 1 else ""
+
+
+def _tried(results: Results, cell: str) -> pd.DataFrame:
+    """A cell's tuning trials on the first class split: each split is tuned by itself, on other validation classes."""
+    tried = results.tuned_of(cell)
+    return tried[tried["split"] == 0]
+
+
 def _searches(results: Results, dataset: str, noise: str) -> dict[str, pd.Series]:
     """For each cell the validation score by trial, from 1 on; nothing if no cell has two trials."""
     found = {}
     for name in results.cells_of(dataset, noise):
-        tried = results.tuned_of(name)
+        tried = _tried(results, name)
         scores = pd.Series(100 * tried["objective"].to_numpy(float), tried["number"] + 1).dropna()
         if len(scores):
             found[name] = scores

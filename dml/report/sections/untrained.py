@@ -71,11 +71,15 @@ def best_and_untrained(results: Results) -> Table | None:
         Column("gain", "Gain", "difference_interval", "the best method minus the score without training, in points"),
         Column("above", "Methods above", "share", "methods whose mean is above the score without training"),
     )
+    by_labels = any(one.untrained.chosen for one in found if one is not None)
+    chosen = say("chosen_by_labels") if by_labels else say("chosen_on_test")
     near = "cosine" if results.study.training.normalize else "Euclidean distance"  # as trials are scored
     caption = joined(
         say("best", score=score_label(results.objective(str(rows[0]["dataset"]))), near=near),
         say("projections") if any(fitted or ", " in name for (_, name, fitted), _ in _scored(results)) else "",
-        say("gain", over=f"{over(results)}{of_searches(results)}", why=explained(results, results.cells)),
+        say(
+            "gain", over=f"{over(results)}{of_searches(results)}", chosen=chosen, why=explained(results, results.cells)
+        ),
     )
     return Table("untrained", "The best method and no training", caption, columns, pd.DataFrame(rows))
 

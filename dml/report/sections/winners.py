@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dml.config.tuning import one_search
-from dml.report.analysis.flags import doubts
+from dml.report.analysis.flags import marks
 from dml.report.analysis.interval_coverage import covers, over
 from dml.report.analysis.paired import LEVEL, is_worse, versus_winner
 from dml.report.analysis.untrained import untrained
@@ -82,7 +82,7 @@ def winners(results: Results) -> Table | None:
         row |= {"lead": best["difference"], "lead low": best["low"], "lead high": best["high"]}
         worse = sum(map(is_worse, others.to_dict("records")))
         row |= {"p adjusted": best["p adjusted"], "worse": worse if others["p adjusted"].notna().any() else np.nan}
-        rows.append(row | {"others": len(others), "cell": best["winner"]})
+        rows.append(row | {"others": len(others), "cell": best["winner"], "marks": marks(results, best["winner"])})
     block = results.study.block
     several, rivals = len(results.study.blocks) > 1, any(row["others"] for row in rows)
     columns = [
@@ -107,6 +107,8 @@ def winners(results: Results) -> Table | None:
     if rivals and several:
         columns.append(p_adjusted(results))
         columns.append(Column("worse", "Significantly worse", "share", f"methods whose adjusted p is below {LEVEL}"))
+    if any(row["marks"] for row in rows):
+        columns.append(Column("marks", "Remarks"))
     return Table("winners", "Winners", joined(*parts), tuple(columns), pd.DataFrame(rows))
 
 
@@ -137,7 +139,7 @@ def _finding(results: Results, row: dict) -> Finding:
     key = results.objective(row["dataset"])
     where = f"{metric_label(metric_of(key))}, {rate(row['rate'])} label noise"
     where += results.where(row["dataset"], results.cells[row["cell"]].noise) + f", {SETS[key.split('/')[0]]}"
-    where += after_comma(doubts(results, row["cell"]))
+    where += after_comma(marks(results, row["cell"]))
     lead = interval(*(percent(row[part], signed=True) for part in ("lead", "lead low", "lead high")))
     text = f"{lead} over {row['runner-up']}."
     if row["others"] > 1 and np.isfinite(row["worse"]):

@@ -89,6 +89,7 @@ class FoldTraining:
             augment=embedder.augment,
             device=spec.training.device,
             precision=spec.training.precision,
+            views=spec.evaluation.views,
         )
         if not torch.isfinite(embedded).all():
             raise TrainingError("audit: the embeddings of a fold's network are infinite or NaN")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import torch
 
-from dml import audit
+from dml import audit, evaluation
 from dml.config import AuditSection, Study, audited_dataset
 from dml.data.packing import Packed, of_vectors
 from dml.sweep.inputs.extracting import audited_trainings, frozen_trainings, over_ray
@@ -17,7 +18,7 @@ from dml.sweep.inputs.pixels import pixels
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import extract
 from dml.training.frozen.opening import open_features
-from dml.training.frozen.recipe import features_id, recipe
+from dml.training.frozen.recipe import features_id, of_each_view, recipe
 
 
 class Audited(NamedTuple):
@@ -80,7 +81,8 @@ def representations(
 ) -> dict[str, np.ndarray]:
     """Vectors float32 (n, D) by name: pixels, the study's frozen features and those that the section names.
 
-    Of a dataset of vectors, these alone. Features are computed on Ray's workers if they are missing.
+    Of a dataset of vectors, these alone. Where the study evaluates several views of an image, its vector joins them.
+    Features are computed on Ray's workers if they are missing.
 
     Raises
     ------
@@ -88,17 +90,25 @@ def representations(
     """
     if of_vectors(found.packed.manifest):
         return {"vectors": np.asarray(found.packed.images[found.rows][:, 0, 0], dtype=np.float32)}
-    vectors = {}
+    vectors, views = {}, study.evaluation.views
     if section.pixels is not None:
-        vectors["pixels"] = pixels(found.packed, found.rows, section.pixels)
+        vectors["pixels"] = _joined([*pixels(found.packed, found.rows, section.pixels, views).swapaxes(0, 1)])
     specs = [*frozen_trainings(study, found.dataset), *audited_trainings(study, found.dataset)]
     needed = {features_id(recipe(spec, found.packed.manifest)): spec for spec in specs}
     for name, spec in needed.items():
-        folder = extract(found.packed, spec, store, over_ray(study.resources), report)
+        folders = (
+            extract(found.packed, one, store, over_ray(study.resources), report) for one in of_each_view(spec, views)
+        )
         short = name.rpartition("-")[0]
         taken = [other.rpartition("-")[0] for other in needed].count(short) > 1
-        vectors[name if taken else short] = open_features(folder).array[found.rows].astype(np.float32)
+        each = [open_features(folder).array[found.rows].astype(np.float32) for folder in folders]
+        vectors[name if taken else short] = _joined(each)
     return vectors
+
+
+def _joined(views: Sequence[np.ndarray]) -> np.ndarray:
+    """The vectors float32 (n, D) of a single view as they are, or those of all views joined."""
+    return views[0] if len(views) == 1 else evaluation.joined([torch.from_numpy(view) for view in views]).numpy()
 
 
 def _names(index: pd.DataFrame, level: str) -> dict[int, str]:

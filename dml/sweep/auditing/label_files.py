@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from dml.config import Study
 from dml.data import sources, splits
+from dml.files import yaml_text
 from dml.sweep.auditing.inputs import Audited
 from dml.sweep.auditing.reviews import Review
 from dml.sweep.auditing.run import AuditRun
@@ -116,7 +116,7 @@ def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
     }
     if len(study.datasets) > 1:
         content["datasets"] = [study.dataset(dataset).model_dump(mode="json", exclude_defaults=True)]
-    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)
+    text = yaml_text(content, allow_unicode=True, width=120)
     return f"# Labels of {study.name} as given, and after its audit (docs/audit.md). {WROTE} {_digest(text)}\n{text}"
 
 

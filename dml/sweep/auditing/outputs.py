@@ -118,4 +118,4 @@ def lines(content: Mapping[str, Any]) -> list[str]:
             f"against verified labels: {measured['rate']:.1%} are wrong; AUROC {measured['auroc']:.3f}, average "
             f"precision {measured['average_precision']:.3f}, precision at the true count {measured['precision']:.3f}"
         )
-    return [*text, *filter(None, [content["note"]])]
+    return [*text, *content.get("data", ()), *filter(None, [content["note"]])]

@@ -15,6 +15,7 @@ import pandas as pd
 from dml import audit, files
 from dml.audit import Audit, Estimate, ReviewPlan
 from dml.discovery import suggestion
+from dml.tables import integers, read_rows
 
 REQUEST, REVIEW = "request.json", "review.csv"
 COLUMNS = ("index", "answer", "given", "path", "label", "audit")  # as the page writes them; two are needed
@@ -34,31 +35,24 @@ def read_review(path: Path) -> pd.DataFrame:
 
     Raises
     ------
-    ValueError : the file is missing, is not a CSV in UTF-8, lacks the column `index` or `answer`, an index is not a
+    ValueError : the file is missing or no table (`dml.tables`), lacks the column `index` or `answer`, an index is not a
         whole number, or there is no answer.
     """
     if not path.is_file():
         raise ValueError(f"{path}: no such file: expected the CSV that the audit's page saved")
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            head = file.readline()
-        separator = max(",;\t", key=head.count)  # spreadsheets write the one of their language
-        table = pd.read_csv(path, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    except (ValueError, OSError) as error:  # from pandas: decoding and parsing errors are ValueErrors
-        raise ValueError(f"{path}: not a CSV in UTF-8: {str(error).partition(chr(10))[0]}") from error
+    table, rows = read_rows(path)
     for name in COLUMNS[:2]:
         if name not in table:
             raise ValueError(f"{path}: no column {name!r}{suggestion(name, list(table.columns))}")
     for name in COLUMNS[2:]:
         if name not in table:
             table[name] = ""
+    table = table[list(COLUMNS)].fillna("").astype(str).assign(line=rows)
     table = table[table["answer"].str.strip() != ""].reset_index(drop=True)
-    strange = table.loc[~table["index"].str.fullmatch(r"\d{1,18}"), "index"]
-    if len(strange):
-        raise ValueError(f"{path}: index: expected whole numbers, got {strange.iloc[0]!r}")
     if table.empty:
         raise ValueError(f"{path}: no image has an answer ({', '.join(audit.ANSWERS)})")
-    return table[list(COLUMNS)].assign(index=table["index"].astype(int), answer=table["answer"].str.strip())
+    index = integers(path, table, table.pop("line").tolist(), "index")
+    return table.assign(index=index, answer=table["answer"].str.strip())
 
 
 def check_review(path: Path, plan: ReviewPlan, answers: pd.DataFrame, paths: list[str], known: set[str]) -> Estimate:

@@ -51,6 +51,7 @@ def write_card(
         "network": described["network"],
         "preprocessing": preprocessing(described),
         "normalize": described["normalize"],
+        "views": described.get("views", "one"),
         "dataset": {
             "name": spec.dataset.name,
             "source": section.name,

@@ -95,7 +95,8 @@ def write(data: AllImages, dataset: str, seed: int, data_root: Path, out: Path) 
 def add_features(out: Path, dataset: str, name: str, folder: Path) -> None:
     """Name the folder of the stored features or activations that a trial on this data needs."""
     known: dict[str, Any] = read_json(out / "features.json") or {}
-    write_json(out / "features.json", {**known, dataset: {name: {"folder": _from(out, folder)}}})
+    own = {**known.get(dataset, {}), name: {"folder": _from(out, folder)}}
+    write_json(out / "features.json", {**known, dataset: own})
 
 
 def _from(out: Path, folder: Path) -> str:

@@ -16,11 +16,14 @@ from dml.sweep.champions import data as champion_data
 from dml.sweep.champions.card import CARD, write_card
 from dml.sweep.champions.spec import champion_spec
 from dml.sweep.execution.training import training
+from dml.sweep.inputs.rates import Rates
 from dml.sweep.plan import keys
+from dml.sweep.plan.specs import with_rate
 from dml.sweep.store.init_from import InitFromFinder
 from dml.training.allocator import keep_freed_memory
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import extract
+from dml.training.frozen.recipe import of_whole_backbone
 from dml.types import Cell, TrialSpec
 
 KEY_DIGITS = 16
@@ -42,12 +45,12 @@ class Champion:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to train: a winner's settings at a noise rate."""
+    """What to train: a winner's settings."""
 
     study: Study
     cell: Cell
     settings: dict[str, Any]  # of a confirmed trial of the cell, by dotted names
-    rate: float  # the share of the labels that are wrong, as far as known
+    rate: float | None  # the share of the labels that are wrong; None: estimated for a filter that assumes one
     recipe: dict[str, Any]  # of the study, for the card
     labels: Path | None = None  # a label file in place of the dataset's labels
 
@@ -85,8 +88,13 @@ def train_champion(
         starts = InitFromFinder(results, store)
         spec = champion_spec(wanted.study, wanted.cell, wanted.settings, wanted.rate, digests, starts)
         if spec.training.stored and not of_vectors(packed.manifest):
-            features = extract(packed, spec.training, store / "features", report=report)
-            champion_data.add_features(place / "data", dataset, features.name, features)
+            needed = [spec.training]
+            if spec.filter is not None and of_whole_backbone(spec.training) != spec.training:
+                needed.append(of_whole_backbone(spec.training))  # from which a filter's rate is estimated
+            for training in needed:
+                features = extract(packed, training, store / "features", report=report)
+                champion_data.add_features(place / "data", dataset, features.name, features)
+        spec = with_rate(spec, Rates(place / "data", store, report))
         key = keys.key(spec)
         folder = place / key[:KEY_DIGITS]
         earlier = read_json(folder / "model" / CARD)

@@ -14,7 +14,7 @@ from dml import models
 from dml.config import Study
 from dml.sweep.cost.trial_costs import spec_of
 from dml.sweep.plan.keys import canonical
-from dml.sweep.retention.models import policy
+from dml.sweep.retention.models import kept_by_best, policy
 from dml.training.descriptions import describe_model
 
 
@@ -49,7 +49,7 @@ def kept_models(study: Study, manifests: Mapping[str, Mapping[str, Any]]) -> Kep
     each = max(sizes)
     chosen = policy(study, sum(sizes) * study.splits)
     number, total = {
-        "best": (1, each),
+        "best": (best := len(kept_by_best(cells)), best * each),
         "cells": (len(cells) * study.splits, sum(sizes) * study.splits),
         "all": (len(cells) * trained, sum(sizes) * trained),
     }[chosen]

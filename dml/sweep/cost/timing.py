@@ -33,7 +33,7 @@ class Timing:
     """What a trial's network costs."""
 
     step_seconds: float  # of a training step
-    image_seconds: float  # of embedding an image, to evaluate
+    image_seconds: float  # of embedding a view of an image, to evaluate
     length: int = 1  # of an embedding
 
 

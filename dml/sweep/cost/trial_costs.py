@@ -23,6 +23,7 @@ from dml.protocols import Source, VectorSource
 from dml.sweep.cost.timing import NotTimed, time_scores, time_steps
 from dml.sweep.plan import keys, specs
 from dml.sweep.store.trials import FINISHED, TrialStore
+from dml.training.closed_form import FITTED
 from dml.types import Cell, InitFromSpec, TrainingSpec, TrialSpec
 
 OVERHEAD = 0.3  # seconds of a sweep for a trial (docs/benchmarks/sweep.md)
@@ -123,8 +124,11 @@ def trial_seconds(
         else:
             step = fmean(timing.step_seconds for timing in timings[kind])
             image = fmean(timing.image_seconds for timing in timings[kind])
-            evaluation = image * _evaluated(manifests[spec.dataset.name]) + scores[kind]
-            costs.append(step * spec.training.total_steps + _evaluations(spec) * evaluation + OVERHEAD)
+            images = _evaluated(manifests[spec.dataset.name])
+            evaluation = image * images * (2 if spec.evaluation.views == "mirror" else 1) + scores[kind]
+            refit = 0.0 if spec.training.head_refit is None else image * min(images, FITTED)
+            evaluating = _evaluations(spec) * (len(spec.evaluation.sets) * evaluation + refit)
+            costs.append(step * spec.training.total_steps + evaluating + OVERHEAD)
     measured = sum(map(len, earlier.values()))
     parts = [f"as {measured} similar trials in the store"] if measured else []
     parts += ["by timing a few steps and an evaluation on random images"] if missing else []
@@ -141,13 +145,13 @@ def trial_seconds(
 
 
 def _evaluations(spec: TrialSpec) -> int:
-    """How often a trial evaluates a set."""
+    """How often a trial evaluates its sets."""
     times = math.ceil(spec.training.total_steps / spec.evaluation.every) if spec.evaluation.every else 1
-    return len(spec.evaluation.sets) * max(1, times)
+    return max(1, times)
 
 
 def _evaluated(manifest: Mapping[str, Any]) -> int:
-    """Images of an evaluation set; 0 if their number is not known."""
+    """Images of an evaluation set, and about as many train; 0 if their number is not known."""
     return int(manifest.get("images", 0) * TESTED)
 
 
@@ -159,6 +163,7 @@ def _kind(spec: TrialSpec) -> str:
 def _kind_of(record: Mapping[str, Any]) -> str:
     training, dataset = record.get("training", {}), record.get("dataset", {})
     similar = {name: training.get(name) for name in SIMILAR} | {"trains": training.get("steps") != 0}
+    similar |= {"views": record.get("evaluation", {}).get("views")}
     return json.dumps([dataset.get("packed"), similar], sort_keys=True)
 
 

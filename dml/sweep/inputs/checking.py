@@ -92,8 +92,15 @@ def _check_batches(study: Study, root: Path, file: Path) -> None:
                 continue
             seen.add(case)
             spec = specs.build(study, cell, phase, seed, {}, DIGESTS, lambda *asked: InitFromSpec("", ""), split)
+            data = open_data(spec, root)
+            if phase == "tune" and data.validation is not None and not data.validation.duplicated().any():
+                raise ValueError(
+                    f"dataset {cell.dataset!r}: {cell.noise} noise at {cell.rate:g}: no two validation images have the "
+                    f"same observed label, so nothing can be chosen: expected a class with two images there, got "
+                    f"{len(data.validation)} images"
+                )
             try:
-                build_sampler(spec, open_data(spec, root))
+                build_sampler(spec, data)
             except ValueError as error:
                 half = " (tuning trains on half of the classes)" if spec.data_phase == "tune" else ""
                 place = place_of(file, *location(study, cell, "training.batch"))

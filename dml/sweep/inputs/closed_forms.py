@@ -2,7 +2,9 @@
 
 Principal components, within-class whitening and LDA (`dml.training.closed_form`) of stored features, vectors or
 pixels, at full length and as many numbers as embeddings have. They are fitted to the training rows and observed labels
-of each confirmed trial, so there are scores for each noise model and rate: the mean over seeds.
+of each confirmed trial, so there are scores for each noise model and rate: the mean over seeds. `free` is what observed
+labels choose among them, without a look at test classes (`dml.training.free`); `free, re-ranked` also moves each of its
+embeddings towards its neighbours, which needs the whole gallery.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
+from dml import evaluation
 from dml.data import class_splits
 from dml.models.identity import Identity
 from dml.sweep.inputs.vectors import PIXELS, evaluated_rows, inputs, name_of, on_new_images, with_vectors
@@ -24,15 +27,16 @@ from dml.sweep.plan.plan import Plan
 from dml.training.closed_form import KINDS, ClosedForm, apply, taking_part
 from dml.training.data import TrialData
 from dml.training.evaluator import Evaluator
+from dml.training.free import WORDS, choose
 from dml.training.frozen.opening import open_trial
 from dml.training.frozen.rows import FeatureRows
-from dml.types import TrialSpec
+from dml.types import TrialSpec, Views
 
 Report = Callable[[str], None]
 Scores = dict[str, dict[str, float]]
 """By the name of a projection: scores by `<set>/<level>/<metric>`."""
 
-WORDS = {"components": "components", "whitening": "whitened", "lda": "LDA"}
+FREE = "free"
 FAILURES = (OSError, ValueError, RuntimeError, MemoryError)
 
 
@@ -44,7 +48,8 @@ def closed_form_scores(plan: Plan, data_root: Path, report: Report = print) -> l
     Returns
     -------
     Records with `dataset`, `noise`, `rate`, `name` (`<input>, whitened`, `<input>, 128 LDA`, ...), `seeds` and `scores`
-    by `<set>/<level>/<metric>`; of several class splits also `by_split`, the scores of each.
+    by `<set>/<level>/<metric>`; of several class splits also `by_split`, the scores of each; of `<input>, free` also
+    `chosen`, what was chosen in each class split and seed.
     """
     confirmed = [job for job, _ in plan.ended() if job.phase == "confirm"]
     found = []
@@ -63,6 +68,13 @@ def closed_form_scores(plan: Plan, data_root: Path, report: Report = print) -> l
     return found
 
 
+class _Fitted(NamedTuple):
+    """The scores of the projections of one trial's training rows, and what was chosen as free."""
+
+    scores: Scores
+    chosen: str
+
+
 class _Input:
     """What some trials on one dataset start from.
 
@@ -76,7 +88,7 @@ class _Input:
     def __init__(self, name: str, specs: list[TrialSpec], data_root: Path, report: Report, device: str):
         self._name, self._specs, self._data_root, self._report, self._device = name, specs, data_root, report, device
         self._sizes = sorted({spec.training.embedding_size for spec in specs if spec.training.head != "none"})
-        self._known: dict[str, Scores] = {}  # by the rows and labels that projections are fitted to
+        self._known: dict[str, _Fitted] = {}  # by the rows and labels that projections are fitted to
         self._unlabelled: dict[tuple[str, int | None], dict[str, float]] = {}  # by rows and size: without labels
         self._failed: set[str] = set()
 
@@ -90,13 +102,16 @@ class _Input:
         for (noise, rate), by_place in conditions.items():
             dataset, what = self._dataset, "pixels" if self._name == PIXELS else "features"
             self._report(f"{dataset}: scoring closed forms of the {what} at {noise} {rate:g} ({self._name})")
-            each = {place: own for place, spec in by_place.items() if (own := self._of_seed(spec))}
+            fitted = {place: own for place, spec in by_place.items() if (own := self._of_seed(spec)) is not None}
+            each = {place: own.scores for place, own in fitted.items()}
             first = next(iter(each.values()), {})
             shared = [name for name in first if all(name in own for own in each.values())]
             for name in shared if len(each) == len(by_place) else ():
                 seeds = sorted({seed for _, seed in by_place})
                 record = {"dataset": dataset, "noise": noise, "rate": rate, "name": name, "seeds": seeds}
                 record["scores"] = _mean([own[name] for own in each.values()])
+                if name == _named(self._name, FREE, None):
+                    record["chosen"] = [own.chosen for own in fitted.values()]
                 splits = sorted({split for split, _ in by_place})
                 if len(splits) > 1:
                     of_split = [[own[name] for (own_split, _), own in each.items() if own_split == s] for s in splits]
@@ -108,12 +123,12 @@ class _Input:
     def _dataset(self) -> str:
         return class_splits.dataset_of(self._specs[0].dataset.name)
 
-    def _of_seed(self, spec: TrialSpec) -> Scores:
+    def _of_seed(self, spec: TrialSpec) -> _Fitted | None:
         """The scores of all projections fitted to one trial's training rows; those that fail are left out."""
         try:
             asked = on_new_images(spec)
             if not asked.evaluation.sets:
-                return {}
+                return None
             data = open_trial(asked, self._data_root)
             own = hashlib.sha256(
                 data.rows.tobytes() + data.observed.tobytes() + spec.dataset.split.encode()
@@ -122,30 +137,39 @@ class _Input:
                 self._known[own] = self._fitted(asked, data)
         except FAILURES as error:
             self._say(str(error))
-            return {}
+            return None
         return self._known[own]
 
-    def _fitted(self, spec: TrialSpec, data: TrialData) -> Scores:
+    def _fitted(self, spec: TrialSpec, data: TrialData) -> _Fitted:
         kept, tested = taking_part(data.observed), evaluated_rows(spec, data)
-        fitted, vectors = _vectors(self._name, data, data.rows[kept], tested)
-        forms, found = ClosedForm(torch.tensor(fitted, device=self._device), data.observed[kept]), {}
-        sizes = [size for size in self._sizes if size < fitted.shape[1]]
+        fitted, vectors = _vectors(self._name, data, data.rows[kept], tested, spec.evaluation.views)
+        forms = ClosedForm(torch.tensor(fitted[:, 0], device=self._device), data.observed[kept])
+        sizes = [size for size in self._sizes if size < fitted.shape[2]]
         rows = hashlib.sha256(data.rows[kept].tobytes() + spec.dataset.split.encode()).hexdigest()
+        found: Scores = {}
+        chosen = ""
         for kind, size in product(KINDS, [None, *sizes]):
-            name, known = _named(self._name, kind, size), self._unlabelled.get((rows, size))
+            name, known = _named(self._name, WORDS[kind], size), self._unlabelled.get((rows, size))
             if kind == "components" and known is not None:
                 found[name] = known
                 continue
             try:
-                projected = with_vectors(data, tested, apply(forms.projection(kind, size), vectors))
-                evaluator = Evaluator(spec, projected, Identity(), FeatureRows(), torch.device("cpu"))  # type: ignore[arg-type]
-                found[name] = evaluator.scores(0)
+                found[name] = _scored(spec, data, tested, apply(forms.projection(kind, size), vectors))
             except FAILURES as error:
                 self._say(str(error))
                 continue
             if kind == "components":
                 self._unlabelled[rows, size] = found[name]
-        return found
+        try:
+            free = choose({FREE: fitted}, data.observed[kept], spec.evaluation.metrics[0])
+            embeddings = free.embed({FREE: vectors})
+            found[_named(self._name, FREE, None)] = _scored(spec, data, tested, embeddings[:, None])
+            chosen = free.chosen.text
+            moved = evaluation.augmented(embeddings).numpy()
+            found[_named(self._name, f"{FREE}, re-ranked", None)] = _scored(spec, data, tested, moved[:, None])
+        except FAILURES as error:
+            self._say(str(error))
+        return _Fitted(found, chosen)
 
     def _say(self, problem: str) -> None:
         if problem not in self._failed:
@@ -153,18 +177,29 @@ class _Input:
             self._report(f"{self._dataset}: no scores of a closed form of {self._name}: {problem}")
 
 
+def _scored(spec: TrialSpec, data: TrialData, tested: np.ndarray, vectors: np.ndarray) -> dict[str, float]:
+    """The scores of the evaluated rows from vectors of V views (m, V, d)."""
+    projected = with_vectors(data, tested, vectors)
+    return Evaluator(spec, projected, Identity(), FeatureRows(), torch.device("cpu")).scores(0)  # type: ignore[arg-type]
+
+
 def _mean(scores: list[dict[str, float]]) -> dict[str, float]:
     return {key: fmean(own[key] for own in scores) for key in scores[0]}
 
 
-def _vectors(name: str, data: TrialData, fitted: np.ndarray, tested: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The inputs of two sets of rows, float32 (n, D) and (m, D); pixels are less the mean image of the first."""
+def _vectors(
+    name: str, data: TrialData, fitted: np.ndarray, tested: np.ndarray, views: Views
+) -> tuple[np.ndarray, np.ndarray]:
+    """The inputs of two sets of rows, of all views: float32 (n, V, D) and (m, V, D).
+
+    Pixels are less the mean image of the first set.
+    """
     if name != PIXELS:
         return inputs(name, data, fitted), inputs(name, data, tested)
-    both = inputs(name, data, np.concatenate([fitted, tested]))  # reduced to the same size
-    both -= both[: len(fitted)].mean(axis=0)
+    both = inputs(name, data, np.concatenate([fitted, tested]), views)  # reduced to the same size
+    both -= both[: len(fitted)].mean(axis=0).mean(axis=0)
     return both[: len(fitted)], both[len(fitted) :]
 
 
-def _named(name: str, kind: str, size: int | None) -> str:
-    return f"{name}, {WORDS[kind]}" if size is None else f"{name}, {size} {WORDS[kind]}"
+def _named(name: str, what: str, size: int | None) -> str:
+    return f"{name}, {what}" if size is None else f"{name}, {size} {what}"

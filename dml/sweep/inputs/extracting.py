@@ -11,7 +11,7 @@ from dml.sweep.execution.tasks import in_workers
 from dml.training.data import open_packed_of
 from dml.training.frozen.extraction import Extraction, Run, extract, in_process
 from dml.training.frozen.opening import is_complete
-from dml.training.frozen.recipe import features_id, of_whole_backbone, recipe
+from dml.training.frozen.recipe import features_id, of_each_view, of_whole_backbone, recipe
 from dml.training.frozen.shapes import stored_bytes
 from dml.types import TrainingSpec
 
@@ -19,14 +19,18 @@ FEW = 2  # shards that are computed sooner than Ray starts
 
 
 def frozen_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
-    """The settings of the study's frozen trials on a dataset of images, and of those that `stored_trainings` adds."""
-    return [training for training in stored_trainings(study, dataset) if training.frozen]
+    """The settings of the study's frozen trials on a dataset of images, and of those that `stored_trainings` adds.
+
+    Without those of mirror images.
+    """
+    return [training for training in stored_trainings(study, dataset) if training.frozen and not training.mirrored]
 
 
 def stored_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
     """The settings of the study's trials on stored features or activations of a dataset of images.
 
-    With those on activations come those on the features of the whole backbone, from which such trials start.
+    With those on activations come those on the features of the whole backbone, from which such trials start, and with
+    `evaluation.views: mirror` those of the mirror images.
     """
     if study.dataset(dataset).passes_on is not None:
         return []
@@ -34,7 +38,17 @@ def stored_trainings(study: Study, dataset: str) -> list[TrainingSpec]:
     cells = [cell for cell in study.cells() if cell.dataset == dataset]
     specs = [training.spec(device=device) for training in map(study.training_of, cells)]
     both = [one for spec in specs if spec.stored for one in (spec, of_whole_backbone(spec))]
-    return list({repr(spec): spec for spec in both}.values())
+    return _of_each_view(study, both)
+
+
+def _of_each_view(study: Study, specs: Sequence[TrainingSpec]) -> list[TrainingSpec]:
+    """The settings, each once, and for each those of all views that the study evaluates."""
+    return list({repr(one): one for spec in specs for one in of_each_view(spec, study.evaluation.views)}.values())
+
+
+def _all_stored(study: Study, dataset: str) -> list[TrainingSpec]:
+    """The settings of all stored features and activations of a dataset: of trials, and of the section `audit`."""
+    return [*stored_trainings(study, dataset), *_of_each_view(study, audited_trainings(study, dataset))]
 
 
 def bytes_to_store(study: Study, dataset: str, manifest: Mapping[str, Any], store: Path) -> int:
@@ -49,8 +63,7 @@ def bytes_to_store(study: Study, dataset: str, manifest: Mapping[str, Any], stor
     ------
     ValueError : the backbone rejects its settings, or its file of weights is missing.
     """
-    specs = [*stored_trainings(study, dataset), *audited_trainings(study, dataset)]
-    needed = {features_id(recipe(spec, {"digest": "", **manifest})): spec for spec in specs}
+    needed = {features_id(recipe(spec, {"digest": "", **manifest})): spec for spec in _all_stored(study, dataset)}
     return sum(stored_bytes(spec, manifest) for name, spec in needed.items() if not is_complete(store / name))
 
 
@@ -80,8 +93,7 @@ def extract_all(
     found: dict[str, dict[str, Path]] = {}
     for label in (dataset.label for dataset in study.datasets):
         packed = open_packed_of(data_root, label)
-        specs = [*stored_trainings(study, label), *audited_trainings(study, label)]
-        needed = {features_id(recipe(spec, packed.manifest)): spec for spec in specs}
+        needed = {features_id(recipe(spec, packed.manifest)): spec for spec in _all_stored(study, label)}
         run = over_ray(study.resources)
         found[label] = {name: extract(packed, spec, store, run, report) for name, spec in needed.items()}
     return found

@@ -7,18 +7,20 @@ import torch
 from torch.nn import functional
 
 from dml.data.packing import Packed
+from dml.types import Views
 
 NUMBERS = 50_000_000  # pixels of all images together: 200 MB; more images are reduced further
 SMALLEST = 4  # pixels of a side
 CHUNK = 1024  # images
 
 
-def pixels(packed: Packed, rows: np.ndarray, side: int) -> np.ndarray:
-    """Reduced images as vectors, float32 (n, h w C), from 0 to 1, less the mean image.
+def pixels(packed: Packed, rows: np.ndarray, side: int, views: Views = "one") -> np.ndarray:
+    """Reduced images as vectors of their views, float32 (n, V, h w C), from 0 to 1, less the mean image of all views.
 
     Parameters
     ----------
     side : of the longer side after the reduction; less, if all vectors would have more than `NUMBERS` numbers.
+    views : `one`, or `mirror`: the mirror image of each is a second view.
     """
     height, width, channels = packed.images.shape[1:]
     most = max(SMALLEST, int((NUMBERS / (len(rows) * channels)) ** 0.5))
@@ -31,5 +33,9 @@ def pixels(packed: Packed, rows: np.ndarray, side: int) -> np.ndarray:
         if size != (height, width):
             part = functional.interpolate(part, size=size, mode="bilinear", antialias=True, align_corners=False)
         out[start : start + CHUNK] = part.flatten(1).numpy()
-    out -= out.mean(axis=0, dtype=np.float64).astype(np.float32)
-    return out
+    together = out[:, None]
+    if views == "mirror":
+        mirrored = out.reshape(len(rows), channels, *size)[..., ::-1].reshape(out.shape)
+        together = np.stack([out, mirrored], axis=1)
+    together -= together.mean(axis=0, dtype=np.float64).mean(axis=0).astype(np.float32)
+    return together

@@ -70,4 +70,4 @@ class Rates:
         data = open_trial(replace(spec, training=of_whole_backbone(spec.training)), self._data_root)
         part = taking_part(data.observed)
         order = np.argsort(data.rows[part], kind="stable")
-        return audit.guess(inputs(name, data, data.rows[part][order]), data.observed[part][order])
+        return audit.guess(inputs(name, data, data.rows[part][order])[:, 0], data.observed[part][order])

@@ -111,7 +111,7 @@ def _of_sets(asked: TrialSpec, data_root: Path, name: str) -> dict[str, dict[str
     models: dict[str, nn.Module] = {name: Identity()}
     if name == PIXELS:
         rows = evaluated_rows(asked, data)
-        data = with_vectors(data, rows, inputs(name, data, rows))
+        data = with_vectors(data, rows, inputs(name, data, rows, asked.evaluation.views))
     elif size < data.packed.images.shape[-1]:
         models[COMPONENTS.format(name=name, count=size)] = _components(data, size, name)
     augment, device = FeatureRows(), torch.device("cpu")
@@ -121,7 +121,7 @@ def _of_sets(asked: TrialSpec, data_root: Path, name: str) -> dict[str, dict[str
 def _components(data: TrialData, size: int, name: str) -> nn.Module:
     """The first principal components of the training images' features: (m, D) -> (m, size)."""
     kept = taking_part(np.zeros(len(data.rows), int))
-    features = inputs(name, data, np.sort(data.rows)[kept])
+    features = inputs(name, data, np.sort(data.rows)[kept])[:, 0]
     found = fit("components", features, np.zeros(len(features), int), size)
     model = nn.Linear(features.shape[1], size)
     model.weight.data, model.bias.data = found.weight, found.bias

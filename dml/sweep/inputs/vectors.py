@@ -11,7 +11,7 @@ from dml.data.packing import of_vectors
 from dml.sweep.inputs.pixels import pixels
 from dml.training.data import TrialData, open_packed_of
 from dml.training.frozen.recipe import features_id, of_whole_backbone, recipe
-from dml.types import EvaluationSet, TrialSpec
+from dml.types import EvaluationSet, TrialSpec, Views
 
 PIXELS, VECTORS = "pixels", "vectors"
 SIDE = 32  # pixels of the longer side of an image, at most
@@ -46,26 +46,26 @@ def evaluated_rows(spec: TrialSpec, data: TrialData) -> np.ndarray:
     return np.unique(np.concatenate([data.evaluation_rows(name) for name in spec.evaluation.sets]))
 
 
-def inputs(name: str, data: TrialData, rows: np.ndarray) -> np.ndarray:
-    """What a trial starts from, float32 (m, D): of stored features and vectors the rows (m,), or reduced images.
+def inputs(name: str, data: TrialData, rows: np.ndarray, views: Views = "one") -> np.ndarray:
+    """What a trial starts from, float32 (m, V, D): each view of the stored features, vectors or reduced images (m,).
 
     Pixels are those of `dml.sweep.inputs.pixels`, less the mean image of these rows.
     """
     if name == PIXELS:
-        return pixels(data.packed, rows, SIDE)
-    return np.asarray(data.packed.images[rows], dtype=np.float32).reshape(len(rows), -1)
+        return pixels(data.packed, rows, SIDE, views)
+    return np.asarray(data.packed.images[rows], dtype=np.float32)[:, 0]
 
 
 def with_vectors(data: TrialData, rows: np.ndarray, vectors: np.ndarray) -> TrialData:
-    """The data with vectors (m, D) in place of the images at sorted rows (m,); it has no others."""
+    """The data with vectors of V views (m, V, D) in place of the images at sorted rows (m,); it has no others."""
     return replace(data, packed=replace(data.packed, images=_SomeRows(rows, vectors)))
 
 
 class _SomeRows:
-    """Vectors (m, D) of some rows of an array, as images of one pixel."""
+    """Vectors of V views (m, V, D) of some rows of an array, as images of a row of V pixels."""
 
     def __init__(self, rows: np.ndarray, vectors: np.ndarray):
         self._rows, self._vectors = rows, vectors
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        return self._vectors[np.searchsorted(self._rows, rows), None, None, :]
+        return self._vectors[np.searchsorted(self._rows, rows), None]

@@ -12,7 +12,6 @@ equal trials.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -218,4 +217,4 @@ def _is_of_clusters(metric: str) -> bool:
 
 @cache
 def _has_faiss() -> bool:
-    return importlib.util.find_spec("faiss") is not None
+    return discovery.installed("faiss")

@@ -78,10 +78,10 @@ class Plan:
         self._pruning: dict[str, Pruning] = {}
         self.look = 0  # how often comparisons were looked at, with `seeds: auto`
         self._unsettled: list[tuple[Job, Outcome, bool]] = []
-        self._all = study.cells()
-        self._sources = sources(self._all, study.search.warm_start)
+        self.cells = study.cells()
+        self._sources = sources(self.cells, study.search.warm_start)
         self._searches: dict[int, str] = {}  # state -> the digest of its search
-        each = itertools.product(self._all, range(study.splits))
+        each = itertools.product(self.cells, range(study.splits))
         self.states = [self._cell(index, cell, split, storage) for index, (cell, split) in enumerate(each)]
 
     def start(self, on_end: Callable[[Job, Outcome, bool], None]) -> None:
@@ -191,14 +191,14 @@ class Plan:
     def _sources_of(self, index: int) -> list[int]:
         """The states whose best settings a cell's search begins with: of the same class split."""
         place, split = divmod(index, self.study.splits)
-        searched = space_of(self.study, self._all[place])
+        searched = space_of(self.study, self.cells[place])
         return [source * self.study.splits + split for source in self._sources[place]] if searched else []
 
     def _search(self, index: int) -> str:
         """The digest of all that the proposals of a cell's search depend on."""
         if index not in self._searches:
             place, split = divmod(index, self.study.splits)
-            cell, earlier = self._all[place], [self._search(source) for source in self._sources_of(index)]
+            cell, earlier = self.cells[place], [self._search(source) for source in self._sources_of(index)]
             left_out = {"trials", "protocol", "stop", "warm_start"}
             if self.study.search.early_stopping == "none":
                 left_out |= {"early_stopping", "reduction", "first_rung"}  # as before there was early stopping

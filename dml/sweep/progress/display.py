@@ -15,6 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.live import Live
 
+from dml.config.for_use import comparable
 from dml.files import write_text
 from dml.sweep.plan.jobs import Job
 from dml.sweep.plan.plan import Plan
@@ -43,7 +44,8 @@ class SweepProgress:
         self._counts = {FINISHED: 0, FAILED: 0, PRUNED: 0}
         self._reused = self._resumed = 0
         self._remaining = Remaining()
-        self._best: dict[str, float] = {}
+        self._best: dict[str, tuple[int, int, float]] = {}  # by cell and class split: what sorts it, and its score
+        self._groups: dict[int, int] = {}  # the place of a cell -> that of the cells whose scores compare with its own
         self._started = time.monotonic()
         self._state = "starting"
         self._stop = threading.Event()
@@ -52,6 +54,8 @@ class SweepProgress:
     def watch(self, plan: Plan) -> None:
         """Start to display a plan's trials."""
         self._plan, self._state = plan, "running"
+        groups = comparable(plan.cells).values()
+        self._groups = {cell: rank for rank, cells in enumerate(groups) for cell in cells}
         self._thread.start()
 
     def ended(self, job: Job, outcome: Outcome, reused: bool) -> None:
@@ -61,8 +65,9 @@ class SweepProgress:
         self._remaining.ended(job.id, None if reused else outcome.seconds, _since(outcome.started))
         if job.phase == "tune" and outcome.status == FINISHED:
             value = self._plan.value(job, outcome) if self._plan else None
-            if value is not None:
-                self._best[job.cell_name] = max(value, self._best.get(job.cell_name, value))
+            if self._plan is not None and value is not None:
+                own = self._groups[job.index // self._plan.study.splits], job.split, -value
+                self._best[job.cell_name] = min(own, self._best.get(job.cell_name, own))
 
     def evaluated(self, job: Job, step: int) -> None:
         """Note how far a running trial is."""
@@ -98,7 +103,7 @@ class SweepProgress:
             "look": plan.looking if plan else "",
             "elapsed": time.monotonic() - self._started,
             "left": self._remaining.seconds(total - ended, running, self.slots()),
-            "best": dict(sorted(self._best.items(), key=lambda item: -item[1])),
+            "best": {name: -best for name, (*_, best) in sorted(self._best.items(), key=lambda item: item[1])},
             "updated": time.time(),
             "host": platform.node(),
             "store": str(self._path.resolve().parents[1]),

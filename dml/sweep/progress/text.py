@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import groupby
 from typing import Any
 
 from rich.table import Table
 
+SHOWN = 8  # cells
 ENDED = ("finished", "failed", "pruned")  # as in `dml.sweep.store.trials`, which imports torch
 
 
@@ -29,13 +31,22 @@ def line(now: dict[str, Any]) -> str:
 
 
 def table(now: dict[str, Any]) -> Table:
-    """A snapshot as a table, with the best cells so far."""
+    """A snapshot as a table, with the best cells so far of each dataset and noise level: others do not compare."""
     shown = Table(title=line({**now, "best": {}}), title_justify="left", show_header=bool(now["best"]), expand=False)
     shown.add_column("best cells so far, by validation score")
     shown.add_column("score", justify="right")
-    for name, score in list(now["best"].items())[:8]:
-        shown.add_row(name, f"{score:.3f}")
+    groups = [list(names) for _, names in groupby(now["best"], _compared)]
+    for names in groups[:SHOWN]:
+        for name in names[: max(1, SHOWN // len(groups))]:
+            shown.add_row(name, f"{now['best'][name]:.3f}")
+        shown.add_section()
     return shown
+
+
+def _compared(name: str) -> list[str]:
+    """Of a cell's name the dataset, the noise level and the class split: scores compare where these are the same."""
+    parts = name.split("|")
+    return [*parts[:2], *(part for part in parts[2:] if part.startswith("split-"))]
 
 
 _NOTES = {

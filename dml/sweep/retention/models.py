@@ -3,7 +3,8 @@
 - `all`: those of all confirmed trials.
 - `cells`: that of each cell's best seed, by the objective on the first evaluated set. This decides no score: a cell's
   scores are means over all seeds.
-- `best`: that of the best cell, by validation score.
+- `best`: that of the best cell of each dataset, by validation score, with labels as given; of a study without such
+  labels (`dml.config.for_use`), of each dataset and noise level.
 
 A finished trial counts as done without its model. A sweep writes which models its study keeps and drops
 (`store/sweeps/<study>.models`) when it ends, and every ten minutes for the cells that are confirmed, so that the
@@ -13,13 +14,15 @@ deletion is completed by the next one.
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from dml.config import Study
+from dml.config.for_use import comparable, for_use
 from dml.files import Locked, locked, read_json, write_text
 from dml.sweep.plan.choosing import finished, ranking
 from dml.sweep.plan.jobs import Job
@@ -27,6 +30,7 @@ from dml.sweep.plan.plan import Plan
 from dml.sweep.store.references import MODELS_SUFFIX, known_keys
 from dml.sweep.store.storages import models_of_others
 from dml.sweep.store.trials import TrialStore
+from dml.types import Cell
 
 SMALL = 2 * 2**30  # bytes: up to this size the models of all cells stay by default
 DELETED = ".model.deleted"
@@ -48,15 +52,24 @@ def policy(study: Study, total: float) -> str:
     return study.resources.keep_models or ("cells" if total <= SMALL else "best")
 
 
-def best_model(plan: Plan, among: Iterable[int] | None = None) -> Job | None:
-    """The trial whose model is the study's best one: of the first cell by validation score with a model.
+def best_model(plan: Plan) -> Job | None:
+    """The trial whose model is the study's best one; None if it has no model with labels as given.
 
-    Parameters
-    ----------
-    among : the cells that count; None: all.
+    Of the first cell by validation score with a model, of the first dataset.
     """
-    order = ranking(plan) if among is None else [index for index in ranking(plan) if index in set(among)]
-    return next((job for index in order if (job := _best_seed(plan, index)) is not None), None)
+    return next(iter(_best_models(plan, for_use(plan.cells)[:1], ranking(plan))), None)
+
+
+def kept_by_best(cells: Sequence[Cell]) -> list[list[int]]:
+    """The groups of cells, by their places, of which `best` keeps one model each."""
+    return for_use(cells) or list(comparable(cells).values())
+
+
+def _best_models(plan: Plan, groups: Iterable[Sequence[int]], ranked: Sequence[int]) -> Iterator[Job]:
+    """Of each group of cells, the best seed of the first one in the ranking of states with a model."""
+    for group in groups:
+        jobs = (_best_seed(plan, index) for index in ranked if index // plan.study.splits in group)
+        yield from itertools.islice((job for job in jobs if job is not None), 1)
 
 
 def record(plan: Plan, needed: Iterable[str] = ()) -> None:
@@ -75,7 +88,7 @@ def record(plan: Plan, needed: Iterable[str] = ()) -> None:
     elif chosen == "cells":
         kept = [job for index in complete if (job := _best_seed(plan, index)) is not None]
     else:
-        kept = [job] if (job := best_model(plan, complete)) is not None else []
+        kept = list(_best_models(plan, kept_by_best(plan.cells), [i for i in ranking(plan) if i in complete]))
     own = {job.key for index in complete for job, _ in finished(plan, index)}
     keep = {job.key for job in kept} | (own & set(needed))
     drop = own - keep

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dml.config import InitFromSection
+from dml.sweep.store.best_cells import cells_for_use, validation_scores
 from dml.sweep.store.trials import FINISHED
 from dml.training.init_from import digest, weights_file
 from dml.types import InitFromSpec
@@ -93,15 +94,16 @@ def _advice(section: InitFromSection) -> str:
 
 
 def _best(trials: pd.DataFrame, section: InitFromSection, dataset: str) -> str:
-    """The cell with the best validation score, never the best test score; the first one in a tie."""
-    tuned = trials[(trials["phase"] == "tune") & (trials["status"] == FINISHED) & trials["objective"].notna()]
-    tuned = _on(tuned, dataset)
-    if tuned.empty:
+    """The cell with labels as given and the best validation score, never the best test score; the first in a tie."""
+    how = "name one with `cell` in place of `best`"
+    own = dataset if dataset in set(trials["dataset"]) else None
+    scores = validation_scores(cells_for_use(trials, str(section.study), own, how=how))
+    if scores.empty:
         raise ValueError(
             f"best: study {section.study!r} tuned no cell, so none has a validation score: name one with `cell`. "
             f"Choices: {_listed(trials)}"
         )
-    return tuned["cell"].iloc[int(np.argmax(tuned["objective"]))]
+    return scores.index[0]
 
 
 def _named(confirmed: pd.DataFrame, section: InitFromSection, dataset: str) -> str:

@@ -56,6 +56,7 @@ class Extraction:
     shard: int = SHARD  # images
     block: str | None = None  # before which activations are taken; None: features
     views: int = 1  # of each image: as in evaluation, and random ones
+    mirrored: bool = False  # of the mirror image
 
     def write(self, shard: int) -> int:
         """Compute one shard, write it into the array and mark it. Returns its number of images.
@@ -101,19 +102,21 @@ class Extraction:
 
     def _augment(self, shard: int, view: int) -> Augmentation:
         augment = augmentations.build(**json.loads(self.augment))
-        return augment if view == 0 else _AsInTraining(augment, view_generator(shard, view, self.device))
+        return _View(augment, None if view == 0 else view_generator(shard, view, self.device), self.mirrored)
 
 
-class _AsInTraining:
-    """A random augmentation where evaluation would have none."""
+class _View:
+    """What an augmentation makes of images or their mirror images, at random if there is a generator."""
 
     version: ClassVar[int] = 1  # as of the recipe
 
-    def __init__(self, augment: Augmentation, generator: torch.Generator):
-        self._augment, self._generator, self.image_size = augment, generator, augment.image_size
+    def __init__(self, augment: Augmentation, generator: torch.Generator | None, mirrored: bool):
+        self._augment, self._generator, self._mirrored = augment, generator, mirrored
+        self.image_size = augment.image_size
 
     def __call__(self, images: Tensor, training: bool, generator: torch.Generator | None = None) -> Tensor:
-        return self._augment(images, training=True, generator=self._generator)
+        given = images.flip(-1) if self._mirrored else images
+        return self._augment(given, training=self._generator is not None, generator=self._generator)
 
 
 Run = Callable[[Extraction, Sequence[int]], Iterator[int]]
@@ -166,6 +169,7 @@ def extract(
             shard_size(training),
             training.train_from,
             training.views,
+            training.mirrored,
         )
         started, shape = time.monotonic(), _prepare(work, packed, training)
         shards = [shard for shard in range(-(-len(packed.images) // work.shard)) if not _mark(partial, shard).exists()]
@@ -184,6 +188,7 @@ def extract(
         (partial / "done").rmdir()
         files.move(partial, out)
     what = f"{_sizes((len(packed.images), *shape))} {'features' if work.block is None else 'activations'}"
+    what += " of mirror images" if work.mirrored else ""
     report(f"{out}: {what}, {left / max(seconds, 1e-9):.0f} images/s")
     return out
 

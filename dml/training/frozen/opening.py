@@ -12,7 +12,7 @@ from dml import files
 from dml.data import class_splits
 from dml.data.packing import of_vectors
 from dml.training.data import TrialData, open_data, open_packed_of
-from dml.training.frozen.recipe import features_id, recipe
+from dml.training.frozen.recipe import features_id, of_each_view, recipe
 from dml.training.frozen.rows import StoredViews
 from dml.types import TrainingSpec, TrialSpec
 
@@ -80,7 +80,8 @@ def find_features(data_root: Path, dataset: str, training: TrainingSpec) -> Stor
 def open_trial(spec: TrialSpec, data_root: Path) -> TrialData:
     """A trial's data, as `dml.training.data.open_data`; with stored features or activations in place of the images.
 
-    They are images of one pixel with D channels: `packed.images` is then float (n, 1, 1, D), or `StoredViews`.
+    They are images of one pixel with D channels: `packed.images` is then float (n, 1, 1, D), or `StoredViews`. Mirror
+    images are opened too, if their embeddings are evaluated.
 
     Raises
     ------
@@ -89,6 +90,9 @@ def open_trial(spec: TrialSpec, data_root: Path) -> TrialData:
     data = open_data(spec, data_root)
     if not spec.training.stored or of_vectors(data.packed.manifest):
         return data
-    found = find_features(data_root, spec.dataset.name, spec.training)
-    rows: Any = found.array[:, None, None, :] if spec.training.frozen else StoredViews(found.array)
+    views = spec.evaluation.views if spec.evaluation.sets else "one"
+    each = of_each_view(spec.training, views)
+    found, *mirrored = (find_features(data_root, spec.dataset.name, training) for training in each)
+    arrays = [one.array[:, None] if spec.training.frozen else one.array for one in (found, *mirrored)]
+    rows: Any = arrays[0][:, None] if spec.training.frozen and not mirrored else StoredViews(*arrays)
     return replace(data, packed=replace(data.packed, images=rows), backbone=found.backbone)

@@ -2,7 +2,8 @@
 
 They depend on the packed images, the backbone with its settings and weights, the preprocessing, the arithmetic and
 the packages that compute them. An equal recipe gives equal features, so studies share them.
-Activations also depend on the block before which they are taken, and on the number of views.
+Activations also depend on the block before which they are taken, and on the number of views. Those of mirror images are
+apart, so a study that asks for them shares the others.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import torch
 from dml import discovery, models
 from dml.seeding import derive, generator
 from dml.training.descriptions import describe_augment, describe_backbone
-from dml.types import TrainingSpec
+from dml.types import TrainingSpec, Views
 
 version = 1
 """Raised when the same recipe gives other features; trials' keys contain it. A golden test pins the features."""
@@ -46,6 +47,7 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
     settings = models.by_content(training.backbone, training.backbone_settings)
     own = {key: value for key, value in settings.items() if value != defaults.get(key)}
     divided = {} if training.train_from is None else {"train_from": training.train_from, "views": training.views}
+    divided |= {"mirrored": True} if training.mirrored else {}
     packages = {name: discovery.package_version(name) for name in backbone.packages}
     return {
         "images": manifest["digest"],
@@ -76,6 +78,11 @@ def of_whole_backbone(training: TrainingSpec) -> TrainingSpec:
     return replace(training, train_from=None, views=1, frozen=True, frozen_precision=TrainingSpec.frozen_precision)
 
 
+def of_each_view(training: TrainingSpec, views: Views) -> list[TrainingSpec]:
+    """The settings of what is stored for each of the `evaluation.views`: of images, or also of their mirror images."""
+    return [training, *([replace(training, views=1, mirrored=True)] if views == "mirror" else [])]
+
+
 def shard_size(training: TrainingSpec) -> int:
     """How many images a shard has."""
     return SHARD if training.train_from is None else BATCH
@@ -95,4 +102,4 @@ def features_id(made: Mapping[str, Any]) -> str:
     """The name of the folder of a recipe's features: `torchvision-mobilenet_v2-<digest>`; a block comes before that."""
     text = hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:12]
     names = [str(made["backbone"]).rsplit(".", 1)[-1], str(made["settings"].get("name", "")), made.get("train_from")]
-    return "-".join([*filter(None, names), text])
+    return "-".join([*filter(None, names), text]).replace("/", "-")  # `hf-hub:owner/network`

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from made_source import Made, arrays, png
+from PIL import Image
 from small_archives import quiet
 
 from dml.data import DataError
@@ -83,3 +84,19 @@ def test_one_colour_image_makes_all_of_them_colour(tmp_path):
 def test_labels_that_are_not_integers_of_at_least_0(label, tmp_path):
     with pytest.raises(DataError, match=r"row 1 \(001\): fine is .*, expected an integer of at least 0"):
         pack(Made(arrays(2), [0, label]), tmp_path, tmp_path / "out", report=quiet)
+
+
+@pytest.mark.parametrize("decode", ["eager", "lazy"])
+def test_copies_and_classes_without_an_image_are_in_the_manifest(decode, tmp_path):
+    """Rows are those of the packed array. Files may differ whose pixels do not."""
+    pixels, paths = arrays(4), [tmp_path / f"{number}.{kind}" for number, kind in enumerate("pbpppb")]
+    for path, number in zip(paths, (0, 1, 2, 0, 3, 0), strict=True):
+        Image.fromarray(pixels[number]).save(path, "BMP" if path.suffix == ".b" else "PNG")
+    paths[1].write_bytes(b"")
+    source, lines = Made(paths, labels=[0, 1, 2, 0, 2, 0]), []
+    manifest = pack(source, tmp_path, tmp_path / "o", on_corrupt="skip", decode=decode, report=lines.append)
+    assert manifest["copies"] == [[0, 2, 4]]
+    assert manifest["lost_classes"] == "1 class without an image that can be decoded: 1"
+    assert f"made: {manifest['lost_classes']}" in lines
+    whole = pack(Made(arrays(3)), tmp_path, tmp_path / "whole", report=quiet)
+    assert not {"copies", "lost_classes"} & set(whole)

@@ -196,6 +196,7 @@ def test_the_names_of_packed_folders_depend_on_what_packing_depends_on():
         packed_id(source, decode="lazy"),
     }
     assert len(ids) == 5
+    assert packed_id(type("Own", (type(source),), {"__module__": "mine.v1"})()) not in ids  # of the same name
     assert packed_id(source) == packed_id(sources.build("cuhk03", split=0))
     assert packed_id(source).startswith("cuhk03-full-")
     assert packed_id(source, 32).startswith("cuhk03-32-")

@@ -119,7 +119,7 @@ def test_images_of_every_class_train_if_images_are_held_out():
         (GIVEN.assign(noisy_fine=[0, 100, 0]), "index 0: noisy_fine is 100, which is no class: expected 0 to 99"),
         (GIVEN.assign(clean_fine=[49, 0, 50]), "index 1: clean_fine is 50, but .* 49: .* another order .2 of 3 differ"),
         (GIVEN.drop(columns="noisy_coarse"), "no column 'noisy_coarse'"),
-        (GIVEN.assign(noisy_fine=[0, None, 0]), "noisy_fine: expected whole numbers, got float64"),
+        (GIVEN.assign(noisy_fine=[0, None, 0]), "row 3: noisy_fine is '', expected an integer"),
     ],
 )
 def test_mistakes_in_a_file_of_given_labels(tmp_path, monkeypatch, wrong, message):

@@ -1,9 +1,11 @@
 """Datasets of the library `datasets`, on disk in each of its forms: columns, splits, and what is wrong with them."""
 
 import io
+import re
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from small_archives import Row, Small, quiet
@@ -152,6 +154,111 @@ def test_labels_that_are_missing(tmp_path):
     save({"train": part, "test": unlabelled}, tmp_path / "own", "save_to_disk")
     with pytest.raises(DataError, match=r"test: row 0: label is missing, as in 4 of 4 rows: leave this split out"):
         Huggingface(str(tmp_path / "own")).download(tmp_path, quiet)
+
+
+def write(folder, *names):
+    """Files of a dataset, two images each where it is a table, each called as its own class."""
+    for number, name in enumerate(names):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = Image.new("RGB", (8, 8), (number,) * 3)
+        content = io.BytesIO()
+        pixels.save(content, "png")
+        table = pd.DataFrame({"image": [{"bytes": content.getvalue()}] * 2, "label": [number, number]})
+        if path.suffix == ".parquet":
+            table.to_parquet(path)
+        elif path.suffix in (".csv", ".jsonl"):
+            table = table.assign(image="images/0.png")
+            table.to_csv(path) if path.suffix == ".csv" else table.to_json(path, orient="records", lines=True)
+        else:
+            path.write_bytes(content.getvalue() if path.suffix == ".png" else b"")
+    return Huggingface(str(folder))
+
+
+def classes(*folders, files=("0.png", "1.png")):
+    return [f"{folder}/{name}" for folder in folders for name in files]
+
+
+@pytest.mark.parametrize(
+    ("names", "left_out", "splits"),
+    [
+        ([*classes("a", "b", "c"), "a/test.png", "b/test.png"], "6 of 8 files .*test: 2.*: a/0.png", "test"),
+        (
+            [*classes("train/a", "train/b", "test/a", "test/b", "more/a")],
+            "2 of 10 files .*: more/a/0.png",
+            "train, test",
+        ),
+        (["x/train/0.parquet", "y/test.parquet"], "1 of 2 files .*: y/test.parquet", "train"),
+        (["birds.parquet", "test.parquet"], "1 of 2 files .*test: 1.*: birds.parquet", "test"),
+        (["dev_set.csv", "train.csv", "rest.csv"], "1 of 3 files .*: rest.csv", "train, validation"),
+        (["eval.jsonl", "a/b/c.jsonl"], "1 of 2 files .*: a/b/c.jsonl", "test"),
+        (["data/train-00000-of-00001.parquet", "more.parquet"], "1 of 2 files .*: more.parquet", "train"),
+        (["a.parquet", "b.csv"], "1 of 2 files .*: b.csv", "train"),
+        (["a.parquet", "B.PARQUET"], "1 of 2 files .*: B.PARQUET", "train"),
+    ],
+)
+def test_a_folder_that_would_be_read_in_part_is_refused(names, left_out, splits, tmp_path):
+    pytest.importorskip("datasets")
+    source = write(tmp_path / "own", *names)
+    with pytest.raises(DataError, match=rf"{left_out}.*`settings: .splits: \[{splits}\].`"):
+        source.download(tmp_path / "raw", quiet)
+    chosen = Huggingface(source.path, splits=splits.split(", "), label="label")
+    chosen.download(tmp_path / "raw", quiet)
+    assert len(list(chosen._load(tmp_path / "raw"))) == len(splits.split(", "))
+    assert re.search(left_out, chosen.left_out())
+
+
+@pytest.mark.parametrize(
+    ("names", "count"),
+    [
+        ([*classes("a", "b", "c"), "README.md", "a/.DS_Store", "a/@eaDir/0.png/T.png", ".thumbnails/0.png"], 6),
+        (classes("train/a", "train/b", "val/a", "val/b"), 8),
+        (["train-00000.parquet", "train-00001.parquet", "dev.parquet", "dataset_infos.json"], 6),
+        (["x/train/0.parquet", "y/test/0.parquet"], 4),
+        (["a.parquet", "b/c.parquet"], 4),
+    ],
+)
+def test_a_folder_is_read_whole(names, count, tmp_path):
+    pytest.importorskip("datasets")
+    source = write(tmp_path / "own", *names)
+    if "dataset_infos.json" in names:
+        (tmp_path / "own/dataset_infos.json").write_text("{}")
+    source.download(tmp_path / "raw", quiet)
+    assert len(list(source.images(tmp_path / "raw"))) == count
+    assert source.left_out() == ""
+
+
+def test_images_of_other_endings_are_counted(tmp_path):
+    pytest.importorskip("datasets")
+    source = write(tmp_path / "own", *classes("a", "b"), "a/2.jpg_large", "c/0", "README.md")
+    source.download(tmp_path / "raw", quiet)
+    assert source.left_out().startswith("2 files are left out")
+    assert source.left_out().endswith("1 folder without an image: c")
+
+
+def test_images_that_metadata_lacks_are_counted(tmp_path):
+    pytest.importorskip("datasets")
+    source = write(tmp_path / "own", "0.png", "1.png", "2.png")
+    (tmp_path / "own/metadata.csv").write_text("file_name,label\n0.png,a\n1.png,b\n")
+    with pytest.raises(DataError, match="1 of 3 images would be left out"):
+        source.download(tmp_path / "raw", quiet)
+
+
+def test_what_the_folders_readme_chooses_is_read(tmp_path):
+    pytest.importorskip("datasets")
+    source = write(tmp_path / "own", "a.parquet", "b.parquet")
+    card = "---\nconfigs:\n- config_name: default\n  data_files:\n  - {split: train, path: a.parquet}\n---\n"
+    (tmp_path / "own/README.md").write_text(card)
+    source.download(tmp_path / "raw", quiet)
+    assert re.match("1 of 2 files .*: b.parquet", source.left_out())
+
+
+def test_datasets_saved_below_another_are_counted(tmp_path):
+    save({"train": table("ant", "bee"), "test": table("cat", "dog")}, tmp_path / "own", "save_to_disk")
+    table("emu").save_to_disk(str(tmp_path / "own/more"))
+    with pytest.raises(DataError, match="1 saved dataset below it would be left out: more"):
+        Huggingface(str(tmp_path / "own")).download(tmp_path / "raw", quiet)
+    Huggingface(str(tmp_path / "own"), splits=["train", "test"]).download(tmp_path / "raw", quiet)
 
 
 def test_a_changed_file_is_noticed(tmp_path):

@@ -3,7 +3,8 @@
 import pytest
 
 from dml.data import DataError
-from dml.data.sources._labels import LARGEST, integer, labels
+from dml.data.sources._labels import labels
+from dml.tables import LARGEST, integer
 
 
 @pytest.mark.parametrize(

@@ -183,3 +183,17 @@ def test_a_folder_without_images_beside_splits_does_not_count(tmp_path):
     assert has_splits(tmp_path)
     (tmp_path / "annotations/0.AVIF").touch()
     assert not has_splits(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "thumbnail", ["notes/.thumbnails/0.png", "@eaDir/0.png", "train/a/@eaDir/0.png/T.png", "__MACOSX/0.png"]
+)
+def test_hidden_thumbnails_do_not_count(thumbnail, written, tmp_path):
+    """Those of file managers and network disks, beside splits and in them."""
+    source = Imagefolder(written(*images("train/a", "train/b", "test/c", "test/d"), thumbnail))
+    index, text = read(source, tmp_path)
+    assert index["role"].tolist() == ["test"] * 4 + ["train"] * 4
+    assert "imagefolder: test/, train/ are read as splits" in text
+    assert Imagefolder(written(*images("a", "b"), thumbnail.replace("train/a", "a")), layout="classes").left_out() == (
+        "1 folder without an image: notes" if thumbnail.startswith("notes") else ""
+    )

@@ -7,6 +7,7 @@ from scipy.ndimage import map_coordinates
 from sklearn.datasets import load_digits
 from small_archives import Row, Small
 
+from dml.data import class_splits, splits
 from dml.data.sources import Numbers
 from dml.data.sources import numbers as module
 
@@ -65,6 +66,35 @@ def test_pictures_take_part_in_one_half_only(monkeypatch):
     monkeypatch.setattr(module, "_halves", lambda: halves)
     inked = drawn(per_class=2).any(axis=(1, 2, 3))
     assert inked.tolist() == [role == "train" for role in train_or_test()]
+
+
+def test_apart_no_fold_tests_handwriting_that_it_trains_on(monkeypatch):
+    """With the test half blank, only the test pictures of every fold are blank. Each number is tested once."""
+    halves = module._halves()
+    halves["test"] = [np.zeros_like(images) for images in halves["test"]]
+    monkeypatch.setattr(module, "_halves", lambda: halves)
+    source = Numbers(per_class=2, apart=True)
+    records = pd.DataFrame(source.images(None))
+    inked = np.array([image.any() for image in records["image"]])
+    index = records[["fine", "coarse", "part"]].assign(index=np.arange(len(records)))
+    tested = []
+    for split in [splits.make(index, source), *class_splits.make(index, source, 4, folds=True)]:
+        final = split["final"].to_numpy()
+        assert inked[final == "train"].all()
+        assert not inked[final == "test"].any()
+        used = index[final != "unused"]
+        assert used.groupby("fine").size().tolist() == [2] * 100
+        tested.append(set(index["fine"][final == "test"]))
+    assert len(tested[0]) == 40
+    assert sorted(set.union(*tested[1:])) == list(range(100))
+
+
+def test_apart_the_pictures_of_its_own_split_are_the_same():
+    both = list(Numbers(per_class=2, apart=True).images(None))
+    roles = Numbers(apart=True).roles(pd.DataFrame(both)[["fine", "part"]])
+    own = np.stack([record["image"] for record, role in zip(both, roles, strict=True) if role != "unused"])
+    np.testing.assert_array_equal(own.reshape(100, 2, 16, 24), drawn(per_class=2))
+    assert len(both) == Numbers(per_class=2, apart=True).counts["all"]["images"]
 
 
 def test_a_drawn_digit_is_scipys_interpolation():

@@ -145,3 +145,11 @@ def test_a_theory_verdict_on_no_claim_is_refused(tmp_path):
 def test_a_study_without_claims_has_no_section(synthetic, tmp_path):
     (results,) = with_verdicts([load(synthetic.small(), tmp_path)])
     assert not results.verdicts
+
+
+def test_what_training_decides_is_counted_apart_from_computations(page):
+    """One claim is confirmed by a study, another refuted by a section of theory."""
+    text = html.unescape((page / "claims.html").read_text(encoding="utf-8"))
+    assert "Of 90 claims, 2 are confirmed or refuted: 1 by training, the others by computation." in re.sub(
+        "<[^>]*>", "", text
+    )

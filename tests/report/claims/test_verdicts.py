@@ -8,8 +8,9 @@ from scipy import stats
 
 from dml.config.paper_claims import paper_claims
 from dml.report.analysis.claims import corrected, head
+from dml.report.estimates import Term
 from dml.report.verdicts import Verdict, combined, decided, effect, worst
-from dml.report.wording import expected
+from dml.report.wording import expected, measured
 
 pytestmark = pytest.mark.slow
 
@@ -165,3 +166,12 @@ def test_the_head_of_a_claim_with_several_studies(claim):
     assert head(three, [of("confirmed", "mnist"), of("confirmed", "omniglot")]) == "undecided"
     assert head(three, [of("confirmed", source) for source in ("mnist", "omniglot", "cifar100")]) == "confirmed"
     assert head(three, [of("confirmed", "mnist"), of("refuted", "omniglot")]) == "refuted"
+
+
+@pytest.mark.parametrize(("searches", "said"), [([], "5 seeds"), ([Term(9.0, 3.0)], "5 seeds and searches")])
+def test_what_an_interval_covers_is_said_with_it(claim, searches, said):
+    """The same seeds are sure by themselves, and not beside what another search could have found."""
+    found = effect(UP, claim(), {}, searches=searches)
+    text = measured(Verdict(claim(), "study", "A study", "undecided", (found,), caveats=("shared handwriting",)))
+    assert (found.low > 0) == (not searches)
+    assert text.endswith(f" points, {said}, shared handwriting")

@@ -79,8 +79,8 @@ def test_two_columns_are_enough_and_images_without_an_answer_were_not_looked_at(
     ("column", "value", "expected"),
     [
         ("answer", "maybe", "expected one of right, wrong, unsure, got 'maybe'"),
-        ("index", "x", "index: expected whole numbers, got 'x'"),
-        ("index", "9" * 23, "index: expected whole numbers, got '9+'"),
+        ("index", "x", "row 2: index is 'x', expected an integer"),
+        ("index", "9" * 23, "row 2: index is '9+', expected an integer"),
         ("index", 61, "image 61 is not in the review plan: is it a review of another audit"),
         ("given", "dog", "but 'dog' in the review: is it a review of another dataset, or an edited one"),
         ("path", "dog/1.png", "is 'dog/1.png' in the review, but '.*' here: is it a review of another dataset"),
@@ -120,7 +120,7 @@ def test_a_review_without_answers_or_columns(audited):
     with pytest.raises(ValueError, match=r"gone\.csv: no such file"):
         reviews.read_review(folder / "gone.csv")
     (folder / "bytes.csv").write_bytes(b"index,answer\n\xff\xfe,right\n")
-    with pytest.raises(ValueError, match=r"bytes\.csv: not a CSV in UTF-8"):
+    with pytest.raises(ValueError, match=r"bytes\.csv: line 2: expected text in UTF-8"):
         reviews.read_review(folder / "bytes.csv")
 
 

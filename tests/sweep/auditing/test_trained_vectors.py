@@ -8,15 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file
 
-from dml import audit
+from dml import audit, models
 from dml.config import AuditSection, Study
 from dml.data import sources
 from dml.data.packing import open_packed, pack
 from dml.files import read_json, write_json
+from dml.sweep.auditing import fold_training, inputs
 from dml.sweep.auditing.inputs import Audited
 from dml.sweep.auditing.trained_vectors import TrainedVectors
 from dml.sweep.auditing.workers import in_process, over_ray
+from dml.training.frozen import extraction
+from dml.training.model_files import TrainedEmbedder
 
 pytestmark = pytest.mark.slow
 
@@ -134,6 +138,45 @@ def test_another_label_of_a_training_image_is_another_network(place, observed, e
     asked.finish()
     (network,) = (path.parent.name for path in (place / "moved").glob("*/embeddings.npy"))
     assert read_json(place / "moved/used.json") == [network]
+
+
+def test_the_networks_of_folds_embed_both_views(place, observed, monkeypatch):
+    monkeypatch.setattr(fold_training.shutil, "rmtree", lambda *given, **options: None)  # keeps the network
+    both = study(evaluation={"sets": ["test"], "views": "mirror"})
+    (found,) = learner(place, of=both, folder="both")(observed[:1])
+    (model,) = (place / "both").glob("*/model")
+    network, images = TrainedEmbedder(model).network, np.array(images_of(place).images(np.arange(len(found))))
+    views = [torch.from_numpy(view.copy()).permute(0, 3, 1, 2) / 255 for view in (images, images[:, :, ::-1])]
+    with torch.no_grad():
+        units = [torch.nn.functional.normalize(network.eval()(view)) for view in views]
+    np.testing.assert_allclose(found, torch.nn.functional.normalize(units[0] + units[1]).numpy(), atol=1e-5)
+    assert np.abs(found - units[0].numpy()).max() > 0.01
+
+
+def test_features_and_pixels_of_an_audit_join_both_views(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(inputs, "over_ray", lambda resources: extraction.in_process)
+    training = {"backbone": {"name": "small_conv", "settings": {"width": 4}}, "frozen": True}
+    section, found = AuditSection(pixels=8), images_of(place)
+    one, both = (
+        inputs.representations(study(training=training, evaluation=wanted), section, found, tmp_path, lambda line: None)
+        for wanted in ({}, {"views": "mirror"})
+    )
+    name = next(name for name in one if name != "pixels")
+    assert list(both) == list(one) == ["pixels", name]
+    stored = {folder: read_json(folder / "manifest.json")["recipe"] for folder in tmp_path.glob("small_conv-*[0-9a-f]")}
+    (folder,) = (folder for folder, recipe in stored.items() if "mirrored" not in recipe)
+    network = models.build("small_conv", width=4, embedding_size=1, channels=1).backbone.eval()
+    network.load_state_dict(load_file(folder / "backbone.safetensors"))
+    images = np.array(found.images(np.arange(len(found.rows))))
+    views = [torch.from_numpy(view.copy()).permute(0, 3, 1, 2) / 255 for view in (images, images[:, :, ::-1])]
+    with torch.no_grad():
+        units = [torch.nn.functional.normalize(network(view)) for view in views]
+    np.testing.assert_allclose(one[name], network(views[0]).detach().numpy(), atol=1e-5)
+    np.testing.assert_allclose(both[name], torch.nn.functional.normalize(units[0] + units[1]).numpy(), atol=1e-5)
+    flat = [view.flatten(1) for view in views]
+    mean = torch.cat(flat).mean(0)
+    units = [torch.nn.functional.normalize(view - mean) for view in flat]
+    np.testing.assert_allclose(both["pixels"], torch.nn.functional.normalize(units[0] + units[1]).numpy(), atol=1e-5)
 
 
 class Stopped(Exception):

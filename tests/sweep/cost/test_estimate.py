@@ -98,6 +98,26 @@ def test_seconds_are_those_of_the_steps_the_evaluation_and_the_sweep_itself(tmp_
     assert "random images" in found.basis
 
 
+def test_each_view_and_each_refit_embeds_images(tmp_path, timed):
+    pack(tmp_path)
+    seconds = 1000 * costs.TESTED * 0.001
+    one, mirror = (
+        cost(tmp_path, evaluation={"every": 50, "views": views}).trial_seconds for views in ("one", "mirror")
+    )
+    assert mirror - one == pytest.approx(2 * seconds)
+    refit = cost(tmp_path, evaluation={"every": 50}, training={**STUDY["training"], "head_refit": "whitening"})
+    assert refit.trial_seconds - one == pytest.approx(2 * seconds)
+
+
+def test_features_of_mirror_images_are_stored_too(tmp_path):
+    training = {**STUDY["training"], "frozen": True}
+    one, mirror = (Study(**{**STUDY, "training": training, "evaluation": {"views": v}}) for v in ("one", "mirror"))
+    assert [spec.mirrored for spec in stored_trainings(one, "digits")] == [False]
+    assert [spec.mirrored for spec in stored_trainings(mirror, "digits")] == [False, True]
+    sizes = [cost(tmp_path / "sizes", training=training, evaluation={"views": v}).features for v in ("one", "mirror")]
+    assert sizes[1] == 2 * sizes[0] > 0
+
+
 def test_the_size_of_images_is_looked_up_in_their_files_before_they_are_packed(tmp_path, timed):
     cost(tmp_path)
     assert [timed[0][1][name] for name in ("height", "width", "channels")] == [8, 8, 1]

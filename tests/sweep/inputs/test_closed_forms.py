@@ -11,11 +11,12 @@ from dml import noise
 from dml.config import ResourcesSection
 from dml.data import sources
 from dml.data.packing import open_packed, pack
-from dml.evaluation import evaluate
+from dml.evaluation import augmented, evaluate
 from dml.sweep.inputs import closed_forms
 from dml.sweep.inputs.closed_forms import closed_form_scores
 from dml.training import closed_form
 from dml.training.closed_form import ClosedForm, apply
+from dml.training.free import choose
 from dml.types import DatasetSpec, EvaluationSpec, LossSpec, NoiseSpec, TrainingSpec, TrialSpec
 
 pytestmark = pytest.mark.slow
@@ -49,7 +50,7 @@ def root(tmp_path_factory):
     return root
 
 
-def job(seed, rate, dataset="digits", sets=("test",), phase="confirm", size=8):
+def job(seed, rate, dataset="digits", sets=("test",), phase="confirm", size=8, views="one"):
     spec = TrialSpec(
         phase,
         seed,
@@ -58,32 +59,43 @@ def job(seed, rate, dataset="digits", sets=("test",), phase="confirm", size=8):
         LossSpec("triplet", {}),
         None,
         TrainingSpec(steps=10, embedding_size=size),
-        EvaluationSpec(metrics=("recall@1",), sets=sets),
+        EvaluationSpec(metrics=("recall@1",), sets=sets, views=views),
     )
     return SimpleNamespace(phase=phase, spec=spec, cell=SimpleNamespace(dataset=dataset))
 
 
 def scored(root, *jobs):
-    """(the records, what was reported)."""
+    """(the records of single projections, what was reported)."""
+    found, lines = scored_with_free(root, *jobs)
+    return [record for record in found if ", free" not in record["name"]], lines
+
+
+def scored_with_free(root, *jobs):
+    """(all records, what was reported)."""
     lines = []
     study = SimpleNamespace(name="mine", resources=ResourcesSection())
     plan = SimpleNamespace(study=study, ended=lambda: [(job, None) for job in jobs])
     return closed_form_scores(plan, root, lines.append), lines
 
 
-def expected(root, kinds, seed, rate):
-    """R@1 of the new digits for each kind and size, from the images and the observed labels."""
+def expected(root, kinds, seed, rate, mirror=False):
+    """R@1 of the new digits for each kind and size, from the images (and their mirror images) and observed labels."""
     packed = open_packed(root / "packed")
     fine = packed.index["fine"].to_numpy()
-    images = packed.images[:].reshape(len(fine), -1) / 255.0
+    given = packed.images[:] / 255.0
+    views = np.stack([view.reshape(len(fine), -1) for view in (given, given[:, :, ::-1])[: 1 + mirror]])
     table = pd.read_parquet(root / "noise/digits.parquet")
     own = table[(table["seed"] == seed) & (table["rate"] == rate)]
     rows, observed = own["index"].to_numpy(), own["observed"].to_numpy()
-    images -= images[rows].mean(axis=0)
+    views -= views[:, rows].mean(axis=(0, 1))
     tested = ~np.isin(fine, TRAINED)
-    fitted = ClosedForm(images[rows], observed)
-    embedded = (apply(fitted.projection(kind, size), images[tested]) for kind, size in kinds)
-    return [evaluate(embeddings, fine[tested], ["recall@1"])["recall@1"] for embeddings in embedded]
+    fitted = ClosedForm(views[0, rows], observed)
+    scores = []
+    for kind, size in kinds:
+        each = [apply(fitted.projection(kind, size), view[tested]) for view in views]
+        total = sum(view / np.linalg.norm(view, axis=1, keepdims=True) for view in each)
+        scores.append(evaluate(total, fine[tested], ["recall@1"])["recall@1"])
+    return scores
 
 
 def test_a_score_for_each_rate_is_the_mean_over_seeds(root):
@@ -99,6 +111,14 @@ def test_a_score_for_each_rate_is_the_mean_over_seeds(root):
     assert by_name[0.0, "pixels, components"] == by_name[0.4, "pixels, components"]
 
 
+def test_both_views_of_an_image_are_projected(root):
+    found, _ = scored(root, job(0, 0.4, views="mirror"))
+    kinds = [(kind, size) for kind in ("components", "whitening", "lda") for size in (None, 8)]
+    own, one = (np.array(expected(root, kinds, 0, 0.4, mirror)) for mirror in (True, False))
+    assert [record["scores"][KEY] for record in found] == pytest.approx(own, abs=2e-3)
+    assert (np.abs(own - one) > 0.004).all()
+
+
 def test_equal_rows_and_labels_are_fitted_once(root, monkeypatch):
     made = []
     monkeypatch.setattr(
@@ -110,6 +130,34 @@ def test_equal_rows_and_labels_are_fitted_once(root, monkeypatch):
     assert lines == ["digits: scoring closed forms of the pixels at uniform 0 (pixels)"]
 
 
+def nothing_free(*given):
+    raise ValueError("nothing is free")
+
+
+def test_what_is_free_is_chosen_by_observed_labels_and_judged_on_test_classes(root):
+    found, _ = scored_with_free(root, *(job(seed, rate, views="mirror") for seed in SEEDS for rate in RATES))
+    by_name = {(record["rate"], record["name"]): record for record in found}
+    packed = open_packed(root / "packed")
+    fine, table = packed.index["fine"].to_numpy(), pd.read_parquet(root / "noise/digits.parquet")
+    tested = ~np.isin(fine, TRAINED)
+    for rate in RATES:
+        scores, chosen = [], []
+        for seed in SEEDS:
+            own = table[(table["seed"] == seed) & (table["rate"] == rate)]
+            rows = own["index"].to_numpy()
+            given = packed.images[:] / 255.0
+            views = np.stack([view.reshape(len(fine), -1) for view in (given, given[:, :, ::-1])], axis=1)
+            views -= views[rows].mean(axis=(0, 1))
+            free = choose({"pixels": views[rows]}, own["observed"].to_numpy(), "recall@1")
+            embeddings = free.embed({"pixels": views[tested]})
+            again = augmented(embeddings).numpy()
+            scores.append([evaluate(x, fine[tested], ["recall@1"])["recall@1"] for x in (embeddings, again)])
+            chosen.append(free.chosen.text)
+        for name, score in zip(("pixels, free", "pixels, free, re-ranked"), np.mean(scores, axis=0), strict=True):
+            assert by_name[rate, name]["scores"][KEY] == pytest.approx(score, abs=2e-3)
+        assert by_name[rate, "pixels, free"]["chosen"] == chosen
+
+
 def test_components_are_scored_once_whatever_the_labels(root, monkeypatch):
     made = []
     monkeypatch.setattr(
@@ -117,6 +165,7 @@ def test_components_are_scored_once_whatever_the_labels(root, monkeypatch):
         "projection",
         lambda *given, own=closed_forms.ClosedForm.projection: made.append(given[1]) or own(*given),
     )
+    monkeypatch.setattr(closed_forms, "choose", nothing_free)
     scored(root, *(job(seed, 0.4) for seed in SEEDS))
     assert [made.count(kind) for kind in ("components", "whitening", "lda")] == [2, 4, 4]
 

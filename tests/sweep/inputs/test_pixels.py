@@ -38,7 +38,10 @@ def expected(images, height, width):
 )
 def test_the_longer_side_is_reduced_and_the_mean_image_is_subtracted(shape, side, size):
     found, rows = packed(*shape), np.array([4, 0, 6])
-    np.testing.assert_allclose(pixels(found, rows, side), expected(found.images[rows], *size), atol=1e-5)
+    np.testing.assert_allclose(pixels(found, rows, side)[:, 0], expected(found.images[rows], *size), atol=1e-5)
+    both = expected(np.concatenate([found.images[rows], found.images[rows][:, :, ::-1]]), *size)
+    views = pixels(found, rows, side, "mirror")
+    np.testing.assert_allclose(views, np.stack([both[:3], both[3:]], axis=1), atol=1e-5)
 
 
 def test_it_does_not_depend_on_the_chunks(monkeypatch):
@@ -51,4 +54,4 @@ def test_it_does_not_depend_on_the_chunks(monkeypatch):
 @pytest.mark.parametrize(("numbers", "side"), [(7 * 6 * 6 * 3, 6), (7 * 6 * 6 * 3 - 1, 5), (1, 4)])
 def test_many_images_are_reduced_further_down_to_four_pixels(monkeypatch, numbers, side):
     monkeypatch.setattr(module, "NUMBERS", numbers)
-    assert pixels(packed(16, 16), np.arange(7), 8).shape == (7, side * side * 3)
+    assert pixels(packed(16, 16), np.arange(7), 8).shape == (7, 1, side * side * 3)

@@ -38,7 +38,7 @@ def root(tmp_path_factory):
     return root
 
 
-def job(seed, dataset="digits", sets=("test",), phase="confirm", steps=10):
+def job(seed, dataset="digits", sets=("test",), phase="confirm", steps=10, views="one"):
     spec = TrialSpec(
         phase,
         seed,
@@ -47,7 +47,7 @@ def job(seed, dataset="digits", sets=("test",), phase="confirm", steps=10):
         LossSpec("triplet", {}),
         None,
         TrainingSpec(steps=steps),
-        EvaluationSpec(metrics=("recall@1",), sets=sets),
+        EvaluationSpec(metrics=("recall@1",), sets=sets, views=views),
     )
     return SimpleNamespace(phase=phase, spec=spec, cell=SimpleNamespace(dataset=dataset))
 
@@ -59,14 +59,16 @@ def scored(root, *jobs):
     return untrained_scores(plan, root, lines.append), lines
 
 
-def expected(root, seed, training=False):
-    """R@1 of the pixels by cosine, of the test or the training images."""
+def expected(root, seed, training=False, mirror=False):
+    """R@1 of the pixels by cosine, of the test or the training images, or joined with those of their mirror images."""
     packed = open_packed(root / "packed")
     fine = packed.index["fine"].to_numpy()
     rows = np.flatnonzero(np.isin(fine, TESTED[seed]) != training)
-    images = packed.images[rows].reshape(len(rows), -1).astype(float)
-    images -= images.mean(axis=0)
-    unit = images / np.linalg.norm(images, axis=1, keepdims=True)
+    given = packed.images[rows].astype(float)
+    views = [images.reshape(len(rows), -1) for images in (given, given[:, :, ::-1])[: 1 + mirror]]
+    views = [view - np.mean(views, axis=(0, 1)) for view in views]
+    unit = sum(view / np.linalg.norm(view, axis=1, keepdims=True) for view in views)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     similarity = unit @ unit.T
     np.fill_diagonal(similarity, -np.inf)
     return np.mean(fine[rows][similarity.argmax(axis=1)] == fine[rows])
@@ -77,6 +79,12 @@ def test_the_score_is_the_mean_over_the_splits_that_seeds_select(root):
     one, other = expected(root, 0), expected(root, 1)
     assert abs(one - other) > 0.001
     assert found == {"digits": {"pixels": {KEY: pytest.approx((one + other) / 2, abs=2e-4)}}}
+
+
+def test_pixels_have_the_views_that_are_evaluated(root):
+    found, _ = scored(root, job(0, views="mirror"))
+    assert found["digits"]["pixels"] == {KEY: pytest.approx(expected(root, 0, mirror=True), abs=2e-4)}
+    assert abs(expected(root, 0, mirror=True) - expected(root, 0)) > 0.001
 
 
 def test_trials_that_start_from_the_same_pixels_are_scored_once(root):

@@ -1,5 +1,6 @@
 """Which models stay on disk, and that one that somebody needs never goes."""
 
+import json
 import shutil
 import signal
 import subprocess
@@ -10,7 +11,8 @@ from simulated import models, simulate, write_model
 
 from dml.config import InitFromSection
 from dml.files import locked, write_text
-from dml.sweep.finishing import Tidying
+from dml.sweep.finishing import Tidying, write_results
+from dml.sweep.progress.display import SweepProgress
 from dml.sweep.progress.results import trials_frame
 from dml.sweep.retention import models as keeping
 from dml.sweep.retention.models import best_model, delete_dropped, dropped, record
@@ -66,6 +68,41 @@ def test_what_each_policy_keeps(toy_study, tmp_path, policy, kept):
     again = simulate(study, tmp_path, lambda job: pytest.fail("a finished trial ran again"))
     end(again, tmp_path)
     assert models(tmp_path) == kept(plan)
+
+
+def over_levels(job):
+    """The more noise, the higher the scores; cars score higher than birds."""
+    return 0.3 + job.cell.rate + (job.cell.dataset == "cars") / 10 + 0.01 * (job.cell.loss.name == "triplet")
+
+
+BOTH = [{"name": "digits", "id": "birds"}, {"name": "digits", "id": "cars"}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "kept", "best"),
+    [
+        ({"rates": [0.2, 0.0]}, ["digits|uniform-0"], "digits|uniform-0"),
+        ({"rates": [0.0, 0.2], "datasets": BOTH}, ["birds|uniform-0", "cars|uniform-0"], "birds|uniform-0"),
+        ({"rates": [0.1, 0.2]}, ["digits|uniform-0.1", "digits|uniform-0.2"], None),
+    ],
+)
+def test_the_best_model_is_trained_with_labels_as_given(toy_study, tmp_path, changes, kept, best):
+    noise = [{"name": "uniform", "rates": changes.pop("rates")}]
+    study = toy_study(seeds=[0], noise=noise, resources={"keep_models": "best"}, **changes)
+    plan = simulate(study, tmp_path, over_levels)
+    found, names = best_model(plan), {job.key: job.cell.name for job, _ in plan.ended()}
+    assert (None if found is None else found.cell.name) == (best and f"{best}|triplet|random+random")
+    end(plan, tmp_path)
+    assert sorted(names[key] for key in models(tmp_path)) == [f"{name}|triplet|random+random" for name in kept]
+
+
+def test_no_model_of_made_noise_is_registered_and_that_is_said(toy_study, tmp_path, capsys):
+    for rates, said in (([0.2], True), ([0.0, 0.2], False)):
+        noise, place = [{"name": "uniform", "rates": rates}], tmp_path / str(said)
+        plan = simulate(toy_study(seeds=[0], noise=noise, resources={"register_as": "mine"}), place, over_levels)
+        write_results(plan, SweepProgress("toys", place / "s.json"), place / "out", place / "data", 1.0)
+        assert ("model" in json.loads((place / "out/summary.json").read_text())) != said
+        assert ("made wrong on purpose" in capsys.readouterr().err) == said
 
 
 def test_the_default_depends_on_the_bytes_of_one_model_per_cell(toy_study, tmp_path, monkeypatch):

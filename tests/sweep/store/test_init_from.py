@@ -82,6 +82,34 @@ def test_the_best_cell_is_that_with_the_best_validation_score(starts):
     assert found(starts, "cars", study="first", best=True) == "cars-margin-0.2-0-confirm-3"
 
 
+def levels(tmp_path, *tuned, dataset="birds"):
+    """A study whose cells are tuned at some noise rates to some scores, by class splits."""
+    rows = []
+    for rate, scores in tuned:
+        for split, score in enumerate(scores):
+            for phase in ("tune", "confirm"):
+                rows.append({**row(dataset, "triplet", 0.2, rate, phase, 0, 3, score), "split": split})
+                rows[-1]["key"] += f"-{split}"
+    (tmp_path / "results/levels").mkdir()
+    pd.DataFrame(rows).to_parquet(tmp_path / "results/levels/trials.parquet")
+    return lambda dataset: InitFromFinder(tmp_path / "results", tmp_path / "store").key(
+        InitFromSection(study="levels", best=True), dataset, 3
+    )
+
+
+def test_the_best_cell_has_labels_as_given_whatever_scores_at_other_levels(starts, tmp_path):
+    key = levels(tmp_path, (0.3, [0.9, 0.9]), (0.0, [0.5, 0.6]))
+    assert key("birds") == "birds-triplet-0.2-0-confirm-3-0"
+    assert key("elsewhere") == key("birds"), "the only dataset"
+
+
+def test_the_best_cell_of_several_datasets_or_of_made_noise_is_named(starts, tmp_path):
+    with pytest.raises(ValueError, match=r"'first' has several: name one with `cell` in place of `best`: birds, cars"):
+        found(starts, "flowers", study="first", best=True)
+    with pytest.raises(ValueError, match=r"made wrong on purpose.*name one with `cell`.*: uniform-0\.3"):
+        levels(tmp_path, (0.3, [0.9]))("birds")
+
+
 def test_a_file_of_ones_own(starts, tmp_path):
     path = tmp_path / "own.safetensors"
     path.write_text("weights")

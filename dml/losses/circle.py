@@ -1,0 +1,69 @@
+"""Circle loss (Sun et al. 2020, Circle loss: a unified perspective of pair similarity optimization, eq. 4 to 8).
+
+    mean over anchors of log(1 + sum_n exp(gamma a_n (s_n - m)) sum_p exp(-gamma a_p (s_p - 1 + m)))
+    a_p = [1 + m - s_p]_+ ,  a_n = [s_n + m]_+
+
+over the positives and negatives of each anchor that has both. The weights a are constants, as in the paper's code: no
+gradient goes through them.
+
+Search space: around the paper's gamma 80 and m 0.4 for fine-grained images, with its 256 and 0.25 for faces.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from dml.losses._forms import Form, pair_masks
+from dml.losses._geometry import Geometry
+from dml.losses._settings import checked_labels
+from dml.losses.info_nce import log_sum_exp
+from dml.settings import check_above
+from dml.types import LogUniform, Space, Uniform
+
+
+class Circle(nn.Module):
+    """Weighs each similarity by how far it is from its optimum.
+
+    Parameters
+    ----------
+    margin : m, the relaxation; 0 to 1.
+    gamma : sharpness; > 0.
+    normalize : L2-normalise the embeddings.
+    """
+
+    version: ClassVar[int] = 1
+    uses_tuples: ClassVar[bool] = True
+    takes_padding: ClassVar[bool] = True
+    left_out: ClassVar[str] = "skipped"
+    mining: ClassVar[dict[str, Any]] = {}
+    search_space: ClassVar[dict[str, Space]] = {"gamma": LogUniform(20, 320), "margin": Uniform(0.1, 0.6)}
+
+    def __init__(self, margin: float = 0.4, gamma: float = 80.0, normalize: bool = True):
+        super().__init__()
+        check_above("gamma", gamma, 0)
+        if not 0 <= margin <= 1:
+            raise ValueError(f"margin: expected 0 to 1, got {margin}")
+        self.margin, self.gamma, self.normalize = margin, gamma, normalize
+        self.stats: dict[str, Tensor] = {}
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
+        labels = checked_labels(embeddings, labels)
+        geometry = Geometry(embeddings, "similarity", self.normalize)
+        similarities = geometry.matrix
+        positives, negatives = pair_masks(labels, tuples, similarities.dtype)
+        both = positives.amax(1, keepdim=True) * negatives.amax(1, keepdim=True) if len(labels) else positives
+        weights = torch.relu(1 + self.margin - similarities).mul_(-self.gamma)
+        pull, pulled = log_sum_exp((similarities - (1 - self.margin)).mul_(weights), positives)
+        derivative = pulled.mul_(weights)
+        weights = torch.relu(similarities + self.margin).mul_(self.gamma)
+        push, pushed = log_sum_exp((similarities - self.margin).mul_(weights), negatives)
+        derivative.add_(pushed.mul_(weights))
+        total = (pull + push) * both
+        over = both.sum().clamp(min=1)
+        self.stats = {"anchor_share": both.sum() / max(len(labels), 1)}
+        value = (torch.nn.functional.softplus(total, threshold=80) * both).sum() / over
+        return geometry.finish(value, derivative.mul_(torch.sigmoid(total) * both), over=over)

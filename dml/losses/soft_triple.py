@@ -1,0 +1,99 @@
+"""SoftTriple (Qian et al. 2019, SoftTriple loss: deep metric learning without triplet sampling, eq. 7 to 9).
+
+    mean over the batch of cross-entropy of  lambda (S_y - delta)  beside  lambda S_c,  c != y
+  + tau / (C K (K - 1)) sum_c sum_{s < t} sqrt(2 - 2 w_cs . w_ct)
+
+    S_c = sum_k softmax_k(x . w_ck / gamma) x . w_ck
+
+w_ck are the K centres of class c, of unit length. The second term merges centres that a class does not need.
+
+Search space: around the paper's lambda 20, gamma 0.1 and delta 0.01 (its section 5). The centres' rate is that of
+`proxy_nca`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from dml.losses._forms import Form
+from dml.losses._proxies import draw, new_proxies, products
+from dml.losses._rows import safe_root, unit
+from dml.settings import check_above
+from dml.types import LogUniform, Space, Uniform
+
+
+class SoftTriple(nn.Module):
+    """A classifier with several centres per class, of which each sample takes the nearest softly.
+
+    Parameters
+    ----------
+    num_classes : labels are 0 .. num_classes - 1.
+    embedding_size : D.
+    centers : K, per class.
+    scale : lambda; > 0.
+    gamma : temperature of the choice of a centre; > 0.
+    margin : delta; >= 0.
+    merging : tau, the weight of the distances between a class's centres; >= 0.
+    normalize : L2-normalise the embeddings (centres always are).
+    """
+
+    version: ClassVar[int] = 1
+    uses_tuples: ClassVar[bool] = False
+    per_sample: ClassVar[bool] = True
+    takes_padding: ClassVar[bool] = True
+    mining: ClassVar[dict[str, Any]] = {}
+    search_space: ClassVar[dict[str, Space]] = {
+        "scale": LogUniform(5, 50),
+        "gamma": LogUniform(0.03, 0.3),
+        "margin": Uniform(0.0, 0.3),
+    }
+    own_rate: ClassVar[Space] = LogUniform(1e-3, 1.0)
+
+    def __init__(
+        self,
+        num_classes: int,
+        embedding_size: int,
+        centers: int = 10,
+        scale: float = 20.0,
+        gamma: float = 0.1,
+        margin: float = 0.01,
+        merging: float = 0.2,
+        normalize: bool = True,
+    ):
+        super().__init__()
+        check_above("scale", scale, 0)
+        check_above("gamma", gamma, 0)
+        if margin < 0 or merging < 0:
+            raise ValueError(f"expected margin >= 0 and merging >= 0, got {margin} and {merging}")
+        self.scale, self.gamma, self.margin, self.merging = scale, gamma, margin, merging
+        self.centers, self.normalize = centers, normalize
+        self.stats: dict[str, Tensor] = {}
+        self.proxies = new_proxies(num_classes, embedding_size, centers)
+        self.reset()
+
+    def reset(self, generator: torch.Generator | None = None) -> None:
+        """Draw new centres, uniform in direction."""
+        draw(self.proxies, generator)
+
+    def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
+        """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
+        similarities, labels = products(embeddings, labels, self.proxies, self.normalize)
+        if not len(labels):
+            return similarities.sum()
+        logits = similarities
+        if self.centers > 1:
+            logits = (torch.softmax(similarities / self.gamma, 2) * similarities).sum(2)
+        margins = torch.zeros_like(logits).scatter_(1, labels[:, None], self.margin)
+        loss = torch.nn.functional.cross_entropy(self.scale * (logits - margins), labels)
+        return loss + self.merging * self._spread().to(loss.dtype) if self.merging and self.centers > 1 else loss
+
+    def _spread(self) -> Tensor:
+        """The sum of the distances of each class's centres, over C K (K - 1)."""
+        centers = unit(self.proxies.flatten(0, 1)).view_as(self.proxies)
+        with torch.autocast(centers.device.type, enabled=False):
+            squared = 2 - 2 * centers @ centers.transpose(1, 2)
+        above = torch.ones_like(squared[0]).triu(1)
+        return (safe_root(squared.clamp(min=0)) * above).sum() / (squared.numel() - squared.shape[0] * self.centers)

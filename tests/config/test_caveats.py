@@ -1,0 +1,77 @@
+"""What is said beside scores: what was chosen on correct labels, and what training and test images share."""
+
+from __future__ import annotations
+
+import pytest
+
+from dml.config import study_from
+from dml.config.caveats import ON_CORRECT, caveats, explained
+
+APART = {"name": "numbers", "settings": {"apart": True}}
+
+
+def study(dataset="digits", noise=None, **further):
+    content = {
+        "title": "A study",
+        "datasets": [dataset],
+        "losses": ["triplet", "whitening"],
+        "positives": ["random"],
+        "negatives": ["semihard_random"],
+        "noise": [noise or {"name": "uniform", "rates": [0.0, 0.2]}],
+        "training": {"search": {"learning_rate": {"log_uniform": [1e-4, 1e-2]}}},
+        "search": {"validation": "true_labels"},
+        **further,
+    }
+    return study_from(content, "study")
+
+
+def marks(found):
+    return {(cell.loss.name, cell.rate): caveats(found, cell) for cell in found.cells()}
+
+
+def test_trained_rows_with_wrong_labels_are_chosen_on_correct_ones():
+    assert {key for key, found in marks(study()).items() if ON_CORRECT in found} == {("triplet", 0.2)}
+
+
+@pytest.mark.parametrize(
+    "unmarked",
+    [
+        {"noise": {"name": "uniform", "rates": [0.0]}},
+        {"noise": {"name": "subset", "rates": [0.2]}},  # leaves samples out, and mislabels none
+        {"search": {"sampler": "fixed", "stop": "last", "validation": "true_labels"}},  # nothing was chosen
+        {"search": {"validation": "observed"}},
+    ],
+)
+def test_what_has_no_wrong_labels_or_was_not_chosen_has_no_mark(unmarked):
+    assert not any(marks(study(**unmarked)).values())
+    assert not explained(study(**unmarked))
+
+
+@pytest.mark.parametrize(("level", "marked"), [("fine", True), ("given", False)])
+def test_labels_of_people_count_as_correct_where_verified_ones_choose(tmp_path, level, marked):
+    dataset = {"name": "imagefolder", "settings": {"root": str(tmp_path)}, "evaluate_on": [level]}
+    found = marks(study(dataset, {"name": "given", "rates": [0.4]}))
+    assert (ON_CORRECT in found["triplet", 0.4]) == marked
+
+
+@pytest.mark.parametrize(
+    ("dataset", "splits", "shared"),
+    [
+        ("numbers", 1, False),
+        ("numbers", 2, True),
+        ("numbers", {"folds": 5}, True),
+        ("digits", {"folds": 5}, False),
+        (APART, 5, False),
+    ],
+)
+def test_numbers_share_handwriting_in_class_splits(dataset, splits, shared):
+    found = study(dataset, {"name": "uniform", "rates": [0.0]}, class_splits=splits)
+    assert all(("shared handwriting" in own) == shared for own in marks(found).values())
+    assert any("handwriting" in text for text in explained(found)) == shared
+
+
+def test_only_the_caveats_of_the_cells_that_are_shown_are_explained():
+    found = study()
+    clean = [cell for cell in found.cells() if not cell.rate]
+    assert len(explained(found)) == 1
+    assert not explained(found, clean)

@@ -1,0 +1,61 @@
+"""Which noise levels have labels as given, and which cells' scores compare."""
+
+import pytest
+
+from dml.config import audited_cell, load_study
+from dml.config.for_use import AS_GIVEN, as_given, comparable, for_use, makes_noise
+from dml.types import NoiseLevel
+
+STUDY = """
+title: t
+datasets: {datasets}
+losses: [triplet, margin]
+"""
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [
+        ("uniform-0 uniform-0.2", "uniform-0"),
+        ("uniform-0.2 asymmetric-0 uniform-0 subset-0", "asymmetric-0 uniform-0 subset-0"),  # the same labels
+        ("uniform-0 given-0.2 uniform-0.2", "given-0.2"),
+        ("uniform-0 label_file:a-0 label_file:b-0.3", "uniform-0"),
+        ("uniform-0.2 label_file:people-0.3", "label_file:people-0.3"),
+        ("label_file:a-0 label_file:b-0", ""),
+        ("uniform-0.2 subset-0.2", ""),
+        ("dml.noise.uniform.Uniform-0 dml.noise.uniform.Uniform-0.1", "dml.noise.uniform.Uniform-0"),
+    ],
+)
+def test_labels_as_given(levels, expected):
+    known = [NoiseLevel(name, float(rate)) for name, _, rate in (text.rpartition("-") for text in levels.split())]
+    assert " ".join(map(str, as_given(known))) == expected
+
+
+def test_a_model_says_whether_it_makes_noise():
+    found = {name: makes_noise(name) for name in ("uniform", "subset", "given", "label_file:mine")}
+    assert found == {"uniform": True, "subset": True, "given": False, "label_file:mine": False}
+
+
+def test_scores_compare_within_a_dataset_and_a_level(study):
+    noise = "noise: [{name: uniform, rates: [0.2, 0.0]}, {name: subset, rates: [0.0]}]\n"
+    cells = study(noise, "[digits, mnist]").cells()
+    groups = comparable(cells)
+    assert list(groups) == [
+        ("digits", AS_GIVEN),
+        ("mnist", AS_GIVEN),
+        ("digits", "uniform-0.2"),
+        ("mnist", "uniform-0.2"),
+    ]
+    assert sorted(place for places in groups.values() for place in places) == list(range(len(cells)))
+    assert for_use(cells) == list(groups.values())[:2]
+    assert all(cells[place].rate == 0 and cells[place].dataset == "digits" for place in for_use(cells)[0])
+    assert for_use(study("noise: [{name: uniform, rates: [0.2]}]\n", "[digits]").cells()) == []
+
+
+def test_an_audit_trains_as_the_first_cell_with_labels_as_given(tmp_path):
+    text = STUDY.replace("{datasets}", "[digits]") + "noise: [{name: uniform, rates: [0.4, 0.0]}]\n"
+    for trained, rate in (("true", 0.0), ("{loss: margin}", 0.0), ("{rate: 0.4}", 0.4)):
+        path = tmp_path / "s.yaml"
+        path.write_text(text + f"audit: {{trained: {trained}}}\n")
+        study = load_study(path)
+        assert audited_cell(study.audit, study).rate == rate

@@ -1,0 +1,98 @@
+"""Which files below a folder are images, and what is said of the others."""
+
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dml.cli.vectors import image_files as given_files
+from dml.data import DataError
+from dml.data.packing import decoding
+from dml.data.raw import image_files, images
+from dml.data.sources import Imagefolder
+
+
+@pytest.fixture
+def without_heic(monkeypatch):
+    """As if `pillow_heif` was not installed."""
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    forget()
+    yield
+    monkeypatch.undo()
+    forget()
+
+
+def forget():
+    images.suffixes.cache_clear()
+    decoding._formats.cache_clear()
+
+
+def touch(root, *paths):
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(b"")
+    return root
+
+
+ODD = ("d/0.heic", "d/1.HEIC", "e/0", "e/1", "f/0.jpg_large", "a/notes.txt", "a/line\nbreak.\x1b")
+HIDDEN = (".DS_Store", "Thumbs.db", "a/desktop.ini", "a/._0.jpg", "a/@eaDir/0.jpg/T.jpg", ".thumbnails/0.jpg")
+
+
+def test_endings_and_empty_folders_are_counted(without_heic, tmp_path):
+    (tmp_path / "g/deeper").mkdir(parents=True)
+    found = image_files(touch(tmp_path, "a/0.png", "a/1.JPG", "b/0.tif", "c/deep/0.JFIF", *ODD, *HIDDEN))
+    assert [path.relative_to(tmp_path).as_posix() for path in found.paths] == [
+        *("a/0.png", "a/1.JPG", "b/0.tif", "c/deep/0.JFIF")
+    ]
+    endings, folders = found.left_out.split(". ")
+    assert endings.startswith("7 files are left out")
+    assert "2 .heic (pip install 'noisy-dml[heic]' reads them), 2 without an ending, 1 " in endings
+    assert "1 .jpg_large" in endings
+    assert "1 .\\x1b" in endings
+    assert folders == "4 folders without an image: d, e, f, g"
+
+
+def test_hidden_files_are_not_left_out(tmp_path):
+    assert image_files(touch(tmp_path, "a/0.png", "__MACOSX/a/0.png", *HIDDEN)).left_out == ""
+
+
+def test_every_user_of_a_folder_says_it(without_heic, tmp_path, capsys):
+    root = touch(tmp_path, "a/0.png", "b/0.png", "c/0.heic")
+    said = image_files(root).left_out
+    assert "c" in said
+    assert Imagefolder(str(root)).left_out() == said
+    assert [path.name for path in given_files([root])] == ["0.png"] * 2
+    assert said in capsys.readouterr().err
+    assert Imagefolder(str(root), table="x.csv").left_out() == ""
+    with pytest.raises(ValueError, match="no images"):
+        given_files([root / "c"])
+    assert "1 .heic" in capsys.readouterr().err
+
+
+def test_the_error_of_a_folder_without_images_counts_what_is_there(tmp_path):
+    root = touch(tmp_path, "a/0.jpg_large", "b/0.jpg_large", "c/0")
+    with pytest.raises(DataError, match=r"no images\. 3 files are left out.*2 \.jpg_large, 1 without an ending"):
+        list(Imagefolder(str(root)).images(tmp_path))
+
+
+def test_heic_is_read_where_its_package_is_installed(tmp_path):
+    pytest.importorskip("pillow_heif")
+    forget()
+    decoding._formats()
+    pixels = np.full((8, 6, 3), (200, 30, 90), np.uint8)
+    (tmp_path / "a").mkdir()
+    Image.fromarray(pixels).save(tmp_path / "a/0.heic", quality=-1)
+    (path,) = image_files(tmp_path).paths
+    assert decoding.header(path) == (8, 6, False)
+    assert np.abs(np.asarray(decoding.decode(path, 3)).astype(int) - pixels).max() <= 3
+
+
+def test_heic_without_its_package_names_it(without_heic, tmp_path):
+    """Whatever the file's name ends with: a table may name it, and telephones call it .jpg."""
+    (tmp_path / "0.jpg").write_bytes(b"\0\0\0\x1cftypheic\0\0\0\0mif1heic")
+    for image in (tmp_path / "0.jpg", (tmp_path / "0.jpg").read_bytes()):
+        with pytest.raises(decoding.CorruptImage, match=r"pip install 'noisy-dml\[heic\]'"):
+            decoding.header(image)
+    with pytest.raises(decoding.CorruptImage, match="not a JPEG"):
+        decoding.header(b"no image at all")

@@ -1,0 +1,34 @@
+"""Embeddings moved towards their neighbours, against a loop."""
+
+import numpy as np
+import pytest
+
+from dml.evaluation import augmented
+
+
+def naive(x, neighbors, alpha):
+    x = x / np.linalg.norm(x, axis=1, keepdims=True)
+    out = []
+    for i, own in enumerate(x):
+        order = sorted((j for j in range(len(x)) if j != i), key=lambda j: -(own @ x[j]))[:neighbors]
+        total = own + sum(max(0.0, own @ x[j]) ** alpha * x[j] for j in order)
+        out.append(total / np.linalg.norm(total))
+    return np.array(out)
+
+
+@pytest.mark.parametrize(("neighbors", "alpha"), [(1, 3.0), (5, 0.0), (5, 3.0), (100, 1.0)])
+def test_against_a_loop(neighbors, alpha):
+    x = np.random.default_rng(0).normal(size=(30, 6)) + 0.5
+    np.testing.assert_allclose(augmented(x, neighbors, alpha).numpy(), naive(x, neighbors, alpha), atol=1e-5)
+
+
+def test_copies_are_no_neighbours_of_themselves():
+    x = np.repeat(np.eye(3), 4, axis=0)
+    np.testing.assert_allclose(augmented(x, 2).numpy(), x, atol=1e-6)
+    np.testing.assert_allclose(augmented(x[:1], 2).numpy(), x[:1])
+
+
+@pytest.mark.parametrize("settings", [{"neighbors": 0}, {"alpha": -1}])
+def test_settings_out_of_range(settings):
+    with pytest.raises(ValueError, match=r"expected neighbors >= 1 and alpha >= 0"):
+        augmented(np.eye(3), **settings)

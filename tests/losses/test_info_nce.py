@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+import dml.losses
+
+
+def naive(check, y, tuples, temperature, form, normalize):
+    positives, negatives = (set(pairs) for pairs in check.pair_lists(y, tuples))
+
+    def of(x):
+        z = check.unit_rows(x) if normalize else x
+        e = torch.exp(z @ z.T / temperature)
+        each = []
+        for i in range(len(y)):
+            near, far = ([j for j in range(len(y)) if (i, j) in pairs] for pairs in (positives, negatives))
+            rest = sum(e[i, n] for n in far)
+            everything = rest + sum(e[i, p] for p in set(near) - set(far)) if near else None
+            if form == "nt_xent":
+                each += [-torch.log(e[i, p] / (e[i, p] + rest)) for p in near]
+            elif near and form == "supcon_out":
+                each.append(-sum(torch.log(e[i, p] / everything) for p in near) / len(near))
+            elif near:
+                each.append(-torch.log(sum(e[i, p] for p in near) / len(near) / everything))
+        return sum(each) / len(each)
+
+    return of
+
+
+@pytest.mark.parametrize("form", ["nt_xent", "supcon_out", "supcon_in"])
+@pytest.mark.parametrize(("temperature", "normalize"), [(0.1, True), (0.5, True), (2.0, False)])
+def test_against_a_loop(check, form, temperature, normalize):
+    x, y = check.batch(0)
+    loss = dml.losses.build("info_nce", temperature=temperature, form=form, normalize=normalize)
+    for tuples in check.forms(y, 0).values():
+        check.equal(loss, naive(check, y, tuples, temperature, form, normalize), x, y, tuples)
+
+
+@pytest.mark.parametrize("sizes", [(4,) * 6, (2,) * 16, (8, 8)])
+@pytest.mark.parametrize(("form", "peer"), [("nt_xent", "NTXentLoss"), ("supcon_out", "SupConLoss")])
+def test_against_pytorch_metric_learning(check, form, peer, sizes):
+    losses = pytest.importorskip("pytorch_metric_learning.losses")
+    x, y = check.batch(1, sizes=sizes, duplicates=False)
+    check.equal(
+        dml.losses.build("info_nce", temperature=0.1, form=form),
+        lambda e: getattr(losses, peer)(temperature=0.1)(e, y),
+        x,
+        y,
+    )
+
+
+def test_one_positive_an_anchor_makes_the_forms_equal(check):
+    x, y = check.batch(2, sizes=(2,) * 6, duplicates=False)
+    values = [dml.losses.build("info_nce", form=form)(x, y) for form in ("nt_xent", "supcon_out", "supcon_in")]
+    torch.testing.assert_close(values[1], values[0])
+    torch.testing.assert_close(values[2], values[0])
+
+
+def test_refuses_what_it_cannot_do():
+    with pytest.raises(ValueError, match=r"form: expected nt_xent, supcon_out, supcon_in; got 'out'"):
+        dml.losses.build("info_nce", form="out")
+    with pytest.raises(ValueError, match="temperature"):
+        dml.losses.build("info_nce", temperature=0)

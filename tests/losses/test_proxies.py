@@ -1,0 +1,153 @@
+"""Losses with learned centres of classes: each against a loop, and against pytorch-metric-learning."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+import dml.losses
+
+CLASSES = 6
+
+
+def built(name, **settings):
+    torch.manual_seed(0)
+    return dml.losses.build(name, num_classes=CLASSES, embedding_size=6, **settings).double()
+
+
+def cosines(check, x, proxies, normalize):
+    return (check.unit_rows(x) if normalize else x) @ check.unit_rows(proxies.reshape(-1, 6)).T
+
+
+def arcface(check, loss, y):
+    def of(x):
+        total = 0
+        for row, label in zip(cosines(check, x, loss.proxies, True), y.tolist(), strict=True):
+            best = [max(row[c * loss.centers + k] for k in range(loss.centers)) for c in range(CLASSES)]
+            angle = loss.factor * torch.acos(best[label]) + loss.margin
+            own = torch.cos(angle) if angle <= math.pi else -2 - torch.cos(angle)
+            best[label] = own - loss.cosine_margin
+            logits = torch.stack(best) * loss.scale
+            total = total + torch.logsumexp(logits, 0) - logits[label]
+        return total / len(y)
+
+    return of
+
+
+def proxy_anchor(check, loss, y):
+    def of(x):
+        s = cosines(check, x, loss.proxies, loss.normalize)
+        near, far = [], []
+        for c in range(CLASSES):
+            own = [s[i, c] for i in range(len(y)) if y[i] == c]
+            others = [s[i, c] for i in range(len(y)) if y[i] != c]
+            if own:
+                near.append(torch.log(1 + sum(torch.exp(-loss.alpha * (v - loss.margin)) for v in own)))
+            far.append(torch.log(1 + sum(torch.exp(loss.alpha * (v + loss.margin)) for v in others)))
+        return sum(near) / len(near) + sum(far) / CLASSES
+
+    return of
+
+
+def soft_triple(check, loss, y):
+    def of(x):
+        k, s = loss.centers, cosines(check, x, loss.proxies, loss.normalize)
+        total = 0
+        for row, label in zip(s, y.tolist(), strict=True):
+            logits = []
+            for c in range(CLASSES):
+                own = row[c * k : c * k + k]
+                logits.append((torch.softmax(own / loss.gamma, 0) * own).sum())
+            logits[label] = logits[label] - loss.margin
+            logits = torch.stack(logits) * loss.scale
+            total = total + torch.logsumexp(logits, 0) - logits[label]
+        w, spread = check.unit_rows(loss.proxies.reshape(-1, 6)), 0
+        for c in range(CLASSES):
+            for a in range(k):
+                for b in range(a + 1, k):
+                    spread = spread + torch.sqrt(2 - 2 * w[c * k + a] @ w[c * k + b])
+        return total / len(y) + (loss.merging * spread / (CLASSES * k * (k - 1)) if k > 1 else 0)
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("name", "naive", "settings"),
+    [
+        ("arcface", arcface, {"scale": 8.0}),
+        ("arcface", arcface, {"scale": 4.0, "margin": 1.5}),
+        ("arcface", arcface, {"margin": 0.0, "cosine_margin": 0.35, "scale": 16.0}),
+        ("arcface", arcface, {"margin": 0.3, "cosine_margin": 0.2, "factor": 1.35, "scale": 8.0, "centers": 3}),
+        ("proxy_anchor", proxy_anchor, {}),
+        ("proxy_anchor", proxy_anchor, {"alpha": 4.0, "margin": 0.3, "normalize": False}),
+        ("soft_triple", soft_triple, {}),
+        ("soft_triple", soft_triple, {"centers": 1, "scale": 5.0}),
+        ("soft_triple", soft_triple, {"centers": 3, "gamma": 1.0, "margin": 0.2, "normalize": False}),
+    ],
+)
+def test_against_a_loop(check, name, naive, settings):
+    x, y = check.batch(0)
+    y = y - 2**24
+    y[y == 5] = 4  # a class without a sample
+    loss = built(name, **settings)
+    check.equal(loss, naive(check, loss, y), x, y, parameters=(loss.proxies,))
+
+
+@pytest.mark.parametrize("sizes", [(4,) * 6, (2,) * 6, (16, 3)])
+@pytest.mark.parametrize(
+    ("name", "settings", "peer", "theirs"),
+    [
+        ("arcface", {"scale": 16.0, "margin": math.radians(5)}, "ArcFaceLoss", {"margin": 5, "scale": 16}),
+        ("arcface", {"margin": 0.0, "cosine_margin": 0.35}, "CosFaceLoss", {"margin": 0.35, "scale": 64}),
+        (
+            "arcface",
+            {"scale": 16.0, "margin": math.radians(5), "centers": 3},
+            "SubCenterArcFaceLoss",
+            {"margin": 5, "scale": 16, "sub_centers": 3},
+        ),
+        ("proxy_anchor", {}, "ProxyAnchorLoss", {"margin": 0.1, "alpha": 32}),
+        ("soft_triple", {"merging": 0.0}, "SoftTripleLoss", {"centers_per_class": 10}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_against_pytorch_metric_learning(check, name, settings, peer, theirs, sizes):
+    losses = pytest.importorskip("pytorch_metric_learning.losses")
+    x, y = check.batch(1, sizes=sizes, duplicates=False)
+    y = y - 2**24
+    loss = built(name, **settings)
+    other = getattr(losses, peer)(num_classes=CLASSES, embedding_size=6, **theirs).double()
+    weights = next(other.parameters())
+    with torch.no_grad():
+        weights.copy_(loss.proxies if name == "proxy_anchor" else loss.proxies.reshape(-1, 6).T)
+    value, (gradient,) = check.value_and_gradient(lambda e: loss(e, y), x)
+    expected, (wanted,) = check.value_and_gradient(lambda e: other(e, y), x)
+    torch.testing.assert_close(value, expected, rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(gradient, wanted, rtol=1e-4, atol=1e-7)
+
+
+def test_past_pi_the_logit_still_falls():
+    loss = dml.losses.build("arcface", num_classes=2, embedding_size=2, margin=1.0).double()
+    angles = torch.linspace(0.01, math.pi - 0.01, 200, dtype=torch.float64)
+    logits = loss._with_margin(torch.cos(angles)[:, None])[:, 0]
+    assert (logits.diff() < 0).all()
+    assert logits.diff().abs().max() < 0.02
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("arcface", {"margin": 2.0}),
+        ("arcface", {"factor": 0.5}),
+        ("arcface", {"cosine_margin": -0.1}),
+        ("arcface", {"centers": 0}),
+        ("proxy_anchor", {"alpha": 0}),
+        ("proxy_anchor", {"margin": -1}),
+        ("soft_triple", {"gamma": 0}),
+        ("soft_triple", {"merging": -1}),
+    ],
+)
+def test_refuses_what_it_cannot_do(name, settings):
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        built(name, **settings)

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+import dml.losses
+from dml.evaluation import evaluate
+
+
+def naive(check, y, tuples, temperature, normalize):
+    positives, negatives = (set(pairs) for pairs in check.pair_lists(y, tuples))
+
+    def of(x):
+        z = check.unit_rows(x) if normalize else x
+        s = z @ z.T
+        each = []
+        for i in range(len(y)):
+            near, far = ([j for j in range(len(y)) if (i, j) in pairs] for pairs in (positives, negatives))
+            terms = []
+            for p in near:
+                step = lambda j, p=p: torch.sigmoid((s[i, j] - s[i, p]) / temperature)  # noqa: B023, E731
+                right = 1 + sum(step(j) for j in near if j != p)
+                terms.append(right / (right + sum(step(j) for j in far)))
+            if near:
+                each.append(1 - sum(terms) / len(terms))
+        return sum(each) / len(each)
+
+    return of
+
+
+@pytest.mark.parametrize(("temperature", "normalize"), [(0.05, True), (0.3, True), (2.0, False)])
+def test_against_a_loop(check, temperature, normalize):
+    x, y = check.batch(0)
+    loss = dml.losses.build("smooth_ap", temperature=temperature, normalize=normalize)
+    for tuples in check.forms(y, 0).values():
+        check.equal(loss, naive(check, y, tuples, temperature, normalize), x, y, tuples)
+
+
+def test_at_a_small_temperature_it_is_the_average_precision(check):
+    x, y = check.batch(3, sizes=(4,) * 6, duplicates=False)
+    value = dml.losses.build("smooth_ap", temperature=1e-7)(x, y)
+    assert 1 - value.item() == pytest.approx(evaluate(x, y, ["map"])["map"], abs=1e-6)
+
+
+def test_refuses_what_it_cannot_do():
+    with pytest.raises(ValueError, match="temperature"):
+        dml.losses.build("smooth_ap", temperature=0)

@@ -1,0 +1,57 @@
+"""The best cells that a sweep shows: within a dataset and a noise level, those with labels as given first."""
+
+import io
+
+import pytest
+from rich.console import Console
+from simulated import simulate
+
+from dml.sweep.progress.display import SweepProgress
+from dml.sweep.progress.text import line, table
+
+pytestmark = pytest.mark.slow
+
+
+def score(job):
+    """Noise makes it higher, and so does the second class split."""
+    return 0.3 + job.cell.rate + 0.05 * (job.cell.loss.name == "contrastive") + 0.2 * job.split
+
+
+def shown(study, tmp_path):
+    plan, progress = simulate(study, tmp_path, score), SweepProgress("toys", tmp_path / "status.json")
+    progress.watch(plan)
+    for job, outcome in plan.ended():
+        progress.ended(job, outcome, reused=False)
+    progress.close("running")
+    return progress.snapshot()
+
+
+def text_of(shown):
+    console = Console(file=io.StringIO(), width=200)
+    console.print(shown)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(("rates", "first"), [([0.4, 0.0], "uniform-0"), ([0.4, 0.2], "uniform-0.4")])
+def test_levels_are_not_mixed(toy_study, tmp_path, rates, first):
+    now = shown(toy_study(noise=[{"name": "uniform", "rates": rates}]), tmp_path)
+    levels = [name.split("|")[1] for name in now["best"]]
+    assert levels == [first] * 2 + [f"uniform-{rate:g}" for rate in rates if f"uniform-{rate:g}" != first] * 2
+    assert [name.split("|")[2] for name in now["best"]] == ["contrastive", "triplet"] * 2
+    assert f"best {next(iter(now['best'].values())):.3f} (digits|{first}|contrastive" in line(now)
+    rows = text_of(table(now)).splitlines()
+    places = [next(place for place, row in enumerate(rows) if name in row) for name in now["best"]]
+    assert places == sorted(places)
+    assert places[2] - places[1] == 2, "a line between the levels"
+
+
+def test_class_splits_are_not_mixed(toy_study, tmp_path):
+    now = shown(toy_study(class_splits=2), tmp_path)
+    assert [name.rpartition("|")[2] for name in now["best"]] == ["random+random"] * 2 + ["split-1"] * 2
+
+
+def test_each_level_is_shown_though_there_is_no_room_for_all_cells(toy_study, tmp_path):
+    grid = {"training.embedding_size": [4, 5, 6, 7]}
+    now = shown(toy_study(noise=[{"name": "uniform", "rates": [0.0, 0.2, 0.4]}], grid=grid), tmp_path)
+    rows = text_of(table(now)).splitlines()
+    assert [sum(f"uniform-{rate:g}|" in row for row in rows) for rate in (0.0, 0.2, 0.4)] == [2, 2, 2]

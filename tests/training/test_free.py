@@ -1,0 +1,100 @@
+"""What is chosen without training, against a loop over all candidates."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dml.evaluation import evaluate
+from dml.training import free
+from dml.training.closed_form import KINDS, ClosedForm, apply
+
+CLASSES, EACH = 12, 8
+
+
+def made(seed=0, mirrored=True):
+    """Two kinds of features of the same images: one tells classes apart once it is whitened, the other is noise."""
+    draw = np.random.default_rng(seed)
+    labels = np.arange(CLASSES).repeat(EACH)
+    centres = draw.normal(size=(CLASSES, 10))
+    views = 2 if mirrored else 1
+    apart = draw.normal(size=(len(labels), views, 10)) * np.geomspace(0.2, 6, 10)
+    good = centres[labels][:, None] + apart
+    order = draw.permutation(len(labels))
+    return {"noise": draw.normal(size=(len(labels), views, 14))[order], "good": good[order]}, labels[order]
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+def naive(features, labels, metric):
+    """The mean score of each candidate on the classes that it was not fitted to."""
+    scores = {}
+    for name, kind, both in product(features, ("none", *KINDS), (False, True)):
+        each = []
+        for half in (0, 1):
+            fitted, tested = labels % 2 == half, labels % 2 != half
+            given = features[name][:, : 1 + both]
+            if kind == "none":
+                found = given[tested]
+            else:
+                projection = ClosedForm(features[name][fitted][:, 0], labels[fitted]).projection(kind)
+                found = np.stack([apply(projection, given[tested][:, view]) for view in range(1 + both)], axis=1)
+            each.append(evaluate(unit(unit(found).sum(axis=1)), labels[tested], [metric])[metric])
+        scores[name, kind, "mirror" if both else "one"] = np.mean(each)
+    return scores
+
+
+@pytest.mark.parametrize("metric", ["map@r", "recall@1"])
+def test_the_best_candidate_on_held_out_classes_is_fitted_to_all(metric):
+    features, labels = made()
+    found, expected = free.choose(features, labels, metric), naive(features, labels, metric)
+    own = {(one.features, one.projection, one.views): score for one, score in found.scores.items()}
+    assert own == pytest.approx(expected, abs=1e-6)
+    best = max(expected, key=expected.get)
+    assert (
+        (found.chosen.features, found.chosen.projection, found.chosen.views) == best == ("good", "whitening", "mirror")
+    )
+    projection = ClosedForm(features["good"][:, 0], labels).projection("whitening")
+    both = [unit(apply(projection, features["good"][:, view])) for view in (0, 1)]
+    np.testing.assert_allclose(found.embed(features), unit(sum(both)), atol=1e-5)
+    assert str(found.chosen) == "good, whitened, both views"
+
+
+def test_wrong_labels_choose_as_they_are():
+    features, labels = made()
+    observed = labels.copy()
+    observed[::3] = np.random.default_rng(1).integers(CLASSES, size=len(observed[::3]))
+    observed[:5] = -1
+    kept = observed >= 0
+    found = free.choose(features, observed)
+    again = free.choose({name: given[kept] for name, given in features.items()}, observed[kept])
+    assert found.scores == again.scores
+    clean = free.choose(features, labels)
+    assert found.scores[found.chosen] < clean.scores[clean.chosen]
+
+
+def test_one_view_is_not_mirrored_and_a_size_is_kept():
+    features, labels = made(mirrored=False)
+    found = free.choose(features, labels, size=10)
+    assert {one.views for one in found.scores} == {"one"}
+    assert {(one.features, one.projection) for one in found.scores if one.projection == "none"} == {("good", "none")}
+    assert found.embed(features).shape == (len(labels), 10)
+    with pytest.raises(ValueError, match="expected features of at least 20 dimensions"):
+        free.choose(features, labels, size=20)
+
+
+def test_too_few_classes_to_choose_by_are_whitened_in_both_views():
+    features, labels = made()
+    few = labels < 3
+    found = free.choose({"good": features["good"][few]}, labels[few])
+    assert found.scores == {}
+    assert (found.chosen.projection, found.chosen.views) == ("whitening", "mirror")
+
+
+def test_classes_of_one_image_cannot_be_whitened():
+    features, labels = made()
+    first = np.unique(labels, return_index=True)[1]
+    found = free.choose({"good": features["good"][first]}, labels[first])
+    assert found.chosen.projection in ("none", "components")
