@@ -71,5 +71,5 @@ stubs: setup  ## write the type stubs of all parts and the reference of settings
 status: setup  ## show the progress of sweeps
 	@dml status
 
-clean:  ## delete the outputs of the stages (finished trials in store/ and .venv stay)
-	rm -rf data results report audit site
+clean: setup  ## delete the outputs of the stages (finished trials in store/, .venv and files of yours stay)
+	@python pipelines/clean.py

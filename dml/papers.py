@@ -66,10 +66,17 @@ def papers() -> tuple[Paper, ...]:
 
 
 def use_project(root: Path) -> None:
-    """Let the papers of a project, if it has any, come before all other modules of that name."""
+    """Let the papers of a project, if it has any, come before all other papers.
+
+    Folders with papers come last on Python's path: the project's other modules hide none of Python's.
+    """
     place = str(root.resolve())
-    if sys.path[:1] != [place] and any(Path(place, PACKAGE).glob(f"*/{MARK}")):
-        sys.path[:] = [place, *(other for other in sys.path if other != place)]
+    if _has_papers(place):
+        sys.path[:] = sorted([place, *(other for other in sys.path if other != place)], key=_has_papers)
+
+
+def _has_papers(place: str) -> bool:
+    return any(Path(place, PACKAGE).glob(f"*/{MARK}"))
 
 
 def _import_from(folder: Path) -> None:

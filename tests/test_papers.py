@@ -162,6 +162,22 @@ for name in ("one", "two", "one"):
     assert said.splitlines() == ["A sum of one", "A sum of two", "A sum of one"]
 
 
+@pytest.mark.parametrize("others_first", [False, True])
+def test_a_project_with_papers_hides_none_of_pythons_modules(project, others_first):
+    root, python = project
+    (root / "papers/__init__.py").touch()
+    (root / "calendar.py").touch()
+    said = python(f"""
+from importlib.machinery import PathFinder
+from pathlib import Path
+from dml.papers import papers, use_project
+sys.path[:0] = [{str(ROOT)!r}] * {others_first}  # with papers of another project
+use_project(Path())
+print(papers()[0].name, Path(PathFinder.find_spec("calendar").origin).parent == Path({str(root)!r}))
+""")
+    assert said == "fifth False\n"
+
+
 @pytest.mark.parametrize(
     ("claims", "said"),
     [("id,claim,decided_by\nother-sum,A.,cpu\n", "'fifth-'"), ("id,claim,decided_by,nots\nfifth-a,A.,cpu,\n", "nots")],

@@ -9,8 +9,10 @@ from typing import Annotated
 
 import typer
 
+from dml.cli.check import check_outputs
 from dml.cli.project import INTERRUPTED, Project, StudyName, choose, chosen_before, find_project
 
+LABELS = Path("pipelines/labels")
 SUFFIX = "-audited"  # of the study that compares training on labels as given and after the audit
 
 
@@ -41,6 +43,8 @@ def audit(
     project = find_project()
     loaded = load_study(Path(os.path.relpath(project.file(study))))
     audited_dataset(loaded.audit or AuditSection(), loaded)
+    check_outputs(project, [study], [study])
+    earlier = copied_before(project, study)
     done, asking = project.root / "audit" / study, project.root / "pipelines" / "audits" / study
     if review is not None and not (done / "plan.json").is_file():
         raise ValueError(f"{study!r} was not audited yet, so there is nothing that was reviewed: dml audit {study}")
@@ -62,22 +66,43 @@ def audit(
             raise
     if not (done / "summary.json").is_file():  # the folder was deleted, which DVC does not watch
         project.run("-m", "dvc", "repro", "--force", "--single-item", f"audit@{study}")
-    print("\n".join(["", *lines(read_json(done / "summary.json")), *written(project, study)]))
+    print("\n".join(["", *lines(read_json(done / "summary.json")), *written(project, study, earlier)]))
 
 
-def written(project: Project, study: str) -> list[str]:
+def copied_before(project: Project, study: str) -> list[Path]:
+    """The files in `pipelines/labels` that are copies of an audit's, which an earlier version did not list.
+
+    Raises
+    ------
+    ValueError : files of a person's own have the names of an audit's.
+    """
+    from dml.own_files import occupied, refusal
+    from dml.sweep.auditing.label_files import CHOICES
+
+    place, done = (project.root / LABELS / study).resolve(), project.root / "audit" / study / "labels"
+    copies = [path for path in done.glob("*.csv") if (place / path.name).is_file()]
+    copies = [place / path.name for path in copies if path.read_bytes() == (place / path.name).read_bytes()]
+    if found := occupied(place, [f"{name}.csv" for name in CHOICES], copies):
+        raise ValueError(refusal(found, project.root))
+    return copies
+
+
+def written(project: Project, study: str, earlier: list[Path]) -> list[str]:
     """Copy the label files to `pipelines/labels`, where DVC watches them, write a study of them, and say so."""
     from dml.config import load_study
     from dml.files import read_json, write_text
-    from dml.sweep.auditing.label_files import comparing
+    from dml.own_files import replaced
+    from dml.sweep.auditing.label_files import CHOICES, comparing, is_edited
 
     done, places = project.root / "audit" / study, []
-    for path in sorted((done / "labels").glob("*.csv")):
-        places.append(Path("pipelines/labels") / study / path.name)
-        write_text(project.root / places[-1], path.read_text(encoding="utf-8"))
+    with replaced(project.root / LABELS / study, earlier) as fresh:
+        for path in (done / "labels" / f"{name}.csv" for name in sorted(CHOICES)):
+            if path.is_file():
+                places.append(LABELS / study / path.name)
+                write_text(fresh / path.name, path.read_text(encoding="utf-8"))
     summary = read_json(done / "summary.json")
     text, file = comparing(load_study(project.file(study)), summary["dataset"], places), project.file(study + SUFFIX)
-    kept = file.is_file() and not file.read_text(encoding="utf-8").startswith(text.partition("\n")[0])
+    kept = file.is_file() and is_edited(file.read_text(encoding="utf-8"))
     if not kept:
         write_text(file, text)
     shown = [

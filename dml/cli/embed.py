@@ -59,11 +59,32 @@ def embed(
     if named and of_vectors == out.exists():
         what = f"has the paths of the images in {out}" if of_vectors else "exists, and is not of earlier vectors"
         raise typer.BadParameter(f"{names} {what}: choose another name", param_hint="--out")
+    if out.exists() and not is_embedded(out, with_paths=not of_vectors):
+        raise typer.BadParameter(
+            f"{out} exists, and is not of earlier vectors: choose another name", param_hint="--out"
+        )
     paths = [] if of_vectors else image_files(images)
     typer.echo(describe(folder), err=True)
     found = Embedded([], embed_vectors(folder, images)) if of_vectors else embed_files(folder, paths, skip_corrupt)
     save(found, out)
     print(f"{out}: {counted(len(found.vectors), 'vector')} of {counted(found.vectors.shape[1], 'number')}")
+
+
+def is_embedded(out: Path, with_paths: bool) -> bool:
+    """Whether a file is as `save` writes it."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if out.suffix == ".parquet":
+            return set(pq.read_schema(out).names) - {"path"} == {"vector"}
+        vectors = np.load(out, mmap_mode="r")
+        names = out.with_suffix(".csv")
+        named = not with_paths or (names.is_file() and names.read_text(encoding="utf-8").startswith("path\n"))
+        return vectors.ndim == 2 and vectors.dtype == np.float32 and named
+    except (OSError, ValueError, EOFError, pa.ArrowException):
+        return False
 
 
 def save(found: Embedded, out: Path) -> None:

@@ -140,7 +140,8 @@ def ray(address: str) -> Finding:
     remedy = "start it (ray start --head), or unset RAY_ADDRESS to use this machine"
     if address in ("auto", "local"):
         code = "import ray; ray.init(address='auto', log_to_driver=False, logging_level='ERROR')"
-        started = address == "local" or not subprocess.run([sys.executable, "-c", code], capture_output=True).returncode
+        command = [sys.executable, "-P", "-c", code]
+        started = address == "local" or not subprocess.run(command, capture_output=True).returncode
         return Finding("Ray cluster", started, f"RAY_ADDRESS={address}", remedy)
     return _reached("Ray cluster", f"RAY_ADDRESS={address}", *_host(address, 6379), remedy)
 

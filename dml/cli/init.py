@@ -13,6 +13,10 @@ from dml.cli.project import MARKS, Project
 TEMPLATE = Path(__file__).parent / "templates" / "project"
 # Their names in a project. Under those, git and DVC would take them for files of the clone that contains them.
 NAMES = {"stages.yaml": "dvc.yaml", "gitignore": ".gitignore", "dvcignore": ".dvcignore"}
+EARLIER = {  # SHA-256 of these files as the last version wrote them, whose DVC deleted outputs before stages ran
+    "dvc.yaml": "587341eada72ded91f34e9e2065bd4e149c2b4cf79d623418b54bd8657d6ffc5",
+    ".dvcignore": "83338bb8dcaf2ef5c8af430bb5afea204e0f7f5522afa55c62fe217e7ca41bd7",
+}
 WRITTEN = """\
   dvc.yaml            the stages, from data to report
   params.yaml         which studies run
@@ -48,13 +52,13 @@ def init(
     if (root / ".dvcignore").exists():
         del texts[".dvcignore"]
     existing = sorted(name for name in texts if (root / name).exists() and name != ".gitignore")
-    if existing:
-        raise ValueError(
-            f"nothing was written, since a project would overwrite files in {root}: {', '.join(existing)}. Move them "
-            "away, or choose another folder: dml init FOLDER"
-        )
+    _refuse(root, "overwrite files", existing)
+    _refuse(root, "write to, and hide from git, what is", _hidden(root, texts[".gitignore"]))
 
     from dml.files import check_writable, write_text
+    from dml.own_files import check
+
+    check(root, ["quickstart"])
 
     check_writable(root / "dvc.yaml")  # its error names the folder, and nothing is half written
     for name, text in texts.items():
@@ -67,12 +71,40 @@ def init(
     print("\n".join(["", "next:", *(f"  {command}" for command in commands)]))
 
 
+def renew(project: Project) -> None:
+    """Replace files of a project that an earlier version wrote and nobody changed since."""
+    from dml.files import sha256, write_text
+
+    for name, text in _template().items():
+        file = project.root / NAMES.get(name, name)
+        if file.name in EARLIER and file.is_file() and sha256(file) == EARLIER[file.name]:
+            write_text(file, text)
+            print(f"{file.name} is that of an earlier version: renewed", flush=True)
+
+
 def _refuse_projects(root: Path) -> None:
     """Raise a ValueError if a folder is a project or in one."""
     for above in (root, *root.parents):
         if all((above / mark).exists() for mark in MARKS):
             where = "is a project already" if above == root else f"is in the project {above}"
             raise ValueError(f"{root} {where}: its studies are in {Project(above).studies}; dml --help lists commands")
+
+
+def _refuse(root: Path, what: str, names: list[str]) -> None:
+    """Raise a ValueError if there are such files."""
+    if names:
+        raise ValueError(
+            f"nothing was written, since a project would {what} in {root}: {', '.join(names)}. Move them away, or "
+            "choose another folder: dml init FOLDER"
+        )
+
+
+def _hidden(root: Path, gitignore: str) -> list[str]:
+    """What exists, is not empty, and is ignored by the lines that the folder's own .gitignore lacks."""
+    own = (root / ".gitignore").read_text(encoding="utf-8").splitlines() if (root / ".gitignore").is_file() else []
+    added = [line for line in gitignore.splitlines() if line not in own and line.startswith(("/", "mlflow"))]
+    found = {path for line in added for path in root.glob(line.strip("/"))}
+    return sorted(path.relative_to(root).as_posix() for path in found if not path.is_dir() or any(path.iterdir()))
 
 
 def _template() -> dict[str, str]:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 SHOWN = 3  # names in a list of examples
 NOT_NEWS = "nothing to download"  # of a folder
 VECTORS = (".npy", ".npz")
-WRITTEN = {f"{name}.json" for name in ("download", "pack", "features", "audit")}  # by the stages in data/<study>
-WRITTEN |= {"study.yaml", "datasets.yaml", "split", "noise", ".gitignore"}
 FEW = 4  # images of a class, below which it is called small
 
 
@@ -59,8 +57,11 @@ def new(
         raise ValueError(f"{name!r} stands for the studies of a paper: choose another name")
     if name in project.names() and not force:
         raise ValueError(f"{project.file(name)} exists: choose another name, or overwrite it with --force")
+    from dml.own_files import check, others
+
     left = project.data(name)
-    if own := sorted({path.name for path in left.glob("*")} - WRITTEN):
+    check(project.root, [name], folders=())
+    if own := [path.relative_to(left).as_posix() for path in others(left)]:
         raise ValueError(
             f"{left} is for what the stages of {name!r} write, and contains {', '.join(own[:3])}: choose another name, "
             "or move it, to data-of-mine/ for instance, which nothing deletes"

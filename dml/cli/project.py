@@ -86,6 +86,8 @@ class Project:
     def run(self, *command: str, check: bool = True) -> int:
         """Run a Python program of the project, such as `-m dml.pipeline report` or `-m dvc repro`, and wait for it.
 
+        A module in the project's folder, such as `random.py`, hides none of Python's.
+
         Ctrl-C reaches the program, which may need time to stop its workers. SIGTERM does what Ctrl-C does.
 
         Raises
@@ -101,7 +103,10 @@ class Project:
             if number == signal.SIGTERM:
                 _interrupt(program.pid)
 
-        with subprocess.Popen([sys.executable, *command], cwd=self.root, env={**os.environ, "PATH": path}) as program:
+        variables = {**os.environ, "PATH": path}
+        if "dvc" not in command:  # whose stages may be a user's scripts, which import what is beside them
+            variables["PYTHONSAFEPATH"] = "1"
+        with subprocess.Popen([sys.executable, "-P", *command], cwd=self.root, env=variables) as program:
             before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
             try:
                 code = program.wait()

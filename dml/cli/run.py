@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dml.cli.check import print_costs, print_earlier_names
+from dml.cli.check import check_outputs, print_costs, print_earlier_names
 from dml.cli.project import INTERRUPTED, Project, chosen_before, find_project, study_argument, valid, write_chosen
 
 
@@ -28,6 +28,7 @@ def run(
     """
     project = find_project()
     names = valid(project, studies) if studies else chosen_before(project)
+    check_outputs(project, names)
     print_earlier_names(project, names)
     print_costs(project, names)
     with project.alone():

@@ -28,12 +28,16 @@ def search(
     """
     from dml.cli.models import describe, find_model
     from dml.cli.nearest import nearest
-    from dml.cli.search_page import search_page
+    from dml.cli.search_page import TITLE, search_page
     from dml.cli.vectors import embed_files, image_files
     from dml.counting import counted
     from dml.files import check_writable, write_text
 
     check_writable(out)
+    if out.exists() and TITLE.encode() not in out.read_bytes()[:1000]:
+        raise typer.BadParameter(
+            f"{out} exists, and is not a page of dml search: choose another name", param_hint="--out"
+        )
     found, paths, asked = find_model(model, dataset, noise), image_files([folder]), image_files(queries)
     typer.echo(describe(found), err=True)
     gallery, searched = embed_files(found, paths, skip_corrupt), embed_files(found, asked)

@@ -18,6 +18,7 @@ from dml.data.packing.decoding import decode
 
 SIDE = 160  # pixels of the longer side of a thumbnail
 QUALITY = 80  # of a JPEG
+TITLE = "<title>Nearest images \N{MIDDLE DOT} dml</title>"
 
 
 def search_page(model: str, folder: Path, images: int, found: Sequence[Found]) -> str:
@@ -33,7 +34,9 @@ def search_page(model: str, folder: Path, images: int, found: Sequence[Found]) -
     templates.filters |= {"thumbnail": thumbnail, "place": lambda path: _place(path, folder)}
     style = resources.files("dml.report.page").joinpath("templates/style.css").read_text(encoding="utf-8")
     template = templates.get_template("search.html")
-    return template.render(model=model, folder=str(folder), images=images, found=found, css=Markup(style))
+    return template.render(
+        title=Markup(TITLE), model=model, folder=str(folder), images=images, found=found, css=Markup(style)
+    )
 
 
 def thumbnail(path: Path) -> str:

@@ -20,7 +20,6 @@ image is in no evaluation set, whatever its verified label.
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -124,9 +123,9 @@ def file_of(folder: Path, dataset: str, seed: int | None) -> Path:
     ------
     ValueError : the seed selects none.
     """
-    own = folder / dataset
-    if not own.is_dir():
-        return folder / f"{dataset}.parquet"
+    own, one = folder / dataset, folder / f"{dataset}.parquet"
+    if one.is_file() or not own.is_dir():
+        return one
     file = own / f"{seed}.parquet"
     if not file.is_file():
         choices = ", ".join(map(str, sorted(int(path.stem) for path in own.glob("*.parquet"))))
@@ -134,12 +133,12 @@ def file_of(folder: Path, dataset: str, seed: int | None) -> Path:
     return file
 
 
-def save_all(found: Mapping[int | None, pd.DataFrame], folder: Path, dataset: str) -> None:
-    """Save what `by_seed` returned. Splits of the dataset that an earlier study left are deleted."""
-    shutil.rmtree(folder / dataset, ignore_errors=True)
-    (folder / f"{dataset}.parquet").unlink(missing_ok=True)
-    for seed, split in found.items():
-        save(split, folder / (f"{dataset}.parquet" if seed is None else f"{dataset}/{seed}.parquet"))
+def save_all(found: Mapping[int | None, pd.DataFrame], folder: Path, dataset: str) -> list[Path]:
+    """Save what `by_seed` returned; the files."""
+    written = [folder / (f"{dataset}.parquet" if seed is None else f"{dataset}/{seed}.parquet") for seed in found]
+    for path, split in zip(written, found.values(), strict=True):
+        save(split, path)
+    return written
 
 
 def save(split: pd.DataFrame, path: Path | str) -> None:

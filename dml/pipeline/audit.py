@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from dml.files import locked
+from dml.own_files import check, replaced
 from dml.pipeline.folders import AUDIT, AUDITS, STORE, data_root, write_json
 from dml.pipeline.syncing import tracks
 
 if TYPE_CHECKING:
     from dml.config import Study
+
+AFTER = "Save your answers. This command says how many labels are wrong, and writes labels to train with:"
 
 # Most studies pass, and need not wait seconds for imports: functions import what they need.
 
@@ -46,31 +49,31 @@ def audited(study: Study) -> dict[str, Any]:
     from dml.tracking.runs import Picture
     from dml.tracking.sync import sync
 
-    folder, again = AUDIT / study.name, f"dml audit {study.name} --review review.csv"
+    folder = AUDIT / study.name
+    check(Path(), folders=[str(folder)])
     done = run_audit(study, data_root(study), STORE, AUDITS / study.name)
     content, notes = outputs.summary(study.name, done), [done.note] * bool(done.note)
     with suppress(ValueError):  # labels can be audited that cannot be split
         notes += (data := data_notes(study, done.images.dataset, data_root(study)))
         content |= {"data": data} if data else {}
-    outputs.write_tables(folder, done)
     trains = label_files.trains(study, done.images)
-    label_files.write_label_files(folder / "labels", label_files.label_tables(done, trains))
-    write_page(
-        folder / "index.html",
-        done.found,
-        done.plan,
-        title=study.title,
-        vectors=done.vectors,
-        folds=done.folds,
-        images=None if study.dataset(done.images.dataset).passes_on else done.images.images,
-        paths=done.images.paths,
-        review=None if done.review is None else done.review.answers,
-        note=". ".join(notes),
-        commands=[
-            ("Save your answers. This command says how many labels are wrong, and writes labels to train with:", again)
-        ],
-    )
-    write_json(folder / "summary.json", content)
+    with replaced(folder) as fresh:
+        outputs.write_tables(fresh, done)
+        outputs.write_csvs(fresh / "labels", label_files.label_tables(done, trains))
+        write_page(
+            fresh / "index.html",
+            done.found,
+            done.plan,
+            title=study.title,
+            vectors=done.vectors,
+            folds=done.folds,
+            images=None if study.dataset(done.images.dataset).passes_on else done.images.images,
+            paths=done.images.paths,
+            review=None if done.review is None else done.review.answers,
+            note=". ".join(notes),
+            commands=[(AFTER, f"dml audit {study.name} --review review.csv")],
+        )
+        write_json(fresh / "summary.json", content)
     problem = sync(Picture(study.name, audits(folder, study.name))) if tracks() else ""
     print(f"{folder / 'index.html'}: {content['suspects']} suspects among {content['images']} labels")
     for note in notes:

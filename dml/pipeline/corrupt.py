@@ -15,6 +15,7 @@ from dml import noise
 from dml.data import class_splits, splits
 from dml.data.packing import of_vectors
 from dml.files import replacing
+from dml.own_files import tidy
 from dml.pipeline.folders import data_root
 from dml.training.data import given_of, open_packed_of, seeds_by_split, split_of, training_rows
 from dml.types import VALIDATION
@@ -26,17 +27,20 @@ TOLERANCE = 0.005  # of the rate of labels as given, which is written with two o
 
 
 def run(study: Study) -> None:
+    folder, written = data_root(study) / "noise", []
     for dataset in study.datasets:
         shares: dict[str, list[float]] = {model.label: [] for model in study.noise if model.by_given}
         for number in range(study.splits):
             name = class_splits.data_name(dataset.label, number)
             labels = pd.concat(tables(study, dataset, name), ignore_index=True)
-            with replacing(data_root(study) / "noise" / f"{name}.parquet") as temporary:
+            written.append(folder / f"{name}.parquet")
+            with replacing(written[-1]) as temporary:
                 labels.to_parquet(temporary, index=False)
             for given, found in shares.items():
                 counted = (labels["noise"] == given) & (labels["phase"] == "confirm") & (labels["observed"] >= 0)
                 found.append(float(labels.loc[counted, "flipped"].mean()))
         _check_rates(study, dataset, shares)
+    tidy(folder, written)
 
 
 def _check_rates(study: Study, dataset: DatasetSection, shares: Mapping[str, Sequence[float]]) -> None:

@@ -8,6 +8,7 @@ from dml.pipeline.folders import RESULTS, SNAPSHOTS, STORE, data_root
 from dml.pipeline.overview import OVERVIEW, write_figures, write_overview
 from dml.pipeline.versions import own_code
 from dml.report.recording import figure_arrays
+from dml.report.regimes import START
 from dml.snapshots import Snapshot, check_ran, publish
 from dml.sweep.progress.results import CODE
 
@@ -20,7 +21,7 @@ def run(study: Study) -> None:
     arrays = figure_arrays(study, RESULTS / study.name, STORE, data_root(study), before)
     found = publish(study, RESULTS / study.name, SNAPSHOTS, arrays)
     written = [SNAPSHOTS / study.name]
-    if OVERVIEW.is_file():  # only in a clone, whose page is about the papers too
+    if OVERVIEW.is_file() and START in OVERVIEW.read_text(encoding="utf-8"):  # only in a clone, of the papers too
         written += [*write_figures([study], RESULTS), write_overview()]
     print("\n".join([f"{', '.join(map(str, written))}: written", *found]))
 

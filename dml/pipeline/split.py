@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from dml.data import class_splits, sources, splits
+from dml.own_files import tidy
 from dml.pipeline.folders import data_root
 from dml.protocols import Source
 from dml.training.data import check_sets, open_packed_of
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(study: Study) -> None:
-    folder = data_root(study) / "split"
+    folder, written = data_root(study) / "split", []
     for dataset in study.datasets:
         source = sources.build(dataset.name, **dataset.settings)
         packed = open_packed_of(data_root(study), dataset.label)
@@ -27,7 +28,8 @@ def run(study: Study) -> None:
             print(f"{name}: {splits.summary(table, packed.index[source.disjoint].to_numpy())}")
             if text := splits.crossing(packed.manifest.get("copies", ()), table, packed.index["fine"].to_numpy()):
                 print(f"{name}: {text}")
-            splits.save_all(found, folder, name)
+            written += splits.save_all(found, folder, name)
+    tidy(folder, written)
 
 
 def _splits(study: Study, index: pd.DataFrame, source: Source) -> list[dict[int | None, pd.DataFrame]]:

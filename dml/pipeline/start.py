@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from dml.files import explain, listed, study_files
-from dml.pipeline.folders import PARAMS, STUDIES
+from dml.own_files import check
+from dml.pipeline.folders import PARAMS, REPORT, STUDIES
 
 # `dml.config` takes seconds to import: only `_run` does.
 
@@ -34,6 +35,7 @@ def start(stage: str, root: Path, arguments: Sequence[str]) -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt during imports has no traceback
+    os.environ["PYTHONSAFEPATH"] = "1"  # in what this process starts: else a project's `random.py` hides Python's
     os.chdir(root)
     if not STUDIES.is_dir():
         sys.exit(f"error: {Path.cwd()} is not a project: expected a folder with {STUDIES}")
@@ -46,12 +48,23 @@ def start(stage: str, root: Path, arguments: Sequence[str]) -> None:
         choices = ", ".join(path.stem for path in study_files(STUDIES))
         parser.add_argument("study", help=f"a file in {STUDIES}, without .yaml: {choices}")
     given = parser.parse_args(arguments)
+    if stage not in OTHERS[1:]:
+        _check_outputs(stage, getattr(given, "study", ""))
     if takes == "nothing":
         module.run()
     elif takes == "studies":
         _run(module, chosen(), several=True)
     elif not (hasattr(module, "skipped") and module.skipped(given.study)):
         _run(module, [given.study], several=False)
+
+
+def _check_outputs(stage: str, study: str) -> None:
+    """End the process while a person's files are where a stage writes; the first stage looks for all of them."""
+    try:
+        studies = [study] if study else listed(PARAMS) if stage == OTHERS[0] else []
+        check(Path(), studies, [] if study else [str(REPORT)])
+    except (ValueError, OSError) as error:
+        sys.exit(f"error: {error}")
 
 
 def _run(module: Any, names: Sequence[str], several: bool) -> None:

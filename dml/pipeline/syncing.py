@@ -61,7 +61,7 @@ def syncing(place: Place, seconds: float = SECONDS) -> Iterator[None]:
         yield
         return
     # By its name: the stage `sweep` does not import, and so does not depend on, the code of the report.
-    command = [sys.executable, "-m", "dml.pipeline.sync", json.dumps(asdict(place)), str(seconds)]
+    command = [sys.executable, "-P", "-m", "dml.pipeline.sync", json.dumps(asdict(place)), str(seconds)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE)
     try:
         yield

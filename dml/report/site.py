@@ -7,11 +7,11 @@ from pathlib import Path
 
 from dml.config import Study
 from dml.config.paper_claims import paper_claims
+from dml.own_files import foreign, refusal, replaced
 from dml.report.analysis.claims import with_verdicts
 from dml.report.assembly import overview
 from dml.report.claims_page import claims_page
 from dml.report.loading import load
-from dml.report.page.folder import replaced
 from dml.report.page.html import Renderer
 from dml.report.parallel import prepared, study_pages, workers
 from dml.report.regimes import FILE
@@ -42,19 +42,19 @@ def build(
     known : the folder of all studies' files; the page of claims names those that would test a claim. Beside it is
         the file of the cases in the index's first table, if there is one (`dml.report.regimes`).
     progress : called with the number of study pages that are drawn, after each.
-    out : replaced as a whole by `index.html`, `glossary.html`, `claims.html` and `theory.html` (where there are claims
-        and theory), `assets/`, `studies/<study>.html`, `figures/`, `data/` (CSV) and `plots/` (for DVC). If an error is
-        raised, the old folder is unchanged.
+    out : its files are replaced by `index.html`, `glossary.html`, `claims.html` and `theory.html` (where there are
+        claims and theory), `assets/`, `studies/<study>.html`, `figures/`, `data/` (CSV) and `plots/` (for DVC). Files
+        of others stay. If an error is raised, nothing changes.
 
     Raises
     ------
-    ValueError : two studies share a name; `reference_values` names no row; `out` is a folder with other content.
+    ValueError : two studies share a name; `reference_values` names no row; a file of others is in the way in `out`.
     """
     names = [study.name for study in studies]
     if len(set(names)) < len(names):
         raise ValueError(f"report: two studies share a name: {', '.join(names)}")
-    if out.exists() and any(out.iterdir()) and not (out / "index.html").is_file():
-        raise ValueError(f"report: {out} is not empty and not a report; name another folder, or empty it")
+    if found := foreign(out):
+        raise ValueError(refusal(found, Path.cwd()))
     with replaced(out) as root, prepared(), workers(len(studies)) as pool:
         loaded = [load(s, results_root / s.name, store, Snapshot(snapshots / s.name), data / s.name) for s in studies]
         loaded = with_verdicts(loaded)

@@ -25,7 +25,7 @@ def write(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:
     ----------
     arrays : by `<figure>/<key>/<set>/<field>`; thumbnails are uint8 (n, h, w, 3).
     """
-    for old in (folder / FIGURES, *folder.glob(STRIP.format("*"))):
+    for old in _written(folder):
         old.unlink(missing_ok=True)
     strips = {name: array for name, array in arrays.items() if name.endswith(f"/{FIELD}")}
     for name, array in strips.items():
@@ -55,6 +55,15 @@ def read(folder: Path) -> dict[str, np.ndarray]:
             pixels = np.asarray(image.convert("RGB"))
         arrays[strip] = pixels.reshape(-1, height, *pixels.shape[1:])
     return arrays
+
+
+def _written(folder: Path) -> list[Path]:
+    """The files of an earlier call."""
+    if not (folder / FIGURES).is_file():
+        return []
+    with np.load(folder / FIGURES, allow_pickle=False) as file:
+        strips = [name.split("/")[2] for name in file.files if name.endswith(f"/{FIELD}/height")]
+    return [folder / FIGURES, *(folder / STRIP.format(name) for name in strips)]
 
 
 def _grey(pixels: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ import pandas as pd
 from dml import statistics
 from dml.config import Study
 from dml.files import write_text
+from dml.own_files import is_output, refusal
 from dml.snapshots import figures, table
 from dml.snapshots.folder import LARGEST, SUMMARY, TRIALS, Snapshot
 
@@ -48,10 +49,13 @@ def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.nda
 
     Raises
     ------
-    ValueError : a trial failed or is missing, the code was not committed when the study ran, or the snapshot would be
-        larger than `LARGEST`.
+    ValueError : a trial failed or is missing, the code was not committed when the study ran, the snapshot would be
+        larger than `LARGEST`, or its folder has other files.
     """
     check_ran(study, results)
+    snapshot = Snapshot(root / study.name)
+    if not is_output(snapshot.path / TRIALS) and (found := sorted(snapshot.path.glob("[!.]*"))):
+        raise ValueError(refusal(found, Path.cwd()))
     trials = pd.read_parquet(results / "trials.parquet")
     summary = json.loads((results / "summary.json").read_text(encoding="utf-8"))
     _check(study, trials, summary)
@@ -64,7 +68,6 @@ def publish(study: Study, results: Path, root: Path, arrays: Mapping[str, np.nda
     size += len(described.encode())
     arrays = _fitting(arrays or {}, LARGEST - size)
     _check_size(study, size, arrays)
-    snapshot = Snapshot(root / study.name)
     before = snapshot.trials() if snapshot.exists else None
     table.write(rounded, snapshot.path / TRIALS)
     write_text(snapshot.path / SUMMARY, described)

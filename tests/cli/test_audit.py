@@ -8,6 +8,7 @@ import yaml
 from dml.cli.project import Project
 from dml.config import load_study
 from dml.files import write_json
+from dml.own_files import MANIFEST
 
 SUMMARY = {
     "dataset": "digits",
@@ -68,6 +69,39 @@ def test_a_study_of_that_name_that_somebody_wrote_stays(dml, project, stage):
     own.write_text("extends: tiny\ntitle: mine\n")
     assert "your own file, left as it is" in dml("audit", "tiny").out
     assert own.read_text() == "extends: tiny\ntitle: mine\n"
+
+
+def test_a_study_of_an_audit_that_somebody_edited_stays(dml, project, stage):
+    assert dml("audit", "tiny").code == 0
+    file = project / "pipelines/studies/tiny-audited.yaml"
+    text = file.read_text()
+    (project / "pipelines/studies/tiny.yaml").open("a").write("description: Another.\n")
+    assert "your own file" not in dml("audit", "tiny").out
+    file.write_text(file.read_text() + "seeds: [7]\n")
+    assert "your own file, left as it is" in dml("audit", "tiny").out
+    assert file.read_text().endswith("seeds: [7]\n")
+    head, _, body = text.partition("\n")
+    file.write_text(f"{head.rpartition(' ')[0]}\n{body}")  # as an earlier version wrote it
+    assert "your own file" not in dml("audit", "tiny").out
+    assert file.read_text() == text
+
+
+def test_label_files_of_a_persons_own_stay(dml, project, stage):
+    folder = project / "pipelines/labels/tiny"
+    folder.mkdir(parents=True)
+    for name in ("left-out.csv", "mine.csv"):
+        (folder / name).write_text("index,label\n0,7\n")
+    done = dml("audit", "tiny")
+    assert (done.code, stage) == (1, [])
+    assert done.err.startswith("error: pipelines/labels/tiny/left-out.csv: ")
+    assert (folder / "left-out.csv").read_text() == "index,label\n0,7\n"
+    (folder / "left-out.csv").unlink()
+    assert dml("audit", "tiny").code == 0
+    assert dml("audit", "tiny").code == 0
+    assert (folder / "left-out.csv").read_text() == "index,label\n0,-1\n"
+    assert (folder / "mine.csv").read_text() == "index,label\n0,7\n"
+    (folder / MANIFEST).unlink()  # as after an audit of an earlier version
+    assert dml("audit", "tiny").code == 0
 
 
 def test_an_unknown_study(dml, project, stage):

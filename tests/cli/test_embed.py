@@ -97,6 +97,23 @@ def test_paths_are_not_written_over_a_file_of_the_user(dml, model, photos, tmp_p
     assert (tmp_path / "v.csv").read_text() == "mine\n"
 
 
+@pytest.mark.parametrize("name", ["v.npy", "v.parquet", "empty.npy"])
+def test_vectors_are_not_written_over_a_file_of_the_user(dml, model, photos, tmp_path, name):
+    out = tmp_path / name
+    for _ in range(2):
+        assert dml("embed", model, photos, "-o", out).code == 0
+    out.with_suffix(".csv").unlink(missing_ok=True)
+    if name == "v.parquet":
+        pd.DataFrame({"path": ["a"], "label": [1]}).to_parquet(out)
+    elif name == "empty.npy":
+        out.write_bytes(b"")
+    before = out.read_bytes()
+    done = dml("embed", model, photos, "-o", out)
+    assert done.code == 2
+    assert f"{name} exists" in done.err
+    assert out.read_bytes() == before
+
+
 @pytest.fixture(scope="module")
 def head(tmp_path_factory):
     """The folder of a head on vectors of 6 numbers."""

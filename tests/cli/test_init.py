@@ -1,12 +1,14 @@
 """`dml init`: what it writes, what it leaves alone, and that a clone has the same pipeline."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from dml.cli.init import TEMPLATE
+from dml.cli.init import TEMPLATE, renew
 from dml.cli.project import find_project
 
 pytestmark = pytest.mark.slow
@@ -93,6 +95,36 @@ def test_nothing_is_overwritten(dml, empty):
     assert (empty / "params.yaml").read_text() == "mine: 1\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "ignored"),
+    [
+        ("report/thesis.tex", ""),
+        ("data/wood/oak.png", ""),
+        ("store/notes.txt", ""),
+        ("mlflow.db", ""),
+        ("report/thesis.tex", "/report/\n"),
+        ("results/quickstart/summary.json", "/results/\n"),
+    ],
+)
+def test_no_project_where_it_would_hide_or_overwrite_files_of_a_person(dml, empty, name, ignored):
+    (empty / name).parent.mkdir(parents=True, exist_ok=True)
+    (empty / name).write_text("mine")
+    (empty / ".gitignore").write_text(ignored)
+    done = dml("init")
+    assert done.code == 1
+    assert name.split("/")[0] in done.err
+    assert files(empty) == {name, ".gitignore"}
+    assert (empty / ".gitignore").read_text() == ignored
+
+
+def test_folders_that_are_empty_or_ignored_already_are_in_nobodys_way(dml, empty):
+    for name in ("data/wood", "report", "store"):
+        (empty / name).mkdir(parents=True)
+    (empty / "data/wood/oak.png").write_text("mine")
+    (empty / ".gitignore").write_text("/data/\n")
+    assert dml("init").code == 0
+
+
 def test_where_nothing_can_be_written_the_message_names_the_place(dml, empty):
     (empty / "file").touch()
     done = dml("init", "file/project")
@@ -122,7 +154,7 @@ def test_a_clone_has_the_same_pipeline():
     """But for its scripts in `pipelines`, which start the same code."""
     ours = (ROOT / "dvc.yaml").read_text(encoding="utf-8")
     assert (
-        re.sub(r"python pipelines/(\w+)\.py", r"python -m dml.pipeline \1", ours)
+        re.sub(r"python -P pipelines/(\w+)\.py", r"python -P -m dml.pipeline \1", ours)
         == (TEMPLATE / "stages.yaml").read_text()
     )
     for name in SAME:
@@ -130,6 +162,48 @@ def test_a_clone_has_the_same_pipeline():
     assert (TEMPLATE / "dvcignore").read_bytes() == (ROOT / ".dvcignore").read_bytes()
     own = set((TEMPLATE / "gitignore").read_text().splitlines())
     assert own <= set((ROOT / ".gitignore").read_text().splitlines()) | {"# what `dml run` makes"}
+
+
+def test_dvc_deletes_no_output_before_a_stage_runs():
+    stages = yaml.safe_load((TEMPLATE / "stages.yaml").read_text())["stages"].values()
+    outs = [out for stage in stages for kind in ("outs", "metrics") for out in stage.get("do", stage).get(kind, ())]
+    assert len(outs) == 12
+    assert all(settings["persist"] for out in outs for settings in out.values()), outs
+
+
+def test_a_pipeline_of_the_last_version_is_renewed_and_a_changed_one_is_not(dml, empty):
+    """DVC would delete files that a person puts beside outputs."""
+    dml("init")
+    now = {name: (empty / name).read_text() for name in ("dvc.yaml", ".dvcignore")}
+    for name, text in last_version(now).items():
+        (empty / name).write_text(text)
+        renew(find_project(empty))
+        assert (empty / name).read_text() == now[name]
+        (empty / name).write_text(f"{text}# mine\n")
+        renew(find_project(empty))
+        assert (empty / name).read_text() == f"{text}# mine\n"
+
+
+def last_version(now: dict[str, str]) -> dict[str, str]:
+    """The files of a project as the last version wrote them, made of those of this one."""
+    text = re.sub(r"#\n# DVC deletes no output.*?\n(?=stages:)", "", now["dvc.yaml"], flags=re.DOTALL)
+    text = text.replace("data/.versions: {cache: false, persist: true}", "data/.versions:@cache: false@persist: true")
+    text = text.replace("@", "\n          ")
+    text = re.sub(r": \{(cache: false, )?persist: true\}", "", text).replace("python -P", "python")
+    text = text.replace("is not DVC's", "is not DVC's, which would delete it before it runs again")
+    return {"dvc.yaml": text, ".dvcignore": now[".dvcignore"].partition("# In the folders")[0]}
+
+
+def test_a_stage_runs_beside_modules_that_are_called_as_pythons(dml, empty):
+    dml("init")
+    for name in ("random", "types", "typing", "logging", "json", "queue", "numbers"):
+        (empty / f"{name}.py").write_text("raise SystemExit('the wrong module')\n")
+    stages = yaml.safe_load((empty / "dvc.yaml").read_text())["stages"]
+    assert all(stage.get("do", stage)["cmd"].startswith("python -P -m dml.pipeline ") for stage in stages.values())
+    command = [sys.executable, *stages["versions"]["cmd"].split()[1:]]
+    done = subprocess.run(command, cwd=empty, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "random.py" in (empty / "data/.versions/sweep.json").read_text(), "a part may be in it"
 
 
 def test_parts_of_the_projects_own_are_found(dml, empty):

@@ -349,6 +349,10 @@ def test_a_file_of_ones_own_below_data_is_not_deleted(dml, project, photos):
     assert not (project / "pipelines/studies/birds.yaml").exists()
     shutil.rmtree(own)
     (own / "split").mkdir(parents=True)
+    shutil.copy(photos / "kind0/0.png", own / "split/0.png")
+    assert "data/birds/split/0.png" in dml("new", "birds", photos).err
+    assert (own / "split/0.png").is_file()
+    (own / "split/0.png").unlink()
     assert dml("new", "birds", photos).code == 0
     assert not own.exists()
 

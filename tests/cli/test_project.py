@@ -87,6 +87,15 @@ def test_a_program_runs_in_the_project_with_this_python_first(project, capfd):
     assert capfd.readouterr().out.split() == [str(project), str(Path(sys.executable).parent)]
 
 
+def test_modules_of_the_project_hide_none_of_pythons(project):
+    """Neither in the program nor in one that it starts, unless that is a script of DVC's stages."""
+    (project / "random.py").write_text("raise SystemExit(3)\n")
+    again = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', 'import random']))"
+    for code in ("import random", again):
+        assert Project(project).run("-c", code, check=False) == 0
+    assert Project(project).run("-c", again, "dvc", check=False) == 3
+
+
 def test_a_program_that_fails_is_a_failure_of_the_command(project):
     with pytest.raises(typer.Exit) as raised:
         Project(project).run("-c", "raise SystemExit(3)")

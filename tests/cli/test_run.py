@@ -56,6 +56,22 @@ def test_failed_trials_are_said_and_nothing_else_is_no_success(dml, project, pro
     assert "index.html" in done.out
 
 
+@pytest.mark.parametrize("command", ["run", "check", "audit"])
+@pytest.mark.parametrize("name", ["report/thesis.tex", "data/tiny/split/oak.png", "results/tiny/summary.json"])
+def test_nothing_starts_while_a_file_of_a_person_is_where_outputs_go(dml, project, programs, command, name):
+    (project / name).parent.mkdir(parents=True)
+    (project / name).write_text("mine")
+    before = (project / "params.yaml").read_text()
+    done = dml(command, "tiny")
+    assert done.code == 1
+    assert done.err.startswith(f"error: {name}: ")
+    assert "deleted" in done.err
+    assert programs == []
+    assert (project / name).read_text() == "mine"
+    assert (project / "params.yaml").read_text() == before
+    assert not (project / "pipelines/audits").exists()
+
+
 def test_run_without_a_name_runs_what_was_chosen_before(dml, project, programs):
     assert dml("run").out.startswith("tiny: 2 cells")
     assert programs == [("-m", "dvc", "repro")]

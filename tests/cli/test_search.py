@@ -67,6 +67,21 @@ def test_a_path_is_escaped(dml, model, photos, tmp_path):
     assert "the 2 nearest of 3 images for 1 query" in done.out
 
 
+def test_the_page_is_not_written_over_a_file_of_the_user(dml, model, photos, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    query = tmp_path / "query.png"
+    query.write_bytes((photos / "kind2/3.png").read_bytes())
+    Path("search.html").write_text("<title>mine</title>")
+    for more in (["-o", query], []):
+        done = dml("search", model, photos, query, *more)
+        assert done.code == 2
+        assert "is not a page of dml search" in done.err
+    assert query.read_bytes() == (photos / "kind2/3.png").read_bytes()
+    Path("search.html").unlink()
+    for _ in range(2):
+        assert dml("search", model, photos, query).code == 0
+
+
 def test_a_missing_query_is_a_wrong_command_line(dml, model, photos):
     assert dml("search", model, photos, photos / "none.png").code == 2
 

@@ -13,6 +13,7 @@ import pytest
 
 from dml.data import sources, splits
 from dml.data.sources._defaults import SourceDefaults
+from dml.own_files import tidy
 
 MIRROR = Path(os.environ.get("DML_MIRROR") or Path(__file__).parents[2] / "../shared/data")
 
@@ -226,11 +227,11 @@ def test_seeds_select_the_split_where_a_source_has_several(tmp_path):
         splits.file_of(tmp_path, "mine", 3)
 
     (alone,) = (same := splits.by_seed(index, FirstClassesTrain(3))).values()
-    splits.save_all(same, tmp_path, "mine")
+    tidy(tmp_path, splits.save_all(same, tmp_path, "mine"))
     assert [path.name for path in tmp_path.iterdir()] == ["mine.parquet"], "splits of other options are deleted"
     assert splits.file_of(tmp_path, "mine", 0) == splits.file_of(tmp_path, "mine", None) == tmp_path / "mine.parquet"
     pd.testing.assert_frame_equal(splits.load(tmp_path / "mine.parquet"), alone)
-    splits.save_all(found, tmp_path, "mine")
+    tidy(tmp_path, splits.save_all(found, tmp_path, "mine"))
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 

@@ -190,6 +190,9 @@ def test_a_study_without_the_section_passes_unless_somebody_asks(work, untracked
     photograph(Path("photos"), each=4)
     work(STUDY)
     assert json.loads(Path("data/pets/audit.json").read_text())["looks"] == 8
+    Path("audit/pets/index.html").write_text("mine")
+    with pytest.raises(ValueError, match=r"audit/pets/index\.html: dml writes there"):
+        work(STUDY, names="audit")
 
 
 @pytest.mark.parametrize(
@@ -275,12 +278,15 @@ def test_a_review_that_fits_no_more_is_said_and_not_used(work, capsys, untracked
     with pytest.raises(ValueError, match="is a review of 10 looks: move it"):
         reviews.ask(asking, 12)
     kept = (asking / "review.csv").read_bytes()
-    (done / "labels/reviewed.csv").write_text("index,label\n")
+    work(text, names="audit")
+    assert (done / "labels/reviewed.csv").is_file()
+    (done / "labels/mine.csv").write_text("mine")
     work(text.replace("looks: 10", "looks: 10, pixels: 8"), names="audit")
     assert "the review is not used" in capsys.readouterr().err
     assert json.loads((done / "summary.json").read_text())["review"] is None
     assert (asking / "review.csv").read_bytes() == kept
     assert not (done / "labels/reviewed.csv").exists()
+    assert (done / "labels/mine.csv").read_text() == "mine"
 
 
 def made_table(fine_of_the_wrong: str) -> pd.DataFrame:

@@ -19,6 +19,14 @@ from dml.training.data import open_packed_of, training_rows
 ROOT = Path(__file__).parents[2]
 STUDY = "pipelines/studies/tiny.yaml"
 PERSON = ("-c", "user.name=A tester", "-c", "user.email=tester@example.org")
+OF_A_PERSON = (
+    "report/thesis.tex",
+    "report/figures/mine.svg",
+    "data/tiny/split/oak.png",
+    "data/tiny/noise/digits/oak.png",
+    "data/tiny/oak/1.png",
+    "results/notes.txt",
+)
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
@@ -104,6 +112,15 @@ def test_with_nothing_changed_nothing_runs(work):
     assert repro(work) == set()
 
 
+def test_files_of_a_person_beside_and_among_outputs_stay(work):
+    for name in OF_A_PERSON:
+        (work.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (work.root / name).write_text("mine")
+    assert repro(work) == {"report"}, "its folder has changed"
+    assert repro(work) == set()
+    assert [(work.root / name).read_text() for name in OF_A_PERSON] == ["mine"] * len(OF_A_PERSON)
+
+
 def test_what_metrics_and_plots_show(work):
     metrics = json.loads(work.run("dvc", "metrics", "show", "--json").text)[""]["data"]
     shown = metrics["results/tiny/summary.json"]["data"]
@@ -124,8 +141,9 @@ def test_an_experiment_is_compared_with_the_last_commit(work):
     assert changed["study_digest"]["old"] != changed["study_digest"]["new"]
     assert "longer" in work.run("dvc", "exp", "list").text
     subprocess.run(["git", "checkout", "-q", "--", "."], cwd=work.root, check=True)
-    assert work.run("dvc", "checkout").code == 0
+    assert work.run("dvc", "checkout", "--force").code == 0
     assert repro(work) == set()
+    assert all((work.root / name).is_file() for name in OF_A_PERSON)
 
 
 def test_a_clone_pulls_from_object_storage_and_trains_nothing(work, object_storage, tmp_path):
@@ -147,8 +165,8 @@ def test_a_clone_pulls_from_object_storage_and_trains_nothing(work, object_stora
             assert done.code == 0, done.text
         made, found = (pd.read_parquet(root / "results/tiny/trials.parquet") for root in (before, work.root))
         pd.testing.assert_frame_equal(found, made)
+        assert repro(work) == {"report"}, "which DVC does not keep"
         assert (work.root / "report/index.html").is_file()
-        assert repro(work) == set()
         assert not (work.root / "store/trials").exists()
     finally:
         work.root = before
@@ -158,6 +176,7 @@ def test_a_clone_pulls_from_object_storage_and_trains_nothing(work, object_stora
 def test_a_new_seed_trains_alone(work):
     change(work, STUDY, "seeds: [0]", "seeds: [0, 1]")
     assert repro(work) == {"resolve", "corrupt", "features", "audit", "sweep", "report"}
+    assert all((work.root / name).is_file() for name in OF_A_PERSON)
     assert (summary(work)["trials"], summary(work)["already_done"]) == (4, 2)
     changed = json.loads(work.run("dvc", "params", "diff", "--json").text)
     assert changed[STUDY] == {"seeds": {"old": "[0]", "new": "[0, 1]"}}

@@ -33,6 +33,29 @@ def test_an_unknown_study_is_refused_with_the_choices_and_params_stay(project, r
     assert (project.root / "params.yaml").read_text() == before
 
 
+@pytest.mark.parametrize(
+    ("stage", "name"),
+    [
+        ("versions", "data/tiny/noise/oak.png"),
+        ("versions", "report/thesis.tex"),
+        ("report", "report/thesis.tex"),
+        ("split", "data/tiny/split/oak.png"),
+        ("audit", "data/tiny/audit.json"),
+        ("sweep", "results/tiny/summary.json"),
+    ],
+)
+def test_a_stage_refuses_while_a_file_of_a_person_is_where_it_writes(project, refused, tiny, stage, name):
+    """So a bare `dvc repro` does: its first stage looks for all of them."""
+    project.study("tiny", tiny)
+    assert project.stage("choose", "tiny").code == 0
+    (project.root / name).parent.mkdir(parents=True)
+    (project.root / name).write_text("mine")
+    done = project.stage(stage, *(["tiny"] if stage not in ("versions", "report") else []))
+    assert refused(done).startswith(f"{name}: dml writes there")
+    assert (project.root / name).read_text() == "mine"
+    assert [path.name for path in (project.root / name).parent.iterdir()] == [Path(name).name]
+
+
 def test_publishing_a_study_that_never_ran_says_so_before_it_asks_for_commits(project, refused):
     subprocess.run(["git", "init", "-q"], cwd=project.root, check=True)
     message = refused(project.stage("publish", "quickstart"))

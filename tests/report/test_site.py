@@ -194,14 +194,15 @@ def test_a_broken_file_is_reported(synthetic, tmp_path, file):
     assert f"{file} cannot be read" in load(study, folder).problem
 
 
-def test_a_report_is_replaced_as_a_whole_and_no_other_folder_is(synthetic, tmp_path, monkeypatch):
+def test_a_report_is_replaced_and_files_of_others_stay(synthetic, tmp_path, monkeypatch):
     monkeypatch.setattr("dml.report.site.theory_sections", list)
     study = synthetic.small("empty")
     out = tmp_path / "report"
     build([study], tmp_path, tmp_path, out)
-    (out / "stale.html").write_text("old")
-    build([study], tmp_path, tmp_path, out)
-    assert not (out / "stale.html").exists()
+    (out / "note.html").write_text("mine")
+    build([synthetic.small("other")], tmp_path, tmp_path, out)
+    assert sorted(path.name for path in (out / "studies").iterdir()) == ["other.html"]
+    assert (out / "note.html").read_text() == "mine"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["report"]
     other = tmp_path / "thesis"
     other.mkdir()

@@ -203,6 +203,24 @@ def test_a_study_that_has_not_run_is_refused(tmp_path, study):
         publish(study, tmp_path / "none", tmp_path / "out")
 
 
+def test_files_of_a_person_are_not_published_over(tmp_path, study, folder):
+    own = tmp_path / "snapshots/toys/notes.txt"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
+    with pytest.raises(ValueError, match=r"toys/notes\.txt: dml writes there"):
+        publish(study, folder, tmp_path / "snapshots")
+    assert [path.name for path in own.parent.iterdir()] == ["notes.txt"]
+    own.unlink()
+    pictures = {"pictures/all/digits/thumbnails": np.zeros((2, 4, 4, 3), np.uint8)}
+    publish(study, folder, tmp_path / "snapshots", pictures)
+    assert (own.with_name("pictures-digits.png")).is_file()
+    for name in ("notes.txt", "pictures-mine.png"):
+        own.with_name(name).write_text("mine")
+    publish(study, folder, tmp_path / "snapshots")
+    left = {path.name for path in own.parent.iterdir()}
+    assert left == {"trials.parquet", "summary.json", "notes.txt", "pictures-mine.png"}
+
+
 def test_publishing_again_says_which_cells_moved(tmp_path, study, folder):
     publish(study, folder, tmp_path / "out")
     assert publish(study, folder, tmp_path / "out") == []

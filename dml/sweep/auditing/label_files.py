@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,12 @@ import pandas as pd
 from dml.config import Study
 from dml.data import sources, splits
 from dml.files import yaml_text
-from dml.sweep.auditing._tables import write_csvs
 from dml.sweep.auditing.inputs import Audited
 from dml.sweep.auditing.reviews import Review
 from dml.sweep.auditing.run import AuditRun
 
 LEFT_OUT = -1
+WROTE = "`dml audit` wrote this."
 CHOICES = {
     "given": "labels as given",
     "left-out": "the suspects are left out",
@@ -78,14 +79,6 @@ def _reviewed(labels: np.ndarray, images: Audited, review: Review) -> np.ndarray
     return labels
 
 
-def write_label_files(folder: Path, tables: dict[str, pd.DataFrame]) -> list[Path]:
-    """Write the tables as `<folder>/<name>.csv`, and remove those of an earlier run that are not among them."""
-    for path in folder.glob("*.csv"):
-        if path.stem not in tables:
-            path.unlink()
-    return write_csvs(folder, tables)
-
-
 def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
     """The text of a study that compares training on labels as given with training on each of the label files.
 
@@ -123,5 +116,16 @@ def comparing(study: Study, dataset: str, labels: list[Path]) -> str:
     }
     if len(study.datasets) > 1:
         content["datasets"] = [study.dataset(dataset).model_dump(mode="json", exclude_defaults=True)]
-    head = f"# Labels of {study.name} as given, and after its audit (docs/audit.md). `dml audit` wrote this.\n"
-    return head + yaml_text(content, allow_unicode=True, width=120)
+    text = yaml_text(content, allow_unicode=True, width=120)
+    return f"# Labels of {study.name} as given, and after its audit (docs/audit.md). {WROTE} {_digest(text)}\n{text}"
+
+
+def is_edited(text: str) -> bool:
+    """Whether a study is not, or no more, as `comparing` wrote it. An earlier version wrote no digest."""
+    head, _, body = text.partition("\n")
+    _, wrote, digest = head.partition(WROTE)
+    return not wrote or digest.strip() not in ("", _digest(body))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from dml import files
 from dml.audit import Audit
-from dml.sweep.auditing._tables import write_csvs
 from dml.sweep.auditing.inputs import verified
 from dml.sweep.auditing.run import AuditRun
 
@@ -39,6 +40,16 @@ def write_tables(folder: Path, done: AuditRun) -> list[Path]:
         "plan": plan.table().assign(path=paths[plan.rows]),
     }
     return write_csvs(folder, tables)
+
+
+def write_csvs(folder: Path, tables: Mapping[str, pd.DataFrame]) -> list[Path]:
+    """Write the tables as `<folder>/<name>.csv`, each atomically; their paths."""
+    written = []
+    for name, table in tables.items():
+        written.append(folder / f"{name}.csv")
+        with files.replacing(written[-1]) as temporary:
+            table.to_csv(temporary, index=False)
+    return written
 
 
 def summary(study: str, done: AuditRun) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from typing import Any
 
 from dml.config import ResourcesSection
 
@@ -45,7 +46,7 @@ def connect(resources: ResourcesSection) -> None:
         _start()
         return
     try:
-        ray.init(address=cluster, log_to_driver=False, logging_level=logging.ERROR)
+        ray.init(address=cluster, job_config=_job(), log_to_driver=False, logging_level=logging.ERROR)
     except ConnectionError as error:
         raise ConnectionError(f"no Ray cluster answers at {cluster!r} ({ADDRESS}, or {TOKEN})") from error
 
@@ -61,6 +62,7 @@ def _start() -> None:
                 num_cpus=cpus(),
                 object_store_memory=10**8,  # only for results: images are mapped from the packed files
                 include_dashboard=False,
+                job_config=_job(),
                 log_to_driver=False,
                 logging_level=logging.ERROR,
             )
@@ -69,6 +71,16 @@ def _start() -> None:
             ray.shutdown()
             if left == 0 or "timed out during startup" not in str(error):
                 raise
+
+
+def _job() -> Any:
+    """Settings with which Ray does not put the working directory first on its workers' path.
+
+    A module of a project, such as `random.py`, would hide Python's. What needs the project's modules is given the path.
+    """
+    from ray.job_config import JobConfig
+
+    return JobConfig(_client_job=True)
 
 
 def address(resources: ResourcesSection) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -44,13 +46,13 @@ def in_workers(
     died = tuple(getattr(ray.exceptions, name) for name in DIED)
     own = resources.worker()
     # By itself Ray ends a worker after one call that has a share of a GPU: the next one would import torch again.
-    task = ray.remote(num_cpus=own.get("CPU", 0), num_gpus=own.get("GPU", 0), max_calls=0)(function)
-    waiting = list(reversed(inputs))
+    task = ray.remote(num_cpus=own.get("CPU", 0), num_gpus=own.get("GPU", 0), max_calls=0)(_call)
+    path, waiting = tuple(sys.path), list(reversed(inputs))
     running: list[ray.ObjectRef[Result]] = []
     try:
         while waiting or running:
             while waiting and len(running) < (resources.concurrent or len(inputs)):
-                running.append(task.remote(*waiting.pop()))
+                running.append(task.remote(path, ray.cloudpickle.dumps((function, waiting.pop()))))
             done, running = ray.wait(running, timeout=POLL_SECONDS)
             yield ray.get(done)
     except ray.exceptions.RayTaskError as error:
@@ -63,3 +65,10 @@ def in_workers(
     finally:
         for left in running:
             ray.cancel(left, force=True)
+
+
+def _call(path: tuple[str, ...], pickled: bytes) -> Any:
+    """Call a pickled function in a worker. It and its arguments may be of the project's own modules."""
+    sys.path += [place for place in path if place not in sys.path]
+    function, arguments = pickle.loads(pickled)
+    return function(*arguments)

@@ -1,7 +1,8 @@
 """What the store contains that no study refers to any more, and how many bytes of models a study will keep.
 
 A study refers to a trial if it is in `pipelines/studies` or `results`, and its results, its snapshot or its
-last sweep (`store/sweeps/<study>.keys`) name the trial. Raw files are never listed: they may be a user's own.
+last sweep (`store/sweeps/<study>.keys`) name the trial. Only what has the form of `dml`'s own is listed, and raw files
+never: others may be a user's own.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from dml.sweep.store.remote import Remote
 from dml.sweep.store.storages import storages_of, unreferenced_there
 from dml.sweep.store.trials import OUTCOMES, TRIALS, TrialStore
 
+KEY = re.compile(r"[0-9a-f]{64}")  # of a trial
 ENDING = re.compile(r"\.(journal|json|keys|live|lock|mlflow|models)$")  # of a sweep's files: studies may have dots
 UNREADABLE = ".journal.unreadable"  # of a search's journal, see `optuna_storage`
 REMOVING = ".removing"  # in the store: what a removal moves away before it deletes it
@@ -135,7 +137,7 @@ def _own_keys(project: Path) -> set[str]:
 
 def _trials(project: Path) -> Iterator[tuple[Path, str]]:
     # Before the keys are read: a sweep writes a key before its trial begins.
-    folders = sorted((project / "store/trials").glob("*"))
+    folders = sorted(path for path in (project / "store/trials").glob("*") if KEY.fullmatch(path.name))
     studies, known = studies_of(project), known_keys(project / "store")
     results = {path.parent.name: path for path in (project / "results").glob("*/trials.parquet")}
     kept = {snapshot.path.name: snapshot for snapshot in snapshots(project / "docs/results")}
@@ -177,7 +179,7 @@ def _packed(project: Path) -> Iterator[tuple[Path, str]]:
     for path in (project / "data").glob("[!.]*/pack.json"):
         named |= {Path(manifest["folder"]).name for manifest in (read_json(path) or {}).values()}
     for folder in packed:
-        if folder.is_dir() and folder.name not in named:
+        if (folder / "manifest.json").is_file() and folder.name not in named:
             yield folder, "packed images of a dataset, or with settings, that no study names"
 
 
@@ -215,7 +217,7 @@ def _sweeps(project: Path) -> Iterator[tuple[Path, str]]:
             yield path, f"a search of {path.name.removesuffix(UNREADABLE)} that could not be read"
             continue
         study = ENDING.sub("", path.name)
-        if study not in studies and path.suffix != ".lock":
+        if study not in (path.name, *studies) and path.suffix != ".lock":
             yield path, f"of the sweep of {study}, which is gone"
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
+import sys
 import time
 from itertools import chain, pairwise
 from pathlib import Path
@@ -51,6 +53,25 @@ def span(seconds: float) -> tuple[float, float]:
 
 def resources(**changes) -> ResourcesSection:
     return ResourcesSection(**{"cpus_per_trial": 0.5, **changes})
+
+
+def shadowed() -> list[str]:
+    """Modules of Python's that came from elsewhere, and what a project's own module says."""
+    import calendar
+    import statistics
+
+    own = importlib.import_module("own_part")
+    return [Path(module.__file__).parent.name for module in (calendar, statistics)] + [own.NAME]
+
+
+def test_a_projects_modules_are_found_in_workers_and_hide_none_of_pythons(tmp_path, monkeypatch):
+    for name in ("calendar", "statistics", "random", "types"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('the wrong module')\n")
+    (tmp_path / "own_part.py").write_text("NAME = 'own'\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    (found,) = chain(*in_workers(resources(), shadowed, [()]))
+    assert found == [Path(os.__file__).parent.name] * 2 + ["own"]
 
 
 def test_every_call_has_one_result():

@@ -155,6 +155,13 @@ def test_a_trial_that_runs_is_neither_listed_nor_removed(project):
         holder.wait()
 
 
+def test_files_of_a_person_in_the_store_are_not_listed(project):
+    sweep(project, study(project, "toys"))
+    for name in ("trials/notes/thesis.tex", "packed/birds/1.jpg", "sweeps/notes.txt", "sweeps/plan.d/1.txt"):
+        write_text(project / "store" / name, "mine")
+    assert unreferenced(project) == []
+
+
 def test_what_is_removed_is_gone_and_nothing_else(project):
     kept = sweep(project, study(project, "kept", losses=["margin"]))
     sweep(project, study(project, "toys"), tidy=False)

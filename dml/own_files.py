@@ -1,0 +1,286 @@
+"""Which files of a project `dml` wrote. All others are people's: none is overwritten or deleted.
+
+What stages write is known by its name and content. A folder with files of any name (the report, an audit) lists those
+that `dml` wrote in `.written.json`, each with its digests. `dvc.yaml` says `persist`, so that DVC deletes no output
+before a stage runs; stages delete what their last run left.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from dml import files
+
+MANIFEST = ".written.json"
+RESOLVED = ("study.yaml", "datasets.yaml")
+KEYS = {  # of the JSON that stages write, one below the other; `*`: each
+    "download.json": ("*", "source"),
+    "pack.json": ("*", "folder"),
+    "features.json": ("*", "*", "folder"),
+    "audit.json": ("suspects",),
+    "summary.json": ("cells",),
+}
+COLUMNS = ({"index", "final", "tune"}, {"index", "observed", "flipped"}, {"loss", "status"})  # splits, labels, trials
+DATA, TABLES, RESULTS = (*RESOLVED, *list(KEYS)[:4]), ("split", "noise"), ("trials.parquet", "summary.json")
+PLACES = [f"data/*/{name}" for name in DATA] + [f"results/*/{name}" for name in RESULTS]
+PLACES += [f"data/*/{name}/**/*.parquet" for name in TABLES]
+REPORT = ("index.html", "glossary.html", "claims.html", "theory.html", "assets", "studies", "figures", "data", "plots")
+SHOWN = 3  # files that a message names
+
+
+def check(root: Path, studies: Iterable[str] = (), folders: Iterable[str] = ("report",)) -> None:
+    """Refuse to run while people's files are where outputs go.
+
+    Parameters
+    ----------
+    root : the project's folder.
+    studies : whose outputs in `data/<study>` and `results/<study>` are looked at.
+    folders : others that are filled as a whole, relative to `root`.
+
+    Raises
+    ------
+    ValueError : it names these files.
+    """
+    deleted = _deleted_by_dvc(root / "dvc.yaml")
+    found = [path for study in studies for path in _in_the_way(root, study, deleted)]
+    found += [path for folder in folders for path in foreign(root / folder, folder in deleted)]
+    if found:
+        hint = ". DVC deletes outputs, since dvc.yaml lacks `persist`: `dml check` renews it unless you changed it"
+        raise ValueError(refusal(list(dict.fromkeys(found)), root) + (hint if deleted else ""))
+
+
+def refusal(found: Collection[Path], root: Path) -> str:
+    """The message about files of people."""
+    names = [os.path.relpath(path, root) for path in found]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    rename = ", or rename the study" if names[0].split(os.sep)[0] in ("audit", "data", "results") else ""
+    return (
+        f"{', '.join(names[:SHOWN])}{more}: dml writes there, and this is not what it wrote. Move it away{rename}. "
+        "Nothing was overwritten or deleted"
+    )
+
+
+def is_output(path: Path) -> bool:
+    """Whether a stage wrote a file of `data/<study>` or `results/<study>`."""
+    if not path.is_file():
+        return False
+    if path.suffix == ".parquet":
+        return _is_table(path)
+    if path.name in RESOLVED:
+        return _is_resolved(path.parent)
+    return path.name in KEYS and _has(files.read_json(path), KEYS[path.name])
+
+
+def others(folder: Path) -> list[Path]:
+    """The files below a folder of a study's outputs that no stage wrote, and DVC did not."""
+    return [path for path in _files(folder) if path.name != ".gitignore" and not is_output(path)]
+
+
+def tidy(folder: Path, written: Collection[Path]) -> None:
+    """Delete the tables of stages below a folder that are not among those that were written now."""
+    for path in list(folder.rglob("*.parquet")):
+        if path not in written and is_output(path):
+            _delete(path, folder)
+
+
+def foreign(out: Path, whole: bool = False) -> list[Path]:
+    """People's files that are in the way of a folder that `replaced` writes.
+
+    All of them where `dml` has not written yet; else those in place of its own.
+
+    Parameters
+    ----------
+    whole : nothing of others may be in the folder.
+    """
+    if os.path.lexists(out) and not out.is_dir():
+        return [out]
+    listed = _listed(out)
+    if listed is None and _is_earlier(out):
+        return [path for path in _files(out) if path.relative_to(out).parts[0] not in REPORT] if whole else []
+    if listed is None:
+        return [path for path in _files(out) if not _is_hidden(path, out)]
+    there = [out / name for name in listed if os.path.lexists(out / name)]
+    found = [path for path in there if not _is_own(path, out, listed)]
+    return found if not whole else [*found, *(path for path in _files(out) if path not in there)]
+
+
+def occupied(out: Path, names: Iterable[str], earlier: Collection[Path] = ()) -> list[Path]:
+    """People's files where `replaced` would write files of these names.
+
+    Parameters
+    ----------
+    earlier : files that a version of `dml` wrote that kept no list of them.
+    """
+    listed, known = _listed(out), set(earlier)
+    if listed is None and _is_earlier(out):
+        known |= set(_files(out))
+    found = [path for name in names if (path := _at(out, name)) is not None]
+    return [path for path in found if path not in known and not _is_own(path, out, listed or {})]
+
+
+@contextmanager
+def replaced(out: Path, earlier: Collection[Path] = ()) -> Iterator[Path]:
+    """A new, empty folder, whose files replace those that the last call wrote into `out`. Files of others stay.
+
+    If the block raises an error, `out` is unchanged.
+
+    Parameters
+    ----------
+    earlier : see `occupied`.
+
+    Raises
+    ------
+    ValueError : a file of others has the name of a new one.
+    """
+    out = out.resolve()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
+        yield Path(folder)
+        new = {path.relative_to(folder).as_posix(): [_digest(path)] for path in _files(Path(folder))}
+        before = _listed(out) or {}
+        if found := occupied(out, new, earlier):
+            raise ValueError(refusal(found, Path.cwd()))
+        out.mkdir(exist_ok=True)
+        both = {name: [*new.get(name, ()), *before.get(name, ())] for name in {*new, *before}}
+        files.write_json(out / MANIFEST, both)  # a process that is killed below leaves only files that are listed
+        for name in new:
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(Path(folder, name), out / name)
+        for name in before.keys() - new.keys():
+            if _is_own(out / name, out, before):
+                _delete(out / name, out)
+        files.write_json(out / MANIFEST, new)
+
+
+def clean(root: Path) -> list[Path]:
+    """Delete the outputs of all stages. Returns the files of others in their folders, which stay."""
+    own = [path for pattern in PLACES for path in root.glob(pattern) if is_output(path)]
+    own += (root / "data/.versions").glob("*.json")
+    for folder in (root / "report", *(root / "audit").glob("*")):
+        listed = _listed(folder) or {}
+        there = [path for name in listed if _is_own(path := folder / name, folder, listed)]
+        own += [*there, folder / MANIFEST] if there else []
+    for path in own:
+        _delete(path, root)
+    return [path for name in ("data", "results", "report", "audit") for path in _files(root / name)]
+
+
+def _in_the_way(root: Path, study: str, deleted: Collection[str]) -> Iterator[Path]:
+    data, results = root / "data" / study, root / "results" / study
+    for path in (data.parent, data, results.parent, results):
+        if os.path.lexists(path) and not path.is_dir():
+            yield path
+            return
+    for path in (*(data / name for name in DATA), *(results / name for name in RESULTS)):
+        if os.path.lexists(path) and not is_output(path):
+            yield path
+    for name in TABLES:
+        folder = data / name
+        if os.path.lexists(folder) and not folder.is_dir():
+            yield folder
+            continue
+        found = [path for path in others(folder) if not _is_hidden(path, folder)]
+        alone = f"data/${{item}}/{name}" in deleted or not any(map(is_output, folder.rglob("*.parquet")))
+        yield from (path for path in found if alone or path.suffix == ".parquet")  # as the stage's own are called
+
+
+def _deleted_by_dvc(pipeline: Path) -> set[str]:
+    """The outputs that DVC deletes before their stage runs: those of a `dvc.yaml` of an earlier version."""
+    import yaml
+
+    try:
+        stages = yaml.safe_load(pipeline.read_text(encoding="utf-8"))["stages"].values()
+        return {out for stage in stages for out in stage.get("do", stage).get("outs", ()) if isinstance(out, str)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError):
+        return set()  # DVC says what is wrong with it
+
+
+def _is_table(path: Path) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names = set(pq.read_schema(path).names)
+    except (OSError, pa.ArrowException):
+        return False
+    return any(columns <= names for columns in COLUMNS)
+
+
+def _is_resolved(folder: Path) -> bool:
+    """Whether `study.yaml` and `datasets.yaml` are as the stage `resolve` writes them, which go together."""
+    import yaml
+
+    try:
+        texts = [(folder / name).read_text(encoding="utf-8") for name in RESOLVED]
+        study, datasets = contents = [yaml.safe_load(text) for text in texts]
+        dumped = [yaml.safe_dump(content, sort_keys=False, allow_unicode=True) for content in contents]
+        named = datasets["datasets"] if isinstance(datasets, dict) else datasets
+        return dumped == texts and study["datasets"] == named
+    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
+        return False
+
+
+def _has(content: Any, keys: tuple[str, ...]) -> bool:
+    """Whether JSON has these keys, one below the other. An empty object has them: nothing in it can be lost."""
+    if not keys or content == {}:
+        return True
+    if not isinstance(content, dict):
+        return False
+    below = content.values() if keys[0] == "*" else [content[keys[0]]] if keys[0] in content else []
+    return bool(below) and all(_has(value, keys[1:]) for value in below)
+
+
+def _is_earlier(out: Path) -> bool:
+    """Whether a version of `dml` that kept no list wrote a folder: its report, or its audit."""
+    page, audit = out / "index.html", files.read_json(out / "summary.json")
+    is_report = page.is_file() and b"dml <span>report</span>" in page.read_bytes()[:5000]
+    return is_report or (isinstance(audit, dict) and {"suspects", "representation"} <= audit.keys())
+
+
+def _listed(out: Path) -> dict[str, list[str]] | None:
+    content = files.read_json(out / MANIFEST)
+    return content if isinstance(content, dict) else None
+
+
+def _is_own(path: Path, out: Path, listed: Mapping[str, list[str]]) -> bool:
+    digests = listed.get(path.relative_to(out).as_posix(), ())
+    return bool(digests) and path.is_file() and _digest(path) in digests
+
+
+def _at(out: Path, name: str) -> Path | None:
+    """What is where a file would be written: at its path, or in place of a folder above it."""
+    path = out
+    for part in Path(name).parts[:-1]:
+        path = path / part
+        if os.path.lexists(path) and not path.is_dir():
+            return path
+    return out / name if os.path.lexists(out / name) else None
+
+
+def _digest(path: Path) -> str:
+    return files.sha256(path)[:16]
+
+
+def _files(folder: Path) -> list[Path]:
+    """All files and links below a folder, but for the list of `replaced`."""
+    found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return sorted(path for path in found if path.name != MANIFEST)
+
+
+def _is_hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _delete(path: Path, root: Path) -> None:
+    """Delete a file, and the folders above it that are then empty."""
+    path.unlink(missing_ok=True)
+    for folder in path.parents:
+        if folder == root:
+            return
+        with suppress(OSError):
+            folder.rmdir()
