@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
-from dml.models._blocks import Block, Steps, dropout, in_order, refuse
 from dml.models._weights import State, WeightsFile, load
 from dml.models._wrapped import IMAGENET, Wrapped, check_package, own_statistics, width_of
-
-STEPS: dict[str, Steps] = {
-    "EfficientNet": ("conv_stem", "bn1", "blocks", "conv_head", "bn2", "global_pool", "classifier"),
-    "MobileNetV3": (
-        *("conv_stem", "bn1", "blocks", "global_pool", "conv_head", "norm_head", "act2", "flatten", "classifier"),
-    ),
-    "ResNet": (*("conv1", "bn1", "act1", "maxpool", "layer1", "layer2", "layer3", "layer4", "global_pool", "fc"),),
-}
-"""By the name of a network's class, what its `forward` calls."""
 
 DEFAULT = "resnet50"
 
@@ -99,10 +89,6 @@ class Timm(Wrapped):
             known = {"mean": config.mean, "std": config.std} if config is not None else None
         return own_statistics(known if weights is None else known or IMAGENET, mean, std)
 
-    def blocks_in_order(self) -> list[Block]:
-        """Its blocks (`blocks.5.0`, `layer4.1`, ...), for the classes in `STEPS`."""
-        return blocks_of(self.network)
-
     @classmethod
     def check_installed(cls, settings: Mapping[str, Any]) -> None:
         """Raise a ValueError if timm is missing, or has no network of this name."""
@@ -113,14 +99,6 @@ class Timm(Wrapped):
         if not timm.is_model(name):
             close = ", ".join(timm.list_models(f"*{name.split('.')[0][:6]}*")[:10])
             raise ValueError(f"backbone 'timm': unknown name {name!r}. Close: {close or 'see timm.list_models()'}")
-
-
-def blocks_of(network: nn.Module) -> list[Block]:
-    """The blocks of a network of timm. Raises ValueError for classes that are not in `STEPS`."""
-    steps = STEPS.get(type(network).__name__)
-    if steps is None:
-        raise refuse(f"timm's {type(network).__name__}")
-    return in_order(network, [*steps[:-1], *dropout(cast(float, network.drop_rate)), steps[-1]])
 
 
 def _takes(name: str, settings: Mapping[str, Any], side: int) -> bool:
