@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 from dml import discovery
-from dml.models._blocks import blocks
 from dml.models._build import build, build_head, by_content, find, with_files
-from dml.models._division import FromBlock, check_block, divided, lower
+from dml.models._division import BeforeBlock, FromBlock, blocks, check_block
 from dml.models._network import EmbeddingNetwork
+from dml.models._wrapped import width_of, without_memory
 
 __all__ = [
+    "BeforeBlock",
     "EmbeddingNetwork",
     "FromBlock",
     "blocks",
@@ -21,10 +22,10 @@ __all__ = [
     "build_head",
     "by_content",
     "check_block",
-    "divided",
     "find",
-    "lower",
+    "width_of",
     "with_files",
+    "without_memory",
 ]
 
 __getattr__, __dir__ = discovery.lazy(__name__)

@@ -91,13 +91,19 @@ def build(
     """
     if embedding_size < 1:
         raise ValueError(f"embedding_size: expected at least 1, got {embedding_size}")
+    part = build_backbone(backbone, channels, image_size, **settings)
+    if pooling is not None:
+        part = Repooled(part, pooling, (channels, image_size or SIDE, image_size or SIDE))
+    return EmbeddingNetwork(part, embedding_size, head, head_norm, head_dropout, head_normalize, batch_norm)
+
+
+def build_backbone(backbone: str, channels: int, image_size: int | None, **settings: Any) -> Any:
+    """Construct a backbone. Parameters, and what is raised: as `build`."""
     part = discovery.build("dml.models", backbone, channels=channels, image_size=image_size, **settings)
     if discovery.is_foreign(backbone):
         side = image_size or SIDE
         part.features = width_of(part, f"backbone {backbone!r}", channels, side, side)
-    if pooling is not None:
-        part = Repooled(part, pooling)
-    return EmbeddingNetwork(part, embedding_size, head, head_norm, head_dropout, head_normalize, batch_norm)
+    return part
 
 
 def build_head(features: int, *, embedding_size: int, **head: Any) -> EmbeddingNetwork:

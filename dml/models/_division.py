@@ -1,26 +1,46 @@
 """The lower and the upper blocks of a backbone, so that the upper ones can be trained on stored activations.
 
-lower(backbone, "features.14")(images)           # activations of the blocks before `features.14`
-FromBlock(backbone, "features.14")(activations)  # features (N, D)
+BeforeBlock(backbone, "features.14")(images)                    # activations before the block `features.14`
+FromBlock(backbone, "features.14", (3, 128, 128))(activations)  # features (N, D)
+
+A block is any module of which the input is all that the modules after it know of an image. Which these are is seen, not
+listed: one image goes through the network, and each module gets a copy of its input, so that autograd tells on which of
+the copies later inputs depend. The upper blocks run in the network's own `forward`, in which the lower ones return what
+they returned for that image, and the first upper one gets the activations.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from types import MethodType
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
-from dml import discovery
 from dml.discovery import suggestion
-from dml.models._blocks import Block, blocks, paths
-from dml.models._build import find
+from dml.models._build import SIDE, build_backbone, find
+from dml.models._wrapped import black, inside, without_memory
 from dml.protocols import Backbone
 
-SIDE = 64  # pixels of the images for which a network is built to know its blocks
+IMAGE = -1  # the image, where others are numbers of calls
+CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
+
+
+@dataclass
+class Call:
+    """A call of a module, while a network embeds one image."""
+
+    name: str
+    module: nn.Module
+    sources: set[int]  # the earlier calls on whose inputs its own input depends
+    given: Tensor | None  # its input, if that is a tensor that depends on the image
+    returned: int = 0  # the number of calls that began before it returned
+    result: Any = None
 
 
 class FromBlock(nn.Module):
@@ -30,26 +50,60 @@ class FromBlock(nn.Module):
 
     Parameters
     ----------
-    backbone : the network to divide. It is changed.
-    block : see `divided`.
+    backbone : the network to divide. It is changed, and takes no images any more.
+    block : the name of a module, or its beginning up to a dot: `layer4` is the first of `layer4.0` and `layer4.1`.
+    shape : (C, H, W) of the images.
 
     Raises
     ------
-    ValueError : as `divided`; or no block from this one on has parameters to train.
+    ValueError : the backbone cannot be divided here; the message lists the choices. Or no block from this one on has
+        parameters to train.
     """
 
-    def __init__(self, backbone: Backbone, block: str):
+    def __init__(self, backbone: Backbone, block: str, shape: Sequence[int]):
         super().__init__()
-        below, above = divided(backbone, block)
-        _check_trainable(above, block)
         self.backbone, self.features = backbone, backbone.features
-        own = set(self.modules())
-        self.others = nn.ModuleList(part.module for part in above if part.module not in own)  # dropout has a mode too
-        self._below = paths(self, (part.module for part in below if part.module in own))
-        self._above = paths(self, (part.module for part in above))
-        for path in self._below:
-            self.get_submodule(path).requires_grad_(False)
+        self._contiguous = self._copies = False
+        self.image: Tensor
+        self.register_buffer("image", black(self, shape), persistent=False)
+        calls, ends = _follow(backbone, self.image)
+        number = _find(calls, ends, block, backbone)
+        later = {call.module for call in calls[number:]}
+        below = {call.name: call for call in calls[:number] if call.returned <= number and call.module not in later}
+        paths = {module: path for path, module in self.named_modules()}
+        self._first = paths[calls[number].module]
+        self._below = [paths[call.module] for name, call in below.items() if not _above(name) & below.keys()]
+        often = Counter(call.module for call in calls)
+        for call in below.values():
+            if paths[call.module] in self._below and isinstance(call.result, Tensor) and often[call.module] == 1:
+                call.module.register_buffer("recorded", call.result.detach(), persistent=False)
+                call.module.rows = None if call.given is None else len(call.given)  # type: ignore[assignment]
+                call.module.forward = MethodType(_recall, call.module)  # type: ignore[method-assign]
+        calls[number].module.register_forward_pre_hook(_begin)
+        with torch.enable_grad():
+            self._fix_what_is_below(calls[number].given, block)
         self.train()
+
+    def _fix_what_is_below(self, given: Tensor | None, block: str) -> None:
+        """Exclude parameters from training that the result does not depend on. `given`: the activations of an image."""
+        assert given is not None
+        two = torch.cat([given, given])
+        two = two.to(memory_format=torch.channels_last) if two.ndim == 4 else two
+        for self._contiguous, self._copies in ((False, False), (True, False), (True, True)):
+            try:
+                features = self.eval()(two)
+            except RuntimeError:  # of a view of windows (N, H, W, C), or of a shape that has the number of images
+                continue
+            if features.shape == (2, self.features):
+                break
+        else:
+            raise ValueError(f"the network cannot be divided before {block!r}, since its batches need their images")
+        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        found = torch.autograd.grad(features.sum(), trained, allow_unused=True) if features.requires_grad else [None]
+        if not any(gradient is not None for gradient in found):
+            raise ValueError(f"no block from {block!r} on has weights to train: expected a lower one, or frozen: true")
+        for parameter, gradient in zip(trained, found, strict=True):
+            parameter.requires_grad_(gradient is not None)
 
     def train(self, mode: bool = True) -> Self:
         super().train(mode)
@@ -58,30 +112,55 @@ class FromBlock(nn.Module):
         return self
 
     def forward(self, activations: Tensor) -> Tensor:
-        for path in self._above:
-            activations = self.get_submodule(path)(activations)
-        return activations
+        first: Any = self.get_submodule(self._first)
+        first.activations = activations.contiguous() if self._contiguous else activations
+        try:
+            return self.backbone(self.image.expand(len(activations) if self._copies else 1, -1, -1, -1))
+        finally:
+            first.activations = None
 
 
-def divided(backbone: Any, block: str) -> tuple[list[Block], list[Block]]:
-    """The blocks before and from a block on.
+class _Reached(Exception):
+    """The block is reached."""
 
-    Parameters
-    ----------
-    block : the name of a block, or its beginning up to a dot: `layer4` is the first of `layer4.0` and `layer4.1`.
 
-    Raises
-    ------
-    ValueError : the backbone cannot be divided, or has no such block; the message lists the choices.
+class BeforeBlock(nn.Module):
+    """images (N, C, H, W) -> activations before a block, in evaluation mode.
+
+    `block`, and what is raised: see `FromBlock`.
     """
-    found = blocks(backbone)
-    place = _place([part.name for part in found], block)
-    return found[:place], found[place:]
+
+    def __init__(self, backbone: Backbone, block: str):
+        super().__init__()
+        self.backbone, self._block = backbone, block
+        self.eval()
+
+    def forward(self, images: Tensor) -> Tensor:
+        found: list[Tensor] = []
+
+        def stop(module: nn.Module, inputs: tuple[Any, ...]) -> None:
+            found.append(inputs[0])
+            raise _Reached
+
+        modules = inside(self.backbone).named_modules()
+        hooks = [part.register_forward_pre_hook(stop) for name, part in modules if _within(name, self._block)]
+        try:
+            self.backbone(images)
+        except _Reached:
+            return found[0]
+        finally:
+            for hook in hooks:
+                hook.remove()
+        names = blocks(self.backbone, images.shape[1:])
+        raise ValueError(f"unknown block {self._block!r}{suggestion(self._block, names)}")
 
 
-def lower(backbone: Backbone, block: str) -> nn.Module:
-    """images (N, C, H, W) -> activations before a block, in evaluation mode. `block` and what is raised: `divided`."""
-    return nn.Sequential(*(part.module for part in divided(backbone, block)[0])).eval()
+def blocks(backbone: Any, shape: Sequence[int]) -> list[str]:
+    """The names of a backbone's blocks in their order, of a network for images of `shape` (C, H, W).
+
+    They are the network's own children and elements of `nn.Sequential` or of lists, in which others are not named.
+    """
+    return _names(backbone, *_follow(backbone, black(backbone, shape)))
 
 
 def check_block(backbone: str, settings: Mapping[str, Any], block: str) -> None:
@@ -99,25 +178,133 @@ def check_block(backbone: str, settings: Mapping[str, Any], block: str) -> None:
         part.check_installed(offline)
     except ValueError:
         return
-    found = _built(backbone, json.dumps(offline, sort_keys=True))
-    _check_trainable(found[_place([part.name for part in found], block) :], block)
+    problem = _problem(backbone, json.dumps(offline, sort_keys=True), block)
+    if problem is not None:
+        raise ValueError(problem)
 
 
 @cache
-def _built(backbone: str, settings: str) -> tuple[Block, ...]:
-    channels = find(backbone).channels_for(3)
-    with torch.device("meta"):
-        made = discovery.build("dml.models", backbone, channels=channels, image_size=SIDE, **json.loads(settings))
-    return tuple(blocks(made))
+def _problem(backbone: str, settings: str, block: str) -> str | None:
+    """Why a backbone cannot be trained from a block, at the size for which it is made."""
+    channels, square = find(backbone).channels_for(3), getattr(find(backbone), "square", False)
+
+    def divide() -> None:
+        made = build_backbone(backbone, channels, SIDE if square else None, **json.loads(settings))
+        side = getattr(made, "side", SIDE)
+        FromBlock(made, block, (channels, side, side))
+
+    try:
+        without_memory(divide)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
-def _place(names: Sequence[str], block: str) -> int:
-    for place, name in enumerate(names):
-        if name == block or name.startswith(f"{block}."):
-            return place
+def _follow(backbone: Any, image: Tensor) -> tuple[list[Call], set[int]]:
+    """The modules that a backbone calls for an image, and the calls on whose inputs its result depends."""
+    names = {part: name for name, part in inside(backbone).named_modules() if name}
+    calls: list[Call] = []
+    copies: dict[int, int] = {}  # by the identity of a copied input, its call
+    kept: list[Tensor] = []  # identities are not used again while these live
+    open_calls: list[Call] = []
+
+    def copied(tensor: Tensor, number: int) -> Tensor:
+        kept.append(tensor.detach().requires_grad_())
+        copies[id(kept[-1])] = number
+        return kept[-1].clone()  # which a module may change
+
+    def before(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        sources = _sources(inputs[0], copies) if inputs else set()
+        calls.append(Call(names[module], module, sources, inputs[0].detach() if sources else None))
+        open_calls.append(calls[-1])
+        return (copied(inputs[0], len(calls) - 1), *inputs[1:]) if sources else inputs
+
+    def after(module: nn.Module, inputs: tuple[Any, ...], result: Any) -> None:
+        call = open_calls.pop()
+        call.returned, call.result = len(calls), result
+
+    hooks = [
+        hook for part in names for hook in (part.register_forward_pre_hook(before), part.register_forward_hook(after))
+    ]
+    try:
+        with torch.enable_grad():
+            result = backbone.eval()(copied(image, IMAGE))
+    finally:
+        for hook in hooks:
+            hook.remove()
+        backbone.train()  # some networks keep in evaluation mode what they have computed
+    return calls, _sources(result, copies)
+
+
+def _sources(value: Any, copies: Mapping[int, int]) -> set[int]:
+    """The numbers of the copied inputs on which a tensor depends, back to the last copy on each way."""
+    found, seen, steps = set(), set(), [value.grad_fn] if isinstance(value, Tensor) else []
+    while steps:
+        step = steps.pop()
+        if step is None or step in seen:
+            continue
+        seen.add(step)
+        number = copies.get(id(getattr(step, "variable", None)))
+        if number is not None:
+            found.add(number)
+        steps += [earlier for earlier, _ in step.next_functions]
+    return found
+
+
+def _dividing(calls: Sequence[Call], ends: set[int]) -> list[int]:
+    """The calls whose input is all that later calls, and the result, know of the image."""
+    often, found, earliest = Counter(call.module for call in calls), [], min(ends, default=IMAGE)
+    for number in reversed(range(len(calls))):
+        if calls[number].given is not None and often[calls[number].module] == 1 and earliest >= number:
+            found.append(number)
+        earliest = min([earliest, *calls[number].sources])
+    return found[::-1]
+
+
+def _find(calls: Sequence[Call], ends: set[int], block: str, backbone: Any) -> int:
+    """The number of the call that begins a block."""
+    for number, call in enumerate(calls):
+        if _within(call.name, block):
+            if number in _dividing(calls, ends):
+                return number
+            break
+    names = _names(backbone, calls, ends)
+    if not names:
+        raise ValueError(
+            f"the backbone {type(inside(backbone)).__name__} cannot be divided into blocks. Choices: any network that "
+            "is a chain of blocks, such as ResNet, MobileNet, EfficientNet, ConvNeXt, ViT and Swin"
+        )
     raise ValueError(f"unknown block {block!r}{suggestion(block, names)}")
 
 
-def _check_trainable(above: Sequence[Block], block: str) -> None:
-    if not any(True for part in above for _ in part.module.parameters()):
-        raise ValueError(f"no block from {block!r} on has weights to train: expected a lower one, or frozen: true")
+def _names(backbone: Any, calls: Sequence[Call], ends: set[int]) -> list[str]:
+    modules = dict(inside(backbone).named_modules())
+
+    def is_listed(name: str) -> bool:
+        parent = name.rpartition(".")[0]
+        return not isinstance(modules[name], (*CONTAINERS, nn.Identity)) and (
+            not parent or isinstance(modules[parent], CONTAINERS)
+        )
+
+    return [calls[number].name for number in _dividing(calls, ends) if is_listed(calls[number].name)]
+
+
+def _within(name: str, block: str) -> bool:
+    return f"{name}.".startswith(f"{block}.")
+
+
+def _above(name: str) -> set[str]:
+    """The names of the modules that contain a module."""
+    parts = name.split(".")
+    return {".".join(parts[:length]) for length in range(1, len(parts))}
+
+
+def _begin(module: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A hook: the first upper block takes the activations."""
+    return (module.activations, *inputs[1:])
+
+
+def _recall(module: Any, *inputs: Any, **options: Any) -> Tensor:
+    """In place of the `forward` of a lower block: what it returned for an image, for as many images."""
+    times = 1 if module.rows is None else len(inputs[0]) // module.rows
+    return module.recorded.repeat(times, *(1 for _ in module.recorded.shape[1:]))  # a copy, which may be changed

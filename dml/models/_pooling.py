@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from dml.discovery import suggestion
-from dml.models._blocks import Block, blocks, paths
+from dml.models._wrapped import black, inside
 from dml.protocols import Backbone
 
 POOLINGS = ("average", "max", "both", "gem")
-AFTER = (nn.Flatten, nn.Dropout, nn.Identity, nn.Linear)  # what may follow, since the result is (N, C)
+SPACES = ((4, (2, 3)), (4, (1, 2)), (3, (1,)))  # dimensions and places of (N, C, H, W), (N, H, W, C) and (N, T, C)
+SINGLE = (1, (1, 1), [1, 1])  # sizes of a result that is one number a channel
 
 
 class Pooling(nn.Module):
@@ -33,42 +39,95 @@ class Pooling(nn.Module):
         self.name = name
         self.p = nn.Parameter(torch.tensor(3.0)) if name == "gem" else None
 
-    def forward(self, maps: Tensor) -> Tensor:
+    def forward(self, maps: Tensor, places: tuple[int, ...] = (2, 3)) -> Tensor:
+        """`places` : the dimensions of space, such as (1, 2) of maps (N, H, W, C), or (1,) of tokens (N, T, C)."""
         if self.p is not None:
             maps = maps.clamp(min=1e-6)
             maps = maps.to(self.p.dtype) if maps.dtype == torch.float16 else maps  # 1e-6 cubed is 0 in float16
-            return maps.pow(self.p).mean((2, 3)).pow(1 / self.p)
-        found = maps.mean((2, 3)) if self.name in ("average", "both") else torch.zeros((), device=maps.device)
-        return found + maps.amax((2, 3)) if self.name in ("max", "both") else found
+            powers = maps.pow(self.p).mean(places).pow(1 / self.p)
+            return powers.clone()  # since dropout may change it in place, and the gradient needs it
+        found = maps.mean(places) if self.name in ("average", "both") else torch.zeros((), device=maps.device)
+        return found + maps.amax(places) if self.name in ("max", "both") else found
+
+
+class Means(TorchFunctionMode):
+    """Gives each mean over the space of maps, or over tokens, to a function, the result of which takes its place."""
+
+    def __init__(self, replace: Callable[[Tensor, tuple[int, ...], Tensor], Tensor]):
+        super().__init__()
+        self._replace = replace
+
+    def __torch_function__(self, function: Any, types: Any, inputs: Any = (), options: Any = None) -> Any:
+        result, places = function(*inputs, **(options or {})), None
+        given = dict(zip(("input", "dim"), inputs, strict=False)) | (options or {})
+        if function in (torch.mean, Tensor.mean):
+            places = given.get("dim")
+        elif function is functional.adaptive_avg_pool2d and given.get("output_size", given.get("dim")) in SINGLE:
+            places = (2, 3)
+        if not isinstance(places, int | tuple | list):
+            return result
+        maps = given["input"]
+        places = tuple(place % maps.ndim for place in ((places,) if isinstance(places, int) else places))
+        return self._replace(maps, places, result) if (maps.ndim, places) in SPACES else result
 
 
 class Repooled(nn.Module):
-    """images (N, C, H, W) -> (N, features): a backbone with another pooling.
+    """images (N, C, H, W) -> (N, features): a backbone with another pooling in place of its last mean over space.
+
+    Parameters
+    ----------
+    shape : (C, H, W) of the images.
 
     Raises
     ------
-    ValueError : the backbone cannot be divided into blocks, or pools no maps to (N, C).
+    ValueError : the features depend on more of an image than one mean over its maps or tokens.
     """
 
-    def __init__(self, backbone: Backbone, pooling: str):
-        super().__init__()
-        found = blocks(backbone)
-        places = [place for place, block in enumerate(found) if block.pools]
-        if not places or not all(isinstance(block.module, AFTER) for block in found[places[-1] + 1 :]):
-            raise ValueError(f"pooling: the backbone {type(backbone).__name__} pools no maps last: remove pooling")
-        self.backbone, self.features, self.pooling = backbone, backbone.features, Pooling(pooling)
-        found[places[-1]] = Block("pooling", self.pooling)
-        own = set(self.modules())
-        self.others = nn.ModuleList(block.module for block in found if block.module not in own)
-        self._paths = paths(self, (block.module for block in found))
-        self._blocks = [(block.name, block.pools) for block in found]
+    inner = "backbone"
 
-    def blocks_in_order(self) -> list[Block]:
-        """The backbone's blocks, with its own pooling replaced."""
-        modules = map(self.get_submodule, self._paths)
-        return [Block(name, module, pools) for module, (name, pools) in zip(modules, self._blocks, strict=True)]
+    def __init__(self, backbone: Backbone, pooling: str, shape: Sequence[int]):
+        super().__init__()
+        self.backbone, self.features, self.pooling = backbone, backbone.features, Pooling(pooling)
+        self._waits, image = False, black(backbone, shape).requires_grad_()
+        returned: list[nn.Module] = [nn.Identity()]
+        before = returned[-1]  # the last mean is the first one after this module has returned
+
+        def remember(maps: Tensor, places: tuple[int, ...], mean: Tensor) -> Tensor:
+            nonlocal before
+            before = returned[-1]
+            return mean
+
+        hooks = [part.register_forward_hook(lambda part, *_: returned.append(part)) for part in self.modules()]
+        with Means(remember):
+            self.eval().backbone(image)
+        for hook in hooks:
+            hook.remove()
+        before.register_forward_hook(self._wait)
+        pooled: list[Tensor] = []
+
+        def cut(part: nn.Module, inputs: Any, result: Tensor) -> Tensor:
+            pooled.append(result)
+            return result.detach()
+
+        hook = self.pooling.register_forward_hook(cut)
+        with torch.enable_grad():
+            result = self(image).sum()
+            beside = torch.autograd.grad(result, image, allow_unused=True)[0] if result.requires_grad else None
+        hook.remove()
+        if len(pooled) != 1 or beside is not None:
+            name = type(inside(backbone)).__name__
+            raise ValueError(f"pooling: the backbone {name} pools no maps last: remove pooling")
+
+    def _wait(self, *_: Any) -> None:
+        self._waits = True
+
+    def _pool(self, maps: Tensor, places: tuple[int, ...], mean: Tensor) -> Tensor:
+        """The pooling of maps, if it is time, in place of their mean."""
+        if not self._waits:
+            return mean
+        self._waits = False
+        return self.pooling(maps, places).view_as(mean)
 
     def forward(self, images: Tensor) -> Tensor:
-        for path in self._paths:
-            images = self.get_submodule(path)(images)
-        return images
+        with Means(self._pool):
+            return self.backbone(images)

@@ -77,7 +77,7 @@ def load(
     if len(parts) == 1 and not own.keys() & state.keys() and any(f"{parts[0]}.{name}" in own for name in state):
         state = {f"{parts[0]}.{name}": weight for name, weight in state.items()}
     state = adapt(state)
-    problems = _problems(own, state)
+    problems = problems_of(own, state)
     if problems:
         hint = ". A model of an earlier trial is loaded by training.init_from" if "head.weight" in state else ""
         raise ValueError(f"{found['path']}: weights of another network: {'; '.join(problems)}{hint}")
@@ -124,7 +124,7 @@ def _below(name: str, modules: Sequence[str]) -> bool:
     return any(name.startswith(f"{module}.") for module in modules)
 
 
-def _problems(own: State, given: State) -> list[str]:
+def problems_of(own: State, given: State) -> list[str]:
     """How the names and shapes in a file differ from the network's."""
     missing = [repr(name) for name in own if name not in given and not _is_count(name)]
     unexpected = [repr(name) for name in sorted(given, key=_is_count) if name not in own]

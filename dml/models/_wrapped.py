@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import torch
@@ -33,6 +33,7 @@ class Wrapped(nn.Module):
     """
 
     file_settings: ClassVar[Sequence[str]] = ("weights",)
+    inner: ClassVar[str] = "network"
 
     def __init__(self, network: nn.Module, label: str, channels: int, side: int, frozen_batch_norm: bool):
         super().__init__()
@@ -59,6 +60,28 @@ class Wrapped(nn.Module):
         return self.network(images)
 
 
+def inside(backbone: Any) -> nn.Module:
+    """The network in a backbone, whose modules are named as the weights are."""
+    while hasattr(backbone, "inner"):
+        backbone = backbone.get_submodule(backbone.inner)
+    return backbone
+
+
+def black(network: Any, shape: Sequence[int]) -> Tensor:
+    """(1, C, H, W) zeros, where a network's parameters are."""
+    one = next(network.parameters(), torch.empty(0))
+    return torch.zeros(1, *shape, device=one.device, dtype=one.dtype)
+
+
+def without_memory(work: Callable[[], Any]) -> Any:
+    """What building and running networks gives: without memory for their weights, if they can run so."""
+    try:
+        with torch.device("meta"):
+            return work()
+    except Exception:
+        return work()
+
+
 def width_of(network: nn.Module, label: str, channels: int, height: int, width: int) -> int:
     """D of a network's result (N, D), for one black image in evaluation mode. What networks state of themselves is
     often the width before their last layers.
@@ -67,11 +90,9 @@ def width_of(network: nn.Module, label: str, channels: int, height: int, width: 
     ------
     ValueError : the network takes no images of this size, or its result has another shape.
     """
-    some = next(network.parameters(), torch.empty(0))
-    image = torch.zeros(1, channels, height, width, device=some.device, dtype=some.dtype)
     try:
         with torch.no_grad():
-            found = network.eval()(image)
+            found = network.eval()(black(network, (channels, height, width)))
     except Exception as error:  # of another package, in its own words
         raise ValueError(f"{label} takes no images of {height} x {width} pixels: {first_line(error)}") from error
     shape = tuple(getattr(found, "shape", ()))

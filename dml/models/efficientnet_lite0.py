@@ -14,10 +14,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from dml.models._blocks import Block
 from dml.models._weights import State, load
 from dml.models._wrapped import Wrapped, check_package, own_statistics
-from dml.models.timm import blocks_of
 
 LENGTHS = (1, 2, 2, 3, 3, 4, 1)
 """Blocks of each stage. EfficientNet-PyTorch numbers the blocks through, timm within each stage."""
@@ -95,10 +93,6 @@ class EfficientnetLite0(Wrapped):
         check_package("timm", "pipeline", "backbone 'efficientnet_lite0'")
         if settings.get("pretrained", True):
             check_package(WEIGHTS, "weights", "backbone 'efficientnet_lite0'")
-
-    def blocks_in_order(self) -> list[Block]:
-        """Its blocks: `conv_stem`, `bn1`, `blocks.0.0` to `blocks.6.0`, and what follows them."""
-        return blocks_of(self.network)
 
 
 def to_timm(state: State) -> State:

@@ -22,7 +22,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dml.models import _blocks
 from dml.models._defaults import Untrained
 from dml.models._wrapped import freeze_batch_norm
 
@@ -106,10 +105,6 @@ class InceptionBn(Untrained, nn.Module):
         for block in self.blocks.values():
             maps = block(maps)
         return maps.mean((2, 3))
-
-    def blocks_in_order(self) -> list[_blocks.Block]:
-        """The layers of the stem, the inception blocks (`blocks.3a`, ...), and the mean."""
-        return _blocks.in_order(self, ["stem", *(f"blocks.{name}" for name in self.blocks), _blocks.MEAN])
 
 
 class Block(nn.Module):

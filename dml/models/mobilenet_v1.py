@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from dml.models._blocks import MEAN, Block, in_order
 from dml.models._padding import check_padding, pad_as_tensorflow
 from dml.models._weights import WeightsFile, load
 from dml.models._wrapped import IMAGENET, own_statistics, without_file
@@ -98,10 +97,6 @@ class MobilenetV1(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return self.blocks(self.act(self.bn1(self.conv_stem(images)))).mean((2, 3))
-
-    def blocks_in_order(self) -> list[Block]:
-        """The stem, the layers of each block (`blocks.4.0.conv_dw`, ...), and the mean."""
-        return in_order(self, ["conv_stem", "bn1", "act", "blocks", MEAN])
 
 
 def _block(given: int, taken: int, stride: int) -> nn.Sequential:

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from dml.models._blocks import Block, in_order
 from dml.models._defaults import Untrained
 
 
@@ -44,7 +43,3 @@ class SmallConv(Untrained, nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return self.layers(images)
-
-    def blocks_in_order(self) -> list[Block]:
-        """Its layers: `layers.0`, ..."""
-        return in_order(self, ["layers"])

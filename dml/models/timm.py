@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, cast
+from contextlib import suppress
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
-from dml.models._blocks import Block, Steps, dropout, in_order, refuse
-from dml.models._weights import State, WeightsFile, load
+from dml.models._weights import State, WeightsFile, load, problems_of
 from dml.models._wrapped import IMAGENET, Wrapped, check_package, own_statistics, width_of
-
-STEPS: dict[str, Steps] = {
-    "EfficientNet": ("conv_stem", "bn1", "blocks", "conv_head", "bn2", "global_pool", "classifier"),
-    "MobileNetV3": (
-        *("conv_stem", "bn1", "blocks", "global_pool", "conv_head", "norm_head", "act2", "flatten", "classifier"),
-    ),
-    "ResNet": (*("conv1", "bn1", "act1", "maxpool", "layer1", "layer2", "layer3", "layer4", "global_pool", "fc"),),
-}
-"""By the name of a network's class, what its `forward` calls."""
 
 DEFAULT = "resnet50"
 
@@ -35,8 +27,9 @@ class Timm(Wrapped):
     name : a name from `timm.list_models()`, such as `inception_v3` or `vit_small_patch16_224`.
     pretrained : load timm's weights, which timm downloads once.
     frozen_batch_norm : keep batch-norm statistics and affine parameters as loaded.
-    weights : a file of weights in place of timm's (`.safetensors`, `.pth`, `.pt`), with timm's names, with or without
-        the classifier. All names and shapes must fit; for other channels than 3, timm adapts the first convolution.
+    weights : a file of weights in place of timm's (`.safetensors`, `.pth`, `.pt`), with timm's names or those of the
+        network's authors that timm knows, with or without the classifier. All must fit; timm adapts position embeddings
+        to the size of the images, and the first convolution to other channels than 3.
     mean, std : of the pixels, from 0 to 1, that the weights expect: a number or one for each channel. None: those of
         timm's weights of this name, also for weights from a file; ImageNet's if timm has none.
     arguments : further arguments of timm's constructor, such as `{pad_type: same}`.
@@ -72,7 +65,7 @@ class Timm(Wrapped):
         except (TypeError, RuntimeError, AssertionError) as error:
             raise ValueError(f"{label}: arguments {arguments}: {error}") from error
         if weights is not None:
-            load(network, weights, _names(network, "classifier"), lambda state: _adapt(state, network, channels))
+            load(network, weights, _names(network, "classifier"), lambda state: _adapt(name, state, network, channels))
         super().__init__(network, label, channels, side, frozen_batch_norm)
 
     @classmethod
@@ -99,10 +92,6 @@ class Timm(Wrapped):
             known = {"mean": config.mean, "std": config.std} if config is not None else None
         return own_statistics(known if weights is None else known or IMAGENET, mean, std)
 
-    def blocks_in_order(self) -> list[Block]:
-        """Its blocks (`blocks.5.0`, `layer4.1`, ...), for the classes in `STEPS`."""
-        return blocks_of(self.network)
-
     @classmethod
     def check_installed(cls, settings: Mapping[str, Any]) -> None:
         """Raise a ValueError if timm is missing, or has no network of this name."""
@@ -113,14 +102,6 @@ class Timm(Wrapped):
         if not timm.is_model(name):
             close = ", ".join(timm.list_models(f"*{name.split('.')[0][:6]}*")[:10])
             raise ValueError(f"backbone 'timm': unknown name {name!r}. Close: {close or 'see timm.list_models()'}")
-
-
-def blocks_of(network: nn.Module) -> list[Block]:
-    """The blocks of a network of timm. Raises ValueError for classes that are not in `STEPS`."""
-    steps = STEPS.get(type(network).__name__)
-    if steps is None:
-        raise refuse(f"timm's {type(network).__name__}")
-    return in_order(network, [*steps[:-1], *dropout(cast(float, network.drop_rate)), steps[-1]])
 
 
 def _takes(name: str, settings: Mapping[str, Any], side: int) -> bool:
@@ -142,12 +123,20 @@ def _names(network: nn.Module, kind: str) -> tuple[str, ...]:
     return (found,) if isinstance(found, str) else tuple(found)
 
 
-def _adapt(state: State, network: nn.Module, channels: int) -> State:
-    """Weights of RGB images for images of other channels, as timm adapts its own."""
+def _adapt(name: str, state: State, network: nn.Module, channels: int) -> State:
+    """Weights of other names, sizes or channels for a network, as timm adapts its own."""
     import timm
 
-    own, adapted = network.state_dict(), dict(state)
-    for name in (f"{module}.weight" for module in _names(network, "first_conv")):
-        if name in own and name in state and own[name].shape[1] != state[name].shape[1] == 3:
-            adapted[name] = timm.models.adapt_input_conv(channels, state[name])
+    own = network.state_dict()
+    if not problems_of(own, state):
+        return state
+    module = sys.modules[timm.models.model_entrypoint(name).__module__]
+    convert = getattr(module, "checkpoint_filter_fn", getattr(module, "_filter_fn", None))
+    if convert is not None:
+        with suppress(Exception):  # of weights of another network: what does not fit is named afterwards
+            state = convert(dict(state), network)
+    adapted = dict(state)
+    for key in (f"{module}.weight" for module in _names(network, "first_conv")):
+        if key in own and key in state and own[key].shape[1] != state[key].shape[1] == 3:
+            adapted[key] = timm.models.adapt_input_conv(channels, state[key])
     return adapted

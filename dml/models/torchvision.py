@@ -11,27 +11,9 @@ from typing import Any, ClassVar
 from torch import nn
 
 from dml.discovery import suggestion
-from dml.models._blocks import AVERAGE, FLATTEN, MEAN, RELU, Block, Steps, by_class
 from dml.models._padding import check_padding, pad_as_tensorflow
 from dml.models._weights import State, WeightsFile, load
 from dml.models._wrapped import IMAGENET, Wrapped, own_statistics
-
-USUAL: Steps = ("features", "avgpool", FLATTEN, "classifier")
-STEPS: dict[str, Steps] = {
-    "AlexNet": USUAL,
-    "ConvNeXt": ("features", "avgpool", "classifier"),
-    "DenseNet": ("features", RELU, AVERAGE, FLATTEN, "classifier"),
-    "EfficientNet": USUAL,
-    "MNASNet": ("layers", MEAN, "classifier"),
-    "MobileNetV2": ("features", AVERAGE, FLATTEN, "classifier"),
-    "MobileNetV3": USUAL,
-    "RegNet": ("stem", "trunk_output", "avgpool", FLATTEN, "fc"),
-    "ResNet": ("conv1", "bn1", "relu", "maxpool", "layer1", "layer2", "layer3", "layer4", "avgpool", FLATTEN, "fc"),
-    "ShuffleNetV2": ("conv1", "maxpool", "stage2", "stage3", "stage4", "conv5", MEAN, "fc"),
-    "SqueezeNet": ("features", "classifier", FLATTEN),
-    "VGG": USUAL,
-}
-"""By the name of a network's class, what its `forward` calls."""
 
 DEFAULT = "resnet50"
 SIDE = 224  # pixels, where nothing is said
@@ -120,10 +102,6 @@ class Torchvision(Wrapped):
         name, available = settings.get("name", DEFAULT), _names()
         if name not in available:
             raise ValueError(f"backbone 'torchvision': unknown name {name!r}{suggestion(name, available)}")
-
-    def blocks_in_order(self) -> list[Block]:
-        """Its blocks (`features.14`, `layer4.1`, ...), for the classes in `STEPS`."""
-        return by_class(self.network, STEPS)
 
 
 def _networks() -> ModuleType:

@@ -50,7 +50,8 @@ def build_model(spec: TrialSpec, data: TrialData, resumes: bool = False) -> Embe
     if training.train_from is not None:
         if data.backbone is not None:
             model.backbone.load_state_dict(load_file(data.backbone))  # type: ignore[attr-defined]
-        model.backbone = models.FromBlock(model.backbone, training.train_from)  # type: ignore[assignment]
+        shape = descriptions.image_shape(training, data.packed.manifest)
+        model.backbone = models.FromBlock(model.backbone, training.train_from, shape)  # type: ignore[assignment, arg-type]
         return model.train()
     if spec.training.init_from is not None and not resumes:
         load_init_from(model, spec.training.init_from)

@@ -53,6 +53,13 @@ def describe_backbone(training: TrainingSpec, manifest: Mapping[str, Any]) -> di
     }
 
 
+def image_shape(training: TrainingSpec, manifest: Mapping[str, Any]) -> tuple[int, int, int]:
+    """(C, H, W) of the images that the network takes."""
+    side = augmentations.build(**describe_augment(training, manifest)).image_size
+    sides = (side, side) if side else (manifest["height"], manifest["width"])
+    return models.find(training.backbone).channels_for(manifest["channels"]), *sides
+
+
 def describe_head(training: TrainingSpec) -> dict[str, Any]:
     """The settings of the embedding head that are not defaults, as `dml.models.build` takes them."""
     own = {name: getattr(training, name) for name in ("head", "head_norm", "head_dropout")}

@@ -1,94 +1,168 @@
-"""Backbones as blocks: their composition is the network, and the upper ones go on where the lower ones end."""
+"""Backbones from a block on: the lower part and the upper part are the network, whatever its class."""
 
 import copy
-import importlib.util
 
 import pytest
 import torch
+from torch import nn
 
-from dml import models
+from dml import discovery, models
 from dml.models import FromBlock
+from dml.models._wrapped import inside
 
 pytestmark = pytest.mark.slow
 
 PIXELS = 64
-OWN = ["small_conv", "eps_mnist", "mlp", "inception_bn", "mobilenet_v1"]
-TORCHVISION = ["mobilenet_v2", "resnet18"]
-MORE = [
-    *("mobilenet_v3_small", "efficientnet_b0", "squeezenet1_1", "vgg11_bn", "alexnet", "densenet121", "resnet50"),
-    *("regnet_y_400mf", "shufflenet_v2_x0_5", "mnasnet0_5", "convnext_tiny"),
+SHAPE = (3, PIXELS, PIXELS)
+OFFLINE = {"pretrained": False}
+VIT = {"patch_size": 16, "embed_dim": 24, "depth": 3, "num_heads": 3}
+SWIN = {"embed_dim": 12, "depths": [1, 2], "num_heads": [2, 2], "window_size": 4}
+TORCHVISION = [
+    *("mobilenet_v2", "resnet18", "mobilenet_v3_small", "efficientnet_b0", "squeezenet1_1", "alexnet", "densenet121"),
+    *("resnet50", "regnet_y_400mf", "shufflenet_v2_x0_5", "mnasnet0_5", "convnext_tiny", "swin_t", "swin_v2_t"),
+    *("vit_b_16", "googlenet"),
 ]
-TIMM = ["tf_efficientnet_lite0", "resnet18", "mobilenetv3_small_100"]
-NETWORKS = [pytest.param(name, {}, id=name) for name in OWN]
-NETWORKS += [pytest.param("torchvision", {"name": name}, id=f"torchvision-{name}") for name in TORCHVISION]
-NETWORKS += [
-    pytest.param("torchvision", {"name": name}, id=f"torchvision-{name}", marks=pytest.mark.slow) for name in MORE
+TIMM = {  # networks by name, and arguments that make them small
+    "vit_tiny_patch16_224": VIT,
+    "vit_small_patch14_reg4_dinov2": VIT,
+    "vit_tiny_patch16_384": {**VIT, "global_pool": "avg"},
+    "vit_base_patch16_siglip_224": VIT,
+    "vit_base_patch16_clip_224": VIT,
+    "deit_tiny_distilled_patch16_224": VIT,
+    "deit3_small_patch16_224": VIT,
+    "beit_base_patch16_224": VIT,
+    "eva02_tiny_patch14_224": VIT,
+    "vit_small_patch16_dinov3": VIT,
+    "cait_xxs24_224": VIT,
+    "swin_tiny_patch4_window7_224": SWIN,
+    "swinv2_tiny_window8_256": SWIN,
+    "convnext_atto": {"depths": [1, 1, 2, 1], "dims": [8, 12, 16, 20]},
+    "pvt_v2_b0": {"depths": [1, 1, 1, 2], "embed_dims": [8, 16, 40, 64]},
+    "tf_efficientnetv2_b0": {"channel_multiplier": 0.25},
+}
+SMALL = ["tf_efficientnet_lite0", "resnet10t", "mobilenetv3_small_050", "mobilenetv4_conv_small_035", "regnetx_002"]
+TIMM |= {name: {} for name in [*SMALL, "lcnet_035", "levit_128s", "mobilevit_xxs", "edgenext_xx_small"]}
+NETWORKS = [
+    *((name, {}) for name in ("small_conv", "eps_mnist", "mlp", "inception_bn", "mobilenet_v1")),
+    *(("torchvision", {"name": name, **OFFLINE}) for name in TORCHVISION),
+    *(("timm", {"name": name, "arguments": given, **OFFLINE}) for name, given in TIMM.items()),
+    ("timm", {"name": "tf_efficientnet_lite0", "arguments": {"drop_rate": 0.5}, **OFFLINE}),
+    ("efficientnet_lite0", OFFLINE),
 ]
-NETWORKS += [
-    pytest.param("timm", {"name": name, "arguments": given}, id=f"timm-{name}-{len(given)}")
-    for name, given in [*((name, {}) for name in TIMM), ("tf_efficientnet_lite0", {"drop_rate": 0.5})]
-    if importlib.util.find_spec("timm")
-]
-NETWORKS += (
-    [pytest.param("efficientnet_lite0", {}, id="efficientnet_lite0")] if importlib.util.find_spec("timm") else []
-)
+NAMED = [pytest.param(*one, id=f"{one[0]}-{one[1].get('name', '')}") for one in NETWORKS]
 
 
 def build(name, settings):
-    """A backbone with random weights and statistics."""
+    """A backbone with random weights and statistics, none of which is 0 or 1."""
+    if name in ("timm", "efficientnet_lite0"):
+        pytest.importorskip("timm")
     torch.manual_seed(0)
-    offline = {**settings, "pretrained": False} if name in ("torchvision", "timm", "efficientnet_lite0") else settings
-    made = models.build(name, embedding_size=1, channels=3, image_size=PIXELS, **offline).backbone
+    made = models.build(name, embedding_size=1, channels=3, image_size=PIXELS, **settings).backbone
     for module in made.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
+        if isinstance(module, nn.BatchNorm2d):
             module.running_mean.normal_(std=0.1)
             module.running_var.uniform_(0.5, 1.5)
-    return made
+    for parameter in made.parameters():
+        if parameter.ndim <= 1:
+            nn.init.normal_(parameter, mean=1.0, std=0.1)
+    return made.eval()
 
 
 @pytest.fixture
 def images():
-    return torch.randn(2, 3, PIXELS, PIXELS, generator=torch.Generator().manual_seed(0))
+    return torch.randn(3, *SHAPE, generator=torch.Generator().manual_seed(0))
 
 
-@pytest.mark.parametrize(("name", "settings"), NETWORKS)
-def test_the_blocks_one_after_another_are_the_network(name, settings, images):
+@pytest.mark.filterwarnings("ignore:The default weight initialization of GoogleNet")
+@pytest.mark.parametrize(("name", "settings"), NAMED)
+def test_the_upper_blocks_go_on_where_the_lower_ones_end(name, settings, images):
     network = build(name, settings)
-    whole = copy.deepcopy(network).eval()
+    blocks = models.blocks(network, SHAPE)
+    assert len(set(blocks)) == len(blocks)
+    trained = [block for block in blocks if any(True for _ in inside(network).get_submodule(block).parameters())]
+    assert len(trained) >= 2
     with torch.no_grad():
-        expected = whole(images)
-        names = [part.name for part in models.blocks(network)]
-        assert len(set(names)) == len(names)
-        trained = [part.name for part in models.blocks(network) if any(True for _ in part.module.parameters())]
+        expected = network.eval()(images)
+        assert expected.std() > 1e-3
         for block in {trained[0], trained[len(trained) // 2], trained[-1]}:
             divided = copy.deepcopy(network)
-            below = models.lower(divided, block)(images)
-            features = FromBlock(divided, block).eval()(below)
-            torch.testing.assert_close(features, expected, rtol=1e-6, atol=1e-6)
-    inner = getattr(network, "network", network)
-    own = [part for part in models.blocks(network) if any(True for _ in part.module.parameters())]
-    assert all(inner.get_submodule(part.name) is part.module for part in own)
-    assert sum(p.numel() for part in own for p in part.module.parameters()) == sum(
-        p.numel() for p in network.parameters()
+            activations = models.BeforeBlock(divided, block)(images)
+            upper = FromBlock(divided, block, SHAPE).eval()
+            torch.testing.assert_close(upper(activations), expected, rtol=1e-4, atol=1e-4)
+            whole = {key: tuple(value.shape) for key, value in upper.backbone.state_dict().items()}
+            assert whole == {key: tuple(value.shape) for key, value in network.state_dict().items()}
+
+
+def frozen_below(network, lower):
+    """A network whose named lower modules and parameters are fixed, and those modules in evaluation mode."""
+    network = copy.deepcopy(network)
+    for name, parameter in network.network.named_parameters():
+        if any(f"{name}.".startswith(f"{part}.") for part in lower):
+            parameter.requires_grad_(False)
+    network.train()
+    for part in lower:
+        if part not in dict(network.network.named_parameters()):
+            network.network.get_submodule(part).eval()
+    return network
+
+
+TOKENS = ["patch_embed", "pos_embed", "cls_token"]
+TRAINED = {  # by family: arguments, the block, and what is below it
+    "vit_tiny_patch16_224": (VIT, "blocks.1", [*TOKENS, "blocks.0"]),
+    "vit_small_patch14_reg4_dinov2": (VIT, "blocks.2", [*TOKENS, "reg_token", "blocks.0", "blocks.1"]),
+    "vit_tiny_patch16_384": ({**VIT, "global_pool": "avg"}, "blocks.1", [*TOKENS, "blocks.0"]),
+    "deit_tiny_distilled_patch16_224": (VIT, "blocks.1", [*TOKENS, "dist_token", "blocks.0"]),
+    "vit_small_patch16_dinov3": (VIT, "blocks.1", ["patch_embed", "cls_token", "reg_token", "blocks.0"]),
+    "swin_tiny_patch4_window7_224": (
+        *(SWIN, "layers.1.blocks.1"),
+        ["patch_embed", "layers.0", "layers.1.downsample", "layers.1.blocks.0"],
+    ),
+    "convnext_atto": (TIMM["convnext_atto"], "stages.2", ["stem", "stages.0", "stages.1"]),
+    "tf_efficientnetv2_b0": (
+        *(TIMM["tf_efficientnetv2_b0"], "blocks.5.0"),
+        ["conv_stem", "bn1", *(f"blocks.{stage}" for stage in range(5))],
+    ),
+    "pvt_v2_b0": (
+        *(TIMM["pvt_v2_b0"], "stages.3.blocks.1"),
+        ["patch_embed", "stages.0", "stages.1", "stages.2", "stages.3.downsample", "stages.3.blocks.0"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_steps_are_those_of_the_whole_network_with_fixed_lower_blocks(name):
+    arguments, block, lower = TRAINED[name]
+    whole = build("timm", {"name": name, "arguments": {**arguments, "drop_path_rate": 0.0}, **OFFLINE})
+    images = torch.randn(64, *SHAPE, generator=torch.Generator().manual_seed(1))
+    goal = torch.randn(64, whole.features, generator=torch.Generator().manual_seed(2))
+    with torch.no_grad():
+        activations = models.BeforeBlock(whole, block)(images)
+    upper = FromBlock(copy.deepcopy(whole), block, SHAPE)
+    fixed = frozen_below(whole, lower)
+    assert sum(p.numel() for p in upper.parameters() if p.requires_grad) == sum(
+        p.numel() for p in fixed.parameters() if p.requires_grad
     )
+    start = copy.deepcopy(upper.backbone.state_dict())
+    losses = [[], []]
+    for found, (network, rows) in zip(losses, ((upper, activations), (fixed, images)), strict=True):
+        optimizer = torch.optim.SGD([p for p in network.parameters() if p.requires_grad], lr=0.01, momentum=0.9)
+        for step in range(20):
+            at = torch.arange(8) + 8 * (step % 8)
+            optimizer.zero_grad()
+            loss = (nn.functional.normalize(network(rows[at])) - goal[at]).square().mean()
+            loss.backward()
+            optimizer.step()
+            found.append(loss.item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    assert losses[0][-1] != losses[0][7]
+    ours, theirs = upper.backbone.state_dict(), fixed.state_dict()
+    for key, value in theirs.items():
+        torch.testing.assert_close(ours[key], value, rtol=1e-3, atol=1e-4)
+    assert any(not torch.equal(ours[key], start[key]) for key in start)
 
 
-@pytest.mark.parametrize(("name", "settings"), NETWORKS)
-def test_the_block_that_pools_gives_one_number_a_channel(name, settings, images):
-    network, maps = build(name, settings), images
-    found = [part.name for part in models.blocks(network) if part.pools]
-    without = name in ("eps_mnist", "mlp") or settings.get("name") in ("vgg11_bn", "alexnet")
-    assert len(found) == (0 if without else 1)
-    for part in models.blocks(network):
-        before, maps = maps, part.module.eval()(maps)
-        if part.pools:
-            assert before.shape[2:] != (1, 1)
-            assert maps.flatten(1).shape == before.shape[:2]
-            torch.testing.assert_close(maps.flatten(1), before.mean((2, 3)))
-
-
-def test_only_the_upper_blocks_are_trained(images):
-    network = FromBlock(build("torchvision", {"name": "mobilenet_v2"}), "features.14")
+def test_only_the_upper_blocks_are_trained():
+    network = FromBlock(build("torchvision", {"name": "mobilenet_v2", **OFFLINE}), "features.14", SHAPE)
     features = network.backbone.network.features
     assert {index for index in range(19) if any(p.requires_grad for p in features[index].parameters())} == {
         *range(14, 19)
@@ -104,9 +178,8 @@ def test_only_the_upper_blocks_are_trained(images):
 
 
 def test_dropout_that_forward_computes_is_active_only_in_training():
-    pytest.importorskip("timm")
-    network = FromBlock(build("timm", {"name": "tf_efficientnet_lite0", "arguments": {"drop_rate": 0.5}}), "conv_head")
-    maps = torch.randn(2, 320, 2, 2)
+    settings = {"name": "tf_efficientnet_lite0", "arguments": {"drop_rate": 0.5}, **OFFLINE}
+    network, maps = FromBlock(build("timm", settings), "conv_head", SHAPE), torch.randn(2, 320, 2, 2)
     assert torch.equal(network.eval()(maps), network(maps))
     dropped = (network.train()(maps) == 0).float().mean()
     assert dropped > 0.4
@@ -114,21 +187,54 @@ def test_dropout_that_forward_computes_is_active_only_in_training():
 
 
 def test_frozen_batch_norm_stays_frozen_and_copies_are_independent():
-    settings = {"name": "resnet18", "frozen_batch_norm": True}
-    network = FromBlock(build("torchvision", settings), "layer4")
-    assert not any(m.training for m in network.modules() if isinstance(m, torch.nn.BatchNorm2d))
+    network = FromBlock(
+        build("torchvision", {"name": "resnet18", "frozen_batch_norm": True, **OFFLINE}), "layer4", SHAPE
+    )
+    assert not any(m.training for m in network.modules() if isinstance(m, nn.BatchNorm2d))
+    maps = torch.randn(2, 256, 2, 2)
+    before = network.eval()(maps)
     other = copy.deepcopy(network)
     with torch.no_grad():
         other.backbone.network.layer4[0].conv1.weight.zero_()
-    maps = torch.randn(2, 256, 2, 2)
-    assert not torch.equal(other.eval()(maps), network.eval()(maps))
+        other.backbone.network.conv1.weight.zero_()
+    assert torch.equal(network(maps), before)
+    assert not torch.equal(other.eval()(maps), before)
 
 
-def test_the_beginning_of_a_name_is_its_first_block():
-    network = build("torchvision", {"name": "resnet18"})
-    below, above = models.divided(network, "layer4")
-    assert (below[-1].name, above[0].name) == ("layer3.1", "layer4.0")
-    assert [part.name for part in models.divided(network, "conv1")[0]] == []
+def test_the_beginning_of_a_name_is_its_first_block(images):
+    network = build("torchvision", {"name": "resnet18", **OFFLINE})
+    assert torch.equal(models.BeforeBlock(network, "layer4")(images), models.BeforeBlock(network, "layer4.0")(images))
+    assert torch.equal(models.BeforeBlock(network, "conv1")(images), images)
+    vit = build("timm", {"name": "vit_tiny_patch16_224", "arguments": VIT, **OFFLINE})
+    assert torch.equal(models.BeforeBlock(vit, "blocks")(images), models.BeforeBlock(vit, "blocks.0")(images))
+
+
+class Branches(nn.Module):
+    """Two branches that join at the end, after one common layer."""
+
+    def __init__(self, channels=3, image_size=None):
+        super().__init__()
+        self.stem, self.left, self.right = nn.Conv2d(channels, 4, 3), nn.Conv2d(4, 4, 3), nn.Conv2d(4, 4, 3)
+        self.last = nn.Linear(4, 5)
+
+    def forward(self, images):
+        maps = self.stem(images)
+        return self.last((self.left(maps) + self.right(maps)).mean((2, 3)))
+
+
+class Parallel(Branches):
+    def forward(self, images):
+        return self.stem(images).mean((2, 3)) + self.left(images.repeat(1, 2, 1, 1)[:, :4]).mean((2, 3))
+
+
+def test_a_class_of_another_package_is_divided_where_its_branches_are_not(monkeypatch):
+    monkeypatch.setattr(discovery, "import_class", lambda path, label: Branches)
+    models.check_block("another.package.Branches", {}, "last")
+    with pytest.raises(ValueError, match=r"unknown block 'left'.*Choices: stem, last$"):
+        models.check_block("another.package.Branches", {}, "left")
+    monkeypatch.setattr(discovery, "import_class", lambda path, label: Parallel)
+    with pytest.raises(ValueError, match=r"the backbone Parallel cannot be divided into blocks.*ResNet.*Swin"):
+        models.check_block("another.package.Parallel", {}, "stem")
 
 
 @pytest.mark.parametrize(
@@ -142,12 +248,57 @@ def test_the_beginning_of_a_name_is_its_first_block():
         ),
         ("small_conv", {}, "layers.10", "no block from 'layers.10' on has weights to train: expected a lower one"),
         ("torchvision", {"name": "resnet18"}, "layer5", r"unknown block 'layer5'.*did you mean 'layer"),
-        ("torchvision", {"name": "googlenet"}, "inception5a", r"GoogLeNet cannot be divided.*torchvision's.*ResNet"),
-        ("identity", {}, "x", "the backbone Identity cannot be divided.*small_conv"),
+        ("torchvision", {"name": "resnet18"}, "layer4.1.conv2", r"unknown block 'layer4.1.conv2'.*'layer4.1'"),
+        ("timm", {"name": "crossvit_9_240"}, "blocks.1", "CrossVit cannot be divided.*ResNet"),
+        ("timm", {"name": "vit_tiny_patch16_224"}, "layers.3", r"unknown block 'layers.3'.*blocks.0, blocks.1"),
+        ("identity", {}, "x", "the backbone Identity cannot be divided"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:The default weight initialization of GoogleNet")
 def test_an_impossible_block_lists_the_choices(name, settings, block, message):
+    if name == "timm":
+        pytest.importorskip("timm")
     with pytest.raises(ValueError, match=message):
         models.check_block(name, settings, block)
     models.check_block("small_conv", {"width": 2}, "layers.3")
+
+
+POOLED = [
+    *(("torchvision", {"name": name}) for name in ("mobilenet_v2", "densenet121", "efficientnet_b0", "convnext_tiny")),
+    *(("torchvision", {"name": name}) for name in ("shufflenet_v2_x0_5", "mobilenet_v3_small", "swin_t")),
+    *(("timm", {"name": name, "arguments": TIMM[name]}) for name in ("swin_tiny_patch4_window7_224", "convnext_atto")),
+    *(("timm", {"name": name, "arguments": TIMM[name]}) for name in ("vit_tiny_patch16_384", "tf_efficientnet_lite0")),
+]
+
+
+@pytest.mark.parametrize(("name", "settings"), POOLED)
+def test_another_pooling_takes_the_place_of_the_mean(name, settings, images):
+    plain = build(name, {**settings, **OFFLINE})
+    pooled = {}
+    for pooling in ("average", "max", "both", "gem"):
+        made = models.build(name, embedding_size=1, image_size=PIXELS, pooling=pooling, **settings, **OFFLINE).backbone
+        made.backbone.load_state_dict(plain.state_dict())
+        pooled[pooling] = made.eval()(images)
+        trained = copy.deepcopy(made).train()
+        trained(images).sum().backward()
+        assert trained.pooling.p is None or trained.pooling.p.grad is not None
+        block = models.blocks(made, SHAPE)[-4]
+        activations = models.BeforeBlock(made, block)(images)
+        torch.testing.assert_close(
+            FromBlock(made, block, SHAPE).eval()(activations), pooled[pooling], rtol=1e-4, atol=1e-4
+        )
+    torch.testing.assert_close(pooled["average"], plain.eval()(images))
+    assert len({tuple(features.flatten().tolist()) for features in pooled.values()}) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        *(("mlp", {}), ("small_conv", {"grid": 2}), ("torchvision", {"name": "alexnet"})),
+        ("timm", {"name": "vit_tiny_patch16_224"}),
+        ("timm", {"name": "resnet10t", "arguments": {"global_pool": "max"}}),
+    ],
+)
+def test_what_pools_nothing_has_no_other_pooling(name, settings):
+    offline = OFFLINE if name in ("torchvision", "timm") else {}
+    with pytest.raises(ValueError, match="pools no maps last: remove pooling"):
+        models.build(name, embedding_size=1, image_size=PIXELS, channels=3, pooling="max", **settings, **offline)

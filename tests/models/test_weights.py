@@ -1,5 +1,7 @@
 """Backbones with weights from a file: what fits is loaded, what does not fit is named."""
 
+import copy
+import importlib
 import os
 from pathlib import Path
 
@@ -81,6 +83,78 @@ def test_timms_names_and_other_channels(tmp_path):
     torch.testing.assert_close(grey(IMAGES[:, :1]), loaded(IMAGES[:, :1].repeat(1, 3, 1, 1)), rtol=1e-4, atol=1e-4)
     with pytest.raises(ValueError, match=r"backbone 'timm': mobilenetv1_100: arguments .*channel_multiplier"):
         models.find("timm")(name="mobilenetv1_100", pretrained=False, arguments={"channel_multiplier": 0.75})
+
+
+VIT = {"patch_size": 8, "embed_dim": 24, "depth": 2, "num_heads": 3}
+SWIN = {"embed_dim": 12, "depths": [1, 2], "num_heads": [2, 2], "window_size": 4}
+TRANSFORMERS = {
+    "vit_tiny_patch16_224": VIT,
+    "vit_small_patch14_reg4_dinov2": VIT,
+    "deit_tiny_distilled_patch16_224": VIT,
+    "beit_base_patch16_224": VIT,
+    "eva02_tiny_patch14_224": VIT,
+    "vit_small_patch16_dinov3": VIT,
+    "swin_tiny_patch4_window7_224": SWIN,
+    "swinv2_tiny_window8_256": SWIN,
+    "convnext_atto": {"depths": [1, 1, 1, 1], "dims": [8, 12, 16, 20]},
+}
+
+
+@pytest.mark.filterwarnings("ignore:torch.searchsorted|Using a non-tuple sequence:UserWarning")  # in timm's Beit
+@pytest.mark.parametrize("suffix", [".safetensors", ".pth"])
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_transformers_at_the_size_of_their_file_and_at_another(name, suffix, tmp_path):
+    """At another size the features are those of timm's own way, `set_input_size`, or a checkpoint that it adapts."""
+    timm = pytest.importorskip("timm")
+    torch.manual_seed(3)
+    sized = {} if name in ("convnext_atto",) else {"img_size": 64}
+    made = timm.create_model(name, num_classes=5, **TRANSFORMERS[name], **sized).eval()
+    path = tmp_path / f"own{suffix}"
+    state = {key: weight.contiguous() for key, weight in made.state_dict().items()}
+    save_file(state, path) if suffix == ".safetensors" else torch.save({"model": state}, path)
+    images, larger = torch.randn(2, 3, 64, 64), torch.randn(2, 3, 96, 96)
+    settings = {"name": name, "arguments": TRANSFORMERS[name]}
+    loaded = backbone(path, "timm", image_size=64, **settings)
+    expected = made.forward_head(made.forward_features(images), pre_logits=True)
+    torch.testing.assert_close(loaded(images), expected)
+    overlay = {"state_dict": dict(state), "num_classes": 5, "custom_load": False}
+    sized = {} if name in ("convnext_atto",) else {"img_size": 96}
+    theirs = timm.create_model(
+        name, pretrained=True, pretrained_cfg_overlay=overlay, num_classes=0, **TRANSFORMERS[name], **sized
+    ).eval()
+    torch.testing.assert_close(backbone(path, "timm", image_size=96, **settings)(larger), theirs(larger))
+
+
+def test_the_names_of_a_networks_first_authors(tmp_path):
+    """DINOv2's files have `mask_token`, which timm's network lacks."""
+    timm = pytest.importorskip("timm")
+    name = "vit_small_patch14_dinov2"
+    made = timm.create_model(name, num_classes=0, img_size=32, init_values=0.5, **VIT).eval()
+    torch.save({**made.state_dict(), "mask_token": torch.zeros(1, 24)}, tmp_path / "own.pth")
+    loaded = backbone(tmp_path / "own.pth", "timm", image_size=32, name=name, arguments={**VIT, "init_values": 1.0})
+    torch.testing.assert_close(loaded(IMAGES), made(IMAGES))
+    torch.save({"mask_token": torch.zeros(1, 24), "a": torch.zeros(2)}, tmp_path / "other.pth")
+    with pytest.raises(ValueError, match=r"other.pth: weights of another network: .*missing: .*unexpected: 'a'"):
+        backbone(tmp_path / "other.pth", "timm", image_size=32, name=name, arguments=VIT)
+
+
+def test_torchvisions_vision_transformer_at_another_size(tmp_path):
+    from torchvision.models.vision_transformer import VisionTransformer, interpolate_embeddings
+
+    small = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "mlp_dim": 8}
+    torch.manual_seed(4)
+    made = VisionTransformer(image_size=64, patch_size=16, **small).eval()
+    larger = VisionTransformer(image_size=96, patch_size=16, **small).eval()
+    larger.load_state_dict(interpolate_embeddings(96, 16, made.state_dict()))
+    larger.heads = nn.Identity()
+    resized = copy.deepcopy(made)
+    part = importlib.import_module("dml.models.torchvision")
+    part._resize(resized, 96)
+    resized.heads = nn.Identity()
+    images = torch.randn(2, 3, 96, 96)
+    assert torch.equal(resized(images), larger(images))
+    state = part._for_size(resized, dict(made.state_dict()))
+    assert torch.equal(state["encoder.pos_embedding"], larger.encoder.pos_embedding)
 
 
 def test_arguments_reach_the_constructor(tmp_path):

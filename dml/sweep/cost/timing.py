@@ -19,7 +19,7 @@ from dml import evaluation, files, models
 from dml.models import EmbeddingNetwork
 from dml.training.build import build_augment, build_loss, build_miner, describe_model
 from dml.training.data import TrialData
-from dml.training.descriptions import describe_head
+from dml.training.descriptions import describe_head, image_shape
 from dml.training.frozen.shapes import stored_shape
 from dml.training.optimizers import build_optimizer
 from dml.types import TrialSpec
@@ -64,7 +64,8 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
         if spec.training.frozen:
             model, images = _head(spec, model), torch.rand(batch.size, model.backbone.features, 1, 1)
         elif spec.training.train_from is not None:
-            model.backbone = models.FromBlock(model.backbone, spec.training.train_from)  # type: ignore[assignment]
+            of_one = image_shape(spec.training, manifest)
+            model.backbone = models.FromBlock(model.backbone, spec.training.train_from, of_one)  # type: ignore[assignment]
             images = torch.rand(batch.size, *stored_shape(spec.training, manifest)[1:])
         model, images = model.to(device), images.to(device)
         loss = build_loss(spec, classes, model.embedding_size).to(device)

@@ -8,6 +8,7 @@ from pathlib import Path
 from dml import losses, models
 from dml.config import ConfigError, Study, check_files, location, place_of
 from dml.data import class_splits, splits
+from dml.data.packing import of_vectors
 from dml.sweep.inputs.extracting import stored_trainings
 from dml.sweep.plan import specs
 from dml.sweep.plan.space import space_of, tuning_trials
@@ -25,6 +26,8 @@ from dml.training.data import (
     split_of,
 )
 from dml.training.frozen.opening import find_features, open_trial
+from dml.training.frozen.recipe import of_whole_backbone
+from dml.training.frozen.shapes import stored_shape
 from dml.types import Cell, Choice, InitFromSpec, ScoreKey
 
 DIGESTS = dict.fromkeys(("packed", "split", "labels"), "")  # neither networks nor batches depend on them
@@ -44,11 +47,13 @@ def check(study: Study, root: Path, file: Path, find_init_from: FindInitFrom) ->
     ValueError : a dataset has no images in a set that `evaluation.sets` names, or no two of one class in the set of the
         objective.
     FileNotFoundError : stored features or activations of trials are missing; the message names the stage to run.
-    ConfigError : there are fewer classes than a batch has; a network does not fit the weights that it starts from or
-        loads from a file; or a head cannot be fitted in closed form; with file, line and choices.
+    ConfigError : there are fewer classes than a batch has; a network takes no images of this size, or does not fit the
+        weights that it starts from or loads from a file; or a head cannot be fitted in closed form; with file, line and
+        choices.
     """
     check_files(study, file)
     _check_sets(study, root)
+    _check_networks(study, root, file)
     _check_batches(study, root, file)
     for dataset in study.datasets:
         for training in stored_trainings(study, dataset.label):
@@ -79,6 +84,22 @@ def _check_sets(study: Study, root: Path) -> None:
             scored, level, _ = ScoreKey.parse(study.objective(dataset.label, part))
             labels = splits.given_labels(index, "fine") if level == "given" else index[level].to_numpy()
             check_pairs(split, labels, scored, dataset.label)
+
+
+def _check_networks(study: Study, root: Path, file: Path) -> None:
+    """That networks take images of the datasets' sizes."""
+    for cell in study.cells():
+        manifest, training = (
+            open_packed_of(root, cell.dataset).manifest,
+            of_whole_backbone(study.training_of(cell).spec()),
+        )
+        if of_vectors(manifest):
+            continue
+        try:
+            stored_shape(training, manifest)
+        except ValueError as error:
+            place = place_of(file, *location(study, cell, "training.backbone"))
+            raise ConfigError(f"{place}: dataset {cell.dataset!r}: {error}") from None
 
 
 def _check_batches(study: Study, root: Path, file: Path) -> None:

@@ -89,7 +89,7 @@ class Extraction:
         """float32 (m, D): the features of one view of each image, or its activations in one row."""
         network, augment = _network(self.backbone, self.folder / BACKBONE, self.device), self._augment(shard, view)
         if self.block is not None:
-            network = nn.Sequential(models.lower(network, self.block), nn.Flatten())  # type: ignore[arg-type]
+            network = nn.Sequential(models.BeforeBlock(network, self.block), nn.Flatten())  # type: ignore[arg-type]
         return evaluation.embed_images(
             network,
             packed.images,

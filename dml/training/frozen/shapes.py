@@ -12,8 +12,7 @@ import numpy as np
 import torch
 
 from dml import models
-from dml.data import augment as augmentations
-from dml.training.descriptions import describe_augment, describe_backbone
+from dml.training.descriptions import describe_backbone, image_shape
 from dml.types import TrainingSpec
 
 
@@ -29,13 +28,10 @@ def stored_shape(training: TrainingSpec, manifest: Mapping[str, Any]) -> tuple[i
 
     Raises
     ------
-    ValueError : the backbone has no such block, or rejects its settings.
+    ValueError : the backbone has no such block, takes no images of this size, or rejects its settings.
     """
-    described = describe_backbone(training, manifest)
-    side = augmentations.build(**describe_augment(training, manifest)).image_size
-    sides = (side, side) if side else (manifest["height"], manifest["width"])
-    offline = models.find(training.backbone).without_weights(described)
-    shape = _shape(json.dumps(offline, sort_keys=True), training.train_from, sides)
+    offline = models.find(training.backbone).without_weights(describe_backbone(training, manifest))
+    shape = _shape(json.dumps(offline, sort_keys=True), training.train_from, image_shape(training, manifest))
     return shape if training.train_from is None else (training.views, *shape)
 
 
@@ -51,10 +47,15 @@ def stored_bytes(training: TrainingSpec, manifest: Mapping[str, Any]) -> int:
 
 
 @cache
-def _shape(described: str, block: str | None, sides: tuple[int, int]) -> tuple[int, ...]:
+def _shape(described: str, block: str | None, images: tuple[int, int, int]) -> tuple[int, ...]:
     settings = json.loads(described)
-    with torch.device("meta"), torch.no_grad():
-        backbone = models.build(**settings, embedding_size=1).backbone
+
+    @torch.no_grad()
+    def run() -> tuple[int, ...]:
+        backbone: Any = models.build(**settings, embedding_size=1).backbone
+        features = models.width_of(backbone, f"backbone {settings['backbone']!r}", *images)
         if block is None:
-            return (int(backbone.features),)
-        return tuple(models.lower(backbone, block)(torch.zeros(1, settings["channels"], *sides)).shape[1:])
+            return (features,)
+        return tuple(models.BeforeBlock(backbone, block)(torch.zeros(1, *images)).shape[1:])
+
+    return models.without_memory(run)
