@@ -29,7 +29,7 @@ def run(
     project = find_project()
     names = valid(project, studies) if studies else chosen_before(project)
     print_earlier_names(project, names)
-    print_costs(project, names)
+    print_costs(project, names, True)
     with project.alone():
         write_chosen(project, names)  # not before: another run may have changed it during the estimate
         try:
