@@ -39,6 +39,7 @@ def audit(
     from dml.files import read_json
     from dml.sweep.auditing.outputs import lines
     from dml.sweep.auditing.reviews import REQUEST, ask, take_in
+    from dml.sweep.execution import cluster
 
     project = find_project()
     loaded = load_study(Path(os.path.relpath(project.file(study))))
@@ -48,6 +49,8 @@ def audit(
     done, asking = project.root / "audit" / study, project.root / "pipelines" / "audits" / study
     if review is not None and not (done / "plan.json").is_file():
         raise ValueError(f"{study!r} was not audited yet, so there is nothing that was reviewed: dml audit {study}")
+    if review is None:
+        cluster.check(loaded.resources)  # not only once its stages need it
     with project.alone():  # DVC would refuse beside a run, and propose to remove its lock
         if review is not None:
             take_in(asking, review, done)

@@ -70,8 +70,12 @@ def print_earlier_names(project: Project, names: list[str]) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
-def print_costs(project: Project, names: list[str]) -> None:
+def print_costs(project: Project, names: list[str], runs: bool = False) -> None:
     """Print what studies cost, and their sum.
+
+    Parameters
+    ----------
+    runs : they run next, so that a cluster has to answer.
 
     Raises
     ------
@@ -82,6 +86,7 @@ def print_costs(project: Project, names: list[str]) -> None:
     from dml.config.tuning import budget_text, one_search
     from dml.data.raw.space import free_bytes
     from dml.sweep.cost.estimate import duration_text, size_text
+    from dml.sweep.execution import cluster
     from dml.sweep.execution.capacity import check_machine
 
     found, problems = [], []
@@ -106,7 +111,9 @@ def print_costs(project: Project, names: list[str]) -> None:
             try:
                 if estimate.stored < estimate.trials and not has_snapshot:
                     check_machine(study.resources, study.training.workers)
-            except ValueError as error:
+                    if runs:
+                        cluster.check(study.resources)
+            except (ValueError, ConnectionError) as error:
                 problems.append(f"{place_of(file, 'resources')}: {error}")
     known = [estimate.seconds for estimate in found if estimate.seconds is not None]
     if len(found) > 1 and known:

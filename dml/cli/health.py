@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from dml.cli.project import Project, find_project
+from dml.sweep.execution.ping import problem
 
 EXTRA = "pipeline"  # the extra of pyproject.toml with all that stages import
 INSTALL = f'pip install --upgrade "noisy-dml[{EXTRA}]"; in a clone of dml\'s repository: make setup'
@@ -138,12 +139,8 @@ def memory() -> Finding:
 def ray(address: str) -> Finding:
     """The cluster at `RAY_ADDRESS`."""
     remedy = "start it (ray start --head), or unset RAY_ADDRESS to use this machine"
-    if address in ("auto", "local"):
-        code = "import ray; ray.init(address='auto', log_to_driver=False, logging_level='ERROR')"
-        command = [sys.executable, "-P", "-c", code]
-        started = address == "local" or not subprocess.run(command, capture_output=True).returncode
-        return Finding("Ray cluster", started, f"RAY_ADDRESS={address}", remedy)
-    return _reached("Ray cluster", f"RAY_ADDRESS={address}", *_host(address, 6379), remedy)
+    why = problem(address)
+    return Finding("Ray cluster", not why, f"RAY_ADDRESS={address}: {why or 'fine'}", remedy)
 
 
 def tracking(uri: str) -> Finding:

@@ -30,7 +30,7 @@ def run(
     names = valid(project, studies) if studies else chosen_before(project)
     check_outputs(project, names)
     print_earlier_names(project, names)
-    print_costs(project, names)
+    print_costs(project, names, True)
     with project.alone():
         write_chosen(project, names)  # not before: another run may have changed it during the estimate
         try:

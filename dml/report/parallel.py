@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from dml.files import sockets_fit
 from dml.report.assembly import study_page
 from dml.report.figures import style
 from dml.report.page.pages import Page
@@ -21,7 +23,8 @@ from dml.report.results import Results
 
 AT_ONCE = 8  # processes at most: each takes 0.8 GB
 MANY = 6  # studies; for fewer, starting processes (3 s) takes longer than it saves
-START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+LISTENER = 32  # bytes of `/pymp-abcdefgh/listener-abcdefgh`
+START_METHOD = "forkserver" if sys.platform == "linux" and sockets_fit(tempfile.gettempdir(), LISTENER) else "spawn"
 """Not a fork of this process, which would copy the threads' locks of the numeric libraries. A server imports once."""
 
 

@@ -118,7 +118,7 @@ def test_a_full_disk(dml, repository, monkeypatch):
 
 def test_services_that_answer(dml, repository, server, monkeypatch, tmp_path):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server)
-    monkeypatch.setenv("RAY_ADDRESS", server.replace("http", "ray"))
+    monkeypatch.setenv("RAY_ADDRESS", "local")
     monkeypatch.setenv("DML_MIRROR", str(tmp_path))
     done = dml("doctor")
     assert done.code == 0

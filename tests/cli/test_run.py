@@ -78,6 +78,14 @@ def test_run_without_a_name_runs_what_was_chosen_before(dml, project, programs):
     assert (project / "params.yaml").read_text() == "# a comment\nstudies:\n- tiny\n"
 
 
+@pytest.mark.parametrize("arguments", [["run", "tiny"], ["audit", "tiny"]])
+def test_a_cluster_that_does_not_answer_is_named_before_any_stage_runs(dml, project, programs, monkeypatch, arguments):
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")
+    done = dml(*arguments)
+    assert (done.code, programs) == (1, [])
+    assert "no Ray cluster answers at '127.0.0.1:9' (resources.address or RAY_ADDRESS)" in done.err
+
+
 def test_what_another_run_chooses_during_the_estimate_does_not_count(dml, project, monkeypatch):
     seen = []
 

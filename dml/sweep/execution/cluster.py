@@ -7,6 +7,8 @@ import os
 from typing import Any
 
 from dml.config import ResourcesSection
+from dml.files import sockets_fit
+from dml.sweep.execution.ping import problem
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -21,6 +23,7 @@ QUIET = {
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "60",
 }
+SESSION = 70  # bytes of `/ray/session_2026-11-28_15-43-46_584926_9593/sockets/plasma_store`, and some more
 STARTS = 3  # attempts to start Ray
 ADDRESS = "resources.address or RAY_ADDRESS"
 TOKEN = "it asks for a token: set RAY_AUTH_MODE=token, with the token in RAY_AUTH_TOKEN or ~/.ray/auth_token"
@@ -45,10 +48,23 @@ def connect(resources: ResourcesSection) -> None:
     if cluster is None:
         _start()
         return
+    check(resources)
     try:
         ray.init(address=cluster, job_config=_job(), log_to_driver=False, logging_level=logging.ERROR)
     except ConnectionError as error:
         raise ConnectionError(f"no Ray cluster answers at {cluster!r} ({ADDRESS}, or {TOKEN})") from error
+
+
+def check(resources: ResourcesSection) -> None:
+    """Check that the cluster answers, if there is one, without connecting to it.
+
+    Raises
+    ------
+    ConnectionError : none answers at its address.
+    """
+    cluster = address(resources)
+    if cluster is not None and (why := problem(cluster)):
+        raise ConnectionError(f"no Ray cluster answers at {cluster!r} ({ADDRESS}): {why}")
 
 
 def _start() -> None:
@@ -63,6 +79,7 @@ def _start() -> None:
                 object_store_memory=10**8,  # only for results: images are mapped from the packed files
                 include_dashboard=False,
                 job_config=_job(),
+                _temp_dir=_folder(),
                 log_to_driver=False,
                 logging_level=logging.ERROR,
             )
@@ -83,9 +100,16 @@ def _job() -> Any:
     return JobConfig(_client_job=True)
 
 
+def _folder() -> str | None:
+    """Where Ray keeps its session if `TMPDIR` is too long for the session's sockets; None: there."""
+    own = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"  # as Ray does
+    return None if sockets_fit(own, SESSION) else "/tmp/ray"
+
+
 def address(resources: ResourcesSection) -> str | None:
     """The cluster's address; None: use this machine."""
-    return resources.address or os.environ.get("RAY_ADDRESS") or None
+    found = resources.address or os.environ.get("RAY_ADDRESS")
+    return found if found and found != "local" else None
 
 
 def cpus() -> int:

@@ -1,0 +1,56 @@
+"""Asks within seconds whether a Ray cluster answers: Ray itself waits for two minutes, and then ends the process.
+
+Imports neither Ray nor `dml.config`, for `dml doctor`.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from importlib.util import find_spec
+from urllib.parse import urlsplit
+
+SECONDS = 3.0
+EXPECTED = "expected HOST:PORT, ray://HOST:PORT, auto (a cluster on this machine) or local"
+HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"  # RFC 9113, section 3.4: with empty settings
+SETTINGS = 4  # the type of a frame
+
+
+def problem(address: str) -> str:
+    """Why no cluster can be reached at an address; empty if one answers.
+
+    Parameters
+    ----------
+    address : as `ray.init` and `RAY_ADDRESS` take it.
+    """
+    if address == "local":
+        return ""
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS") or "auto"  # as Ray does
+    if address == "auto":
+        try:
+            from ray._private.services import canonicalize_bootstrap_address_or_die
+
+            address = canonicalize_bootstrap_address_or_die("auto")
+        except (ImportError, ConnectionError):
+            return "no cluster runs on this machine: ray start --head"
+    port = None
+    with suppress(ValueError):
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        port = parts.port
+    if port is None or not parts.hostname or parts.scheme not in ("", "ray"):
+        return EXPECTED
+    if parts.scheme == "ray" and find_spec("grpc") is None:
+        return "ray:// needs an extra, pip install 'ray[client]'; the head's HOST:PORT does not"
+    try:
+        with socket.create_connection((parts.hostname, port), SECONDS) as connection:
+            return "" if "RAY_USE_TLS" in os.environ or _speaks_http2(connection) else f"port {port} is not Ray's"
+    except OSError as error:
+        return f"{parts.hostname}:{port} does not answer ({error})"
+
+
+def _speaks_http2(connection: socket.socket) -> bool:
+    """Whether the other side begins as gRPC does, which Ray uses: with a frame of settings."""
+    connection.sendall(HTTP2)
+    return connection.recv(9)[3:4] == bytes([SETTINGS])
