@@ -74,7 +74,7 @@ def study(name: str = "digits", **changes) -> SyntheticStudy:
         "positives": ["random", "easy"],
         "negatives": ["random", "semihard_random"],
         "seeds": [0, 1, 2],
-        "search": SearchSection(trials=5),
+        "search": SearchSection(trials=5, validation="true_labels"),
         "training": TrainingSection(steps=400),
         "evaluation": evaluation(["recall@1", "map@r"], ["test", "seen"]),
     }

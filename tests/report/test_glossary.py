@@ -46,5 +46,5 @@ def test_pages_carry_the_meaning_of_each_marked_term(site):
         asked = set(re.findall(r'aria-describedby="(means-[\w-]+)"', text))
         asked |= {i for ids in re.findall(r'data-means="([^"]*)"', text) for i in ids.split()}
         assert asked
-        assert asked <= set(re.findall(r'id="([\w-]+)"', text)), page
+        assert asked <= set(re.findall(r'id="([\w.-]+)"', text)), page
     assert 'id="eta"' in (site.report / "glossary.html").read_text(encoding="utf-8")

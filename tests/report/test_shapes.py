@@ -49,7 +49,7 @@ def test_of_very_many_methods_only_the_best_are_coloured(synthetic, built, tmp_p
     assert "Coloured: the best 3 of 8 methods by their mean score; grey: the other 5." in page
     frame = pd.read_csv(tmp_path / "report" / "data" / "many" / "figure-best-digits-uniform.csv")
     assert len(frame) == len(study.cells())  # the file has all of them
-    text = (tmp_path / "report" / "figures" / "many-best-digits-uniform.svg").read_text()
+    text = (tmp_path / "report" / "figures" / "many" / "best-digits-uniform.svg").read_text()
     means = frame.groupby(["loss", "positives", "negatives"])["score mean"].mean().sort_values(ascending=False)
     for place, (loss, positives, negatives) in enumerate(means.index):
         assert (f"{loss}, {positives} positives, {negatives} negatives" in text) == (place < 3)
