@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
 from dml.cli.project import Project, find_project
@@ -27,7 +29,8 @@ def find_model(text: str) -> Path:
     from dml.tracking.loading import is_model_uri, model_folder
 
     if is_model_uri(text):
-        return model_folder(text, _local_tracking())
+        with _tracking() as uri:
+            return model_folder(text, uri)
     path = Path(text)
     for folder in (path, path / "model"):
         if (folder / DESCRIPTION).is_file():
@@ -48,12 +51,18 @@ def find_model(text: str) -> Path:
     return _of_key(project, text)
 
 
-def _local_tracking() -> str | None:
-    """The database in the project's folder, which needs no MLFLOW_TRACKING_URI."""
+@contextmanager
+def _tracking() -> Iterator[str | None]:
+    """MLflow's backend: in a project its database needs no MLFLOW_TRACKING_URI, and its folder is the working one."""
+    from dml.tracking.connection import default_uri
+
     try:
-        return f"sqlite:///{find_project().root / 'mlflow.db'}"
+        project = find_project()
     except ValueError:
-        return None
+        yield None
+        return
+    with chdir(project.root):
+        yield default_uri()
 
 
 def _of_study(project: Project, study: str) -> Path:

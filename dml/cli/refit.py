@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -74,8 +74,8 @@ def refit(
         if not (made.folder / ONNX).is_file():  # one that is there was checked
             export_onnx(made.folder)
         print(f"{made.folder / ONNX}: checked with onnxruntime against torch", flush=True)
-    uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project.root / 'mlflow.db'}"
-    version, address = _register(project, study, name, uri), f"models:/{name}@champion"
+    uri = os.environ.get("MLFLOW_TRACKING_URI") or project.root / "mlflow.db"
+    version, address = _register(project, study, name), f"models:/{name}@champion"
     print(f"\n{address} (version {version}) at {uri}\nIts files: {os.path.relpath(made.folder)}")
     images = results.study.dataset(found.dataset).passes_on is None
     print(f"To use it: dml embed {address} {'IMAGES... -o vectors.npy' if images else 'VECTORS.npy -o embedded.npy'}")
@@ -90,13 +90,15 @@ def _pack(project: Project, study: str, dataset: str) -> None:
             project.run("-m", "dml.pipeline", stage, study)
 
 
-def _register(project: Project, study: str, name: str, uri: str) -> int:
+def _register(project: Project, study: str, name: str) -> int:
     """Register the champion. Returns its version."""
+    from dml.tracking.connection import default_uri
     from dml.tracking.registry import version_of
 
     if project.run("-m", "dml.pipeline", "sync", study, check=False):
         raise ConnectionError(f"The champion is trained, but not in MLflow: `dml sync {study}` registers it.")
-    return version_of(name, uri)
+    with chdir(project.root):
+        return version_of(name, default_uri())
 
 
 @contextmanager
