@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager
@@ -15,6 +14,7 @@ import typer
 from dml.cli.noise_rate import Rate
 from dml.cli.project import Project, StudyName, find_project
 from dml.cli.recommend import Dataset, Noise, Score, find_recommendation
+from dml.files import LONGEST_NAME, is_study_name
 
 STAGES = ("resolve", "download", "pack")
 
@@ -39,8 +39,12 @@ def refit(
     [bold]Examples[/bold]: dml refit my-images --rate 0.23 · dml refit my-images --labels labels.csv --onnx
     """
     name = name or study
-    if not re.fullmatch(r"[\w.-]+", name):
-        raise typer.BadParameter(f"{name!r}: expected only letters, digits and the signs . _ -", param_hint="--name")
+    if not is_study_name(name):  # also of a folder in store/champions
+        raise typer.BadParameter(
+            f"{name!r}: expected only letters, digits and the signs . _ -, the first a letter or a digit, at most "
+            f"{LONGEST_NAME} bytes",
+            param_hint="--name",
+        )
     if onnx:
         from dml.training.onnx_export import check_extra
 
