@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from dml.cli.project import Project, find_project
 from dml.sweep.execution.ping import problem
@@ -157,7 +157,8 @@ def mirrored(mirror: str) -> Finding:
     text, remedy = f"DML_MIRROR={mirror}", "mount or start it, or unset DML_MIRROR to use the public servers"
     if mirror.startswith(("http://", "https://")):
         return _reached("mirror", text, *_host(mirror, 443 if mirror.startswith("https") else 80), remedy)
-    return Finding("mirror", Path(mirror.removeprefix("file://")).is_dir(), text, remedy)
+    folder = unquote(urlsplit(mirror).path) if mirror.startswith("file://") else mirror
+    return Finding("mirror", Path(folder).is_dir(), text, remedy)
 
 
 def _host(address: str, port: int) -> tuple[str, int]:

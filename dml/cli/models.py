@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
 from dml.cli.project import Project, find_project
@@ -31,6 +33,7 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
 
     paths = (Path(text), Path(text, "model"))
     if is_model_uri(text):
+<<<<<<< HEAD
         folder = model_folder(text, _local_tracking())
     elif (here := next((path for path in paths if (path / DESCRIPTION).is_file()), None)) is not None:
         folder = here
@@ -50,6 +53,15 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
 
 def _project_with(text: str) -> Project:
     """The project, in which studies and keys are found."""
+=======
+        with _tracking() as uri:
+            return model_folder(text, uri)
+    path = Path(text)
+    for folder in (path, path / "model"):
+        if (folder / DESCRIPTION).is_file():
+            return folder
+    nothing = f"{text}: no trained model: expected {DESCRIPTION} and model.safetensors in it or in its model/"
+>>>>>>> names
     try:
         return find_project()
     except ValueError as error:
@@ -58,12 +70,18 @@ def _project_with(text: str) -> Project:
         raise ValueError(f"{text}: no such folder. Studies and keys are found in a project only; {error}") from None
 
 
-def _local_tracking() -> str | None:
-    """The database in the project's folder, which needs no MLFLOW_TRACKING_URI."""
+@contextmanager
+def _tracking() -> Iterator[str | None]:
+    """MLflow's backend: in a project its database needs no MLFLOW_TRACKING_URI, and its folder is the working one."""
+    from dml.tracking.connection import default_uri
+
     try:
-        return f"sqlite:///{find_project().root / 'mlflow.db'}"
+        project = find_project()
     except ValueError:
-        return None
+        yield None
+        return
+    with chdir(project.root):
+        yield default_uri()
 
 
 def _of_study(project: Project, study: str, dataset: str | None, noise: str | None) -> Path:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +14,7 @@ import typer
 from dml.cli.noise_rate import Rate
 from dml.cli.project import Project, StudyName, find_project
 from dml.cli.recommend import Dataset, Noise, Score, find_recommendation
+from dml.files import LONGEST_NAME, is_study_name
 
 STAGES = ("resolve", "download", "pack")
 
@@ -39,8 +39,12 @@ def refit(
     [bold]Examples[/bold]: dml refit my-images · dml refit my-images --labels labels.csv --onnx
     """
     name = name or study
-    if not re.fullmatch(r"[\w.-]+", name):
-        raise typer.BadParameter(f"{name!r}: expected only letters, digits and the signs . _ -", param_hint="--name")
+    if not is_study_name(name):  # also of a folder in store/champions
+        raise typer.BadParameter(
+            f"{name!r}: expected only letters, digits and the signs . _ -, the first a letter or a digit, at most "
+            f"{LONGEST_NAME} bytes",
+            param_hint="--name",
+        )
     if onnx:
         from dml.training.onnx_export import check_extra
 
@@ -71,8 +75,8 @@ def refit(
         if not (made.folder / ONNX).is_file():  # one that is there was checked
             export_onnx(made.folder)
         print(f"{made.folder / ONNX}: checked with onnxruntime against torch", flush=True)
-    uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{project.root / 'mlflow.db'}"
-    version, address = _register(project, study, name, uri), f"models:/{name}@champion"
+    uri = os.environ.get("MLFLOW_TRACKING_URI") or project.root / "mlflow.db"
+    version, address = _register(project, study, name), f"models:/{name}@champion"
     print(f"\n{address} (version {version}) at {uri}\nIts files: {os.path.relpath(made.folder)}")
     images = results.study.dataset(found.dataset).passes_on is None
     print(f"To use it: dml embed {address} {'IMAGES... -o vectors.npy' if images else 'VECTORS.npy -o embedded.npy'}")
@@ -87,13 +91,15 @@ def _pack(project: Project, study: str, dataset: str) -> None:
             project.run("-m", "dml.pipeline", stage, study)
 
 
-def _register(project: Project, study: str, name: str, uri: str) -> int:
+def _register(project: Project, study: str, name: str) -> int:
     """Register the champion. Returns its version."""
+    from dml.tracking.connection import default_uri
     from dml.tracking.registry import version_of
 
     if project.run("-m", "dml.pipeline", "sync", study, check=False):
         raise ConnectionError(f"The champion is trained, but not in MLflow: `dml sync {study}` registers it.")
-    return version_of(name, uri)
+    with chdir(project.root):
+        return version_of(name, default_uri())
 
 
 @contextmanager

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import chdir
 from typing import Annotated
 
 import typer
 
 from dml.cli.project import Project, find_project
-
-DEFAULT_URI = "sqlite:///mlflow.db"  # in the project's folder
 
 
 def ui(
@@ -22,12 +21,15 @@ def ui(
 
     [bold]Examples[/bold]: dml ui · dml ui --port 5001
     """
-    uri = os.environ.get("MLFLOW_TRACKING_URI", DEFAULT_URI)
+    from dml.tracking.connection import default_uri
+
+    uri = default_uri()
     if uri.startswith("http"):
         _print_addresses(uri, uri)
         return
     project = find_project()
-    _print_addresses(f"http://{host}:{port}", uri if uri != DEFAULT_URI else f"sqlite:///{project.root / 'mlflow.db'}")
+    with chdir(project.root):
+        _print_addresses(f"http://{host}:{port}", uri)
     print("Ctrl-C ends the server", flush=True)
     _serve(project, uri, host, port)
 

@@ -26,8 +26,8 @@ def explained(study: Study, cells: Collection[Cell] | None = None) -> list[str]:
     cells, found = study.cells() if cells is None else cells, []
     if any(chosen_on_correct_labels(study, cell) for cell in cells):
         found.append(
-            f"{ON_CORRECT.capitalize()}: an oracle. Where training labels are wrong, rates, steps and methods are still "
-            "chosen on validation classes with correct labels, which nobody has who needs such a row."
+            f"{ON_CORRECT.capitalize()}: an oracle. Where training labels are wrong, rates, steps and methods are "
+            "still chosen on validation classes with correct labels, which nobody has who needs such a row."
         )
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         if shared := shared_by_classes(study, dataset):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from dml import evaluation
 from dml.config.terms import EvaluatedLevel, Seed, StudySection
@@ -12,6 +12,16 @@ from dml.types import Name
 
 TRUE_LABELS = "true_labels"
 Amount = Annotated[float, Field(gt=0)]
+
+
+def _registrable(name: str) -> str:
+    """A name that MLflow's registry accepts, and that `models:/<name>/1` can address: before anything is trained."""
+    if set(name) & set("/:'?") or not name.isprintable() or name.strip() in ("", ".", "..") or len(name) > 256:
+        raise ValueError(f"MLflow registers names of at most 256 printable characters without / : ' ?, got {name!r}")
+    return name
+
+
+RegisteredName = Annotated[Name, AfterValidator(_registrable)]
 
 
 class SearchSection(StudySection):
@@ -96,8 +106,13 @@ class ResourcesSection(StudySection):
     keep_models: Literal["best", "cells", "all"] | None = Field(
         None, description="whose weights stay on disk; none: `cells` if they take at most 2 GiB, else `best`"
     )
+<<<<<<< HEAD
     register_as: Name | None = Field(
         None, description="the name in MLflow's registry of the best model with labels as given; none: not registered"
+=======
+    register_as: RegisteredName | None = Field(
+        None, description="the best model's name in MLflow's registry; none: not registered"
+>>>>>>> names
     )
 
     @property

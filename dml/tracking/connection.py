@@ -22,13 +22,21 @@ REJECTED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "RESOURCE_ALREADY_EXISTS",
 
 
 def default_uri() -> str:
-    """MLflow's backend: `MLFLOW_TRACKING_URI`, or SQLite in the working directory."""
+    """MLflow's backend: `MLFLOW_TRACKING_URI`, or SQLite in the working directory.
+
+    A path of one's own would have to be escaped, for what SQLAlchemy's versions read differently: `%` and `?`.
+    """
     return os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
 
 
 def is_missing(uri: str) -> bool:
     """Whether the backend is an SQLite file that does not exist, so that nothing was tracked."""
-    return uri.startswith("sqlite:///") and not Path(uri.removeprefix("sqlite:///")).is_file()
+    if re.match(r"sqlite(\+\w+)?:///", uri) is None:
+        return False
+    from sqlalchemy import make_url
+
+    file = make_url(uri).database or ""  # without `?timeout=30`
+    return file not in ("", ":memory:") and not file.startswith("file:") and not Path(file).is_file()
 
 
 def client_of(uri: str) -> MlflowClient:

@@ -41,4 +41,4 @@ def model_folder(uri: str, tracking: str | None = None) -> Path:
     found = sorted(folder.rglob("model.json"))
     if not found:
         raise ValueError(f"{uri}: not a model that dml logged: expected a file model.json in its artifacts")
-    return found[0].parent
+    return found[0].parent.resolve()

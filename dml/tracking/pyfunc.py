@@ -48,7 +48,7 @@ def log_model(uri: str, run_id: str, model: Model) -> str:
         logged = mlflow.pyfunc.log_model(
             name=model.name,
             python_model=str(Path(__file__).with_name("_pyfunc_code.py")),
-            artifacts={"model": str(model.folder)},
+            artifacts={"model": model.folder.resolve().as_uri()},  # a path would be parsed as one, with `#` and `?`
             model_config={"loader": model.loader},
             code_paths=[str(Path(__file__).parents[1])],
             signature=ModelSignature(inputs, outputs),

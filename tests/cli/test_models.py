@@ -1,6 +1,7 @@
 """Which model a user means."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -190,6 +191,10 @@ def test_what_is_nothing_of_these_is_refused(project, tmp_path, monkeypatch):
 
 def test_a_model_of_mlflow_is_asked_of_the_projects_database(project, monkeypatch, tmp_path):
     asked = []
-    monkeypatch.setattr("dml.tracking.loading.model_folder", lambda *given: asked.append(given) or tmp_path)
+    monkeypatch.setattr(
+        "dml.tracking.loading.model_folder", lambda *asks: asked.append((*asks, Path.cwd())) or tmp_path
+    )
+    monkeypatch.chdir(project / "pipelines")
     assert find_model("models:/best/1") == tmp_path
-    assert asked == [("models:/best/1", f"sqlite:///{project / 'mlflow.db'}")]
+    assert asked == [("models:/best/1", "sqlite:///mlflow.db", project)]  # no path, which would have to be escaped
+    assert Path.cwd() == project / "pipelines"

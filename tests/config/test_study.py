@@ -218,6 +218,10 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "evaluation: {metrics: []}", ["evaluation.metrics", "expected at least 1 value, got []"]),
         ("[0.0, 0.3]", "[0.3, 0.3]", ["noise", "'uniform'", "0.3"]),
         ("[digits]", "[{name: digits, id: a/b}]", ["id: 'a/b'"]),
+        *(
+            (SEEDS, f"resources: {{register_as: {name}}}", ["mine.yaml:8: resources.register_as", "MLflow"])
+            for name in ("a/b", "a:b", '"it\'s"', '"a?b"', ".", "..", "' '", '"a\\nb"', "x" * 257)
+        ),
         ("[digits]", "[{name: digits, id: ..}]", ["id: '..'"]),  # the stage `split` would delete the folder above
         ("[digits]", f"[{{name: digits, id: {'x' * 101}}}]", ["at most 100 bytes"]),
         ("[digits]", "[{name: digits, id: A}, {name: digits, id: a}]", ["datasets", "A, a", "set `id` of each"]),

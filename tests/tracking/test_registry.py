@@ -1,6 +1,8 @@
 """Models in MLflow, and in its registry."""
 
+import shutil
 import time
+from pathlib import Path
 
 import mlflow
 import numpy as np
@@ -9,9 +11,12 @@ from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import ENDPOINT_NOT_FOUND
 from tracked import picture, runs
 
+from dml.tracking.connection import default_uri
+from dml.tracking.loading import model_folder
 from dml.tracking.registry import version_of
 from dml.tracking.runs import Model, Picture, Run
 from dml.tracking.sync import sync
+from dml.tracking.view import ui_addresses
 
 pytestmark = [
     pytest.mark.slow,
@@ -59,6 +64,25 @@ def test_the_best_model_is_registered_once_and_another_one_is_the_next_version(u
     mlflow.set_tracking_uri(uri)
     images = np.ones((3, 2, 2, 1), np.uint8)
     assert mlflow.pyfunc.load_model("models:/images/2").predict(images).shape == (3, 4)
+
+
+def test_a_folder_with_signs_of_addresses_has_its_database_runs_and_models(
+    model, tmp_path, empty_database, monkeypatch
+):
+    """`%25`, `?` and `#` mean something in a URI."""
+    folder = tmp_path / "100%25 of?what#é"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    shutil.copy(empty_database, folder / "mlflow.db")
+    (own := folder / "model").mkdir()
+    (own / "model.json").write_text("{}")
+    (own / "factor.json").write_text("2")
+    send(None, Path("model"), register="images")
+    assert (model_folder("models:/images/1", default_uri()) / "factor.json").read_text() == "2"
+    assert list(ui_addresses()) == ["study"]
+    assert {path.name for path in tmp_path.iterdir()} == {folder.name, "model"}
+    assert [path.name for path in tmp_path.rglob("*.db")] == ["mlflow.db"]
 
 
 def test_a_server_that_keeps_no_models_gets_all_else(uri, model, monkeypatch):

@@ -19,6 +19,8 @@ def test_the_address_of_the_cells(uri):
     assert ui_address("study", uri=uri, charts=True).startswith("http://127.0.0.1:5000/#/experiments/")
     assert ui_addresses("http://host:1", uri) == {"study": address}
     assert "compareRunsMode=CHART" in ui_address("study", uri=uri, charts=True)
+    for other in (f"{uri}?timeout=30", uri.replace("sqlite:", "sqlite+pysqlite:"), "sqlite:///mlflow.db?timeout=30"):
+        assert ui_addresses("http://host:1", other) == {"study": address}
 
 
 def test_the_view_begins_with_what_differs(uri):
@@ -47,5 +49,5 @@ def test_a_study_without_a_run_is_named_with_the_choices(uri, tmp_path):
     nowhere = f"sqlite:///{tmp_path / 'nowhere.db'}"
     with pytest.raises(ValueError, match=r"nowhere\.db: no study was tracked here yet \(dml run quickstart"):
         ui_address("quickstart", uri=nowhere)
-    assert ui_addresses(uri=nowhere) == {}
+    assert ui_addresses(uri=nowhere) == ui_addresses(uri=f"{nowhere}?timeout=30") == {}
     assert not (tmp_path / "nowhere.db").exists()
