@@ -33,8 +33,8 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
 
     paths = (Path(text), Path(text, "model"))
     if is_model_uri(text):
-<<<<<<< HEAD
-        folder = model_folder(text, _local_tracking())
+        with _tracking() as uri:
+            folder = model_folder(text, uri)
     elif (here := next((path for path in paths if (path / DESCRIPTION).is_file()), None)) is not None:
         folder = here
     else:
@@ -53,15 +53,6 @@ def find_model(text: str, dataset: str | None = None, noise: str | None = None) 
 
 def _project_with(text: str) -> Project:
     """The project, in which studies and keys are found."""
-=======
-        with _tracking() as uri:
-            return model_folder(text, uri)
-    path = Path(text)
-    for folder in (path, path / "model"):
-        if (folder / DESCRIPTION).is_file():
-            return folder
-    nothing = f"{text}: no trained model: expected {DESCRIPTION} and model.safetensors in it or in its model/"
->>>>>>> names
     try:
         return find_project()
     except ValueError as error:

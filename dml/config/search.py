@@ -106,13 +106,8 @@ class ResourcesSection(StudySection):
     keep_models: Literal["best", "cells", "all"] | None = Field(
         None, description="whose weights stay on disk; none: `cells` if they take at most 2 GiB, else `best`"
     )
-<<<<<<< HEAD
-    register_as: Name | None = Field(
-        None, description="the name in MLflow's registry of the best model with labels as given; none: not registered"
-=======
     register_as: RegisteredName | None = Field(
-        None, description="the best model's name in MLflow's registry; none: not registered"
->>>>>>> names
+        None, description="the name in MLflow's registry of the best model with labels as given; none: not registered"
     )
 
     @property
