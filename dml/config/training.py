@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
-from dml import discovery, models
+from dml import models
 from dml.config.init_from import InitFromSection
 from dml.config.terms import SECTION, SpaceTerm, extremes
 from dml.data import augment, batches
@@ -51,9 +51,7 @@ class TrainingSection(TrainingSettings):
 
     @model_validator(mode="after")
     def _check(self) -> TrainingSection:
-        backbone = models.find(self.backbone)
-        discovery.check_settings(backbone, self.backbone_settings, f"backbone {self.backbone!r}")
-        discovery.check_types(backbone, self.backbone_settings, f"backbone {self.backbone!r}")
+        models.check_settings(self.backbone, self.backbone_settings)
         batches.find(self.batch.sampler)
         augment.build(self.augment, **{"channels": 3, **self.augment_settings})
         self._check_head()

@@ -8,7 +8,16 @@
 from __future__ import annotations
 
 from dml import discovery
-from dml.models._build import build, build_head, by_content, find, with_files
+from dml.models._build import (
+    build,
+    build_head,
+    by_content,
+    check_settings,
+    components_of,
+    find,
+    packages_of,
+    with_files,
+)
 from dml.models._division import BeforeBlock, FromBlock, blocks, check_block
 from dml.models._network import EmbeddingNetwork
 from dml.models._wrapped import width_of, without_memory
@@ -22,7 +31,10 @@ __all__ = [
     "build_head",
     "by_content",
     "check_block",
+    "check_settings",
+    "components_of",
     "find",
+    "packages_of",
     "width_of",
     "with_files",
     "without_memory",

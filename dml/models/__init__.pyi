@@ -2,7 +2,10 @@
 from dml.models._build import build as build
 from dml.models._build import build_head as build_head
 from dml.models._build import by_content as by_content
+from dml.models._build import check_settings as check_settings
+from dml.models._build import components_of as components_of
 from dml.models._build import find as find
+from dml.models._build import packages_of as packages_of
 from dml.models._build import with_files as with_files
 from dml.models._division import BeforeBlock as BeforeBlock
 from dml.models._division import FromBlock as FromBlock
@@ -12,12 +15,15 @@ from dml.models._network import EmbeddingNetwork as EmbeddingNetwork
 from dml.models._wrapped import width_of as width_of
 from dml.models._wrapped import without_memory as without_memory
 from dml.models.efficientnet_lite0 import EfficientnetLite0 as EfficientnetLite0
+from dml.models.efficientnet_lite1 import EfficientnetLite1 as EfficientnetLite1
+from dml.models.efficientnet_lite2 import EfficientnetLite2 as EfficientnetLite2
 from dml.models.eps_mnist import EpsMnist as EpsMnist
 from dml.models.identity import Identity as Identity
 from dml.models.inception_bn import InceptionBn as InceptionBn
 from dml.models.mlp import Mlp as Mlp
 from dml.models.mobilenet_v1 import MobilenetV1 as MobilenetV1
 from dml.models.pixels import Pixels as Pixels
+from dml.models.side_by_side import SideBySide as SideBySide
 from dml.models.small_conv import SmallConv as SmallConv
 from dml.models.timm import Timm as Timm
 from dml.models.torchvision import Torchvision as Torchvision

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from dml import discovery
@@ -12,7 +12,7 @@ from dml.models._pooling import Repooled
 from dml.models._weights import resolve
 from dml.models._wrapped import width_of
 from dml.models.identity import Identity
-from dml.protocols import Backbone
+from dml.protocols import Backbone, Composite
 
 SIDE = 64  # pixels of the images that a backbone is tried with, where nothing is said
 
@@ -35,6 +35,37 @@ def find(name: str) -> type[Backbone]:
     return cast(type[Backbone], found)
 
 
+def components_of(backbone: str, settings: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """A backbone and those that it runs, as (name, settings)."""
+    part, found = find(backbone), [(backbone, settings)]
+    if issubclass(part, Composite):
+        for _, name, own in part.components(settings).values():
+            found += components_of(name, own)
+    return found
+
+
+def each_inside(
+    part: type, settings: Mapping[str, Any], change: Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The settings of a backbone, in which those of the backbones that it runs are changed."""
+    if not issubclass(part, Composite):
+        return dict(settings)
+    inside = [{"name": name, "settings": change(name, own)} for _, name, own in part.components(settings).values()]
+    return {**settings, "backbones": inside}
+
+
+def check_settings(backbone: str, settings: Mapping[str, Any]) -> None:
+    """Raise a ValueError for a setting that a backbone, or one that it runs, does not take."""
+    for name, own in components_of(backbone, settings):
+        discovery.check_settings(find(name), own, f"backbone {name!r}")
+        discovery.check_types(find(name), own, f"backbone {name!r}")
+
+
+def packages_of(backbone: str, settings: Mapping[str, Any]) -> list[str]:
+    """The packages whose versions decide the initial weights of a backbone, and of those that it runs."""
+    return [package for name, _ in components_of(backbone, settings) for package in find(name).packages]
+
+
 def with_files(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a backbone, with a `{path, sha256}` for each file that they name.
 
@@ -42,8 +73,9 @@ def with_files(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     ------
     ValueError : there is no such file, or its name has another ending.
     """
-    named = {name: resolve(settings[name]) for name in find(backbone).file_settings if settings.get(name) is not None}
-    return {**settings, **named}
+    part = find(backbone)
+    named = {name: resolve(settings[name]) for name in part.file_settings if settings.get(name) is not None}
+    return {**each_inside(part, settings, with_files), **named}
 
 
 def by_content(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,9 +85,16 @@ def by_content(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     ------
     ValueError : as `with_files`, for a file whose digest the settings do not state.
     """
-    named = {name: settings[name] for name in find(backbone).file_settings if settings.get(name) is not None}
+    part = find(backbone)
+    named = {name: settings[name] for name in part.file_settings if settings.get(name) is not None}
     digests = {k: (v if isinstance(v, Mapping) else resolve(v))["sha256"] for k, v in named.items()}
-    return {**settings, **digests}
+    return {**each_inside(part, settings, _stated), **digests}
+
+
+def _stated(backbone: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a backbone inside another one, by content, without those that have their defaults."""
+    defaults = discovery.defaults_of(find(backbone))
+    return {key: own for key, own in by_content(backbone, settings).items() if own != defaults.get(key, ...)}
 
 
 def build(

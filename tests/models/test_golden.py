@@ -8,6 +8,7 @@ from dml import discovery, models
 pytestmark = pytest.mark.slow
 
 SIZE = 32
+CHOSEN = {"name": "resnet18", "backbones": [{"name": "small_conv", "settings": {}}, {"name": "pixels", "settings": {}}]}
 
 
 @pytest.mark.parametrize("name", discovery.names("dml.models"))
@@ -15,7 +16,7 @@ def test_numbers(golden, name):
     part = models.find(name)
     if part.packages:
         pytest.importorskip(part.packages[0])
-    settings = part.without_weights({"name": "resnet18"} if "name" in discovery.settings_of(part) else {})
+    settings = part.without_weights({key: CHOSEN[key] for key in CHOSEN if key in discovery.settings_of(part)})
     channels = part.channels_for(1)
     torch.manual_seed(0)
     network = part(channels=channels, image_size=SIZE, **settings)

@@ -138,7 +138,11 @@ def _check_init_from(study: Study, root: Path, file: Path, find_init_from: FindI
     seen = set()
     for cell in study.cells():
         training = study.training_of(cell)
-        files = any(training.backbone_settings.get(name) for name in models.find(training.backbone).file_settings)
+        files = any(
+            own.get(setting)
+            for name, own in models.components_of(training.backbone, training.backbone_settings)
+            for setting in models.find(name).file_settings
+        )
         if training.init_from is None and not files:
             continue
         setting = "training.start" if training.init_from is not None else "training.backbone_settings"

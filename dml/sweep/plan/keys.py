@@ -65,7 +65,7 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
         found["training.decay"] = optimizers.version
     if spec.training.head_start != TrainingSpec.head_start or spec.training.head_refit is not None:
         found["training.closed_form"] = closed_form.version
-    for package in models.find(spec.training.backbone).packages:
+    for package in models.packages_of(spec.training.backbone, spec.training.backbone_settings):
         found[package] = discovery.package_version(package)
     if any(map(_is_of_clusters, spec.evaluation.metrics)):
         found["k-means"] = "faiss" if _has_faiss() else "torch"

@@ -48,7 +48,8 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
     own = {key: value for key, value in settings.items() if value != defaults.get(key)}
     divided = {} if training.train_from is None else {"train_from": training.train_from, "views": training.views}
     divided |= {"mirrored": True} if training.mirrored else {}
-    packages = {name: discovery.package_version(name) for name in backbone.packages}
+    packages = {name: discovery.package_version(name) for name in models.packages_of(training.backbone, settings)}
+    inside = [name for name, _ in models.components_of(training.backbone, settings)[1:]]
     return {
         "images": manifest["digest"],
         "backbone": training.backbone,
@@ -67,6 +68,7 @@ def recipe(training: TrainingSpec, manifest: Mapping[str, Any]) -> dict[str, Any
             "augment": discovery.version_of("dml.data.augment", training.augment),
             "torch": torch.__version__.split("+")[0],
             **packages,
+            **{f"models.{name}": discovery.version_of("dml.models", name) for name in inside},
         },
     }
 

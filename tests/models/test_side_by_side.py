@@ -1,0 +1,115 @@
+"""Networks side by side: each gets the pixels that it expects, and none counts more than another."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch.nn.functional import normalize
+
+from dml import models
+from dml.config import ConfigError, load_study
+from dml.sweep.plan import keys, specs
+from dml.training.frozen.recipe import features_id, recipe
+
+MOBILE = {"name": "mobilenet_v1", "settings": {"width": 0.25, "mean": [0.2, 0.3, 0.4], "std": 0.5}}
+RESNET = {"name": "torchvision", "settings": {"name": "resnet18", "pretrained": False, "mean": 0.1, "std": 0.2}}
+BOTH = {"backbones": [MOBILE, RESNET, "small_conv"]}
+
+
+def network(**settings):
+    torch.manual_seed(0)
+    return models.build("side_by_side", embedding_size=4, image_size=32, **settings).eval()
+
+
+def test_features_are_those_of_each_network_with_its_own_pixels():
+    made, pixels = network(**BOTH), torch.rand(5, 3, 32, 32)
+    first = models.find("side_by_side").statistics(**BOTH)
+    assert first == {"mean": [0.2, 0.3, 0.4], "std": [0.5]}
+
+    def normalized(mean, std):
+        return (pixels - torch.tensor(mean).view(-1, 1, 1)) / std
+
+    found = made.backbone(normalized([0.2, 0.3, 0.4], 0.5))
+    inputs = [normalized([0.2, 0.3, 0.4], 0.5), normalized([0.1], 0.2), normalized([0.2, 0.3, 0.4], 0.5)]
+    expected = [normalize(part(given)) for part, given in zip(made.backbone.networks, inputs, strict=True)]
+    assert [part.shape[1] for part in expected] == [256, 512, 64]
+    assert made.backbone.features == 832
+    torch.testing.assert_close(found, torch.cat(expected, 1))
+    cosines = torch.stack([part @ part.T for part in expected])
+    torch.testing.assert_close(normalize(found) @ normalize(found).T, cosines.mean(0))
+
+
+def test_a_saved_network_needs_no_weights_and_expects_the_same_pixels(tmp_path):
+    made = network(**BOTH)
+    save_file(made.backbone.networks[0].state_dict(), tmp_path / "own.safetensors")
+    first = {"name": "mobilenet_v1", "settings": {"width": 0.25, "weights": str(tmp_path / "own.safetensors")}}
+    settings = {"backbones": [first, {**first, "settings": {**first["settings"], "mean": 0.5, "std": 0.5}}]}
+    loaded, images = network(**settings), torch.randn(2, 3, 32, 32)
+    assert loaded.backbone.shifts[1].abs().min() > 0
+    offline = models.find("side_by_side").without_weights(settings)
+    for one in offline["backbones"]:  # as where weights come with their statistics
+        one["settings"] = {key: value for key, value in one["settings"].items() if key == "width"}
+    assert "own.safetensors" not in json.dumps(offline)
+    again = network(**offline)
+    again.load_state_dict(loaded.state_dict())
+    assert torch.equal(again(images), loaded(images))
+
+
+def test_what_decides_the_features_is_in_keys(tmp_path, monkeypatch):
+    made = network(**BOTH)
+    for name in ("a", "b"):
+        save_file(made.backbone.networks[0].state_dict(), tmp_path / f"{name}.safetensors")
+    with torch.no_grad():
+        made.backbone.networks[0].conv_stem.weight.zero_()
+    save_file(made.backbone.networks[0].state_dict(), tmp_path / "c.safetensors")
+
+    def spec(*backbones):
+        text = "title: Mine\ndatasets: [digits]\nlosses: [triplet]\nsearch: {sampler: fixed}\ntraining: "
+        backbone = {"name": "side_by_side", "settings": {"backbones": list(backbones)}}
+        (tmp_path / "mine.yaml").write_text(text + json.dumps({"frozen": True, "backbone": backbone}))
+        study = load_study(tmp_path / "mine.yaml")
+        return specs.build(study, study.cells()[0], "confirm", 0, {}, {"packed": "p", "split": "s", "labels": "l"})
+
+    def mobile(file):
+        return {"name": "mobilenet_v1", "settings": {"width": 0.25, "weights": str(tmp_path / f"{file}.safetensors")}}
+
+    manifest = {"digest": "", "height": 32, "width": 32, "channels": 3}
+    same = [spec(mobile("a"), "small_conv"), spec(mobile("b"), {"name": "small_conv", "settings": {"width": 16}})]
+    other = [spec(mobile("c"), "small_conv"), spec("small_conv", mobile("a")), spec(mobile("a"), "pixels")]
+    for of in (keys.key, lambda one: features_id(recipe(one.training, manifest))):
+        assert of(same[0]) == of(same[1])
+        assert len({of(one) for one in (same[0], *other)}) == 4
+    found = keys.versions(same[0])
+    assert {"models.side_by_side", "models.mobilenet_v1", "models.small_conv"} <= found.keys()
+    monkeypatch.setattr(models.find("small_conv"), "version", 7)
+    assert keys.versions(same[0])["models.small_conv"] == 7
+    assert recipe(same[0].training, manifest)["versions"]["models.small_conv"] == 7
+    monkeypatch.setattr(models.find("small_conv"), "packages", ("torchvision",))
+    assert "torchvision" in keys.versions(same[0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("backbones: [small_conv]", "expected two or more, got .*small_conv"),
+        ("backbones: small_conv", "backbones: expected a list, got 'small_conv'"),
+        ("backbones: [small_conv, {width: 3}]", "backbones: expected names, or {name, settings} of each; got .*width"),
+        ("backbones: [small_conv, smal_conv]", "unknown .*'smal_conv'.*'small_conv'"),
+        ("backbones: [pixels, {name: small_conv, settings: {widht: 3}}]", "backbone 'small_conv'.*'widht'.*'width'"),
+        ("backbones: [pixels, {name: small_conv, settings: {width: a}}]", "width: expected a whole number, got 'a'"),
+    ],
+)
+def test_a_study_says_what_is_wrong_with_one_of_them(tmp_path, settings, message):
+    path = tmp_path / "mine.yaml"
+    text = "title: Mine\ndatasets: [digits]\nlosses: [triplet]\n"
+    path.write_text(f"{text}training: {{backbone: {{name: side_by_side, settings: {{{settings}}}}}}}")
+    with pytest.raises(ConfigError, match=rf"mine\.yaml:4: training.*{message}"):
+        load_study(path)
+
+
+def test_they_are_no_chain_of_blocks_and_have_no_one_pooling():
+    with pytest.raises(ValueError, match="the backbone SideBySide cannot be divided"):
+        models.check_block("side_by_side", {"backbones": ["small_conv", "inception_bn"]}, "networks.0.layers.3")
+    with pytest.raises(ValueError, match="SideBySide pools no maps last"):
+        network(backbones=["small_conv", "inception_bn"], pooling="gem")
