@@ -11,7 +11,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dml.arrays import host_array
 from dml.audit.learner import Learner
+from dml.tensors import from_array
 
 JUDGED_FROM = 3  # images of a class; with fewer, a fold can leave none or one to learn it from
 DEFAULT_NAME = "vectors"
@@ -86,7 +88,7 @@ def check_labels(labels: Any) -> Classes:
 
 
 def _labels(labels: Any) -> np.ndarray:
-    array = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    array = host_array(labels, "audit: labels")
     if array.ndim == 1 and not isinstance(labels, Tensor | np.ndarray):
         array = np.asarray(labels, dtype=object)  # otherwise a missing one (NaN) among texts is the text "nan"
     if array.ndim == 1 and array.dtype.kind == "O":
@@ -108,17 +110,14 @@ def _labels(labels: Any) -> np.ndarray:
 
 def check_vectors(name: str, values: Any, n: int) -> Tensor:
     """float32 (n, D), finite. Only directions count: very long and very short rows are multiplied by a power of two."""
-    tensor = values.detach().cpu() if isinstance(values, Tensor) else None
-    if tensor is None:
-        array = np.asarray(values)
-        if array.dtype.kind not in "fiu":
-            raise ValueError(f"audit: {name!r}: expected numbers (n, D), got {array.dtype} {array.shape}")
-        tensor = torch.from_numpy(np.array(array, dtype=np.float32) if array.dtype != np.float32 else _writable(array))
+    array = host_array(values, f"audit: {name!r}")
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"audit: {name!r}: expected numbers (n, D), got {array.dtype} {array.shape}")
+    tensor = from_array(np.ascontiguousarray(array, dtype=np.float32))
     if tensor.ndim != 2 or tensor.shape[1] == 0:
         raise ValueError(f"audit: {name!r}: expected vectors (n, D), got {tuple(tensor.shape)}")
     if len(tensor) != n:
         raise ValueError(f"audit: {name!r}: expected one vector for each of the {n} labels, got {len(tensor)}")
-    tensor = tensor.float().contiguous()
     rows = max(1, CHUNK // tensor.shape[1])
     largest = torch.cat([part.abs().amax(1) for part in tensor.split(rows)])
     bad = (~largest.isfinite()).numpy().nonzero()[0]
@@ -137,10 +136,6 @@ def _scaled(tensor: Tensor, largest: Tensor) -> Tensor:
     scaled = tensor.clone()  # the caller's own may be the argument
     scaled[rows] = torch.ldexp(tensor[rows], -exponent[:, None])
     return scaled
-
-
-def _writable(array: np.ndarray) -> np.ndarray:
-    return array if array.flags.writeable and array.flags.c_contiguous else np.array(array)
 
 
 def _rows(rows: np.ndarray) -> str:

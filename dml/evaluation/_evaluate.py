@@ -12,16 +12,19 @@ import pandas as pd
 import torch
 
 from dml import discovery
+from dml.arrays import host_array
 from dml.evaluation._pairs import pair_counts
 from dml.evaluation._retrieval import Retrieval
 from dml.evaluation._scores import Scores
-from dml.evaluation._vectors import Vectors, codes, host_array
+from dml.evaluation._vectors import Vectors, codes
 from dml.evaluation.clustering import contingency
 from dml.evaluation.kmeans import check_start, kmeans
 from dml.evaluation.metrics._names import PACKAGE, check_metric, metric_part
 from dml.protocols import ClusteringMetric, PairMetric, RetrievalMetric
+from dml.tensors import without_autocast
 
 
+@without_autocast
 def evaluate(
     embeddings: Any,
     labels: Any,
@@ -167,7 +170,7 @@ def metric_of(name: str, options: Mapping[str, Any]) -> Any:
 
 def _per_query(queries: np.ndarray, levels: Mapping[str, Any], values: Mapping[str, Any]) -> pd.DataFrame:
     """The table of `Scores.per_query`."""
-    labels = {level: host_array(given)[queries] for level, given in levels.items()}
+    labels = {level: host_array(given, level)[queries] for level, given in levels.items()}
     frames = [
         pd.DataFrame({"level": level, "index": queries, "label": labels[level], **values[level]}) for level in levels
     ]

@@ -66,10 +66,8 @@ def _points(vectors: Vectors) -> Tensor:
 
     They are scaled by a power of two, which leaves the steps of distance as they are.
     """
-    points = vectors.given.double()
-    if vectors.scale is not None:
-        points *= vectors.scale[:, None]
-    points *= 2.0 ** -points.abs().max().clamp(min=1e-300).log2().ceil()
+    points = vectors.double(slice(None))  # maybe the caller's own memory
+    points = points * 2.0 ** -points.abs().max().clamp(min=1e-300).log2().ceil()
     return points.sub_(points.mean(0))
 
 

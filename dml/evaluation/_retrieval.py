@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from dml.evaluation._vectors import Vectors, codes, host_array
+from dml.arrays import host_array
+from dml.evaluation._vectors import Vectors, codes
 from dml.evaluation.ranking import Neighbours
 from dml.evaluation.relevance import Relevance
 from dml.protocols import RetrievalMetric
@@ -102,14 +103,14 @@ class Retrieval:
 def camera_codes(cameras: Any, n: int) -> np.ndarray:
     """Codes of cameras, int64 (n,); each unknown one (negative) is a camera of its own."""
     known = codes(cameras, n, "cameras")
-    return np.where(host_array(cameras) < 0, known.max() + 1 + np.arange(n), known)
+    return np.where(host_array(cameras, "cameras") < 0, known.max() + 1 + np.arange(n), known)
 
 
 def rows_of(mask: Any, n: int, what: str) -> np.ndarray:
     """The rows of a bool mask (n,), int64; all rows if it is None."""
     if mask is None:
         return np.arange(n)
-    array = host_array(mask)
+    array = host_array(mask, what)
     if array.dtype != bool or array.shape != (n,):
         raise ValueError(f"{what}: expected bool ({n},), got {array.dtype} {array.shape}")
     if not array.any():

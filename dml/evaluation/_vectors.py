@@ -13,7 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dml.arrays import host_array
+from dml.tensors import check_dense, from_array, unit_rows
+
 CHUNK = 1 << 22  # numbers in one temporary array
+SHORT = 1e-150  # rows whose squares float64 cannot represent
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
@@ -35,14 +39,9 @@ class Vectors:
     """
 
     def __init__(self, embeddings: Any, normalize: bool = True, device: torch.device | str | None = None) -> None:
-        given = embeddings.detach() if isinstance(embeddings, Tensor) else np.ascontiguousarray(embeddings)
-        floats = given.is_floating_point() if isinstance(given, Tensor) else given.dtype.kind == "f"
-        if given.ndim != 2 or not floats:
-            raise ValueError(f"embeddings: expected floats (n, D), got {given.dtype} {tuple(given.shape)}")
-        if given.shape[0] == 0 or given.shape[1] == 0:
+        given = _floats(embeddings)
+        if 0 in given.shape:
             raise ValueError(f"embeddings: expected at least one row and one column, got {tuple(given.shape)}")
-        if isinstance(given, np.ndarray):
-            given = torch.from_numpy(given if given.flags.writeable else given.copy())
         precision = torch.float64 if given.dtype == torch.float64 else torch.float32
         self.given = given.to(device=device, dtype=precision).contiguous()
         self.normalize = normalize
@@ -50,6 +49,7 @@ class Vectors:
         self.working = torch.empty(self.given.shape, device=self.device)
         total = torch.zeros(self.given.shape[1], dtype=torch.float64, device=self.device)
         norms = torch.empty(len(self.given), dtype=torch.float64, device=self.device)
+        scale = torch.empty_like(norms)
         step = max(1, CHUNK // self.given.shape[1])
         slices = [slice(start, start + step) for start in range(0, len(self.given), step)]
         for rows in slices:
@@ -58,16 +58,20 @@ class Vectors:
             if precision is torch.float64:
                 norms[rows].masked_fill_(part.abs().amax(1) > FLOAT32_MAX, torch.inf)
             if normalize:
-                part = part * torch.where(norms[rows] > 0, norms[rows], 1.0).reciprocal()[:, None]
+                scale[rows] = torch.where(norms[rows] > 0, norms[rows], 1.0).reciprocal()
+                short = norms[rows] < SHORT
+                if short.any():
+                    scale[rows] = torch.where(short, unit_rows(part)[1][:, 0], scale[rows])
+                part = part * scale[rows][:, None]
                 self.working[rows] = part
             total += part.sum(0)
         bad = (~norms.isfinite()).nonzero()[:, 0].tolist()
         if bad:
             shown = ", ".join(map(str, bad[:10])) + (", ..." if len(bad) > 10 else "")
             raise ValueError(f"embeddings: {len(bad)} of {len(given)} rows hold NaN or infinity: {shown}")
-        mean = total / len(self.given)
+        self.mean = mean = total / len(self.given)
         if normalize:
-            self.scale = torch.where(norms > 0, norms, 1.0).reciprocal()
+            self.scale = scale
         else:
             centre = mean.to(precision)
             for rows in slices:
@@ -119,15 +123,30 @@ class Vectors:
             out[start : start + step] = (self.double(a) - self.double(b)).square().sum(1)
         return out
 
+    def centred(self) -> Tensor:
+        """The differences from the mean, float32 (n, D)."""
+        out, step = torch.empty_like(self.working), max(1, CHUNK // self.given.shape[1])
+        for start in range(0, len(self), step):
+            out[start : start + step] = self.double(slice(start, start + step)) - self.mean
+        return out
+
     def double(self, rows: Tensor | slice) -> Tensor:
         """Some rows in float64, normalised if the vectors are."""
         chosen = self.given[rows].double()
         return chosen if self.scale is None else chosen * self.scale[rows][:, None]
 
 
-def host_array(values: Any) -> np.ndarray:
-    """A tensor, list, Series or array as an array in host memory."""
-    return values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+def _floats(embeddings: Any) -> Tensor:
+    """Embeddings as a tensor of their own precision on their own device. Raises a ValueError unless floats (n, D)."""
+    if isinstance(embeddings, Tensor):
+        check_dense("embeddings", embeddings)
+        if embeddings.ndim == 2 and embeddings.is_floating_point():
+            return embeddings.detach()
+        raise ValueError(f"embeddings: expected floats (n, D), got {embeddings.dtype} {tuple(embeddings.shape)}")
+    array = np.ascontiguousarray(host_array(embeddings, "embeddings"))
+    if array.ndim != 2 or array.dtype.kind != "f":
+        raise ValueError(f"embeddings: expected floats (n, D), got {array.dtype} {array.shape}")
+    return from_array(array if array.itemsize <= 8 else array.astype(np.float64))
 
 
 def codes(labels: Any, n: int, what: str) -> np.ndarray:
@@ -137,7 +156,7 @@ def codes(labels: Any, n: int, what: str) -> np.ndarray:
     ------
     ValueError : not n integers.
     """
-    array = host_array(labels)
+    array = host_array(labels, what)
     if array.shape != (n,) or array.dtype.kind not in "iu":
         raise ValueError(f"{what}: expected integers ({n},), got {array.dtype} {array.shape}")
     return np.unique(array, return_inverse=True)[1].astype(np.int64).reshape(-1)

@@ -18,10 +18,12 @@ from dml.evaluation import _search
 from dml.evaluation._kmeans_start import exchange, plus_plus
 from dml.evaluation._vectors import CHUNK, Vectors
 from dml.seeding import derive, generator
+from dml.tensors import without_autocast
 
 STARTS = ("kmeans++", "random")
 RANDOM_ITERATIONS = 25  # the default of faiss
 ITERATIONS = 12  # from k-means++ these give a lower cost than 25 from random points
+COLLAPSED = 1e-5  # variance of directions, 1 less their mean cosine, below which they are centred
 EXCHANGES = 3  # iterations that may exchange centres,
 WORTHWHILE = 0.005  # as long as each replaces this share of them
 
@@ -32,6 +34,7 @@ def check_start(start: str) -> None:
         raise ValueError(f"clustering_start: expected one of {', '.join(STARTS)}, got {start!r}")
 
 
+@without_autocast
 def kmeans(
     vectors: Vectors, k: int, *, start: str = "kmeans++", restarts: int = 1, seed: int = 0, backend: str = "auto"
 ) -> np.ndarray:
@@ -66,18 +69,18 @@ def kmeans(
 
 def _from_plus_plus(vectors: Vectors, k: int, draw: torch.Generator, backend: str) -> tuple[Tensor, float]:
     """Iterations from k-means++: the cluster of every row, int64 (n,), and the sum of squared distances."""
-    points = _in_range(vectors)
+    points, spherical = _points(vectors)
     start = plus_plus(points, k, draw)
     centres, cluster, exchanges = points[start.rows], start.owner, EXCHANGES
     nearest: Nearest | None = None
 
     def find(rows: Tensor, centres: Tensor, count: int) -> Nearest:
-        search = _search.search(centres, centres.square().sum(1), backend, unit=vectors.normalize)
+        search = _search.search(centres, centres.square().sum(1), backend, unit=spherical)
         parts = [search(points[part], count) for part in rows.split(max(1, CHUNK // max(centres.shape)))]
         return Nearest(torch.cat([found for _, found in parts]), torch.cat([distances for distances, _ in parts]))
 
     for _ in range(ITERATIONS):
-        means = _means(points, cluster, k, vectors.normalize)
+        means = _means(points, cluster, k, spherical)
         if nearest is not None and exchanges:
             replaced = exchange(points, means, *nearest, draw)
             exchanges = exchanges - 1 if replaced > WORTHWHILE * k else 0
@@ -128,14 +131,15 @@ def _faiss(vectors: Vectors, k: int, restarts: int, seed: int) -> np.ndarray:
     """k-means of faiss from its random start."""
     import faiss
 
-    points = _in_range(vectors).cpu().numpy()
+    rows, spherical = _points(vectors)
+    points = rows.cpu().numpy()
     on_gpu = vectors.device.type == "cuda" and hasattr(faiss, "StandardGpuResources")
     model = faiss.Kmeans(
         points.shape[1],
         k,
         niter=RANDOM_ITERATIONS,
         nredo=restarts,
-        spherical=vectors.normalize,
+        spherical=spherical,
         seed=derive(seed, f"k-means {k}") % (1 << 31),
         min_points_per_centroid=1,
         max_points_per_centroid=len(points),  # faiss trains on 256 points a cluster by default
@@ -147,22 +151,36 @@ def _faiss(vectors: Vectors, k: int, restarts: int, seed: int) -> np.ndarray:
 
 def _from_random(vectors: Vectors, k: int, draw: torch.Generator, backend: str) -> tuple[Tensor, float]:
     """Lloyd's iterations from random points: the cluster of every row, int64 (n,), and the sum of squared distances."""
-    points = _in_range(vectors)
+    points, spherical = _points(vectors)
     start = torch.randperm(len(points), generator=draw)[:k]
     centres = points[start.to(points.device)]
     cluster, cost = _assign(points, centres)
     for _ in range(RANDOM_ITERATIONS):
-        centres = _means(points, cluster, k, vectors.normalize)
+        centres = _means(points, cluster, k, spherical)
         cluster, cost = _assign(points, centres)
     return cluster, cost
 
 
-def _in_range(vectors: Vectors) -> Tensor:
-    """The points, float32 (n, D), divided by a power of two if float32 cannot represent their squares."""
-    largest = float(vectors.working.abs().max())
-    if 1e-12 < largest < 1e12 or largest == 0:
-        return vectors.working
-    return vectors.working / 2.0 ** round(np.log2(largest))
+class Points(NamedTuple):
+    """What is clustered."""
+
+    rows: Tensor  # float32 (n, D)
+    spherical: bool  # centres are normalised
+
+
+def _points(vectors: Vectors) -> Points:
+    """The points, divided by a power of two if float32 cannot represent their squares.
+
+    Float32 products cannot tell nearly equal directions apart. They are clustered as points around their mean: the
+    sphere is flat there.
+    """
+    points, spherical = vectors.working, vectors.normalize
+    if spherical and 1 - float(vectors.mean.square().sum()) < COLLAPSED:
+        points, spherical = vectors.centred(), False
+    largest = float(points.abs().max())
+    if not (1e-12 < largest < 1e12 or largest == 0):
+        points = points / 2.0 ** round(np.log2(largest))
+    return Points(points, spherical)
 
 
 def _assign(points: Tensor, centres: Tensor) -> tuple[Tensor, float]:

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
+from dml.tensors import checked_labels, may_look
 
-def check_batch(embeddings: Tensor, labels: Tensor, size: int | None = None, classes: int | None = None) -> None:
-    """Check a batch. Values of labels are looked at on a CPU only: reading them from a GPU would wait for it.
+
+def checked_batch(embeddings: Tensor, labels: Tensor, size: int | None = None, classes: int | None = None) -> Tensor:
+    """Labels int64 (N,) on the embeddings' device. Only a CPU's values are looked at.
 
     Parameters
     ----------
-    embeddings : (N, D). labels : int (N,).
+    embeddings : float (N, D). labels : int (N,).
     size, classes : D and K; None: any.
 
     Raises
     ------
-    ValueError : no samples, other shapes, labels that are not integers, or labels that are not from 0 to K - 1.
+    ValueError : no samples, other types or shapes, or labels that are not from 0 to K - 1.
     """
-    width = "D" if size is None else size
-    if embeddings.ndim != 2 or (size is not None and embeddings.shape[1] != size):
-        stated = "" if size is None else " as embedding_size says"
-        raise ValueError(f"filter: embeddings: expected (N, {width}){stated}, got {tuple(embeddings.shape)}")
+    codes = checked_labels(embeddings, labels, "filter: ")
+    shape = tuple(embeddings.shape)
+    if size is not None and shape[1] != size:
+        raise ValueError(f"filter: embeddings: expected (N, {size}) as embedding_size says, got {shape}")
     if not len(embeddings):
-        raise ValueError(f"filter: embeddings: expected at least one sample, got {tuple(embeddings.shape)}")
-    if labels.shape != embeddings.shape[:1]:
-        raise ValueError(
-            f"filter: labels: expected ({len(embeddings)},), one for each embedding, got {tuple(labels.shape)}"
-        )
-    if labels.is_floating_point() or labels.is_complex():
-        raise ValueError(f"filter: labels: expected integers, got {labels.dtype}")
-    if classes is None or labels.device.type != "cpu":
-        return
-    low, high = (int(bound) for bound in labels.aminmax())
-    if low < 0 or high >= classes:
-        raise ValueError(f"filter: labels: expected 0 to {classes - 1} (num_classes {classes}), got {low} to {high}")
+        raise ValueError(f"filter: embeddings: expected at least one sample, got {shape}")
+    if classes is not None and may_look(labels):
+        low, high = (int(bound) for bound in labels.to(torch.int64).aminmax())
+        if low < 0 or high >= classes:
+            raise ValueError(
+                f"filter: labels: expected 0 to {classes - 1} (num_classes {classes}), got {low} to {high}"
+            )
+    return codes

@@ -15,12 +15,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dml.filters._batch import check_batch
+from dml.filters._batch import checked_batch
 from dml.filters._memory import ALL, ClassMemory
 from dml.filters._ranking import SmoothTopR
+from dml.tensors import directions
 
 Fit = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Means float64 (n, D) of some classes -> `scale` (n, D) and `offset` (n,)."""
@@ -67,10 +67,9 @@ class Selection(nn.Module):
         ------
         ValueError : no samples, another D, or labels that are not from 0 to K - 1 (on a CPU: a GPU is not asked).
         """
-        check_batch(embeddings, labels, self.scale.shape[1], len(self.scale))
-        labels = labels.to(embeddings.device, torch.int64)
+        labels = checked_batch(embeddings, labels, self.scale.shape[1], len(self.scale))
         with torch.autocast(embeddings.device.type, enabled=False):
-            unit = F.normalize(embeddings.detach().float(), dim=1)
+            unit = directions(embeddings.detach().float())
             finite = unit.isfinite().all(1)
             unit = torch.where(finite[:, None], unit, 0.0)  # one NaN in the memory would stay in it for good
             if self._steps < self._warm_up:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from dml.filters._batch import check_batch
+from dml.filters._batch import checked_batch
 from dml.types import Space
 
 
@@ -24,7 +24,6 @@ class None_(nn.Module):
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """embeddings (N, D), labels int (N,) -> bool (N,), all True."""
-        check_batch(embeddings, labels)
-        kept = torch.ones_like(labels, dtype=torch.bool)
+        kept = torch.ones_like(checked_batch(embeddings, labels), dtype=torch.bool)
         self.stats = {"kept_share": kept.float().mean()}
         return kept

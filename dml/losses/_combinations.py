@@ -40,17 +40,18 @@ class _Distance(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         x1, x2, y1, y2, u1, u2, w1, w2, pull, result = ctx.saved_tensors
-        slope = gradients[0] * result.sign() / result.clamp(min=torch.finfo(result.dtype).tiny)
-        pulled = slope * pull
-        a1, a2 = slope * u1, slope * u2
-        a11, a12, a21, a22 = a1 * w1, a1 * w2, a2 * w1, a2 * w2
-        p1, p2, q1, q2 = pulled * u1, pulled * u2, pulled * w1, pulled * w2
-        x11, x12, x22 = ((p * u).sum(1)[:, None] for p, u in ((p1, u1), (p1, u2), (p2, u2)))
-        y11, y12, y22 = ((q * w).sum(0)[:, None] for q, w in ((q1, w1), (q1, w2), (q2, w2)))
-        return (
-            x11 * x1 + x12 * x2 - a11 @ y1 - a12 @ y2,
-            x12 * x1 + x22 * x2 - a21 @ y1 - a22 @ y2,
-            y11 * y1 + y12 * y2 - a11.T @ x1 - a21.T @ x2,
-            y12 * y1 + y22 * y2 - a12.T @ x1 - a22.T @ x2,
-            *[None] * 6,
-        )
+        with torch.autocast(result.device.type, enabled=False):  # which may be on where the backward pass runs
+            slope = gradients[0] * result.sign() / result.clamp(min=torch.finfo(result.dtype).tiny)
+            pulled = slope * pull
+            a1, a2 = slope * u1, slope * u2
+            a11, a12, a21, a22 = a1 * w1, a1 * w2, a2 * w1, a2 * w2
+            p1, p2, q1, q2 = pulled * u1, pulled * u2, pulled * w1, pulled * w2
+            x11, x12, x22 = ((p * u).sum(1)[:, None] for p, u in ((p1, u1), (p1, u2), (p2, u2)))
+            y11, y12, y22 = ((q * w).sum(0)[:, None] for q, w in ((q1, w1), (q1, w2), (q2, w2)))
+            return (
+                x11 * x1 + x12 * x2 - a11 @ y1 - a12 @ y2,
+                x12 * x1 + x22 * x2 - a21 @ y1 - a22 @ y2,
+                y11 * y1 + y12 * y2 - a11.T @ x1 - a21.T @ x2,
+                y12 * y1 + y22 * y2 - a12.T @ x1 - a22.T @ x2,
+                *[None] * 6,
+            )

@@ -21,16 +21,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from dml.tensors import check_dense, check_mask, checked_rows
 from dml.types import Pairs, Tuples
 
 Form = Tuples | Pairs | Sequence[Tensor] | None
 
 
 def is_triples(tuples: Form) -> bool:
-    """Whether the form lists triples; otherwise it describes pairs. Raises a ValueError for anything else.
-
-    That listed rows are below N is not checked, since that would wait for the device.
-    """
+    """Whether the form lists triples; otherwise it describes pairs. Raises a ValueError for anything else."""
     if tuples is None:
         return False
     listed = isinstance(tuples, Sequence | Tensor)
@@ -42,26 +40,14 @@ def is_triples(tuples: Form) -> bool:
     for item in tuples:
         if not isinstance(item, Tensor):
             raise ValueError(f"tuples: expected items of type torch.Tensor, got {type(item).__name__}")
-    if len(tuples) == 3:
-        _check_lists(*tuples)
-    elif len(tuples) == 4:
-        _check_lists(*tuples[:2])
-        _check_lists(*tuples[2:])
+        check_dense("tuples", item)
     return len(tuples) == 3
 
 
-def _check_lists(*lists: Tensor) -> None:
-    """Lists of rows that belong together. An empty list may be of any type."""
-    shapes = [tuple(rows.shape) for rows in lists]
-    if len(set(shapes)) > 1 or len(shapes[0]) != 1 or any(rows.is_floating_point() and len(rows) for rows in lists):
-        types = ", ".join(str(rows.dtype).removeprefix("torch.") for rows in lists)
-        raise ValueError(f"tuples: expected lists of rows, int (T,) of one length; got {types} of {shapes}")
-
-
-def triples(tuples: Form, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def triples(labels: Tensor, tuples: Form) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Anchors, positives, negatives, int64 (T,), and which rows are not padding, bool (T,). Padding points at row 0."""
     assert tuples is not None
-    anchors, positives, negatives = (t.to(device=device, dtype=torch.int64) for t in tuples)
+    anchors, positives, negatives = checked_rows(len(labels), labels.device, *tuples)
     valid = anchors >= 0
     return anchors.clamp(min=0), positives.clamp(min=0), negatives.clamp(min=0), valid
 
@@ -69,7 +55,7 @@ def triples(tuples: Form, device: torch.device) -> tuple[Tensor, Tensor, Tensor,
 def list_triples(labels: Tensor, tuples: Form) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Like `triples`, for any form: masks become lists, which waits for the device."""
     if is_triples(tuples):
-        return triples(tuples, labels.device)
+        return triples(labels, tuples)
     positives, negatives = pair_masks(labels, tuples, torch.float32)
     a, p = positives.nonzero(as_tuple=True)
     row, n = negatives[a].nonzero(as_tuple=True)
@@ -85,9 +71,15 @@ def pair_weights(labels: Tensor, tuples: Form, dtype: torch.dtype) -> tuple[Tens
         negatives = 1 - positives
         return positives.fill_diagonal_(0), negatives
     if len(tuples) == 2:
+        for name, mask in zip(("positives", "negatives"), tuples, strict=True):
+            check_mask(f"tuples: {name}", mask, n, n)
         return tuples[0].to(labels.device, dtype, copy=True), tuples[1].to(labels.device, dtype, copy=True)
-    a1, p, a2, q = tuples if len(tuples) == 4 else (tuples[0], tuples[1], tuples[0], tuples[2])
-    return _counts(a1, p, n, labels.device, dtype), _counts(a2, q, n, labels.device, dtype)
+    if len(tuples) == 3:
+        a, p, q = checked_rows(n, labels.device, *tuples)
+        return _counts(a, p, n, dtype), _counts(a, q, n, dtype)
+    a, p = checked_rows(n, labels.device, *tuples[:2])
+    b, q = checked_rows(n, labels.device, *tuples[2:])
+    return _counts(a, p, n, dtype), _counts(b, q, n, dtype)
 
 
 def pair_masks(labels: Tensor, tuples: Form, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -105,8 +97,7 @@ def divisor(reduction: str, total: Tensor, active: Tensor) -> Tensor:
     return (total if reduction == "mean" else active).clamp(min=1)
 
 
-def _counts(rows: Tensor, columns: Tensor, n: int, device: torch.device, dtype: torch.dtype) -> Tensor:
-    rows, columns = (t.to(device=device, dtype=torch.int64) for t in (rows, columns))
+def _counts(rows: Tensor, columns: Tensor, n: int, dtype: torch.dtype) -> Tensor:
     valid = rows >= 0
     flat = (rows * n + columns).mul_(valid)  # padding adds 0 to the first place
-    return torch.zeros(n * n, dtype=dtype, device=device).index_add_(0, flat, valid.to(dtype)).view(n, n)
+    return torch.zeros(n * n, dtype=dtype, device=rows.device).index_add_(0, flat, valid.to(dtype)).view(n, n)

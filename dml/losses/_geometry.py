@@ -8,10 +8,9 @@ matrix in the forward pass, without a graph. `Geometry.finish` then takes the de
 
 Autograd keeps one (N, D) array until the backward pass, and no N x N matrix. Second derivatives are not supported.
 
-Precision: everything is computed in float32 at least, also under autocast. Distances come from the Gram matrix, so the
-error of D_ij is a few units in the last place of |x_i|^2 + |x_j|^2. Squared distances below that floor count as 0 (for
-float32 unit vectors, distances below 1e-3), and so does the slope of the square root at 0. Distances do not depend on
-the origin, so embeddings far from it are centred first.
+Precision: everything is computed in float32 at least, also under autocast. `_near.py` says how exact distances are.
+Distances do not depend on the origin, so embeddings far from it are centred first. The slope of the square root at 0
+counts as 0.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ import torch
 from torch import Tensor
 
 from dml.losses._attach import attach, through
-from dml.losses._rows import full_precision, offset, unit_rows, unless_finite
-
-FLOOR = 4  # rounding floor of D_ij, in units in the last place of |x_i|^2 + |x_j|^2
+from dml.losses._near import squared_distances
+from dml.losses._rows import full_precision, offset, unless_finite
+from dml.tensors import unit_rows
 
 
 class Geometry:
@@ -41,7 +40,7 @@ class Geometry:
     """
 
     def __init__(self, embeddings: Tensor, measure: str, normalize: bool):
-        self._embeddings, self._similar, self._unit = embeddings, measure == "similarity", normalize
+        self._embeddings, self._similar = embeddings, measure == "similarity"
         x = full_precision(embeddings.detach())
         self._inverse_length: Tensor | None = None
         if normalize:
@@ -51,19 +50,10 @@ class Geometry:
         self._x = x
         self._inverse: Tensor | None = None  # 1 / d
         with torch.autocast(x.device.type, enabled=False):
-            self.matrix = x @ x.T if self._similar else self._squared()
+            self.matrix = x @ x.T if self._similar else squared_distances(x, normalize)
         if measure == "euclidean":
             squared, self.matrix = self.matrix, self.matrix.sqrt()
             self._inverse = torch.div(self.matrix, squared.add_(1e-30), out=squared)
-
-    def _squared(self) -> Tensor:
-        norms = self._x.square().sum(1)
-        matrix = torch.addmm(norms[:, None].expand(-1, len(norms)), self._x, self._x.T, alpha=-2).add_(norms)
-        floor = FLOOR * torch.finfo(matrix.dtype).eps
-        if self._unit:
-            return torch.threshold_(matrix, 2 * floor, 0.0).fill_diagonal_(0)
-        above = matrix > (norms[:, None] + norms).mul_(floor)
-        return matrix.clamp_(min=0).mul_(above).fill_diagonal_(0)
 
     def finish(
         self, value: Tensor, derivative: Tensor, *parameters: tuple[Tensor, Tensor], over: Tensor | float = 1.0

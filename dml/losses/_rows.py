@@ -8,26 +8,14 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from dml.tensors import unit_rows
+
 FAR = 256  # centre the rows if their centre's squared length is this many times their squared distance from it
 
 
 def full_precision(embeddings: Tensor) -> Tensor:
     """Half precision becomes float32; other types stay."""
     return embeddings.float() if embeddings.dtype in (torch.float16, torch.bfloat16) else embeddings
-
-
-def unit_rows(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows (N, D) divided by their length, and 1 / length (N, 1). A zero row stays zero, with 1 / length = 0.
-
-    So does a row of subnormal numbers, whose 1 / length may be infinite.
-    """
-    # Scaling by the largest entry first keeps the squares of very small and very large rows representable.
-    largest = x.abs().amax(1, keepdim=True) if x.shape[1] else x.new_zeros(len(x), 1)
-    zero = largest < torch.finfo(x.dtype).tiny
-    scale = largest.add_(zero).reciprocal_()
-    x = x * scale
-    length = x.square().sum(1, keepdim=True).sqrt_().add_(zero)
-    return x.div_(length), scale.div_(length).mul_(~zero)
 
 
 class _Unit(torch.autograd.Function):
@@ -48,6 +36,25 @@ class _Unit(torch.autograd.Function):
 def unit(x: Tensor) -> Tensor:
     """Rows (N, D) divided by their length, at any scale, differentiable. A zero row stays zero; its gradient is 0."""
     return _Unit.apply(x)
+
+
+class _Products(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, w: Tensor) -> Tensor:
+        ctx.save_for_backward(x, w)
+        with torch.autocast(x.device.type, enabled=False):
+            return x @ w.T
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, Tensor]:
+        x, w = ctx.saved_tensors
+        with torch.autocast(x.device.type, enabled=False):
+            return upstream @ w, upstream.T @ x
+
+
+def products(x: Tensor, w: Tensor) -> Tensor:
+    """x @ w.T of rows (N, D) and (M, D), in their own precision under autocast, forward and backward."""
+    return _Products.apply(x, w)
 
 
 def nothing(embeddings: Tensor) -> Tensor:

@@ -5,38 +5,18 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from dml.tensors import checked_labels, may_look
+
+__all__ = ["DISTANCES", "REDUCTIONS", "check_classes", "check_size", "checked_labels", "may_look", "nothing"]
+
 REDUCTIONS = ("mean", "nonzero", "sum")
 DISTANCES = ("euclidean", "squared")
-
-
-def checked_labels(embeddings: Tensor, labels: Tensor) -> Tensor:
-    """Labels as int64 (N,) on the embeddings' device, without waiting for a GPU.
-
-    Raises a ValueError unless embeddings are float (N, D) and labels integer (N,).
-    """
-    for name, value in (("embeddings", embeddings), ("labels", labels)):
-        if not isinstance(value, Tensor):
-            raise ValueError(f"{name}: expected a torch.Tensor, got {type(value).__name__}")
-    if embeddings.ndim != 2 or not embeddings.is_floating_point():
-        raise ValueError(f"embeddings: expected float (N, D); got {embeddings.dtype} {tuple(embeddings.shape)}")
-    if labels.shape != embeddings.shape[:1] or labels.is_floating_point():
-        raise ValueError(
-            f"labels: expected integers of shape ({embeddings.shape[0]},), one for each embedding; "
-            f"got {labels.dtype} {tuple(labels.shape)}"
-        )
-    device = embeddings.device
-    return labels.to(device, torch.int64, non_blocking=device.type != "cpu")
 
 
 def nothing(embeddings: Tensor, labels: Tensor) -> Tensor:
     """0 as a loss of embeddings (N, D), with a gradient of 0; NaN if one of them is not finite."""
     checked_labels(embeddings, labels)
     return (embeddings.to(torch.promote_types(embeddings.dtype, torch.float32)) * 0).sum()
-
-
-def may_look(tensor: Tensor) -> bool:
-    """Whether the tensor's values may decide what is computed next: it is on the host, and no graph is being traced."""
-    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def check_size(embeddings: Tensor, embedding_size: int) -> None:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from dml.losses import synthesis as negatives
 from dml.losses._forms import Form
+from dml.losses._near import squared_distances
 from dml.losses._pair_hinge import mean_hinge
 from dml.losses._rows import positions
 from dml.losses._settings import checked_labels
@@ -64,17 +65,17 @@ class HphnTriplet(nn.Module):
         labels = checked_labels(embeddings, labels)
         x = positions(embeddings, self.normalize)
         near = negatives.nearest(x, labels, self.synthesis, self.points, self.normalize)
-        value, active = mean_hinge(x, _farthest(x, labels, near), near, self.margin)
+        value, active = mean_hinge(x, _farthest(x, labels, near, self.normalize), near, self.margin)
         self.stats = {"active_share": active}
         return value
 
 
-def _farthest(x: Tensor, labels: Tensor, near: negatives.NearestPairs) -> Tensor:
+def _farthest(x: Tensor, labels: Tensor, near: negatives.NearestPairs, unit: bool) -> Tensor:
     """The larger of the distances (P,) of a pair's two samples to their farthest samples of the class."""
     if not len(near.pairs.valid):
         return near.positive
     other = labels[:, None] != labels
-    value, place = negatives.without(negatives.squared_distances(x), other, sign=-1).max(1)
+    value, place = negatives.without(squared_distances(x, unit), other, sign=-1).max(1)
     first, second = near.pairs.first, near.pairs.second
     end = torch.where(value[first] >= value[second], first, second)
     return negatives.between(x, end, place[end])

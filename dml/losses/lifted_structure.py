@@ -20,7 +20,6 @@ from dml.losses._attach import PullBack, through
 from dml.losses._costs import HalfSquare
 from dml.losses._forms import Form, pair_masks
 from dml.losses._geometry import Geometry
-from dml.losses._rows import nothing
 from dml.losses._settings import checked_labels
 from dml.types import Space, Uniform
 
@@ -51,8 +50,6 @@ class LiftedStructure(nn.Module):
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,), tuples in any form of `_forms` -> scalar."""
         labels = checked_labels(embeddings, labels)
-        if not len(labels):
-            return nothing(embeddings)
         geometry = Geometry(embeddings, "euclidean", self.normalize)
         positives, negatives = pair_masks(labels, tuples, geometry.matrix.dtype)
         count = positives.sum().clamp(min=1)
@@ -71,6 +68,8 @@ class LiftedStructure(nn.Module):
 
     def _lifted(self, d: Tensor, negatives: Tensor) -> tuple[Tensor, PullBack]:
         """J (N, N)."""
+        if not len(d):
+            return d, lambda slope: slope
         push, back_to_distances = _log_sum_exp(d, negatives)
         both, back_to_push = _log_add_exp(push + self.margin)
         return both.add_(d), lambda slope: back_to_distances(back_to_push(slope)).add_(slope)

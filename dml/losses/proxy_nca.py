@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form
-from dml.losses._rows import prepared, unit
+from dml.losses._rows import prepared, products, unit
 from dml.losses._settings import check_classes, check_size, checked_labels
 from dml.settings import check_above
 from dml.types import LogUniform, Space
@@ -71,9 +71,8 @@ class ProxyNca(nn.Module):
         check_classes(labels, self.proxies.shape[0])
         x = prepared(embeddings, self.normalize)
         p = unit(self.proxies.to(x.dtype))
-        with torch.autocast(x.device.type, enabled=False):
-            products = x @ p.T
-        squared = self.scale**2 * (x.square().sum(1, keepdim=True) + 1 - 2 * products)
+        length = x.square().sum(1, keepdim=True) if self.normalize else 0  # cancels, but not in float32 if it is large
+        squared = self.scale**2 * (length + 1 - 2 * products(x, p))  # less scale^2 |x|^2 without normalisation
         own = squared.gather(1, labels[:, None])
         if self.proxies.shape[0] == 1:
             losses = 0 * own[:, 0]

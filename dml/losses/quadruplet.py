@@ -57,7 +57,7 @@ class Quadruplet(nn.Module):
         squared = geometry.matrix
         positives, negatives = pair_masks(labels, tuples, squared.dtype)
         if is_triples(tuples):
-            first, active, total, gradient = listed_triplets(squared, *triples(tuples, labels.device), self.margin)
+            first, active, total, gradient = listed_triplets(squared, *triples(labels, tuples), self.margin)
         else:
             first, active, gradient = all_triplets(squared, positives, negatives, self.margin)
             total = torch.dot(positives.sum(1).double(), negatives.sum(1).double())

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form
-from dml.losses._rows import prepared, unit
+from dml.losses._rows import prepared, products, unit
 from dml.losses._settings import check_classes, check_size, checked_labels
 from dml.settings import check_above
 from dml.types import LogUniform, Space
@@ -75,8 +75,7 @@ class Softmax(nn.Module):
         check_classes(labels, self.weight.shape[0])
         x = prepared(embeddings, self.normalize)
         weight = self.weight.to(x.dtype)
-        with torch.autocast(x.device.type, enabled=False):
-            logits = x @ (unit(weight) if self.normalized else weight).T
+        logits = products(x, unit(weight) if self.normalized else weight)
         if self.bias is not None:
             logits = logits + self.bias.to(x.dtype)
         losses = torch.nn.functional.cross_entropy(logits / self.temperature, labels, reduction="none")

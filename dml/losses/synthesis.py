@@ -20,7 +20,9 @@ from torch import Tensor
 
 from dml.losses import geodesic
 from dml.losses._combinations import distance
-from dml.losses._rows import safe_root
+from dml.losses._near import near_limit, squared_between, squared_distances
+from dml.losses._rows import safe_root, unit
+from dml.tensors import may_look
 
 SYNTHESES = ("none", "loop", "loop_linear", "embedding_expansion")
 
@@ -83,16 +85,35 @@ def hardest(embeddings: Tensor, labels: Tensor, synthesis: str, points: int = 2,
     assert synthesis in SYNTHESES[1:], synthesis
     pairs = positive_pairs(labels)
     x1, x2 = embeddings.index_select(0, pairs.first), embeddings.index_select(0, pairs.second)
-    with torch.autocast(embeddings.device.type, enabled=False):
-        if synthesis == "loop":
-            negative = geodesic.arcs(x1, x2, x1, x2).distance
-        elif synthesis == "loop_linear":
-            negative = geodesic.segments(x1, x2, x1, x2).distance
-        else:
-            negative = _expanded(x1, x2, points, normalize)
     classes = labels[pairs.first]
     mask = (classes[:, None] != classes) & pairs.valid[:, None] & pairs.valid
+    with torch.autocast(embeddings.device.type, enabled=False):
+        negative = _between_pairs(x1, x2, synthesis, points, normalize)
+        near = _near(x1, x2, negative, mask)
+        if near is not None:
+            first, second = (unit(x.double()) if normalize else x.double() for x in (x1, x2))
+            exact = _between_pairs(first, second, synthesis, points, normalize).to(negative.dtype)
+            negative = torch.where(near, exact, negative)
     return Hardest(pairs, safe_root((x1 - x2).square().sum(1)), negative, mask)
+
+
+def _between_pairs(x1: Tensor, x2: Tensor, synthesis: str, points: int, normalize: bool) -> Tensor:
+    """d_ijkl (P, P) of pairs with the ends x1 and x2, each (P, D)."""
+    if synthesis == "loop":
+        return geodesic.arcs(x1, x2, x1, x2).distance
+    if synthesis == "loop_linear":
+        return geodesic.segments(x1, x2, x1, x2).distance
+    return _expanded(x1, x2, points, normalize)
+
+
+def _near(x1: Tensor, x2: Tensor, negative: Tensor, mask: Tensor) -> Tensor | None:
+    """Which distances (P, P) between pairs are too near for float32 (`_near.py`), bool (P, P); None: none, or a GPU."""
+    if not len(negative) or negative.dtype == torch.float64 or not may_look(negative):
+        return None
+    norms = torch.maximum(x1.detach().square().sum(1), x2.detach().square().sum(1))
+    near = negative.detach().square() < (norms[:, None] + norms) * near_limit(negative.dtype)
+    near &= mask
+    return near if near.any() else None
 
 
 class NearestPairs(NamedTuple):
@@ -120,17 +141,9 @@ def nearest(
     if not len(positive):
         return NearestPairs(pairs, positive, positive, pairs.valid)
     same = labels[:, None] == labels
-    value, place = without(squared_distances(embeddings), same).min(1)
+    value, place = without(squared_distances(embeddings, normalize), same).min(1)
     end = torch.where(value[pairs.first] <= value[pairs.second], pairs.first, pairs.second)
     return NearestPairs(pairs, positive, between(embeddings, end, place[end]), pairs.valid & ~same.all(1)[pairs.first])
-
-
-@torch.no_grad()
-def squared_distances(embeddings: Tensor) -> Tensor:
-    """(N, D) -> (N, N), detached and not clamped: for comparisons only."""
-    squares = embeddings.square().sum(1)
-    with torch.autocast(embeddings.device.type, enabled=False):
-        return torch.addmm(squares[:, None], embeddings, embeddings.T, alpha=-2).add_(squares)
 
 
 def without(distances: Tensor, mask: Tensor, sign: int = 1) -> Tensor:
@@ -160,7 +173,8 @@ def _expanded(x1: Tensor, x2: Tensor, points: int, normalize: bool) -> Tensor:
             # The midpoint of opposite samples has no direction: the first sample replaces it.
             u1, u2 = torch.where(exists, u1 * scale, 1), torch.where(exists, u2 * scale, 0)
             every = u1[:, :, None] * x1 + u2[:, :, None] * x2
-        squared = squared_distances(every.flatten(0, 1)).view(size, pairs, size, pairs)
+        flat, norms = every.flatten(0, 1), every.square().sum(2).flatten()
+        squared = squared_between(flat, norms, flat, norms).view(size, pairs, size, pairs)
         # The least of each size x size block and its first place: `min` with an index is ten times slower than `amin`.
         least = squared.amin(2).amin(0)
         rank = torch.arange(size**2, 0, -1, dtype=torch.int32 if size > 181 else torch.int16, device=x1.device)

@@ -90,7 +90,7 @@ class Triplet(nn.Module):
         distances = geometry.matrix
         if is_triples(tuples):
             value, active, total, gradient = listed_triplets(
-                distances, *triples(tuples, labels.device), self.margin, self.swap
+                distances, *triples(labels, tuples), self.margin, self.swap
             )
         else:
             positives, negatives = pair_masks(labels, tuples, distances.dtype)

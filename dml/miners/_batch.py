@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+
+from dml.tensors import directions
 
 # A squared distance from a Gram matrix has an error of a few units in the last place of the two squared norms.
 # Up to this many units count as 0, so equal embeddings are at distance 0. Measured: at most 5 units for D = 2048.
@@ -79,7 +80,7 @@ class MinerBatch:
     ) -> None:
         x = embeddings.detach()
         x = x if x.dtype == torch.float64 else x.float()
-        self._x = F.normalize(x, dim=1) if normalize else x.double()
+        self._x = directions(x) if normalize else x.double()
         self._normalized, self._squared = normalize, squared
         self._made: dict[str, Tensor] = {}
         # Those left out come last, as one class that has no negatives.
@@ -124,7 +125,7 @@ class MinerBatch:
         """(N, N) squared distances between the L2-normalised embeddings, in [0, 4] up to rounding."""
         if self._normalized:
             return self.squared
-        unit = F.normalize(self._x, dim=1)
+        unit = directions(self._x)
         return _squared_distances(unit.square().sum(1), unit @ unit.T)
 
     @_once

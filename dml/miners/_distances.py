@@ -14,7 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from dml.miners._batch import MinerBatch, move
+from dml.miners._batch import MinerBatch
+from dml.tensors import checked_labels, checked_rows
 from dml.types import Pairs, Tuples
 
 
@@ -81,7 +82,7 @@ class PairDistances:
             and the last two the negative ones. Of Pairs, each triple of the pairs counts.
         kept : bool (N,), the samples that the miner could choose; None: all.
         """
-        labels = move(labels, embeddings.device).long()
+        labels = checked_labels(embeddings, labels)
         with torch.autocast(embeddings.device.type, enabled=False):
             batch = MinerBatch(embeddings, labels, normalize=self.normalize, squared=False, width=1, kept=kept)
             where = (batch.distance * (self.bins / self.high)).nan_to_num(nan=0).long()  # (N, N) bin
@@ -92,8 +93,13 @@ class PairDistances:
             times += tuples.positives * negatives[:, None] + tuples.negatives * positives[:, None]
             of_positive = of_negative = (positives * negatives).double()
         else:
-            of_positive = _count(times, tuples[0], tuples[1])
-            of_negative = _count(times, tuples[-2 if len(tuples) == 4 else 0], tuples[-1])
+            size, device = len(labels), labels.device
+            if len(tuples) == 4:
+                positive, negative = (checked_rows(size, device, *tuples[k : k + 2]) for k in (0, 2))
+            else:
+                anchors, others, strangers = checked_rows(size, device, *tuples)
+                positive, negative = [anchors, others], [anchors, strangers]
+            of_positive, of_negative = _count(times, *positive), _count(times, *negative)
         of_positive = of_positive / (batch.count - 1).clamp_min(1)
         of_negative = of_negative / batch.available.clamp_min(1)
         share = torch.where(batch.same, of_positive[:, None], of_negative[:, None])

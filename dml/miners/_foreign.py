@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dml.tensors import checked_labels, checked_rows
 from dml.types import Tuples
 
 
@@ -48,8 +49,10 @@ class ForeignMiner:
 
         Raises
         ------
-        ValueError : the miner returned something else.
+        ValueError : embeddings that are not float (N, D), labels that are not integers (N,); or the miner returned
+            something else.
         """
+        labels = checked_labels(embeddings, labels)
         x = embeddings.detach()
         x = x if x.dtype == torch.float64 else x.float()
         given = (x, labels) if truth is None else (x, labels, truth)
@@ -58,9 +61,10 @@ class ForeignMiner:
         if not isinstance(found, tuple | list) or len(found) not in (3, 4):
             kind = f"{len(found)}" if isinstance(found, tuple | list) else type(found).__name__
             raise ValueError(f"{type(self.miner).__name__}: expected 3 or 4 tensors of indices, got {kind}")
+        lists = [found] if len(found) == 3 else [found[:2], found[2:]]
         used = torch.zeros(len(x), dtype=torch.bool, device=found[0].device)
-        for anchors in found[0::2] if len(found) == 4 else found[:1]:
-            used[anchors] = True
+        for listed in lists:
+            used[checked_rows(len(x), used.device, *listed)[0]] = True
         self.stats = {
             "tuples": torch.tensor(max(len(column) for column in found)),
             "dropped_anchors": (~used).sum(),

@@ -13,9 +13,10 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
-from dml.miners._batch import MinerBatch, UniformNumbers, move
+from dml.miners._batch import MinerBatch, UniformNumbers
 from dml.protocols import NegativePolicy, PositivePolicy
 from dml.settings import check_at_least
+from dml.tensors import check_mask, checked_labels
 from dml.types import Pairs, Tuples
 
 DISTANCES = ("euclidean", "squared")
@@ -94,10 +95,11 @@ class PolicyMiner:
 
         Raises
         ------
-        ValueError : embeddings are not (N, D) of a floating type, or labels are not integers (N,).
+        ValueError : embeddings are not float (N, D), labels not integers (N,), or `kept` not bool (N,).
         """
-        _check(embeddings, labels)
-        labels = move(labels, embeddings.device).long()
+        labels = checked_labels(embeddings, labels)
+        if kept is not None:
+            check_mask("kept", kept, len(labels))
         with torch.autocast(embeddings.device.type, enabled=False):
             if len(embeddings) == 0:
                 return self._empty(labels)
@@ -140,18 +142,6 @@ class PolicyMiner:
         zero = labels.sum()
         self.stats = dict.fromkeys(("tuples", "dropped_anchors", "cut_positives"), zero)
         return Tuples(labels, labels, labels)
-
-
-def _check(embeddings: Tensor, labels: Tensor) -> None:
-    for name, value in (("embeddings", embeddings), ("labels", labels)):
-        if not isinstance(value, Tensor):
-            raise ValueError(f"{name}: expected a torch.Tensor, got {type(value).__name__}")
-    if embeddings.ndim != 2 or not embeddings.is_floating_point():
-        raise ValueError(
-            f"embeddings: expected (N, D) of a floating type, got {tuple(embeddings.shape)} {embeddings.dtype}"
-        )
-    if labels.shape != embeddings.shape[:1] or labels.is_floating_point() or labels.is_complex():
-        raise ValueError(f"labels: expected integers ({len(embeddings)},), got {tuple(labels.shape)} {labels.dtype}")
 
 
 def _compact(positives: Tensor, negatives: Tensor, valid: Tensor) -> Tuples:

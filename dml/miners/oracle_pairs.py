@@ -14,6 +14,7 @@ from torch import Tensor
 
 from dml.miners._build import build
 from dml.settings import check_choice
+from dml.tensors import checked_labels
 from dml.types import Tuples
 
 RIGHT = ("neither", "positives", "negatives")
@@ -54,7 +55,7 @@ class OraclePairs:
         tuples = Tuples(*self.miner(embeddings, labels))
         if self.right == "neither":
             return tuples
-        truth = truth.to(tuples.anchors.device)
+        truth = checked_labels(embeddings, truth, "truth: ")
         other = tuples.positives if self.right == "positives" else tuples.negatives
         same = truth[tuples.anchors] == truth[other]
         kept = same if self.right == "positives" else ~same

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from dml.arrays import host_array
+
 SIDE = 16  # pixels
 CHUNK = 1024  # images read at once; bounds the memory
 
@@ -34,9 +36,12 @@ def _small(images: np.ndarray) -> np.ndarray:
 
 def check_features(features: np.ndarray, n: int) -> np.ndarray:
     """Features as float64 (n, d). Raises ValueError unless they are n finite rows."""
-    features = np.asarray(features, dtype=np.float64)
-    if features.ndim != 2 or len(features) != n:
-        raise ValueError(f"noise: features: expected ({n}, d), one row for each label, got {features.shape}")
+    features = host_array(features, "noise: features")
+    if features.ndim != 2 or len(features) != n or features.dtype.kind not in "biuf":
+        raise ValueError(
+            f"noise: features: expected ({n}, d) numbers, one row for each label, got {features.dtype} {features.shape}"
+        )
+    features = features.astype(np.float64, copy=False)
     if not np.isfinite(features).all():
         raise ValueError("noise: features: some values are not finite")
     return features

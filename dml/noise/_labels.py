@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dml import seeding
+from dml.arrays import host_array
 from dml.types import NoisyLabels
 
 
@@ -27,11 +28,12 @@ def check_count(value: Any, setting: str) -> int:
 
 def check_labels(labels: np.ndarray) -> np.ndarray:
     """Clean labels as int64 (n,). Raises ValueError unless they are integers from 0."""
-    labels = np.asarray(labels)
+    labels = host_array(labels, "noise: labels")
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
         raise ValueError(f"noise: expected integer labels (n,), got {labels.dtype} {labels.shape}")
-    if len(labels) and labels.min() < 0:
-        raise ValueError(f"noise: expected clean labels from 0, got {labels.min()}")
+    if len(labels) and (labels.min() < 0 or labels.max() > np.iinfo(np.int64).max):
+        wrong = labels.min() if labels.min() < 0 else labels.max()
+        raise ValueError(f"noise: expected clean labels from 0, got {wrong}")
     return labels.astype(np.int64)
 
 

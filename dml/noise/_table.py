@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dml.arrays import host_array
 from dml.noise._build import build
 from dml.noise._features import pixels
 from dml.types import VALIDATION, noise_model
@@ -55,9 +56,12 @@ def table(
         raise ValueError(f"noise: models with the same rate more than once: {sorted(repeated)}")
     if phase not in PHASES:
         raise ValueError(f"noise: unknown phase {phase!r}. Choices: {', '.join(PHASES)}")
-    index, labels = np.asarray(index, dtype=np.int64), np.asarray(labels)
-    if index.shape != labels.shape:
-        raise ValueError(f"noise: expected one index for each label, got {index.shape} and {labels.shape}")
+    index, labels = host_array(index, "noise: index"), host_array(labels, "noise: labels")
+    if index.shape != labels.shape or index.dtype.kind not in "iu":
+        raise ValueError(
+            f"noise: expected one index for each label, got {index.dtype} {index.shape} and {labels.shape}"
+        )
+    index = index.astype(np.int64)
     unknown = set(context) - set(OFFERED)
     if unknown:
         raise ValueError(f"noise: unknown context {sorted(unknown)}. Choices: {', '.join(OFFERED)}")

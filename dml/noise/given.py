@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dml.arrays import host_array
 from dml.noise._labels import check_labels, check_rate, noisy
 from dml.types import NoisyLabels
 
@@ -45,7 +46,7 @@ class Given:
         labels = check_labels(labels)
         if given is None:
             raise ValueError("noise 'given': the dataset has no labels as given (a column `given`, or an option)")
-        observed = np.asarray(given)
+        observed = host_array(given, "noise 'given': given")
         if observed.shape != labels.shape or observed.dtype.kind not in "iu":
             raise ValueError(
                 f"noise 'given': given: expected integers {labels.shape}, got {observed.dtype} {observed.shape}"

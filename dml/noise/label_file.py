@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
+from dml.arrays import host_array
 from dml.files import DataError
 from dml.noise._labels import check_labels, check_rate, noisy
 from dml.tables import integers, is_table, read_rows
@@ -60,7 +61,7 @@ class LabelFile:
             is not a training class, or the rate does not match.
         """
         labels = check_labels(labels)
-        index = np.arange(len(labels)) if index is None else np.asarray(index)
+        index = np.arange(len(labels)) if index is None else host_array(index, "noise 'label_file': index")
         observed = self._read().reindex(index)
         if observed.isna().any():
             absent = index[observed.isna().to_numpy()]

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from dml import seeding
+from dml.arrays import host_array
 from dml.noise._features import check_features
 from dml.noise._labels import check_classes, check_count, check_labels, check_rate, chosen, noisy
 from dml.types import NoisyLabels
@@ -87,13 +88,14 @@ def _alike(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """A function from class numbers (m,) to their similarity with all classes, float (m, K)."""
     if similarity is not None:
-        similarity = np.asarray(similarity, dtype=np.float64)
-        side = similarity.shape[0] if similarity.ndim == 2 else 0
-        if similarity.shape != (side, side) or side <= classes[-1] or not np.isfinite(similarity).all():
+        table = host_array(similarity, "noise 'similarity': similarity")
+        side, numbers = table.shape[0] if table.ndim == 2 else 0, table.dtype.kind in "biuf"
+        if table.shape != (side, side) or side <= classes[-1] or not numbers or not np.isfinite(table).all():
             raise ValueError(
                 f"noise 'similarity': similarity: expected finite (C, C) with C above the largest label {classes[-1]}, "
-                f"got {similarity.shape}"
+                f"got {table.dtype} {table.shape}"
             )
+        similarity = table.astype(np.float64, copy=False)
         return lambda rows: similarity[np.ix_(classes[rows], classes)]
     if features is None:
         raise ValueError("noise 'similarity': needs features (n, d) or a similarity matrix (C, C)")
@@ -101,5 +103,6 @@ def _alike(
     means = np.zeros((len(classes), features.shape[1]))
     np.add.at(means, true, features)
     means /= np.bincount(true)[:, None]
-    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+    length = np.linalg.norm(means, axis=1, keepdims=True)
+    means /= np.where(length > 0, length, 1)
     return lambda rows: means[rows] @ means.T

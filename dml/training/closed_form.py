@@ -31,15 +31,17 @@ from __future__ import annotations
 
 from functools import cached_property
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, linalg
 from torch.nn import functional
 
+from dml.arrays import host_array
 from dml.discovery import suggestion
 from dml.evaluation import evaluate
+from dml.tensors import check_dense, directions, from_array, without_autocast
 from dml.training.train_sample import sample
 
 version = 1
@@ -89,10 +91,11 @@ def fit(
     return ClosedForm(features, labels).projection(kind, size, shrinkage)
 
 
+@without_autocast
 def apply(found: Projection, features: np.ndarray) -> np.ndarray:
     """Features (..., D) -> float32 (..., d)."""
-    rows = torch.from_numpy(np.asarray(features, dtype=np.float32)).to(found.weight.device)
-    given = functional.normalize(rows, dim=-1) if found.normalize_input else rows
+    rows = from_array(_features(features).astype(np.float32, copy=False)).to(found.weight.device)
+    given = directions(rows.reshape(-1, rows.shape[-1])).view(rows.shape) if found.normalize_input else rows
     return functional.linear(given, found.weight, found.bias).cpu().numpy()
 
 
@@ -111,8 +114,8 @@ class ClosedForm:
     """
 
     def __init__(self, features: np.ndarray | Tensor, labels: np.ndarray):
-        rows = features.detach() if isinstance(features, Tensor) else np.asarray(features)
-        observed = np.asarray(labels)
+        rows = _features(features)
+        observed = host_array(labels, "closed form: labels")
         if rows.ndim != 2 or observed.shape != rows.shape[:1] or not np.issubdtype(observed.dtype, np.integer):
             raise ValueError(
                 "closed form: expected features (n, D) and whole labels (n,), "
@@ -196,7 +199,7 @@ class ClosedForm:
     @cached_property
     def _unit(self) -> Tensor:
         """The rows, L2-normalised."""
-        return functional.normalize(self._rows, eps=1e-12)
+        return directions(self._rows)
 
     def _check(self, kind: str, size: int | None, shrinkage: float | None) -> None:
         if kind not in KINDS:
@@ -215,6 +218,20 @@ class ClosedForm:
         check_classes(kind, self._labels)
         if self._moments.degenerate:
             raise ValueError(f"{kind}: expected classes whose images differ, got only equal features within each class")
+
+
+def _features(features: Any) -> Any:
+    """Features as a tensor on its device, or as an array. Raises a ValueError unless they are real numbers."""
+    what = "closed form: features"
+    if isinstance(features, Tensor):
+        check_dense(what, features)
+        real = not features.is_complex()
+    else:
+        features = host_array(features, what)
+        real = features.dtype.kind in "biuf"
+    if not real:
+        raise ValueError(f"{what}: expected real numbers, got {features.dtype}")
+    return features.detach() if isinstance(features, Tensor) else features
 
 
 def check_classes(kind: str, labels: np.ndarray) -> None:

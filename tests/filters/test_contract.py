@@ -149,9 +149,9 @@ def wrong(name, problem):
     made = {
         "no samples": (embeddings[:0], labels[:0], r"at least one sample, got \(0, 6\)"),
         "one vector": (embeddings[0], labels, r"expected \(N, [D6]\).*, got \(6,\)"),
-        "other lengths": (embeddings, labels[:3], r"labels: expected \(4,\).*got \(3,\)"),
-        "labels in a column": (embeddings, labels[:, None], r"labels: expected \(4,\).*got \(4, 1\)"),
-        "labels as floats": (embeddings, labels.float(), "labels: expected integers, got torch.float32"),
+        "other lengths": (embeddings, labels[:3], r"labels: expected integers \(4,\).*got \(3,\)"),
+        "labels in a column": (embeddings, labels[:, None], r"labels: expected integers \(4,\).*got \(4, 1\)"),
+        "labels as floats": (embeddings, labels.float(), r"labels: expected integers \(4,\).*got .*torch.float32"),
         "a width": (torch.randn(4, 7), labels, r"expected \(N, 6\).*embedding_size.*got \(4, 7\)"),
         "too high": (embeddings, labels + 1, "labels: expected 0 to 4 .*num_classes 5.*got 1 to 5"),
         "negative": (embeddings, labels - 1, "labels: expected 0 to 4 .*num_classes 5.*got -1 to 3"),

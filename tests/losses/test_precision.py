@@ -1,11 +1,15 @@
-"""Accuracy of float32: without normalisation, far from the origin, beside outliers, at any scale of the rows."""
+"""Accuracy of float32: rows of any lengths, near each other, far from the origin, beside outliers."""
 
 from __future__ import annotations
+
+import copy
 
 import pytest
 import torch
 
 import dml.losses
+from dml import discovery
+from dml.losses.synthesis import SYNTHESES
 
 OF_DISTANCES = {
     "contrastive": {"margin": 8.0},
@@ -35,11 +39,73 @@ def batch(dtype=torch.float64, spread=1.0, outlier=False):
     return x.to(dtype), y
 
 
+def value_and_gradients(loss, x, y):
+    """The value, and its derivatives with respect to x and what the loss learns, in float64."""
+    x = x.clone().requires_grad_()
+    value = loss(x, y)
+    inputs = [x, *loss.parameters()]
+    found = torch.autograd.grad(value, inputs, allow_unused=True)
+    gradients = [torch.zeros_like(i) if g is None else g for i, g in zip(inputs, found, strict=True)]
+    return [tensor.detach().double() for tensor in (value, *gradients)]
+
+
 def value_and_gradient(loss, x, y):
     x = x.clone().requires_grad_()
     value = loss(x, y)
     value.backward()
     return value.detach().double(), x.grad.double()
+
+
+def every_loss():
+    """Every loss with its defaults, its other choices, and each way to synthesise negatives."""
+    for name in discovery.names("dml.losses"):
+        part = discovery.find("dml.losses", name)
+        choices = [
+            (key, option) for key, space in part.search_space.items() for option in getattr(space, "options", ())
+        ]
+        if "synthesis" in discovery.defaults_of(part):
+            choices += [("synthesis", option) for option in SYNTHESES]
+        if name == "trimmed":  # with one beta: which of the equal pairs (i, j) and (j, i) it keeps decides on others
+            one_beta = {"name": "margin", "beta_per": "all"}
+            choices = [
+                ("loss", inner) for inner in ("contrastive", "lifted_structure", "proxy_nca", "softmax", one_beta)
+            ]
+        for settings in ({}, *({key: option} for key, option in choices)):
+            for normalize in (True, False):
+                if normalize or settings.get("synthesis") != "loop":
+                    yield pytest.param(name, {**settings, "normalize": normalize})
+
+
+def rows_of(kind, length):
+    """Rows (24, 8) of 6 classes: all of one length; from 1 to `length`; tight classes; or beside a common offset."""
+    g = torch.Generator().manual_seed(1)
+    y = torch.arange(6).repeat_interleave(4)
+    centre, noise = (torch.randn(n, 8, generator=g, dtype=torch.float64) for n in (6, 24))
+    x = torch.nn.functional.normalize(centre[y] + (0.1 if kind == "tight" else 0.7) * noise)
+    if kind == "spread":
+        x = x * length ** torch.linspace(0, 1, 24)[torch.randperm(24, generator=g)][:, None]
+    elif kind == "offset":
+        x = x + length
+    else:
+        x = x * length
+    return x.float(), y
+
+
+@pytest.mark.parametrize(("name", "settings"), every_loss())
+@pytest.mark.parametrize("kind", ["one length", "spread", "tight", "offset"])
+def test_rows_of_any_length(kind, name, settings):
+    """The value, and the gradient of the embeddings and of what the loss learns, are those of float64."""
+    for length in (1, 5, 17, 57, 170, 300):
+        x, y = rows_of(kind, length)
+        torch.manual_seed(0)
+        loss = dml.losses.build_for(name, settings, num_classes=6, embedding_size=8)
+        exact = copy.deepcopy(loss).double()
+        value, *gradients = value_and_gradients(exact, x.double(), y)
+        got, *got_gradients = value_and_gradients(loss, x, y)
+        torch.testing.assert_close(got, value, rtol=1e-4, atol=1e-6)
+        for single, double in zip(got_gradients, gradients, strict=True):
+            share = 2e-3 if name == "smooth_ap" else 1e-3  # its differences of similarities are divided by 0.01
+            torch.testing.assert_close(single, double, rtol=0, atol=share * float(double.abs().max()) + 1e-9)
 
 
 @pytest.mark.parametrize(("name", "settings"), CASES)

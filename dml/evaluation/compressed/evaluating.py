@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dml import files
+from dml.arrays import host_array
 from dml.counting import bytes_of
 from dml.evaluation._evaluate import check_lists, metric_of
 from dml.evaluation._scores import Scores
@@ -233,7 +234,7 @@ def check_depth(name: str, part: Any, most: int, candidates: int) -> int:
 
 def _codes(labels: Any, n: int, what: str) -> np.ndarray:
     """Labels as consecutive codes from 0, int32 (n,), without a sort."""
-    given = np.asarray(labels)
+    given = host_array(labels, what)
     if given.shape != (n,) or given.dtype.kind not in "iu":
         raise ValueError(f"{what}: expected integers ({n},), got {given.dtype} {given.shape}")
     low, high = int(given.min()), int(given.max())

@@ -21,7 +21,7 @@ from dml.evaluation._vectors import Vectors
 from dml.evaluation.clustering import Contingency
 from dml.evaluation.compressed.plan import STEP
 from dml.evaluation.compressed.rows import Rows
-from dml.evaluation.kmeans import kmeans
+from dml.evaluation.kmeans import COLLAPSED, kmeans
 from dml.seeding import numpy_generator
 
 STARTED = 1 << 24  # numbers in the sample that is clustered first,
@@ -121,9 +121,12 @@ def _search(centres: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """A search for the nearest of some centres (k, D): points (b, D) -> int64 (b,)."""
     import faiss
 
+    mean = centres.mean(0)
+    collapsed = np.square(centres - mean).sum(1).mean() < COLLAPSED * np.square(mean).sum()
+    origin = mean if collapsed else np.float32(0)  # of products that cannot tell centres far from 0 apart
     index: Any = faiss.IndexFlatL2(centres.shape[1])
-    index.add(centres)
-    return lambda points: index.search(points, 1)[1][:, 0]
+    index.add(centres - origin)
+    return lambda points: index.search(points - origin, 1)[1][:, 0]
 
 
 def _sums(points: np.ndarray, clusters: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
