@@ -5,6 +5,8 @@ import yaml
 
 pytestmark = pytest.mark.slow
 
+NOISE = [{"name": "uniform", "rates": [0.2]}]
+
 
 def test_a_valid_study_has_a_cost(dml, project, timed):
     done = dml("check", "tiny")
@@ -26,6 +28,17 @@ def test_a_tuned_study_is_told_what_intervals_are_of(dml, project, timed):
     assert said in dml("check", "tiny").out
     path.write_text(yaml.safe_dump(tuned | {"class_splits": {"folds": 2}}))
     assert "intervals:" not in dml("check", "tiny").out
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({}, []), ({"search": {"trials": 2}, "noise": NOISE}, ["Chosen on correct labels"])],
+)
+def test_what_a_reader_must_know_of_the_scores_is_noted(dml, project, timed, changes, said):
+    path = project / "pipelines/studies/tiny.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"datasets": ["digits"]} | changes))
+    notes = [line.split(":")[1].strip() for line in dml("check", "tiny").out.splitlines() if line.startswith("  note:")]
+    assert notes == said
 
 
 def test_seeds_that_share_a_start_are_counted(dml, project, timed):
