@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from dml.losses._rows import prepared, unit
+from dml.losses._rows import prepared, products, unit
 from dml.losses._settings import check_classes, check_size, checked_labels
 from dml.settings import check_above
 
@@ -22,7 +22,7 @@ def draw(proxies: Tensor, generator: torch.Generator | None = None) -> None:
     nn.init.normal_(proxies, std=proxies.shape[-1] ** -0.5, generator=generator)
 
 
-def products(embeddings: Tensor, labels: Tensor, proxies: Tensor, normalize: bool) -> tuple[Tensor, Tensor]:
+def similarities(embeddings: Tensor, labels: Tensor, proxies: Tensor, normalize: bool) -> tuple[Tensor, Tensor]:
     """Each embedding times each centre of unit length, (N, C) or (N, C, centers), and the labels int64 (N,).
 
     Raises
@@ -33,6 +33,4 @@ def products(embeddings: Tensor, labels: Tensor, proxies: Tensor, normalize: boo
     check_size(embeddings, proxies.shape[-1])
     check_classes(labels, len(proxies))
     x = prepared(embeddings, normalize)
-    with torch.autocast(x.device.type, enabled=False):
-        found = x @ unit(proxies.to(x.dtype).flatten(0, -2)).T
-    return found.view(len(x), *proxies.shape[:-1]), labels
+    return products(x, unit(proxies.to(x.dtype).flatten(0, -2))).view(len(x), *proxies.shape[:-1]), labels

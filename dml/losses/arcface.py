@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form
-from dml.losses._proxies import draw, new_proxies, products
+from dml.losses._proxies import draw, new_proxies, similarities
 from dml.settings import check_above
 from dml.types import LogUniform, Space, Uniform
 
@@ -86,7 +86,7 @@ class Arcface(nn.Module):
 
     def per_tuple(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> tuple[Tensor, Tensor]:
         """Each sample's loss, and weight 1: (N,) both."""
-        cosines, labels = products(embeddings, labels, self.proxies, True)
+        cosines, labels = similarities(embeddings, labels, self.proxies, True)
         if self.centers > 1:
             cosines = cosines.amax(2)
         own = cosines.gather(1, labels[:, None])

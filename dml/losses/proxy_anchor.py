@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form
-from dml.losses._proxies import draw, new_proxies, products
+from dml.losses._proxies import draw, new_proxies, similarities
 from dml.settings import check_above
 from dml.types import LogUniform, Space, Uniform
 
@@ -65,11 +65,11 @@ class ProxyAnchor(nn.Module):
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        similarities, labels = products(embeddings, labels, self.proxies, self.normalize)
-        count = similarities.shape[1]
+        found, labels = similarities(embeddings, labels, self.proxies, self.normalize)
+        count = found.shape[1]
         own = labels[:, None] == torch.arange(count, device=labels.device)
-        away = torch.where(own, float("-inf"), self.alpha * (similarities + self.margin))
-        near = torch.where(own, -self.alpha * (similarities - self.margin), float("-inf"))
+        away = torch.where(own, float("-inf"), self.alpha * (found + self.margin))
+        near = torch.where(own, -self.alpha * (found - self.margin), float("-inf"))
         present = own.any(0).sum().clamp(min=1)
         return _soft_count(near).sum() / present + _soft_count(away).sum() / count
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from dml.losses._forms import Form
-from dml.losses._proxies import draw, new_proxies, products
+from dml.losses._proxies import draw, new_proxies, similarities
 from dml.losses._rows import safe_root, unit
 from dml.settings import check_above
 from dml.types import LogUniform, Space, Uniform
@@ -80,12 +80,12 @@ class SoftTriple(nn.Module):
 
     def forward(self, embeddings: Tensor, labels: Tensor, tuples: Form = None) -> Tensor:
         """embeddings (N, D), labels int (N,) in 0 .. num_classes - 1; tuples are ignored -> scalar."""
-        similarities, labels = products(embeddings, labels, self.proxies, self.normalize)
+        found, labels = similarities(embeddings, labels, self.proxies, self.normalize)
         if not len(labels):
-            return similarities.sum()
-        logits = similarities
+            return found.sum()
+        logits = found
         if self.centers > 1:
-            logits = (torch.softmax(similarities / self.gamma, 2) * similarities).sum(2)
+            logits = (torch.softmax(found / self.gamma, 2) * found).sum(2)
         margins = torch.zeros_like(logits).scatter_(1, labels[:, None], self.margin)
         loss = torch.nn.functional.cross_entropy(self.scale * (logits - margins), labels)
         return loss + self.merging * self._spread().to(loss.dtype) if self.merging and self.centers > 1 else loss
@@ -93,7 +93,6 @@ class SoftTriple(nn.Module):
     def _spread(self) -> Tensor:
         """The sum of the distances of each class's centres, over C K (K - 1)."""
         centers = unit(self.proxies.flatten(0, 1)).view_as(self.proxies)
-        with torch.autocast(centers.device.type, enabled=False):
-            squared = 2 - 2 * centers @ centers.transpose(1, 2)
+        squared = 2 - 2 * (centers[:, :, None] * centers[:, None]).sum(3)
         above = torch.ones_like(squared[0]).triu(1)
         return (safe_root(squared.clamp(min=0)) * above).sum() / (squared.numel() - squared.shape[0] * self.centers)

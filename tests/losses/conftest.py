@@ -29,7 +29,7 @@ VARIANTS = {
     "softmax": [{"normalized": False}],
     "info_nce": [{"form": "nt_xent"}, {"form": "supcon_in"}],
     "arcface": [{"centers": 3, "cosine_margin": 0.1}],
-    "trimmed": [{"loss": "margin"}, {"loss": "proxy_nca"}],
+    "trimmed": [{"loss": inner} for inner in ("contrastive", "lifted_structure", "margin", "proxy_nca", "softmax")],
 }
 
 

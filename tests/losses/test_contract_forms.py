@@ -11,7 +11,7 @@ from torch import nn
 import dml.losses
 from dml.losses._foreign import ForeignLoss
 from dml.protocols import Loss
-from dml.types import Tuples, Uniform
+from dml.types import Pairs, Tuples, Uniform
 
 # Over sets of pairs or over triples: all forms that contain the same pairs agree.
 OVER_SETS = ("triplet", "multi_similarity", "histogram", "lifted_structure", "quadruplet")
@@ -32,6 +32,36 @@ def test_forms_with_the_same_tuples_agree(check, case):
         for other in group[1:]:
             torch.testing.assert_close(values[other][0], values[group[0]][0], msg=f"{other} != {group[0]}")
             torch.testing.assert_close(values[other][1], values[group[0]][1], msg=f"{other} != {group[0]}")
+
+
+def test_rows_outside_of_the_batch_are_an_error(check, case):
+    """They would be read as other pairs. -1 is padding, in all places of a tuple."""
+    loss = case.build()
+    if not loss.uses_tuples:
+        pytest.skip("uses no tuples")
+    x, y = check.contract_batch()
+    forms = check.in_all_forms(y)
+    for call in (loss, getattr(loss, "per_tuple", loss)):
+        for given in (forms["triples"], forms["lists"]):
+            for place, wrong in itertools.product(range(len(given)), (len(y), 2**40, -2, -1)):
+                tuples = [rows[:9].clone() for rows in given]
+                tuples[place][4] = wrong
+                with pytest.raises(ValueError, match=rf"tuples: expected rows of the batch, 0 to 23.*{wrong}"):
+                    call(x, y, tuples)
+
+
+def test_masks_of_another_batch_are_an_error(check, case):
+    loss = case.build()
+    if not loss.uses_tuples:
+        pytest.skip("uses no tuples")
+    x, y = check.contract_batch()
+    positives, negatives = check.in_all_forms(y)["pairs"]
+    for change in (lambda m: m[:-1], lambda m: m[:, 1:], lambda m: m.flatten(), lambda m: m.float(), lambda m: m[None]):
+        for call in (loss, getattr(loss, "per_tuple", loss)):
+            with pytest.raises(ValueError, match=r"tuples: positives: expected bool \(24, 24\)"):
+                call(x, y, Pairs(change(positives), negatives))
+            with pytest.raises(ValueError, match=r"tuples: negatives: expected bool \(24, 24\)"):
+                call(x, y, (positives, change(negatives)))
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,27 @@ def test_autocast_computes_distances_in_float32(check, case):
     torch.testing.assert_close(got[1].float(), expected[1], rtol=1e-2, atol=1e-2 * float(expected[1].abs().max()))
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_backward_pass_within_autocast_has_the_same_gradient(check, case, dtype):
+    """Also near copies, across classes and within one, where the slope of a distance is large."""
+    x, y = check.contract_batch()
+    x = torch.nn.functional.normalize(x)
+    x[1], x[3], x[7] = x[0], x[2] + 1e-3 * x[5], x[6] + 1e-5 * x[5]
+    loss = case.build()
+    gradients = []
+    for forward, backward in ((False, False), (True, True), (True, False), (False, True)):
+        leaf = x.clone().requires_grad_()
+        loss.zero_grad()
+        with torch.autocast("cpu", dtype, enabled=forward):
+            value = loss(leaf, y)
+        with torch.autocast("cpu", dtype, enabled=backward):
+            value.backward()
+        gradients.append([leaf.grad, *(parameter.grad for parameter in loss.parameters())])
+    for found in gradients[1:]:
+        for got, expected in zip(found, gradients[0], strict=True):
+            torch.testing.assert_close(got, expected, rtol=0, atol=1e-6 * float(expected.abs().max()))
+
+
 def test_float16_with_loss_scaling(check, case):
     """The scale that `torch.amp.GradScaler` starts with is infinite in float16; scaled gradients need not be."""
     x, y = check.contract_batch()

@@ -153,7 +153,8 @@ def test_an_empty_batch_is_zero(check, case, normalize):
         pytest.skip("loop runs along the unit sphere")
     x, y = torch.zeros(0, check.size), torch.zeros(0, dtype=torch.int64)
     loss = case.build(normalize=normalize)
-    for form, tuples in check.in_all_forms(y).items():
+    padding = Tuples(*torch.full((3, 5), -1))
+    for form, tuples in {**check.in_all_forms(y), "padding": padding}.items():
         value, gradient = check.run(loss, x, y, tuples)
         assert value == 0, form
         assert gradient.shape == x.shape

@@ -50,6 +50,18 @@ def test_a_common_offset_changes_no_tuple(positives, negatives, tools):
     assert shifted == mined(mine, embeddings, labels, tools)
 
 
+@pytest.mark.parametrize("scale", [1e-37, 1e-30, 1e-13, 1e19, 1e30])
+@pytest.mark.parametrize(("positives", "negatives"), PAIRS)
+def test_normalised_rows_of_any_length(positives, negatives, scale, tools):
+    """Lengths that differ by 1e60 in one batch change no tuple."""
+    embeddings, labels = tools.random_batch(0, dtype=torch.float32)
+    mine = build(positives=positives, negatives=negatives)
+    expected = mined(mine, embeddings, labels, tools)
+    assert mined(mine, embeddings * scale, labels, tools) == expected
+    some = torch.where(torch.arange(len(labels)) % 2 == 0, scale, 1.0)[:, None]
+    assert mined(mine, embeddings * some, labels, tools) == expected
+
+
 @pytest.mark.parametrize("dimension", [2, 8, 512])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_equal_embeddings_are_at_distance_zero(dimension, dtype, tools):
