@@ -8,6 +8,8 @@ Without a recipe, a study is tuned (`SEARCHED`): rate, decay, the rate of a loss
     partial   the head and the upper blocks of a pretrained backbone, on stored activations of the block below
     finetune  a whole pretrained network
 
+`partial` and `finetune` have other values for networks with layer norm (`LAYER_NORM`).
+
 A study's own settings have priority. Those that make a recipe what it is (`FIXED`) cannot be set otherwise.
 """
 
@@ -15,6 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
+
+from dml import models
+from dml.types import TrainingSettings
 
 Recipe = Literal["scratch", "head", "partial", "finetune"]
 
@@ -111,6 +116,35 @@ RECIPES: dict[str, dict[str, Value]] = {
     },
 }
 
+HYP_VIT = "Hyp-ViT (Ermolov et al. 2022; htdt/hyp_metric), train.py"
+TRANSFORMER = {
+    "training.optimizer": Value("adamw", HYP_VIT),
+    "training.learning_rate": Value(1e-5, HYP_VIT),
+    "training.weight_decay": Value(
+        0.01, "torch's default for AdamW, which Hyp-ViT's train.py does not change; HIER (Kim et al. 2023), scripts"
+    ),
+    "training.clip_norm": Value(3.0, HYP_VIT + "; DINOv2 (Oquab et al. 2023), ssl_default_config.yaml"),
+}
+RATE_RANGE = "not measured here: around the 1e-5 of Hyp-ViT and the 5e-6 of HIER"
+REPLACED = ("training.batch_norm", "training.clip_value")  # such networks have no batch norm, and their norm is clipped
+LAYER_NORM: dict[str, dict[str, Value]] = {
+    "partial": {
+        **{key: value for key, value in RECIPES["partial"].items() if key not in REPLACED},
+        **TRANSFORMER,
+        "training.search": searched([1e-6, 1e-4], [3e-6, 1e-4], source=RATE_RANGE + "; the head's: " + MEASURED),
+    },
+    "finetune": {
+        **{key: value for key, value in RECIPES["finetune"].items() if key not in REPLACED},
+        **TRANSFORMER,
+        "training.layer_decay": Value(
+            0.9, "DINOv2, ssl_default_config.yaml, of pretraining; MAE (He et al. 2022), FINETUNE.md: 0.65 to 0.75"
+        ),
+        "training.augment_settings": Value({"scale": [0.2, 1.0]}, HYP_VIT),
+        "training.search": searched([1e-6, 1e-4], source=RATE_RANGE),
+    },
+}
+"""Of networks that have layer norm and no batch norm, such as Vision Transformers, Swin and ConvNeXt."""
+
 FIXED: dict[str, dict[str, bool]] = {
     "scratch": {"frozen": False, "train_from": False},
     "head": {"frozen": True, "train_from": False},
@@ -144,12 +178,26 @@ def fill(study: Mapping[str, Any]) -> dict[str, Any]:
         _check(name, training)
         if FIXED[name]["frozen"]:
             training["frozen"] = True
-    for setting, (value, _) in (SEARCHED if name is None else RECIPES[name]).items():
+    values = SEARCHED if name is None else RECIPES[name]
+    if name in LAYER_NORM and _has_layer_norm(training):
+        values = LAYER_NORM[name]
+    for setting, (value, _) in values.items():
         section, _, key = setting.partition(".")
         own, given = filled.setdefault(section, {}), study.get(section) or {}
         if isinstance(own, dict) and isinstance(given, Mapping) and not _replaced(key, given):
             own.setdefault(key, _open(value, given) if setting == "training.search" else value)
     return filled
+
+
+def _has_layer_norm(training: Any) -> bool:
+    """Whether a study's network has layer norm. False where the study is wrong, which its sections say."""
+    try:
+        backbone = training.get("backbone", TrainingSettings.backbone)
+        own = backbone if isinstance(backbone, Mapping) else {"name": backbone}
+        settings = own.get("settings") or training.get("backbone_settings") or {}
+        return models.has_layer_norm(own["name"], settings)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return False
 
 
 def _trains(study: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from dml.types import Choice, Own, TrainingSettings, TrainingSpec, setting
 
 WHOLE = ("steps", "embedding_size", "warmup_steps", "head_first_steps", "step_every")
 RATES = ("learning_rate", "head_learning_rate", "loss_learning_rate")
-REAL = (*RATES, "weight_decay", "step_factor", "clip_norm", "clip_value", "ema", "head_dropout")
+REAL = (*RATES, "weight_decay", "layer_decay", "step_factor", "clip_norm", "clip_value", "ema", "head_dropout")
 NAMED = ("optimizer", "schedule", "batch_norm", "pooling", "head", "head_norm", "head_start")
 
 NONE = Choice(())
@@ -157,6 +157,7 @@ class TrainingSection(TrainingSettings):
             "compile": "only the head is trained",
             "workers": "only the head is trained",
             "batch_norm": "the backbone is not trained",
+            "layer_decay": "the backbone is not trained",
             "head_first_steps": "only the head is trained",
             "head_learning_rate": "learning_rate is the head's",
         }

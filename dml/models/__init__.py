@@ -18,7 +18,7 @@ from dml.models._build import (
     packages_of,
     with_files,
 )
-from dml.models._division import BeforeBlock, FromBlock, blocks, check_block
+from dml.models._division import BeforeBlock, FromBlock, blocks, check_block, has_layer_norm
 from dml.models._network import EmbeddingNetwork
 from dml.models._wrapped import width_of, without_memory
 
@@ -34,6 +34,7 @@ __all__ = [
     "check_settings",
     "components_of",
     "find",
+    "has_layer_norm",
     "packages_of",
     "width_of",
     "with_files",

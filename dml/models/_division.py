@@ -21,6 +21,7 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from dml.discovery import suggestion
 from dml.models._build import SIDE, build_backbone, find
@@ -183,21 +184,47 @@ def check_block(backbone: str, settings: Mapping[str, Any], block: str) -> None:
         raise ValueError(problem)
 
 
+def has_layer_norm(backbone: str, settings: Mapping[str, Any]) -> bool:
+    """Whether layer norm is all that normalises a network, as Vision Transformers, Swin and ConvNeXt.
+
+    False for a backbone whose package is not installed. Raises ValueError for one that rejects its settings.
+    """
+    offline = find(backbone).without_weights(dict(settings))
+    try:
+        find(backbone).check_installed(offline)
+    except ValueError:
+        return False
+    return _has_layer_norm(backbone, json.dumps(offline, sort_keys=True))
+
+
 @cache
 def _problem(backbone: str, settings: str, block: str) -> str | None:
     """Why a backbone cannot be trained from a block, at the size for which it is made."""
-    channels, square = find(backbone).channels_for(3), getattr(find(backbone), "square", False)
 
     def divide() -> None:
-        made = build_backbone(backbone, channels, SIDE if square else None, **json.loads(settings))
+        made = _made(backbone, settings)
         side = getattr(made, "side", SIDE)
-        FromBlock(made, block, (channels, side, side))
+        FromBlock(made, block, (find(backbone).channels_for(3), side, side))
 
     try:
         without_memory(divide)
     except ValueError as error:
         return str(error)
     return None
+
+
+@cache
+def _has_layer_norm(backbone: str, settings: str) -> bool:
+    layers = without_memory(lambda: list(map(type, _made(backbone, settings).modules())))
+    return any(issubclass(kind, nn.LayerNorm) for kind in layers) and not any(issubclass(k, _BatchNorm) for k in layers)
+
+
+def _made(backbone: str, settings: str) -> Any:
+    """A backbone of the size for which it is made."""
+    part = find(backbone)
+    return build_backbone(
+        backbone, part.channels_for(3), SIDE if getattr(part, "square", False) else None, **json.loads(settings)
+    )
 
 
 def _follow(backbone: Any, image: Tensor) -> tuple[list[Call], set[int]]:

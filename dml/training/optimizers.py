@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -60,17 +61,34 @@ def clip(training: TrainingSpec, parameters: Iterable[nn.Parameter]) -> None:
 
 
 def _of_network(training: TrainingSpec, model: EmbeddingNetwork) -> list[dict[str, Any]]:
-    if training.head_learning_rate is None and not training.weight_decay:
+    if training.head_learning_rate is None and not training.weight_decay and training.layer_decay is None:
         return [{"params": [p for p in model.parameters() if p.requires_grad], "weight_decay": 0.0}]
-    groups = []
-    rates = ((model.backbone, training.learning_rate), (model.head, training.head_learning_rate))
-    for part, rate in rates:
-        trained = [p for p in part.parameters() if p.requires_grad]  # type: ignore[union-attr]
+    backbone: Any = model.backbone
+    groups, layers = [], _layers(backbone) if training.layer_decay else [list(backbone.parameters())]
+    rates = [training.learning_rate * (training.layer_decay or 1.0) ** below for below in range(len(layers))][::-1]
+    layers.append(list(model.head.parameters()))
+    rates.append(training.head_learning_rate or training.learning_rate)
+    for layer, rate in zip(layers, rates, strict=True):
+        trained = [p for p in layer if p.requires_grad]
         weights, others = [p for p in trained if p.ndim > 1], [p for p in trained if p.ndim <= 1]
         for parameters, decay in ((weights, training.weight_decay), (others, 0.0)):
             if parameters:
-                groups.append({"params": parameters, "lr": rate or training.learning_rate, "weight_decay": decay})
+                groups.append({"params": parameters, "lr": rate, "weight_decay": decay})
     return groups
+
+
+def _layers(network: nn.Module) -> list[list[nn.Parameter]]:
+    """A network's parameters by numbered blocks, such as `blocks.9` or `layer4`, from the lowest to the highest.
+
+    What comes before or after them in the network's own order is a layer too, as in `get_layer_id_for_vit` of BEiT
+    (Bao et al. 2022; microsoft/unilm, beit/optim_factory.py).
+    """
+    layers: dict[str, list[nn.Parameter]] = {}
+    for name, parameter in network.named_parameters():
+        numbered = re.match(r"(.*?\d+)\.", name)
+        block = numbered[1] if numbered else "the last layers" if layers.keys() - {"the first"} else "the first"
+        layers.setdefault(block, []).append(parameter)
+    return list(layers.values())
 
 
 def _warmed_up(training: TrainingSpec) -> Callable[[int], float]:

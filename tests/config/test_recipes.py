@@ -10,7 +10,7 @@ import yaml
 
 from dml.config import ConfigError
 from dml.config.names import written_setting
-from dml.config.recipes import FIXED, RECIPES, SEARCHED
+from dml.config.recipes import FIXED, LAYER_NORM, RECIPES, SEARCHED
 from dml.config.study import Study
 from dml.losses import ProxyNca, Softmax, Triplet
 from dml.report.tuning import mark
@@ -41,6 +41,40 @@ def test_every_value_is_filled_in_and_each_can_be_replaced(study, name):
     assert own.training.weight_decay == 0.5
     assert own.search.trials == 2
     assert own.training.optimizer == "adamw"
+
+
+VIT = {"patch_size": 8, "embed_dim": 8, "depth": 2, "num_heads": 2}
+NETWORKS = [
+    ({"name": "timm", "settings": {"name": "vit_tiny_patch16_224", "arguments": VIT}}, "blocks.1", True),
+    ({"name": "timm", "settings": {"name": "convnext_atto"}}, "stages.3", True),
+    ({"name": "torchvision", "settings": {"name": "swin_t"}}, "features.7", True),
+    ({"name": "timm", "settings": {"name": "resnet10t"}}, "layer4", False),
+    ({"name": "mobilenet_v1", "settings": {"width": 0.25}}, "blocks.3.3", False),
+]
+
+
+@pytest.mark.parametrize(("backbone", "block", "has_own"), NETWORKS)
+@pytest.mark.parametrize("name", LAYER_NORM)
+def test_networks_with_layer_norm_have_values_of_their_own(name, backbone, block, has_own):
+    if backbone["name"] == "timm":
+        pytest.importorskip("timm")
+    own = {"train_from": block} if name == "partial" else {}
+    found = Study(
+        title="t", datasets=["digits"], losses=["softmax"], recipe=name, training={"backbone": backbone, **own}
+    )
+    for setting, (value, source) in (LAYER_NORM if has_own else RECIPES)[name].items():
+        section, _, key = setting.partition(".")
+        assert source
+        have = getattr(getattr(found, section), key)
+        assert (list(have) == list(value)) if key == "search" else have == value, setting
+    assert (found.training.clip_norm, found.training.clip_value) == (
+        (3.0, None) if has_own else (None, {"partial": None, "finetune": 10.0}[name])
+    )
+
+
+def test_a_backbone_that_cannot_be_built_has_the_usual_values_until_its_error_is_found():
+    with pytest.raises(ValueError, match="unknown"):
+        Study(title="t", datasets=["digits"], losses=["softmax"], recipe="finetune", training={"backbone": "tim"})
 
 
 def test_a_study_without_a_recipe_is_tuned_unless_it_says_otherwise(study):
@@ -109,7 +143,8 @@ def test_contradictions(study, more, message):
 
 def test_the_docs_list_every_value_and_its_source():
     text = DOCS.read_text(encoding="utf-8")
-    for name, values in {"Without a recipe": SEARCHED, **RECIPES}.items():
+    own = {f"{name}: networks with layer norm": values for name, values in LAYER_NORM.items()}
+    for name, values in {"Without a recipe": SEARCHED, **RECIPES, **own}.items():
         section = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
         for setting, (value, source) in values.items():
             written = yaml.safe_dump(value, default_flow_style=True, width=1000).removesuffix("...\n").strip()

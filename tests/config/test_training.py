@@ -43,6 +43,8 @@ OTHER = {
         ({"head_first_steps": 501}, "head_first_steps: expected fewer than the 500 steps, got 501"),
         ({"frozen": True, "batch_norm": "frozen"}, "batch_norm: with frozen: true, expected no batch_norm"),
         ({"frozen": True, "head_learning_rate": 0.1}, "head_learning_rate: with frozen: true.*is the head's"),
+        ({"frozen": True, "layer_decay": 0.5}, "layer_decay: with frozen: true, expected no layer_decay"),
+        ({"layer_decay": 1.5}, r"layer_decay\n.*less than or equal to 1"),
         ({"frozen": True, "search": {"pooling": {"choice": ["max", "gem"]}}}, "pooling: what is stored depends on it"),
         ({"search": {"ema": {"uniform": [0.5, 1.5]}}}, "search: ema: .*less than 1, got 1.5"),
         ({"search": {"warmup_steps": {"uniform": [1, 2]}}}, "warmup_steps is a whole number"),

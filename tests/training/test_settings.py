@@ -44,6 +44,27 @@ def test_each_group_has_its_rate_and_only_weights_decay():
     assert of == {loss.proxies: (2.0, 0.0)}
 
 
+@pytest.mark.parametrize("upper", [False, True])
+def test_layer_decay_multiplies_the_rates_of_each_lower_block(upper):
+    """Blocks are counted from the last layers, `norm`, which have the whole rate, down to the embedding of patches."""
+    pytest.importorskip("timm")
+    arguments = {"patch_size": 8, "embed_dim": 8, "depth": 3, "num_heads": 2}
+    settings = {"name": "vit_tiny_patch16_224", "pretrained": False, "arguments": arguments}
+    network = models.build("timm", embedding_size=3, image_size=16, **settings)
+    if upper:
+        network.backbone = models.FromBlock(network.backbone, "blocks.1", (3, 16, 16))
+    training = TrainingSpec(learning_rate=1.0, head_learning_rate=7.0, layer_decay=0.5, weight_decay=0.1)
+    optimizer, _ = build_optimizer(training, network, losses.Triplet())
+    of = {p: (group["lr"], group["weight_decay"]) for group in optimizer.param_groups for p in group["params"]}
+    expected = {"patch_embed": 1 / 16, "cls_token": 1 / 16, "pos_embed": 1 / 16, "norm": 1.0, "head": 7.0}
+    expected |= {"blocks.0": 1 / 8, "blocks.1": 1 / 4, "blocks.2": 1 / 2}
+    trained = [(name, parameter) for name, parameter in network.named_parameters() if parameter.requires_grad]
+    assert len(trained) == len(of)
+    for name, parameter in trained:
+        rate = next(rate for part, rate in expected.items() if f"{part}." in f"{name}.")
+        assert of[parameter] == (rate, 0.1 if parameter.ndim > 1 else 0.0), name
+
+
 def test_rates_of_schedules_with_and_without_warmup():
     cosine = rates(TrainingSpec(steps=8, learning_rate=1.0, schedule="cosine", warmup_steps=4))
     expected = [0.25, 0.5, 0.75, 1.0, *((1 + math.cos(math.pi * k / 4)) / 2 for k in range(4))]
