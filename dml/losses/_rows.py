@@ -43,17 +43,17 @@ class _Products(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, w: Tensor) -> Tensor:
         ctx.save_for_backward(x, w)
         with torch.autocast(x.device.type, enabled=False):
-            return x @ w.T
+            return x @ w.mT
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, Tensor]:
         x, w = ctx.saved_tensors
         with torch.autocast(x.device.type, enabled=False):
-            return upstream @ w, upstream.T @ x
+            return upstream @ w, upstream.mT @ x
 
 
 def products(x: Tensor, w: Tensor) -> Tensor:
-    """x @ w.T of rows (N, D) and (M, D), in their own precision under autocast, forward and backward."""
+    """x @ w^T of rows (..., N, D) and (..., M, D), in their own precision under autocast, forward and backward."""
     return _Products.apply(x, w)
 
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from dml.losses._forms import Form
 from dml.losses._proxies import draw, new_proxies, similarities
-from dml.losses._rows import safe_root, unit
+from dml.losses._rows import products, safe_root, unit
 from dml.settings import check_above
 from dml.types import LogUniform, Space, Uniform
 
@@ -93,6 +93,6 @@ class SoftTriple(nn.Module):
     def _spread(self) -> Tensor:
         """The sum of the distances of each class's centres, over C K (K - 1)."""
         centers = unit(self.proxies.flatten(0, 1)).view_as(self.proxies)
-        squared = 2 - 2 * (centers[:, :, None] * centers[:, None]).sum(3)
+        squared = 2 - 2 * products(centers, centers)
         above = torch.ones_like(squared[0]).triu(1)
         return (safe_root(squared.clamp(min=0)) * above).sum() / (squared.numel() - squared.shape[0] * self.centers)
