@@ -71,7 +71,7 @@ def _best(results: Results) -> list[tuple[str, str, str]]:
     metric = metric_label(results.study.search.objective)
     return [
         (
-            f"{rate(row['rate'])} noise{after_comma(doubts(results, row['cell']))}",
+            results.level(*results.cells[row["cell"]].noise_level) + after_comma(doubts(results, row["cell"])),
             str(row["winner"]),
             f"{metric} {percent(row['score mean'])}",
         )
@@ -106,9 +106,10 @@ def _facts(results: Results) -> list[tuple[str, str, str]]:
     others = [f"{int(counts[s])} {s}" for s in ("failed", "pruned") if counts.get(s)]
     rates = sorted({cell.rate for cell in results.cells.values()})
     spread = " to ".join(map(rate, dict.fromkeys((rates[0], rates[-1]))))
+    spread = f"{spread} of the labels made wrong" if results.own_labels else f"label noise {spread}"
     data = [dataset.label for dataset in study.datasets]
     return [
-        ("Data", ", ".join(data) if len(data) < MANY else counted(len(data), "dataset"), f"label noise {spread}"),
+        ("Data", ", ".join(data) if len(data) < MANY else counted(len(data), "dataset"), spread),
         ("Cells", f"{len(results.cells):,}", counted(len(set(results.methods.values())), "method")),
         ("Trials", f"{int(counts.get('finished', 0)):,}", ", ".join(["finished", *others])),
         ("Seeds", f"{len(study.seeds)}", "per cell" + (", with its best settings" if study.search.tunes else "")),

@@ -73,13 +73,19 @@ def _row(results: Results, one: Gain, same: Gain | None, key: str) -> dict[str, 
     return {
         "study": f"{results.study.name}, {one.dataset}" if several else results.study.name,
         "trained": part,
-        "noise": f"{rate(one.rate)} {noise_name(one.noise)}" if one.rate else "none",
+        "noise": _noise(results, one),
         "use": results.methods[one.best].label,
         "score": f"{metric_label(metric_of(key))} {percent(results.values(one.best, key).mean())}",
         "same": NOTHING if same is None else points(same.gain),
         "any": points(one.gain),
         "sure": ", ".join(filter(None, (said((same or one).gain), doubts(results, one.best)))),
     }
+
+
+def _noise(results: Results, one: Gain) -> str:
+    if results.own_labels:
+        return results.level(one.noise, one.rate)
+    return f"{rate(one.rate)} {noise_name(one.noise)}" if one.rate else "none"
 
 
 def said(gain: Summary) -> str:

@@ -17,7 +17,6 @@ SETS = {
     "train": "training classes, training images",
     "validation": "validation classes",
 }
-SHARES = {0.1: "a tenth", 0.2: "a fifth", 0.25: "a quarter", 0.5: "half"}
 _SPELT = {"nmi": "NMI", "nmi+": "NMI+", "f1": "F1", "map@r": "MAP@R", "map": "mAP", "pair_auc": "pair AUC"}
 
 
@@ -76,23 +75,21 @@ def noise_name(noise: str) -> str:
 
 
 def level_label(noise: str, rate: float, own: bool) -> str:
-    """`20% noise`; of labels that may be wrong themselves `as given`, or `as given, with a fifth more made wrong`.
+    """`20% noise`; of a user's own labels `as given`, or `as given, with a fifth more made wrong`."""
+    made = own and makes_noise(noise) and not is_topline(noise)
+    return numbers.made_wrong(rate) if made else f"{numbers.rate(rate)} noise"
+
+
+def noise_axis(noise: str, own: bool = False) -> str:
+    """What the rate of a noise model is a share of.
 
     Parameters
     ----------
-    own : whether the labels are a user's own (`dml.config.for_use.has_own_labels`).
+    own : whether the labels are a user's own, of which some may be wrong at rate 0.
     """
-    if not own or not makes_noise(noise):
-        return f"{numbers.rate(rate)} noise"
-    if rate == 0:
-        return "as given"
-    share = SHARES.get(rate, numbers.rate(rate))
-    return f"as given, with {share} {'left out' if is_topline(noise) else 'more made wrong'}"
-
-
-def noise_axis(noise: str) -> str:
-    """What the rate of a noise model is a share of."""
-    return f"share of training {'samples left out' if is_topline(noise) else 'labels that are wrong'}"
+    if is_topline(noise):
+        return "share of training samples left out"
+    return f"share of training labels that {'was made wrong' if own and makes_noise(noise) else 'are wrong'}"
 
 
 def _group(key: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from dml.statistics import Summary
 
 NOTHING = "\N{EN DASH}"
+SHARES = {0.1: "a tenth", 0.2: "a fifth", 0.25: "a quarter", 0.5: "half"}
 
 
 def percent(value: float, signed: bool = False) -> str:
@@ -27,6 +28,11 @@ def rate(value: float) -> str:
         if abs(float(text) - 100 * value) < 1e-9:
             return f"{text}%"
     return f"{100 * value:.1f}%"
+
+
+def made_wrong(value: float) -> str:
+    """What labels that may be wrong themselves are at a noise rate: `as given, with a fifth more made wrong`."""
+    return f"as given, with {SHARES.get(value, rate(value))} more made wrong" if value else "as given"
 
 
 def duration(seconds: float) -> str:

@@ -14,11 +14,12 @@ import pandas as pd
 
 from dml import discovery
 from dml.config import Study
+from dml.config.for_use import has_own_labels
 from dml.config.parts import is_told
 from dml.evaluation import metrics
 from dml.protocols import ClusteringMetric
 from dml.report.figure_data import FigureData
-from dml.report.labels import SETS, is_topline, metric_of, noise_name
+from dml.report.labels import SETS, is_topline, level_label, metric_of, noise_name
 from dml.report.methods import Method, method_of, setting_labels, shared_settings
 from dml.report.verdicts import Verdict
 from dml.types import Cell, ScoreKey, value_text
@@ -111,6 +112,15 @@ class Results:
     def rates(self, dataset: str, noise: str) -> list[float]:
         """The noise rates of one condition, ascending."""
         return sorted({self.cells[name].rate for name in self.cells_of(dataset, noise)})
+
+    @cached_property
+    def own_labels(self) -> bool:
+        """Whether the labels are a user's own on all datasets, so that some may be wrong at rate 0."""
+        return all(has_own_labels(self.study, dataset.label) for dataset in self.study.datasets)
+
+    def level(self, noise: str, rate: float) -> str:
+        """`20% noise`; of a user's own labels `as given`, or `as given, with a fifth more made wrong`."""
+        return level_label(noise, rate, self.own_labels)
 
     def where(self, dataset: str, noise: str) -> str:
         """What a caption adds if the study has several datasets or noise models: `, on cub200, uniform noise`.

@@ -126,6 +126,17 @@ def test_the_winner_is_trained_on_all_images_registered_and_embeds(dml, swept, p
     assert str(client.get_model_version_by_alias(NAME, "champion").version) == "2"
 
 
+def test_without_a_rate_the_winner_is_that_of_labels_as_given(dml, swept, packed, untracked):
+    frame = pd.read_parquet(swept / "results/tiny/trials.parquet")
+    frame.loc[(frame["rate"] == 0.4) & (frame["positives"] == "random"), "test/fine/recall@1"] = 0.9
+    frame.to_parquet(swept / "results/tiny/trials.parquet")
+    write_json(swept / "audit/tiny/summary.json", {"rate": {"guess": 0.3}})
+    assert dml("refit", NAME).code == 0
+    card = json.loads((folder_of(swept) / CARD).read_text())
+    assert card["training"]["spec"]["miner"]["positives"] == "easy"
+    assert (card["recipe"]["measured"], card["recipe"]["rate"]) == ({"0": 1.0}, 0.3)
+
+
 def test_an_interrupted_training_resumes_with_the_same_weights(dml, swept, packed, monkeypatch, untracked):
     assert dml("refit", NAME, "--rate", 0, "--name", "whole").code == 0
     steps, train_step = [], Training._train_step
@@ -159,7 +170,7 @@ def test_an_interrupted_training_resumes_with_the_same_weights(dml, swept, packe
         (["--rate", 0, "--labels", "missing.csv"], 1, "missing.csv: the file does not exist"),
         (["--rate", 0, "--labels", "strange.csv"], 1, "labels that are not training classes: [7]"),
         (["--rate", 0, "--labels", "one.csv"], 1, "one.csv: expected labels of at least 2 classes"),
-        ([], 1, "give a rate, such as --rate 0.4"),
+        (["--noise", "uniform-0.3"], 1, "no results of 'uniform-0.3'; did you mean 'uniform-0.4'?"),
     ],
 )
 def test_what_cannot_be_trained_is_said_first(dml, swept, packed, monkeypatch, untracked, arguments, code, message):

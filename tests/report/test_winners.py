@@ -5,12 +5,13 @@ import pytest
 from scipy import stats
 from synthetic import EASIER, first_row, of_study, only_confirmed, scoring
 
-from dml.config import ClaimSection, ReportSection
+from dml.config import ClaimSection, DatasetSection, NoiseSection, ReportSection
 from dml.report.analysis import best_of_many
 from dml.report.analysis.paired import adjusted, corrected, paired
-from dml.report.labels import readable
+from dml.report.labels import noise_axis, readable
 from dml.report.loading import load
 from dml.report.page.blocks import Drawing, Findings, Folded
+from dml.report.page.cells import rows
 from dml.report.sections.choices import choice
 from dml.report.sections.winners import Winners, every_pair, winners
 
@@ -138,3 +139,22 @@ def test_toplines_are_no_findings(synthetic, loaded):
     (card,) = [block for block in Winners().card(results) if isinstance(block, Findings)]
     assert ["uniform noise" in finding.where for finding in card.items] == [True, True]
     assert set(winners(results).frame["noise"]) == {"uniform", "topline"}
+
+
+@pytest.mark.parametrize("source", ["imagefolder", "digits"])
+def test_the_levels_of_ones_own_labels_are_called_as_given(synthetic, loaded, source):
+    """Labels of a user's own may be wrong at rate 0: what a study makes wrong of them is not all that is."""
+    settings = {"root": "photos"} if source == "imagefolder" else {}
+    dataset, own = DatasetSection(name=source, id="photos", settings=settings), source == "imagefolder"
+    results = loaded(synthetic.small(datasets=[dataset], noise=synthetic.noise([0.0, 0.2])))
+    table = winners(results)
+    column = next(place for place, column in enumerate(table.columns) if column.key == "rate")
+    found = [row[column] for row in rows(table)]
+    assert [cell.order for cell in found] == [0.0, 0.2]
+    assert ["as given" in cell.text for cell in found] == [own, own]
+    assert ["made wrong" in cell.text for cell in found] == [False, own]
+    (card,) = [block for block in Winners().card(results) if isinstance(block, Findings)]
+    assert ["as given" in finding.where for finding in card.items] == [own, own]
+    assert noise_axis("uniform", results.own_labels) != noise_axis("uniform", not own)
+    verified = of_study(results, noise=[*results.study.noise, NoiseSection(name="given", rates=[0.1])])
+    assert not verified.own_labels

@@ -20,7 +20,6 @@ from dml.report.analysis.search_uncertainty import search_terms
 from dml.report.analysis.shares import break_point, kept
 from dml.report.estimates import Term
 from dml.report.labels import score_label
-from dml.report.numbers import rate
 from dml.report.results import Results
 from dml.report.verdicts import Effect, effect
 
@@ -76,7 +75,7 @@ def unmet(results: Results, claim: ClaimSection) -> str | None:
             worst = lacking
             sign = "" if is_logged(key) else "%"
             bound = (f"at least {low:g}" if low is not None else f"at most {high:g}") + sign
-            of = f"{results.methods[cell.name].label} at {rate(cell.rate)} noise"
+            of = f"{results.methods[cell.name].label} at {results.level(*cell.noise_level)}"
             text = f"{key if is_logged(key) else score_label(key)} of {of} is {mean:.4g}{sign}, expected {bound}"
     return text
 

@@ -26,7 +26,7 @@ class Shown:
     dataset: str
     keys: Mapping[str, str]  # cell -> key of the trial
     left_out: int  # cells that would be shown if there were space
-    where: str  # `, on cub200, with 20% label noise`: what a caption adds
+    where: str  # `, on cub200, 20% noise`: what a caption adds
     shared: str  # `triplet, embedding size 4`: what all shown cells have in common, which their titles leave out
 
     @property
@@ -90,8 +90,8 @@ def parts_of(results: Results, name: str) -> dict[str, str]:
         found["negatives"] = readable(method.negatives) + (" negatives" if method.positives else "")
     own = further(cell)
     found |= {key: f"{labels[key]} {value_label(own[key])}" for key in results.varied if key in own}
-    amount = "left out" if is_topline(cell.noise) else "noise"
-    return found | {"noise": noise_name(cell.noise), "rate": f"{rate(cell.rate)} {amount}"}
+    level = f"{rate(cell.rate)} left out" if is_topline(cell.noise) else results.level(*cell.noise_level)
+    return found | {"noise": noise_name(cell.noise), "rate": level}
 
 
 def _shared(results: Results, names: list[str]) -> str:
@@ -104,7 +104,7 @@ def _shared(results: Results, names: list[str]) -> str:
 def _where(results: Results, cells: list[Cell]) -> str:
     text = results.where(cells[0].dataset, cells[0].noise)
     several = len({cell.rate for cell in results.cells.values()}) > 1
-    return text + (f", with {rate(cells[0].rate)} label noise" if several and len({c.rate for c in cells}) == 1 else "")
+    return text + (f", {results.level(*cells[0].noise_level)}" if several and len({c.rate for c in cells}) == 1 else "")
 
 
 def vectors(results: Results, cell: str, content: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -78,7 +78,8 @@ def against_noise(results: Results, frame: pd.DataFrame, dataset: str, noise: st
             if empty:
                 axes.plot(empty, [foot] * len(empty), "x", color=look(results, method)[0], clip_on=False, zorder=5)
     several = len({n for _, n in results.conditions if not is_topline(n)}) > 1
-    below = noise_axis(noise) + (f", {readable(noise)} noise" if several and not is_topline(noise) else "")
+    model = f", {readable(noise)} noise" if several and not is_topline(noise) else ""
+    below = noise_axis(noise, results.own_labels) + model
     varied = len({(_panel_of(method), method.positives) for method in lines}) > len(panels)
     named = ["positives"] * varied + ["filters"] * any(method.filter for method in lines)
     _axis_labels(figure, below, " and ".join(named), score_label(key))

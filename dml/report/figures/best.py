@@ -16,7 +16,6 @@ from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks, grid_of
 from dml.report.figures.methods import short_label
 from dml.report.methods import Method
-from dml.report.numbers import rate
 from dml.report.results import Results
 from dml.report.texts import Texts
 
@@ -81,7 +80,8 @@ def best_series(
     panels: dict[str, dict[Method, Points]] = {}
     for name, values in sorted(series.items(), key=lambda item: results.cells[item[0]].rate):
         points = [(float(x), float(y), math.nan, math.nan) for x, y in values.items()]
-        panels.setdefault(f"{rate(results.cells[name].rate)} noise", {})[results.methods[name]] = points
+        level = results.level(*results.cells[name].noise_level)
+        panels.setdefault(level, {})[results.methods[name]] = points
     best, methods = best_methods(results, list(series), key), len({results.methods[name] for name in series})
     return best_lines(results, panels, best, *labels), said(best, methods) if methods > len(best) else ""
 

@@ -13,7 +13,6 @@ from dml.report.figures import style
 from dml.report.figures.axes import PercentTicks
 from dml.report.figures.best import best_series, is_many
 from dml.report.figures.methods import dash, look, negatives_label, positives_label
-from dml.report.numbers import rate as written
 from dml.report.results import Results
 
 WIDE = 4  # panels in a row, at most, unless both directions have more
@@ -38,7 +37,7 @@ def cell_grid(results: Results, names: list[str], below: str, left: str) -> tupl
         for j, rate in enumerate(rates):
             axes = grid[i, j] if across else grid[j, i]
             places[loss, rate] = axes
-            axes.set_title(f"{loss}, {written(rate)} noise" if len(rates) > 1 else loss)
+            axes.set_title(f"{loss}, {results.level(results.cells[names[0]].noise, rate)}" if len(rates) > 1 else loss)
             axes.yaxis.set_major_formatter(PercentTicks(100))
             axes.yaxis.set_major_locator(MaxNLocator(5))
             axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))

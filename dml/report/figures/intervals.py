@@ -68,6 +68,7 @@ def _below(results: Results, name: str) -> str:
     cell = results.cells[name]
     what = "of training samples left out" if is_topline(cell.noise) else "of training labels are wrong"
     share = f"{rate(cell.rate)} {what}" if cell.rate else ""
+    share = results.level(*cell.noise_level) if results.own_labels and not is_topline(cell.noise) else share
     return ", ".join(filter(None, (share, results.where(cell.dataset, cell.noise).removeprefix(", "))))
 
 

@@ -33,6 +33,7 @@ class TableCell:
 
 WRITERS: Mapping[Kind, Callable[[Any], str]] = {
     "rate": numbers.rate,
+    "made wrong": numbers.made_wrong,
     "percent": percent,
     "difference": partial(percent, signed=True),
     "p": numbers.p_value,

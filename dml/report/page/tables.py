@@ -14,6 +14,7 @@ Kind = Literal[
     "name",
     "status",
     "rate",  # a share of 1, written as a percentage
+    "made wrong",  # a noise rate, of labels that may be wrong at rate 0
     "percent",
     "difference",  # in points, with its sign
     "p",
@@ -42,7 +43,7 @@ class Column:
     @property
     def numeric(self) -> bool:
         """Aligned right, with digits of one width."""
-        return self.kind not in ("text", "name", "status")
+        return self.kind not in ("text", "name", "status", "made wrong")
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,8 @@ def _told(results: Results, name: str) -> list[str]:
     """A cell's method and data in parts."""
     cell, m = results.cells[name], results.methods[name]
     tuples = readable(" + ".join(filter(None, (m.positives, m.negatives))))
-    return [readable(m.loss), tuples, m.filter, m.settings, noise_label(cell.noise), rate(cell.rate), cell.dataset]
+    share = results.level(*cell.noise_level) if results.own_labels else rate(cell.rate)
+    return [readable(m.loss), tuples, m.filter, m.settings, noise_label(cell.noise), share, cell.dataset]
 
 
 def columns(results: Results) -> dict[str, list[str]]:

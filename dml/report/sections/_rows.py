@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from dml.config.for_use import makes_noise
 from dml.counting import counted
 from dml.report.analysis.interval_coverage import covers, over
 from dml.report.analysis.summaries import summary_of
@@ -47,7 +48,7 @@ def identity_columns(results: Results, rate: bool = True) -> tuple[Column, ...]:
     labels = LABELS | {key: label.capitalize() for key, label in setting_labels(results.varied).items()}
     columns = [Column(key, label, "name") for key, label in labels.items() if key in several]
     if rate and "rate" in several:
-        columns.insert(len(_about_data(columns)), rate_column())
+        columns.insert(len(_about_data(columns)), rate_column(results))
     return tuple(columns) or (Column("loss", "Loss", "name"),)
 
 
@@ -61,8 +62,10 @@ def one_seed() -> str:
     return say("one_seed")
 
 
-def rate_column() -> Column:
-    """The noise rate."""
+def rate_column(results: Results) -> Column:
+    """The noise rate, or what a user's own labels are at it."""
+    if results.own_labels and all(makes_noise(cell.noise) for cell in results.cells.values()):
+        return Column("rate", "Labels", "made wrong", say("made_wrong"))
     return Column("rate", "Noise rate", "rate", say("rate"))
 
 

@@ -88,7 +88,7 @@ def against_noise_or_best(
     if not is_many(results, names):
         return against_noise(results, frame, dataset, noise, key), frame, ""
     lines, best = points_of(results, frame), best_methods(results, names, key)
-    figure = best_lines(results, {"": lines}, best, noise_axis(noise), score_label(key), rates=True)
+    figure = best_lines(results, {"": lines}, best, noise_axis(noise, results.own_labels), score_label(key), rates=True)
     return figure, frame, said(best, len({results.methods[name] for name in names}))
 
 

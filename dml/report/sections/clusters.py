@@ -9,7 +9,6 @@ import pandas as pd
 from dml.report.figures.against_clusters import against_clusters
 from dml.report.figures.best import best_methods, is_many, only_best
 from dml.report.labels import group_label, is_topline, metric_label
-from dml.report.numbers import rate
 from dml.report.page.blocks import Block, Drawing
 from dml.report.results import Results
 from dml.report.sections._rows import means, score_frame
@@ -36,7 +35,7 @@ class Clusters:
             for stem, panels in _panels(results).items():
                 label = metric_label(stem)
                 where = results.where(dataset, noise)
-                where += f", with {rate(lowest)} label noise" if any(results.rates(dataset, noise)) else ""
+                where += f", {results.level(noise, lowest)}" if any(results.rates(dataset, noise)) else ""
                 caption = say("figure", metric=label, where=where, means=means(results))
                 if is_many(results, names):
                     best = best_methods(results, names, results.objective(dataset))

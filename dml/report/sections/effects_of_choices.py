@@ -18,7 +18,7 @@ from dml.report.page.blocks import Block, Drawing, Paragraph, folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
 from dml.report.sections._factorial import of_each
-from dml.report.sections._rows import block_column
+from dml.report.sections._rows import block_column, rate_column
 from dml.report.texts import Texts, joined
 
 say = Texts(__file__)
@@ -103,7 +103,7 @@ def _effects_table(results: Results, name: str, effects: list[Effect]) -> Table:
     ]
     columns = (
         *(Column("axis", "Choice of", "name"), Column("level", "Choice", "name")),
-        *(Column("rate", "Noise rate", "rate"), Column("effect", "Effect", "difference_interval", "in points")),
+        *(rate_column(results), Column("effect", "Effect", "difference_interval", "in points")),
         Column("holm", "p (Holm)", "p", say("holm", over=over(results))),
         block_column(results),
     )

@@ -90,7 +90,7 @@ def _drawing(results: Results, dataset: str, noise: str, key: str, first: bool) 
     names = results.cells_of(dataset, noise)
     best = best_methods(results, names, key) if is_many(results, names) else []
     frame = _frame(results, [name for name in names if not best or results.methods[name] in best], key)
-    figure = noise_and_topline(results, frame, key, noise_axis(noise))
+    figure = noise_and_topline(results, frame, key, noise_axis(noise, results.own_labels))
     caption = say("figure", score=score_label(key), where=results.where(dataset, noise), means=means(results))
     if best:
         caption += only_best(len(best))

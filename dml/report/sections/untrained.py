@@ -103,13 +103,15 @@ def _scored(results: Results) -> list[tuple[tuple[str, str, str], Mapping[str, f
     datasets = [dataset.label for dataset in results.study.datasets]
     found = [((data, name, ""), own) for data in datasets for name, own in kinds(results, data).items()]
     projections = [one for data in datasets for one in by_noise(results, data)]
-    return found + [((one["dataset"], one["name"], _labels(one)), one["scores"]) for one in projections]
+    return found + [((one["dataset"], one["name"], _labels(results, one)), one["scores"]) for one in projections]
 
 
 def _row(dataset: str, name: str, fitted: str, scores: Mapping[str, float]) -> dict[str, Any]:
     return {"dataset": dataset, "from": name, "fitted": fitted} | {key: 100 * score for key, score in scores.items()}
 
 
-def _labels(record: Mapping[str, Any]) -> str:
+def _labels(results: Results, record: Mapping[str, Any]) -> str:
     """`20% uniform noise`."""
+    if results.own_labels:
+        return results.level(record["noise"], record["rate"])
     return f"{written(record['rate'])} {noise_name(record['noise'])}" if record["rate"] else "no noise"

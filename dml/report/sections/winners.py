@@ -18,7 +18,7 @@ from dml.report.figures.intervals import intervals
 from dml.report.figures.matrix import matrix
 from dml.report.labels import SETS, is_topline, metric_label, metric_of, noise_axis, noise_label, score_label
 from dml.report.memo import once
-from dml.report.numbers import NOTHING, interval, percent, rate
+from dml.report.numbers import NOTHING, interval, percent
 from dml.report.page.blocks import Block, Drawing, Finding, Findings, Folded, folded
 from dml.report.page.tables import Column, Table
 from dml.report.results import Results
@@ -135,7 +135,7 @@ def every_pair(results: Results) -> Table | None:
 
 def _finding(results: Results, row: dict) -> Finding:
     key = results.objective(row["dataset"])
-    where = f"{metric_label(metric_of(key))}, {rate(row['rate'])} label noise"
+    where = f"{metric_label(metric_of(key))}, {results.level(results.cells[row['cell']].noise, row['rate'])}"
     where += results.where(row["dataset"], results.cells[row["cell"]].noise) + f", {SETS[key.split('/')[0]]}"
     where += after_comma(doubts(results, row["cell"]))
     lead = interval(*(percent(row[part], signed=True) for part in ("lead", "lead low", "lead high")))
@@ -157,7 +157,7 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
     cells = results.cells_of(dataset, noise)
     many = is_many(results, cells)
     if many and len({results.methods[cell].panel for cell in cells}) <= ROWS:
-        caption = say("matrix", score=label, rate=rate(max(rates)), where=where, over=over(results))
+        caption = say("matrix", score=label, level=results.level(noise, max(rates)), where=where, over=over(results))
         alt = say("matrix_alt", score=label, where=where)
         shown = results.cells_of(dataset, noise, max(rates))
         data = score_frame(results, shown, [key])
@@ -165,7 +165,8 @@ def _drawings(results: Results, dataset: str, noise: str) -> Iterator[Block]:
         name = f"best-{dataset}-{noise}"
     if len(rates) > 1:
         figure, data, added = against_noise_or_best(results, dataset, noise, key)
-        caption = say("noise", score=label, axis=noise_axis(noise), where=where, means=means(results))
+        axis = noise_axis(noise, results.own_labels)
+        caption = say("noise", score=label, axis=axis, where=where, means=means(results))
         if many:
             caption += f".{added}"
         else:
