@@ -61,7 +61,7 @@ class Timm(Wrapped):
             if not _takes(name, settings, side) and _takes(name, sized, side):
                 settings = sized
         try:
-            network = timm.create_model(name, pretrained=pretrained and weights is None, **settings)
+            network = _created(name, pretrained and weights is None, settings)
         except (TypeError, RuntimeError, AssertionError) as error:
             raise ValueError(f"{label}: arguments {arguments}: {error}") from error
         if weights is not None:
@@ -115,6 +115,36 @@ def _takes(name: str, settings: Mapping[str, Any], side: int) -> bool:
     except Exception:  # the network that is built says why
         return False
     return True
+
+
+def _created(name: str, pretrained: bool, settings: Mapping[str, Any]) -> nn.Module:
+    """timm's network. Weights that were downloaded before are read without asking the hub, as every trial would.
+
+    Raises
+    ------
+    ValueError : the weights are not here, and the hub does not answer.
+    """
+    import timm
+
+    if not pretrained:
+        return timm.create_model(name, pretrained=False, **settings)
+    from huggingface_hub import constants
+
+    before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
+    try:
+        return timm.create_model(name, pretrained=True, **settings)
+    except OSError:  # not downloaded yet
+        pass
+    finally:
+        constants.HF_HUB_OFFLINE = before
+    try:
+        return timm.create_model(name, pretrained=True, **settings)
+    except OSError as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ValueError(
+            f"backbone 'timm': {name}: its weights are not on this machine, and the hub did not give them ({reason}): "
+            "connect once, or name a file (`weights`)"
+        ) from error
 
 
 def _names(network: nn.Module, kind: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from typing import Any
 
 import pandas as pd
 
+from dml import discovery, models
 from dml.config import Study
 from dml.counting import counted
 from dml.sweep.execution import cluster, places
@@ -124,6 +125,24 @@ def run_study(
     return frame
 
 
+def _fetch_weights(study: Study) -> None:
+    """Download the weights that trials start from, once: what is missing is an error before the first trial.
+
+    Raises
+    ------
+    ValueError : they cannot be fetched.
+    """
+    fetched = set()
+    for training in map(study.training_of, study.cells()):
+        settings, part = training.backbone_settings, models.find(training.backbone)
+        case = training.backbone, repr(settings)
+        if training.frozen or training.train_from or training.init_from or case in fetched:
+            continue
+        fetched.add(case)
+        if part.packages and settings.get("pretrained", True) and settings.get("weights") is None:
+            discovery.build("dml.models", training.backbone, **settings)
+
+
 def _copy_missing(plan: Plan) -> None:
     """Copy trials that ended here to the storage if it lacks them: it was away, is another one, or lost them."""
     count = sum(plan.store.push_missing(job.key) for job, _ in plan.ended())
@@ -146,6 +165,7 @@ def _run_trials(
 ) -> None:
     """Run the plan's trials in one Ray Tune run."""
     resources, workers = plan.study.resources, plan.study.training.workers
+    _fetch_weights(plan.study)
     cluster.connect(resources)
     from ray import tune
 
