@@ -9,7 +9,7 @@ from PIL import Image
 
 from dml import noise
 from dml.noise._features import pixels
-from dml.training.data import open_packed_of, training_rows
+from dml.training.data import open_packed_of, split_of, training_rows
 
 pytestmark = pytest.mark.slow
 
@@ -111,10 +111,9 @@ def test_noise_by_likeness_sees_the_images_as_the_noise_room_does(project):
     root = project.root / "data/pets"
     packed, saved = open_packed_of(root, "pets"), pd.read_parquet(root / "noise/pets.parquet")
     models = [("similarity", rate, {"neighbours": 1}) for rate in (0.3, 0.5)]
-    for phase, seeds in (("tune", [0]), ("confirm", [0, 1])):
-        rows = training_rows(root, "pets", phase)
-        labels = packed.index["fine"].to_numpy()[rows]
-        features = pixels(packed.images, rows)
-        expected = noise.table(rows, labels, models, seeds, phase, features=features)
-        given = saved[saved["phase"] == phase].reset_index(drop=True)
-        pd.testing.assert_frame_equal(given, expected, check_dtype=False)
+    fine, rows = packed.index["fine"].to_numpy(), training_rows(root, "pets", "confirm")
+    features = pixels(packed.images, rows)
+    tune = noise.table(rows, fine[rows], models, [0], "tune", features=features)
+    confirm = noise.table(rows, fine[rows], models, [0, 1], "confirm", features=features)
+    halves = noise.halves(tune, split_of(root, "pets")["tune"].to_numpy(), fine)
+    pd.testing.assert_frame_equal(saved, pd.concat([halves, confirm], ignore_index=True), check_dtype=False)

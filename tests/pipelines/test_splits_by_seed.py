@@ -48,7 +48,10 @@ def test_each_seed_has_its_own_split_from_the_file_to_the_scores(project, refuse
         assert set(fine[split.loc[split["final"] == "train", "index"]]) == trained
         confirm = noise[(noise["phase"] == "confirm") & (noise["seed"] == seed)]
         assert set(fine[confirm["index"]]) == trained
-    assert set(fine[noise.loc[noise["phase"] == "tune", "index"]]) == {0, 1, 2}
+    for phase, observed in (("tune", {0, 1, 2}), ("validation", {3, 4, 5})):
+        of_phase = noise[noise["phase"] == phase]
+        assert set(of_phase["observed"]) == observed
+        assert set(fine[of_phase["index"]]) == {0, 1, 2, 3, 4, 5}
 
     project.stages("sweep", "tiny")
     trials = pd.read_parquet(project.root / "results/tiny/trials.parquet")
