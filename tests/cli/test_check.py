@@ -22,7 +22,7 @@ def test_a_tuned_study_is_told_what_intervals_are_of(dml, project, timed):
     path = project / "pipelines/studies/tiny.yaml"
     fixed = path.read_text()
     assert "intervals:" not in dml("check", "tiny").out
-    tuned = yaml.safe_load(fixed) | {"search": {"trials": 2}}
+    tuned = yaml.safe_load(fixed) | {"search": {"trials": 2, "validation": "true_labels"}}
     path.write_text(yaml.safe_dump(tuned))
     said = "  intervals: of one class split; the part of a search is estimated from its trials"
     assert said in dml("check", "tiny").out
@@ -32,7 +32,7 @@ def test_a_tuned_study_is_told_what_intervals_are_of(dml, project, timed):
 
 @pytest.mark.parametrize(
     ("changes", "said"),
-    [({}, []), ({"search": {"trials": 2}, "noise": NOISE}, ["Chosen on correct labels"])],
+    [({}, []), ({"search": {"trials": 2, "validation": "true_labels"}, "noise": NOISE}, ["Chosen on correct labels"])],
 )
 def test_what_a_reader_must_know_of_the_scores_is_noted(dml, project, timed, changes, said):
     path = project / "pipelines/studies/tiny.yaml"

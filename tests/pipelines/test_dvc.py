@@ -90,8 +90,7 @@ def test_pixels_are_scored_without_training(work):
     assert set(own) == {"test/fine/recall@1", "test/fine/map@r"}
 
 
-@pytest.mark.filterwarnings("ignore:.*type hint")  # MLflow would read hints where there are none
-def test_mlflow_holds_the_study_its_cells_their_trials_and_a_model_that_embeds(work):
+def test_mlflow_holds_the_study_its_cells_and_their_trials_and_no_model_of_labels_made_wrong(work):
     uri = f"sqlite:///{work.root / 'mlflow.db'}"
     client = mlflow.MlflowClient(tracking_uri=uri)
     experiment = client.get_experiment_by_name("dml").experiment_id
@@ -100,12 +99,7 @@ def test_mlflow_holds_the_study_its_cells_their_trials_and_a_model_that_embeds(w
     above = [(run.data.tags["dml.kind"], kinds.get(run.data.tags.get("mlflow.parentRunId"))) for run in runs]
     assert sorted(above, key=str) == [("cell", "study")] * 2 + [("study", None)] + [("trial", "cell")] * 2
     assert {run.info.status for run in runs} == {"FINISHED"}
-    (model,) = client.search_logged_models([experiment])
-    mlflow.set_tracking_uri(uri)
-    images = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 1), dtype=np.uint8)
-    embeddings = mlflow.pyfunc.load_model(model.model_uri).predict(images)
-    assert embeddings.shape == (5, 4)
-    assert np.isfinite(embeddings).all()
+    assert not client.search_logged_models([experiment]), "a fifth of its labels is made wrong on purpose"
 
 
 def test_with_nothing_changed_nothing_runs(work):

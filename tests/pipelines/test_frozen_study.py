@@ -19,7 +19,7 @@ datasets:
   - name: features
     settings: {vectors: own/x.npy, table: own/labels.csv}
 noise:
-  - {name: similarity, rates: [0.2], settings: {neighbours: 1}}
+  - {name: similarity, rates: [0.0], settings: {neighbours: 1}}
 losses: [triplet]
 positives: [easy]
 negatives: [random]

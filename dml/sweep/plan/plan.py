@@ -199,7 +199,7 @@ class Plan:
         if index not in self._searches:
             place, split = divmod(index, self.study.splits)
             cell, earlier = self.cells[place], [self._search(source) for source in self._sources_of(index)]
-            left_out = {"trials", "protocol", "stop", "warm_start"}
+            left_out = {"trials", "protocol", "stop", "warm_start", "validation"}  # the key has the labels that choose
             if self.study.search.early_stopping == "none":
                 left_out |= {"early_stopping", "reduction", "first_rung"}  # as before there was early stopping
             search = self.study.search.model_dump(mode="json", exclude=left_out)
