@@ -146,7 +146,9 @@ def test_float16_features_train_to_nearly_the_same(stored, make_spec, data_root,
         finish(Training(make_spec(frozen=True, frozen_precision=kind), data_root, tmp_path / kind)).result()
         for kind in ("float32", "float16")
     )
-    assert half.scores == pytest.approx(full.scores, abs=0.02)
+    assert half.scores.keys() == full.scores.keys()
+    for key, score in full.scores.items():  # clusters of this hardly trained network hang on the last digits
+        assert half.scores[key] == pytest.approx(score, abs=0.05 if "nmi" in key else 0.02), key
 
 
 @pytest.mark.parametrize(
