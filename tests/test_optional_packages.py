@@ -33,7 +33,7 @@ def folder_of(tmp_path, monkeypatch):
         ("datasets", lambda: Huggingface("owner/birds").download("raw"), "pip install 'noisy-dml.hub.'"),
         ("h5py", cuhk03._h5py, "pip install h5py"),
         ("timm", lambda: models.find("timm").check_installed({}), "pip install"),
-        ("timm", lambda: check_package("timm", "pipeline", "this"), r"this needs the package timm.*\[pipeline\]"),
+        ("timm", lambda: check_package("timm", "this", "pipeline"), r"this needs the package timm.*\[pipeline\]"),
         ("faiss", lambda: _search.choose("faiss", torch.device("cpu")), "pip install faiss-cpu"),
         ("faiss", index._faiss, "pip install faiss-cpu"),
         ("onnx", onnx_export.check_extra, r"\[onnx\]"),

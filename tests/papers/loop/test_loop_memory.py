@@ -26,7 +26,7 @@ def test_the_largest_tensor_of_expansion_has_all_points_of_all_pairs():
 def test_the_verdict():
     found = of_memory.memory()
     assert found.verdict == "confirmed"
-    assert "6.6 times as many elements" in found.finding
+    assert "3.8 times as many elements" in found.finding
 
 
 def test_work_that_grows_faster_is_refuted(monkeypatch):
