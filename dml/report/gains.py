@@ -93,7 +93,7 @@ def _row(results: Results, one: Gain, same: Gain | None, key: str) -> dict[str, 
     return {
         "study": f"{results.study.name}, {one.dataset}" if several else results.study.name,
         "trained": _trained(results, one),
-        "noise": _noise(results, one),
+        "noise": f"{rate(one.rate)} {noise_name(one.noise)}" if one.rate else NONE,
         "use": results.methods[one.best].label,
         "score": f"{metric_label(metric_of(key))} {percent(results.values(one.best, key).mean())}",
         "same": NOTHING if same is None else points(same.gain),
@@ -106,12 +106,6 @@ def _row(results: Results, one: Gain, same: Gain | None, key: str) -> dict[str, 
 def _trained(results: Results, one: Gain) -> str:
     training = results.study.training_of(results.cells[one.best])
     return "head" if training.frozen else "upper blocks" if training.train_from else "network"
-
-
-def _noise(results: Results, one: Gain) -> str:
-    if results.own_labels:
-        return results.level(one.noise, one.rate)
-    return f"{rate(one.rate)} {noise_name(one.noise)}" if one.rate else NONE
 
 
 def said(gain: Summary) -> str:
