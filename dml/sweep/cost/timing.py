@@ -61,15 +61,17 @@ def time_steps(spec: TrialSpec, manifest: Mapping[str, Any], seconds: float, thr
     classes = max(2, batch.classes)
     with _threads(threads), torch.random.fork_rng(devices=[]):
         model, images = _network(spec, manifest), torch.randint(0, 256, shape, dtype=torch.uint8)
+        one = shape[1:]
         if spec.training.frozen:
             model, images = _head(spec, model), torch.rand(batch.size, model.backbone.features, 1, 1)
         elif spec.training.train_from is not None:
             of_one = image_shape(spec.training, manifest)
             model.backbone = models.FromBlock(model.backbone, spec.training.train_from, of_one)  # type: ignore[assignment]
-            images = torch.rand(batch.size, *stored_shape(spec.training, manifest)[1:])
+            one = stored_shape(spec.training, manifest)[1:]
+            images = torch.rand(batch.size, math.prod(one), 1, 1)  # as `StoredViews`
         model, images = model.to(device), images.to(device)
         loss = build_loss(spec, classes, model.embedding_size).to(device)
-        mine, augment = build_miner(spec, loss), build_augment(spec, _data(manifest, tuple(images.shape[1:])))
+        mine, augment = build_miner(spec, loss), build_augment(spec, _data(manifest, one))
         optimizer, _ = build_optimizer(replace(spec.training, steps=1), model, loss)
         labels = torch.arange(batch.size).remainder(classes).to(device)
         generator = torch.Generator(device=device).manual_seed(0)
