@@ -1,4 +1,4 @@
-"""Pages made of other files: README, the contributing guide, the changelog, the small sweep, notebooks."""
+"""Pages made of other files: README, the contributing guide, the changelog, the small sweep, notebooks, snapshots."""
 
 import re
 import sys
@@ -7,6 +7,8 @@ from pathlib import Path
 import nbformat
 from mkdocs.structure.files import File
 from nbconvert import MarkdownExporter
+
+from dml.pipeline.overview import results_page
 
 sys.path.insert(0, str(Path(__file__).parent))
 import gallery
@@ -38,8 +40,9 @@ def on_files(files, config):
     text = f"# The sweep in 150 lines\n\n[tiny_dml.py](tiny/tiny_dml.py), to read and to run.\n\n```python\n{code}```\n"
     files.append(File.generated(config, "tiny.md", content=text))
     built = (gallery.REPORT / "index.html").is_file()
-    content = gallery.page(gallery.RESULTS.read_text(encoding="utf-8"), built)
-    files.append(File.generated(config, "gallery.md", content=content))
+    results = results_page()
+    for page, content in {"results.md": results, "gallery.md": gallery.page(results, built)}.items():
+        files.append(File.generated(config, page, content=content))
     for path in sorted(gallery.REPORT.rglob("*")) if built else ():
         if path.is_file():
             name = f"report/{path.relative_to(gallery.REPORT).as_posix()}"
