@@ -97,7 +97,7 @@ class Training:
         self._truth: torch.Tensor | None = None
         if getattr(self._mine, "takes_truth", False):  # an oracle
             self._truth = torch.from_numpy(data.labels(spec.dataset.train_on, data.rows)).to(self._device)
-        part = build_filter(spec, data.classes, self.model.embedding_size)
+        part = build_filter(spec, data.classes, self.model.embedding_size, self.loss)
         self._filtering = None if part is None else Filtering(part, len(data.rows), self._device)
         network = parallel(self.model, self._device)
         self._forward = torch.compile(network) if training.compile else network
