@@ -8,6 +8,7 @@ from dml.losses.binomial_deviance import BinomialDeviance as BinomialDeviance
 from dml.losses.circle import Circle as Circle
 from dml.losses.components import Components as Components
 from dml.losses.contrastive import Contrastive as Contrastive
+from dml.losses.free import Free as Free
 from dml.losses.histogram import Histogram as Histogram
 from dml.losses.hphn_triplet import HphnTriplet as HphnTriplet
 from dml.losses.info_nce import InfoNce as InfoNce
