@@ -23,7 +23,7 @@ import torch
 from dml import discovery, evaluation, losses, miners, models
 from dml.evaluation import compressed
 from dml.protocols import ClusteringMetric, Composite
-from dml.training import closed_form, collectives, optimizers
+from dml.training import closed_form, collectives, free, optimizers
 from dml.training.frozen import recipe
 from dml.training.loop import Training
 from dml.types import BatchSpec, EvaluationSpec, MinerSpec, TrainingSpec, TrialSpec, noise_model
@@ -67,6 +67,8 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
         found["training.decay"] = optimizers.version
     if spec.training.head_start != TrainingSpec.head_start or spec.training.head_refit is not None:
         found["training.closed_form"] = closed_form.version
+    if spec.training.head_start == free.KIND:
+        found["training.free"] = free.version
     for package in models.packages_of(spec.training.backbone, spec.training.backbone_settings):
         found[package] = discovery.package_version(package)
     if any(map(_is_of_clusters, spec.evaluation.metrics)):
