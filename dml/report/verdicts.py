@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dml import sequential, statistics
+from dml import statistics
 from dml.config import ClaimSection
 from dml.report.estimates import Estimate, Term, estimate
 
@@ -89,32 +89,28 @@ def effect(
     values: Sequence[float],
     claim: ClaimSection,
     part: Mapping[str, Any],
-    looks: tuple[int, ...] | None = None,
     searches: Sequence[Term] = (),
 ) -> Effect:
     """The effect with its interval and both p, from one value per seed in points.
 
     Parameters
     ----------
-    looks : all planned looks of `seeds: auto`, for which interval and p are then adjusted.
     searches : further variance of the mean.
     """
     x = np.asarray(values, dtype=float)
-    s: sequential.Sequential | Estimate | statistics.Summary
+    s: Estimate | statistics.Summary
     above: Callable[[np.ndarray, float], float]
-    if looks and len(x) >= looks[0]:
-        s, above, sides = sequential.estimate(x, looks), partial(_above_at_looks, looks), 1
-    elif searches and x.size > 1:
+    if searches and x.size > 1:
         seeds = Term(float(x.var(ddof=1)) / x.size, x.size - 1.0)
-        s, above, sides = estimate(float(x.mean()), [seeds], searches), partial(_above, seeds, searches), 2
+        s, above = estimate(float(x.mean()), [seeds], searches), partial(_above, seeds, searches)
     else:
-        s, above, sides = statistics.summary(x), statistics.one_sided_t, 2
+        s, above = statistics.summary(x), statistics.one_sided_t
     least, y = claim.least, -x if claim.direction == "less" else x
     if claim.direction == "equal":
         confirming = np.maximum(above(x, -least), above(-x, -least))
-        refuting = sides * np.minimum(above(x, least), above(-x, least))
+        refuting = 2 * np.minimum(above(x, least), above(-x, least))
     else:
-        confirming, refuting = sides * above(y, least), sides * above(-y, -least)
+        confirming, refuting = 2 * above(y, least), 2 * above(-y, -least)
     p, q = (float(np.minimum(1.0, one)) for one in (confirming, refuting))
     return Effect(part, s.mean, s.low, s.high, len(x), p, q, searched=isinstance(s, Estimate))
 
@@ -123,12 +119,6 @@ def _above(seeds: Term, searches: Sequence[Term], values: np.ndarray, bound: flo
     """`statistics.one_sided_t` with further variance."""
     own = estimate(float(values.mean()) - bound, [seeds], searches)
     return own.p / 2 if own.mean > 0 else 1 - own.p / 2
-
-
-def _above_at_looks(looks: tuple[int, ...], values: np.ndarray, bound: float) -> float:
-    """The same of seeds that were added while it was undecided: the two-sided p, which is not doubled again."""
-    own = sequential.estimate(values - bound, looks)
-    return own.p if own.mean > 0 else 1.0
 
 
 def combined(effects: Sequence[Effect]) -> tuple[float, float]:

@@ -2,10 +2,9 @@
 
 - Several class splits: Student's t over splits, `Results.values`. It covers splits, searches, seeds and classes.
 - One split, whose trials all left each class's scores: seeds and classes together (`over_classes`).
-- Seeds that were added while comparisons were undecided (`seeds: auto`): over seeds, adjusted for all planned looks.
 - Otherwise: Student's t over seeds.
 
-With one split, and without added seeds, the part of a tuned method's search is added (`searched`).
+With one split, the part of a tuned method's search is added (`searched`).
 
 Only scores of the study's objective have class scores, and only winners and comparisons with them ask for them.
 """
@@ -20,7 +19,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dml import sequential
 from dml.report.analysis.at_rate import Mix, mixed
 from dml.report.analysis.over_classes import over_class_means
 from dml.report.analysis.search_uncertainty import search_terms, searches
@@ -33,18 +31,6 @@ SPLITS = "class splits, seeds, classes and searches"
 CLASSES, SEEDS = "seeds and classes", "seeds"
 CLASSES_SEARCHES, SEARCHES = "seeds, classes and searches", "seeds and searches"
 FIGURE = "classes"  # of `FigureData`, which publishes what is kept
-
-
-def planned(results: Results) -> tuple[int, ...] | None:
-    """All looks of `seeds: auto`, by numbers of seeds; None if the seeds are listed."""
-    return None if results.study.auto_seeds is None else results.study.auto_seeds.looks
-
-
-@once
-def looks_made(results: Results) -> int:
-    """How often comparisons were looked at, with `seeds: auto`."""
-    most = max((len(results.confirmed_of(name)) for name in results.cells), default=0)
-    return sum(n <= most for n in planned(results) or ())
 
 
 def over(results: Results) -> str:
@@ -62,9 +48,6 @@ def covers(results: Results) -> str:
     """What the intervals of winners and of comparisons with them cover."""
     if results.study.splits > 1:
         return SPLITS
-    if (looks := planned(results)) is not None:
-        made = f"{looks_made(results)} of {len(looks)} planned looks"
-        return f"{SEEDS}, and are adjusted for {made} at which seeds were added or not"
     cells = [name for name in results.cells if len(results.confirmed_of(name))]
     if cells and all(len(class_means(results, name)) for name in cells):
         return CLASSES_SEARCHES if searches(results) else CLASSES
@@ -120,8 +103,6 @@ def of_difference(results: Results, key: str, first: Mix, second: Mix) -> Estima
 
 def _of_weights(results: Results, key: str, weighted: Sequence[tuple[Mix, float]]) -> Estimate | None:
     """Of a weighted sum of methods' scores."""
-    if planned(results) is not None:
-        return _looked_at(results, _summed(results, key, weighted))
     found = covers_of(results, key, next(iter(weighted[0][0])))
     if found in (SPLITS, SEEDS):
         return None
@@ -171,13 +152,6 @@ def _combined(tables: Sequence[pd.DataFrame], weights: Sequence[float]) -> pd.Da
     if -1 in rows:
         found.loc[-1] = tables[0].loc[-1, columns]
     return found
-
-
-def _looked_at(results: Results, values: pd.Series) -> Estimate | None:
-    """A mean over seeds, adjusted for the planned looks."""
-    looks = planned(results)
-    own = sequential.estimate(values.sort_index().to_numpy(), looks) if looks else None
-    return None if own is None or not own.look else Estimate(own.mean, own.low, own.high, own.p)
 
 
 def _over_classes(table: pd.DataFrame, searches: Sequence[Term]) -> Estimate | None:
