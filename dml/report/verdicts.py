@@ -9,8 +9,8 @@ An effect has one value per seed, in points. A claim says that the mean effect i
   significantly farther from 0 than `least`.
 - Undecided: neither, or less than two seeds.
 
-Each is a t-test over seeds, two-sided but for the two tests of `equal`; where settings were tuned in one class split,
-with the part of the searches too (`searched`). Without a correction, a claim is confirmed if the 95% interval of its
+Each is a t-test over seeds, two-sided but for the two tests of `equal`; in one class split with the part of the test
+classes, where their scores are known, and of the searches; over several with the corrected variance. Without a correction, a claim is confirmed if the 95% interval of its
 effect is above `least`. A claim for each value of an attribute is confirmed if all of its parts
 are (the largest p), and refuted if any is (the smallest p times their number). Holm's correction is over the claims of
 one paper that were tested, in all studies, separately for both questions. Stand-ins decide no claim, so they are a
@@ -55,6 +55,7 @@ class Effect:
     confirming: float  # p; NaN for less than two seeds
     refuting: float
     searched: bool = False  # the interval and both p contain the part of the searches
+    classes: bool = False  # and that of the test classes
 
     @property
     def label(self) -> str:
@@ -90,21 +91,24 @@ def effect(
     claim: ClaimSection,
     part: Mapping[str, Any],
     searches: Sequence[Term] = (),
+    classes: Sequence[Term] = (),
+    overlap: float = 0.0,
 ) -> Effect:
     """The effect with its interval and both p, from one value per seed in points.
 
     Parameters
     ----------
-    searches : further variance of the mean.
+    searches, classes : further variance of the mean, see `estimate`: searches do not bound the interval.
+    overlap : where values are of class splits, `Results.overlap`.
     """
     x = np.asarray(values, dtype=float)
     s: Estimate | statistics.Summary
     above: Callable[[np.ndarray, float], float]
-    if searches and x.size > 1:
-        seeds = Term(float(x.var(ddof=1)) / x.size, x.size - 1.0)
-        s, above = estimate(float(x.mean()), [seeds], searches), partial(_above, seeds, searches)
+    if (searches or classes) and x.size > 1:
+        terms = [Term(statistics.mean_variance(x), x.size - 1.0), *classes]
+        s, above = estimate(float(x.mean()), terms, searches), partial(_above, terms, searches)
     else:
-        s, above = statistics.summary(x), statistics.one_sided_t
+        s, above = statistics.summary(x, overlap=overlap), partial(statistics.one_sided_t, overlap=overlap)
     least, y = claim.least, -x if claim.direction == "less" else x
     if claim.direction == "equal":
         confirming = np.maximum(above(x, -least), above(-x, -least))
@@ -112,12 +116,12 @@ def effect(
     else:
         confirming, refuting = 2 * above(y, least), 2 * above(-y, -least)
     p, q = (float(np.minimum(1.0, one)) for one in (confirming, refuting))
-    return Effect(part, s.mean, s.low, s.high, len(x), p, q, searched=isinstance(s, Estimate))
+    return Effect(part, s.mean, s.low, s.high, len(x), p, q, searched=bool(searches), classes=bool(classes))
 
 
-def _above(seeds: Term, searches: Sequence[Term], values: np.ndarray, bound: float) -> float:
+def _above(terms: Sequence[Term], searches: Sequence[Term], values: np.ndarray, bound: float) -> float:
     """`statistics.one_sided_t` with further variance."""
-    own = estimate(float(values.mean()) - bound, [seeds], searches)
+    own = estimate(float(values.mean()) - bound, terms, searches)
     return own.p / 2 if own.mean > 0 else 1 - own.p / 2
 
 

@@ -2,11 +2,14 @@
 
 import csv
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
+STUDY = Path(__file__).parents[1] / "studies/every-figure.yaml"
 SECTIONS = (
     *("winners", "settings-varied", "planes", "retrieval", "similarities", "tsne", "spectrum", "claims", "choices"),
     *("results", "training", "provenance"),
@@ -18,6 +21,7 @@ def page(shared_project):
     """The finished study, and the text of its page."""
     project = shared_project
     project.add_papers()
+    shutil.copy(STUDY, project.root / "pipelines/studies")
     assert project.stage("choose", "every-figure").code == 0
     project.stages("resolve download pack split corrupt sweep", "every-figure")
     done = project.stage("report")

@@ -18,49 +18,7 @@ ROOT = Path(__file__).parents[2]
 STUDIES = sorted(path.stem for path in (ROOT / "pipelines" / "studies").glob("*.yaml"))
 PAPERS = {claim.paper: claim for claim in paper_claims().values()}
 OF_PAPERS = [name for name in STUDIES if name.partition("-")[0] in PAPERS]
-EXAMPLES = {
-    "cars-frozen",
-    "collapse-digits",
-    "every-figure",
-    "every-part",
-    "flowers-frozen",
-    "foreign-parts",
-    "human-coarse",
-    "human-coarse-frozen",
-    "human-coarse-window",
-    "human-fine",
-    "human-fine-frozen",
-    "human-fine-window",
-    "joint-cars",
-    "joint-cifar100-tuned",
-    "joint-digits",
-    "joint-flowers",
-    "joint-omniglot",
-    "numbers-fixed",
-    "numbers-noisy",
-    "numbers-noisy-long",
-    "numbers-splits",
-    "numbers-tuned",
-    "omniglot-letters",
-    "partial-cars",
-    "partial-cars-long",
-    "partial-cars-noisy",
-    "partial-cifar100",
-    "partial-cifar100-folds",
-    "partial-coarse",
-    "partial-coarse-folds",
-    "partial-flowers",
-    "partial-flowers-estimated",
-    "partial-flowers-long",
-    "partial-flowers-same-settings",
-    "partial-flowers-lite0",
-    "partial-flowers-folds",
-    "partial-flowers-ways",
-    "partial-cars-ways",
-    "partial-cars-folds",
-    "quickstart",
-    "robust-methods",
-}
+OWN = ("flowers-", "joint-", "numbers-", "partial-", "quickstart", "regime-", "robust-")
 
 
 @cache
@@ -95,8 +53,9 @@ def test_each_claim_that_networks_decide_has_a_study():
     assert asked - tested == {claim.id for claim in paper_claims().values() if claim.no_study}
 
 
-def test_every_study_is_of_a_paper_or_an_example():
-    assert set(STUDIES) - set(OF_PAPERS) == EXAMPLES
+def test_every_study_is_of_a_paper_or_one_of_ours():
+    assert all(name.startswith(OWN) for name in set(STUDIES) - set(OF_PAPERS))
+    assert len(STUDIES) <= 70
 
 
 def test_a_study_comes_after_the_one_that_it_starts_from():
@@ -129,7 +88,7 @@ def test_the_page_of_all_studies_is_what_they_say():
 
 
 def test_every_part_has_every_loss_and_policy():
-    study = load_study(ROOT / "pipelines/studies/every-part.yaml")
+    study = load_study(ROOT / "tests/studies/every-part.yaml")
     assert {loss.name for loss in study.losses} == set(discovery.names("dml.losses"))
     assert set(study.positives) == set(discovery.names("dml.miners.positives"))
     assert set(study.negatives) == set(discovery.names("dml.miners.negatives"))

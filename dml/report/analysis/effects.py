@@ -15,6 +15,7 @@ from dml.config.names import written_setting
 from dml.config.pairing import Line, Pair, pairs, without_toplines
 from dml.report.analysis.diagnostics import is_logged, logged
 from dml.report.analysis.diagnostics import unit as logged_unit
+from dml.report.analysis.interval_coverage import class_terms
 from dml.report.analysis.search_uncertainty import search_terms
 from dml.report.analysis.shares import break_point, kept
 from dml.report.estimates import Term
@@ -31,7 +32,10 @@ def effects(results: Results, claim: ClaimSection) -> list[Effect]:
     found = [(own, _by_seed(results, claim, own).sort_index()) for own in parts.values()]
     if any(values.empty for _, values in found):
         return []
-    return [effect(values.to_list(), claim, own[0].each, _of_searches(results, claim, own)) for own, values in found]
+    return [
+        effect(values.to_list(), claim, own[0].each, *_further(results, claim, own), results.overlap)
+        for own, values in found
+    ]
 
 
 def decisive(results: Results, claim: ClaimSection) -> tuple[tuple[Effect, ...], str]:
@@ -93,16 +97,19 @@ def _by_seed(results: Results, claim: ClaimSection, own: list[Pair]) -> pd.Serie
     return pd.concat(columns, axis=1, join="inner").dropna().mean(axis=1)
 
 
-def _of_searches(results: Results, claim: ClaimSection, own: list[Pair]) -> list[Term]:
-    """What searches add to the variance of a mean difference; of slopes, break points and shares it is not known."""
+def _further(results: Results, claim: ClaimSection, own: list[Pair]) -> tuple[list[Term], list[Term]]:
+    """What searches, and test classes, add to the variance of a mean difference.
+
+    Of slopes, break points and shares it is not known.
+    """
     if not isinstance(claim.test, ComparisonSection) or claim.share or is_logged(claim.score):
-        return []
+        return [], []
     weights: Counter[str] = Counter()
     for pair in own:
         weights.update({pair.first[0].name: 1 / len(own)})
         weights.subtract({pair.second[0].name: 1 / len(own)})
     key = score_key(results.study, own[0].first[0].dataset, claim.score)
-    return search_terms(results, weights, key)
+    return search_terms(results, weights, key), class_terms(results, key, weights)
 
 
 def _value(results: Results, claim: ClaimSection, line: Line) -> pd.Series:

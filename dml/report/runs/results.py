@@ -113,9 +113,9 @@ def _metrics(results: Results, name: str, rows: pd.DataFrame) -> dict[str, float
         "validation": validation(results, name) / 100,
     }
     if results.cells[name].rate:
-        found["share_kept"] = summary_of(kept(results, name, objective), "s", SHARE)["s mean"] / 100
+        found["share_kept"] = summary_of(kept(results, name, objective), "s", SHARE, overlap=results.overlap)["s mean"] / 100
     for short, key in keys.items():
-        summary = summary_of(results.values(name, key), "s", SCORE)
+        summary = summary_at(results, name, key, "s")
         found |= {f"{short}.{part}": summary[f"s {part}"] / 100 for part in PARTS}
     return {key: round(value, DIGITS) for key, value in _finite(found).items()}
 
