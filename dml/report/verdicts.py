@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dml import sequential, statistics
+from dml import statistics
 from dml.config import ClaimSection
 from dml.report.estimates import Estimate, Term, estimate
 
@@ -90,7 +90,6 @@ def effect(
     values: Sequence[float],
     claim: ClaimSection,
     part: Mapping[str, Any],
-    looks: tuple[int, ...] | None = None,
     searches: Sequence[Term] = (),
     classes: Sequence[Term] = (),
     overlap: float = 0.0,
@@ -99,26 +98,23 @@ def effect(
 
     Parameters
     ----------
-    looks : all planned looks of `seeds: auto`, for which interval and p are then adjusted.
     searches, classes : further variance of the mean, see `estimate`: searches do not bound the interval.
     overlap : where values are of class splits, `Results.overlap`.
     """
     x = np.asarray(values, dtype=float)
-    s: sequential.Sequential | Estimate | statistics.Summary
+    s: Estimate | statistics.Summary
     above: Callable[[np.ndarray, float], float]
-    if looks and len(x) >= looks[0]:
-        s, above, sides = sequential.estimate(x, looks), partial(_above_at_looks, looks), 1
-    elif (searches or classes) and x.size > 1:
+    if (searches or classes) and x.size > 1:
         terms = [Term(statistics.mean_variance(x), x.size - 1.0), *classes]
-        s, above, sides = estimate(float(x.mean()), terms, searches), partial(_above, terms, searches), 2
+        s, above = estimate(float(x.mean()), terms, searches), partial(_above, terms, searches)
     else:
-        s, above, sides = statistics.summary(x, overlap=overlap), partial(statistics.one_sided_t, overlap=overlap), 2
+        s, above = statistics.summary(x, overlap=overlap), partial(statistics.one_sided_t, overlap=overlap)
     least, y = claim.least, -x if claim.direction == "less" else x
     if claim.direction == "equal":
         confirming = np.maximum(above(x, -least), above(-x, -least))
-        refuting = sides * np.minimum(above(x, least), above(-x, least))
+        refuting = 2 * np.minimum(above(x, least), above(-x, least))
     else:
-        confirming, refuting = sides * above(y, least), sides * above(-y, -least)
+        confirming, refuting = 2 * above(y, least), 2 * above(-y, -least)
     p, q = (float(np.minimum(1.0, one)) for one in (confirming, refuting))
     return Effect(part, s.mean, s.low, s.high, len(x), p, q, searched=bool(searches), classes=bool(classes))
 
@@ -127,12 +123,6 @@ def _above(terms: Sequence[Term], searches: Sequence[Term], values: np.ndarray, 
     """`statistics.one_sided_t` with further variance."""
     own = estimate(float(values.mean()) - bound, terms, searches)
     return own.p / 2 if own.mean > 0 else 1 - own.p / 2
-
-
-def _above_at_looks(looks: tuple[int, ...], values: np.ndarray, bound: float) -> float:
-    """The same of seeds that were added while it was undecided: the two-sided p, which is not doubled again."""
-    own = sequential.estimate(values - bound, looks)
-    return own.p if own.mean > 0 else 1.0
 
 
 def combined(effects: Sequence[Effect]) -> tuple[float, float]:

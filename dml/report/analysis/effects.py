@@ -15,7 +15,7 @@ from dml.config.names import written_setting
 from dml.config.pairing import Line, Pair, pairs, without_toplines
 from dml.report.analysis.diagnostics import is_logged, logged
 from dml.report.analysis.diagnostics import unit as logged_unit
-from dml.report.analysis.interval_coverage import class_terms, planned
+from dml.report.analysis.interval_coverage import class_terms
 from dml.report.analysis.search_uncertainty import search_terms
 from dml.report.analysis.shares import break_point, kept
 from dml.report.estimates import Term
@@ -32,9 +32,8 @@ def effects(results: Results, claim: ClaimSection) -> list[Effect]:
     found = [(own, _by_seed(results, claim, own).sort_index()) for own in parts.values()]
     if any(values.empty for _, values in found):
         return []
-    looks = planned(results)
     return [
-        effect(values.to_list(), claim, own[0].each, looks, *_further(results, claim, own), results.overlap)
+        effect(values.to_list(), claim, own[0].each, *_further(results, claim, own), results.overlap)
         for own, values in found
     ]
 
