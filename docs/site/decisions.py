@@ -13,7 +13,7 @@ TOPICS = {
     "claims": ("The papers and their claims", r"papers?\b|prove|claim|eps|loop|histogram|table 1|published results"),
     "speed": (
         "Speed and memory",
-        r"speed|memory|losses, before|in less|under \d+ s|cost|scale|the report's size|shards",
+        r"speed|memory|losses, before|in less|under \d+ s|cost|scale|the report's size",
     ),
     "judging": (
         "Tuning and judging",

@@ -21,7 +21,6 @@ from typing import Any
 import torch
 
 from dml import discovery, evaluation, miners, models
-from dml.evaluation import compressed
 from dml.protocols import ClusteringMetric, Composite
 from dml.training import closed_form, collectives, optimizers
 from dml.training.frozen import recipe
@@ -69,8 +68,6 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
         found[package] = discovery.package_version(package)
     if any(map(_is_of_clusters, spec.evaluation.metrics)):
         found["k-means"] = "faiss" if _has_faiss() else "torch"
-    if spec.evaluation.search == "compressed":
-        found["evaluation.compressed"] = compressed.VERSION
     return dict(sorted(found.items()))
 
 
@@ -152,7 +149,6 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
     changed["augment_settings"] = _of_part("dml.data.augment", training.augment, training.augment_settings)
     loss, noise = spec.loss, spec.noise
     model = noise_model(noise.model)
-    del content["evaluation"]["memory"]
     filled_in = {"normalize": training.normalize, "embedding_size": training.embedding_size}
     return {
         **content,
