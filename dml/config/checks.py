@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dml import discovery, miners
-from dml.config import auditing, claim_checks, combining, grid, halving, report_checks, warm_start
+from dml.config import auditing, combining, compare, grid, halving, report_checks, warm_start
 from dml.config.errors import LocatedError
 from dml.config.parts import LossSection
 from dml.config.study import Study
@@ -57,7 +57,7 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
                 "class_splits",
             )
         halving.check(study, training[0])
-    for room in (claim_checks, report_checks, auditing, warm_start):
+    for room in (compare, report_checks, auditing, warm_start):
         room.check(study)
 
 

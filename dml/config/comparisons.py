@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from dml.config.claim_checks import score_key
-from dml.config.claims import ClaimSection
-from dml.config.pairing import pairs, without_toplines
+from dml.config.compare import pairs, score_key, without_toplines
 from dml.config.study import Study
 
 
@@ -22,11 +20,11 @@ class Named(NamedTuple):
 def named_comparisons(study: Study) -> list[Named]:
     """The comparisons that `seeds: auto` decides.
 
-    Those of the study's claims that compare two sets of cells; without any, the usual choice, the first cell of each
+    Those of the study's `compare`; without any, the usual choice, the first cell of each
     dataset and noise rate, with each other cell there.
     """
     cells = study.cells()
-    return list(dict.fromkeys(_of_claims(study))) or [
+    return list(dict.fromkeys(_own(study))) or [
         Named(first.name, cell.name, study.objective(cell.dataset))
         for cell in without_toplines(cells)
         for first in [next(c for c in cells if _condition(c) == _condition(cell))]
@@ -34,17 +32,10 @@ def named_comparisons(study: Study) -> list[Named]:
     ]
 
 
-def _of_claims(study: Study) -> Iterator[Named]:
-    for claim in study.claims:
-        if _compares(claim):
-            for pair in pairs(claim, study.cells()):
-                (first,), (second,) = pair.first, pair.second
-                yield Named(first.name, second.name, score_key(study, first.dataset, claim.score))
-
-
-def _compares(claim: ClaimSection) -> bool:
-    """Whether the claim is about a difference of two scores that each trial has."""
-    return claim.compare is not None and not claim.share and not claim.score.startswith("diagnostics/")
+def _own(study: Study) -> Iterator[Named]:
+    for one in study.compare:
+        for (first,), (second,) in pairs(study.cells(), one.first, one.second, one.where, each=one.each):
+            yield Named(first.name, second.name, score_key(study, first.dataset, one.score))
 
 
 def _condition(cell: Any) -> tuple[str, str, float]:

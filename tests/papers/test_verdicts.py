@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dml.pipeline.overview import snapshot_studies
-from dml.report.analysis.claims import with_verdicts
+from dml.report.claims import with_verdicts
 from dml.report.loading import load
 from dml.report.wording import evidence
 from dml.snapshots import Snapshot
@@ -31,13 +31,12 @@ def test_the_verdicts_are_those_of_the_golden_file(request, monkeypatch):
             csv.writer(file, lineterminator="\n").writerows(now)
     with GOLDEN.open(encoding="utf-8", newline="") as file:
         then = list(csv.reader(file))
-    gone, new = ([row for row in rows if row not in others] for rows, others in ((then, now), (now, then)))
-    assert not gone and not new, "\n".join(["was:", *map(str, gone), "is:", *map(str, new)])
+    assert [row for row in now if row not in then] == [row for row in then if row not in now]
 
 
 def _row(verdict):
     """`p` has, for each part, those of the questions whether the claim holds and whether it fails, uncorrected."""
     shown = evidence(verdict)
     p = "; ".join(f"{effect.confirming:.3g}, {effect.refuting:.3g}" for effect in verdict.effects)
-    own = verdict.claim.claim or f"{verdict.claim.paper}: {verdict.claim.text}"
+    own = verdict.claim.id or f"{verdict.claim.paper}: {verdict.claim.text}"
     return [verdict.study, own, verdict.word, shown.text, shown.smaller, p]

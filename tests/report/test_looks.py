@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from dml import sequential
-from dml.config import ClaimSection
 from dml.config.auto_seeds import AutoSection
 from dml.report.analysis.interval_coverage import covers, looks_made
 from dml.report.analysis.paired import versus_winner
 from dml.report.sections.winners import winners
-from dml.report.verdicts import effect
+from dml.report.verdicts import Expected, effect
 
 KEY = "test/fine/recall@1"
 
@@ -43,23 +42,20 @@ def test_a_comparison_is_adjusted_for_all_planned_looks(results):
 
 
 def test_a_claim_is_adjusted_too():
-    compare = {"first": {"loss": "a"}, "second": {"loss": "b"}}
-    claim = ClaimSection(paper="ours", text="a is better", compare=compare)
     x, looks = np.array([1.0, 2.0, 1.5, 2.5, 1.0]), sequential.looks(3, 20)
-    own, plain = effect(x, claim, {}, looks), effect(x, claim, {})
+    own, plain = effect(x, Expected(), {}, looks), effect(x, Expected(), {})
     assert own.confirming == pytest.approx(sequential.estimate(x, looks).p)
     assert own.confirming > plain.confirming
     assert own.refuting == 1.0
     assert own.high - own.low > plain.high - plain.low
-    less = effect(x, claim.model_copy(update={"direction": "less"}), {}, looks)
+    less = effect(x, Expected("below"), {}, looks)
     assert (less.confirming, less.refuting) == (own.refuting, own.confirming)
-    equal = effect(0.1 * x, claim.model_copy(update={"direction": "equal", "least": 1.0}), {}, looks)
+    equal = effect(0.1 * x, Expected("within", 1.0), {}, looks)
     assert equal.confirming < 0.05 < equal.refuting
 
 
 def test_an_early_look_that_found_the_reverse_confirms_nothing():
-    claim = ClaimSection(paper="ours", text="a is better", compare={"first": {"loss": "a"}, "second": {"loss": "b"}})
     x = np.array([-1.0, -1.03, -0.97, 3.0, 3.2, 2.9, 3.1, -2.0])
-    found = effect(x, claim, {}, (3, 5, 8))
+    found = effect(x, Expected(), {}, (3, 5, 8))
     assert found.low < 0 < found.mean
     assert found.confirming > 0.05

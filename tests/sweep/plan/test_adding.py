@@ -82,14 +82,10 @@ def test_neither_the_order_of_trials_nor_an_interruption_changes_what_is_added(s
         assert again.look == first.look
 
 
-def test_the_claims_of_a_study_name_its_comparisons(toy_study, tmp_path):
-    claim = {
-        "paper": "ours",
-        "text": "Contrastive is better.",
-        "compare": {"first": {"loss": "contrastive"}, "second": {"loss": "triplet"}},
-    }
+def test_a_study_names_its_comparisons(toy_study, tmp_path):
+    own = {"first": {"loss": "contrastive"}, "second": {"loss": "triplet"}}
     plan = start(
-        toy_study(losses=LOSSES, search={"sampler": "fixed"}, seeds={"auto": {"most": 8}}, claims=[claim]), tmp_path
+        toy_study(losses=LOSSES, search={"sampler": "fixed"}, seeds={"auto": {"most": 8}}, compare=[own]), tmp_path
     )
     finish(plan)
     found = {name: len(numbers) for name, numbers in seeds(plan).items()}
