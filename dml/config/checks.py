@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dml import discovery, miners
+from dml import discovery, filters, losses, miners
 from dml.config import auditing, combining, compare, grid, halving, report_checks, warm_start
 from dml.config.errors import LocatedError
-from dml.config.parts import LossSection
+from dml.config.parts import SAMPLE, LossSection
 from dml.config.study import Study
 from dml.config.terms import extremes
 from dml.config.training import TrainingSection
@@ -44,6 +44,7 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
     _check_repetitions(study, cells)
     _check_taken(study, cells)
     _check_miner(study, cells)
+    _check_losses(study, cells)
     _check_objective(study)
     _check_vectors(study, cells, stated)
     _check_views(study)
@@ -194,6 +195,28 @@ def _check_miner(study: Study, cells: list[Cell]) -> None:
             except (TypeError, ValueError) as error:
                 pair = f"positives {positives!r} with negatives {negatives!r}"
                 raise LocatedError(f"{pair} and the settings {settings}: {error}", "miner") from error
+
+
+def _check_losses(study: Study, cells: list[Cell]) -> None:
+    """That a filter can watch its cell's loss, and that the last step of a trial uses the loss's memory."""
+    for cell in cells:
+        first = {key: extremes(space)[0] for key, space in cell.loss.search.items()}
+        settings = {**first, **cell.loss.settings, **grid.of("loss", cell.grid_point)}
+        watches = cell.filter is not None and hasattr(discovery.find("dml.filters", cell.filter.name), "watch")
+        if settings.get("memory") is None and not watches:
+            continue
+        where = "losses", next(index for index, loss in enumerate(study.losses) if loss.name == cell.loss.name)
+        loss, training = losses.build_for(cell.loss.name, {**SAMPLE, **settings}), study.training_of(cell)
+        if cell.filter is not None and watches:
+            own = {**cell.filter.settings, **{key: extremes(space)[0] for key, space in cell.filter.search.items()}}
+            try:
+                filters.build_for(cell.filter.name, own, **SAMPLE).watch(loss)  # type: ignore[attr-defined]
+            except ValueError as error:
+                raise LocatedError(str(error), *where) from error
+        steps = max(extremes(training.search["steps"]) if "steps" in training.search else [training.steps])
+        if (memory := getattr(loss, "memory", None)) is not None and memory.warm_up >= steps:
+            problem = f"memory: warm_up: expected fewer than the {steps} steps, got {memory.warm_up}"
+            raise LocatedError(f"{cell.loss.name}: {problem}", *where)
 
 
 def _check_objective(study: Study) -> None:

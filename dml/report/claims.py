@@ -32,7 +32,7 @@ from dml.papers import papers
 from dml.report.analysis.diagnostics import is_logged, logged
 from dml.report.analysis.diagnostics import unit as logged_unit
 from dml.report.analysis.flags import flags
-from dml.report.analysis.interval_coverage import planned
+from dml.report.analysis.interval_coverage import class_terms, planned
 from dml.report.analysis.search_uncertainty import search_terms
 from dml.report.analysis.shares import LEFT, break_point, kept, reference
 from dml.report.estimates import Term
@@ -68,11 +68,15 @@ def claim(
     id : of a claim in `papers/<paper>/claims.csv`; "": one of the project's own, with its `text`.
     studies : whose results the function takes.
     paper : of a claim of one's own, the family of claims that share Holm's correction.
+
+    Raises
+    ------
+    ValueError : no paper has the id.
     """
     made = Claim(id, paper, text, place)
-    if id:
-        if made.printed is None or paper or text or place:
-            raise ValueError(f"claim {id!r}: expected no paper, text or place, which claims.csv has")
+    if id and id not in (choices := paper_claims()):
+        raise ValueError(f"claim: unknown id {id!r}{suggestion(id, sorted(choices))}")
+    if made.printed:
         made = replace(made, paper=made.printed.paper)
     return lambda function: ClaimTest(made, function, studies, stand_in)
 
@@ -232,7 +236,7 @@ def _comparison(
     Parameters
     ----------
     measure : (line, score key) -> its value by block.
-    searched : whether the part of the searches is known.
+    searched : whether the parts of searches and test classes are known: not of slopes, break points and shares.
     above, below, within : what is expected, in points; within: of 0. One of them.
     condition : what `reached` says of cells that the claim needs; anything but "": it is not tested.
     said : fields of `Comparison`: published, note, disputed, fixed.
@@ -266,10 +270,10 @@ def _comparison(
         if any(one.empty for one in values):
             return ()
         looks = planned(results)
-        terms = [_searches(results, own, key_of(own[0][0], name)) if searched else [] for _, own in parts]
+        terms = [_further(results, own, key_of(own[0][0], name)) if searched else ([], []) for _, own in parts]
         return tuple(
-            effect(one.to_list(), expected, part, looks, term)
-            for one, (part, _), term in zip(values, parts, terms, strict=True)
+            effect(one.to_list(), expected, part, looks, *further, results.overlap)
+            for one, (part, _), further in zip(values, parts, terms, strict=True)
         )
 
     if condition:
@@ -293,13 +297,13 @@ def _parts(found: Pairs, each: Sequence[str]) -> list[tuple[Mapping[str, Any], P
     return list(parts.values())
 
 
-def _searches(results: Results, own: Pairs, key: str) -> list[Term]:
-    """What searches add to the variance of a mean difference; of slopes, break points and shares it is not known."""
+def _further(results: Results, own: Pairs, key: str) -> tuple[list[Term], list[Term]]:
+    """What searches, and test classes, add to the variance of a mean difference."""
     weights: Counter[str] = Counter()
     for (first,), (second,) in own:
         weights.update({first.name: 1 / len(own)})
         weights.subtract({second.name: 1 / len(own)})
-    return search_terms(results, weights, key)
+    return search_terms(results, weights, key), class_terms(results, key, weights)
 
 
 def _frame(results: Results, line: Line, key: str, share: bool) -> pd.DataFrame:

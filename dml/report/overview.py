@@ -1,4 +1,4 @@
-"""`docs/results.md`: what the published studies found, on one page that a code host renders."""
+"""The site's page of results: what the published studies found, as Markdown."""
 
 from __future__ import annotations
 

@@ -173,11 +173,19 @@ class Results:
         """The score key of the study's objective on `part`, or on the first evaluated set: `test/fine/recall@1`."""
         return self.study.objective(dataset, part)
 
+    @property
+    def overlap(self) -> float:
+        """Test classes for each training class where blocks are class splits, for `statistics.mean_variance`.
+
+        No class is tested twice, so n folds have 1 / (n - 1), and n other splits at most that.
+        """
+        return 1 / (self.study.splits - 1) if self.study.splits > 1 else 0.0
+
     def values(self, cell: str, key: str) -> pd.Series:
         """A cell's confirmed scores in percent, one for each block (`Study.blocks`), by which they are indexed.
 
         A block is a seed. With several class splits it is a split, whose score is the mean over its seeds: only splits
-        are independent, and their spread contains that of test classes, training classes and seeds.
+        test other classes, and their spread contains that of test classes and seeds (`overlap`).
         """
         if key not in self._scores:
             self._scores[key] = self._scores_by_cell(key)

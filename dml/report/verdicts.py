@@ -8,12 +8,12 @@ An effect has one value per seed, in points. A claim says that the mean effect i
 - Refuted: the effect is significantly on the other side of it. With `within`, it is significantly farther from 0.
 - Undecided: neither, or less than two seeds.
 
-Each is a t-test over seeds, two-sided but for the two tests of `within`; where settings were tuned in one class split,
-with the part of the searches too (`searched`). Without a correction, a claim is confirmed if the 95% interval of its
-effect is above its bound. A claim for each value of an attribute is confirmed if all of its parts
-are (the largest p), and refuted if any is (the smallest p times their number). Holm's correction is over the claims of
-one paper that were tested, in all studies, separately for both questions. Stand-ins decide no claim, so they are a
-family of their own, and a comparison with flags is in none.
+Each is a t-test over seeds, two-sided but for the two tests of `within`; in one class split with the part of the test
+classes, where their scores are known, and of the searches; over several with the corrected variance. Without a
+correction, a claim is confirmed if the 95% interval of its effect is above its bound. A claim for each value of an
+attribute is confirmed if all of its parts are (the largest p), and refuted if any is (the smallest p times their
+number). Holm's correction is over the claims of one paper that were tested, in all studies, separately for both
+questions. Stand-ins decide no claim, so they are a family of their own, and a comparison with flags is in none.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ class Effect:
     confirming: float  # p; NaN for less than two seeds
     refuting: float
     searched: bool = False  # the interval and both p contain the part of the searches
+    classes: bool = False  # and that of the test classes
 
     @property
     def label(self) -> str:
@@ -143,24 +144,27 @@ def effect(
     part: Mapping[str, Any],
     looks: tuple[int, ...] | None = None,
     searches: Sequence[Term] = (),
+    classes: Sequence[Term] = (),
+    overlap: float = 0.0,
 ) -> Effect:
     """The effect with its interval and both p, from one value per seed in points.
 
     Parameters
     ----------
     looks : all planned looks of `seeds: auto`, for which interval and p are then adjusted.
-    searches : further variance of the mean.
+    searches, classes : further variance of the mean, see `estimate`: searches do not bound the interval.
+    overlap : where values are of class splits, `Results.overlap`.
     """
     x = np.asarray(values, dtype=float)
     s: sequential.Sequential | Estimate | statistics.Summary
     above: Callable[[np.ndarray, float], float]
     if looks and len(x) >= looks[0]:
         s, above, sides = sequential.estimate(x, looks), partial(_above_at_looks, looks), 1
-    elif searches and x.size > 1:
-        seeds = Term(float(x.var(ddof=1)) / x.size, x.size - 1.0)
-        s, above, sides = estimate(float(x.mean()), [seeds], searches), partial(_above, seeds, searches), 2
+    elif (searches or classes) and x.size > 1:
+        terms = [Term(statistics.mean_variance(x), x.size - 1.0), *classes]
+        s, above, sides = estimate(float(x.mean()), terms, searches), partial(_above, terms, searches), 2
     else:
-        s, above, sides = statistics.summary(x), statistics.one_sided_t, 2
+        s, above, sides = statistics.summary(x, overlap=overlap), partial(statistics.one_sided_t, overlap=overlap), 2
     side, bound = expected
     if side == "within":
         confirming = np.maximum(above(x, -bound), above(-x, -bound))
@@ -169,12 +173,12 @@ def effect(
         sign = -1 if side == "below" else 1
         confirming, refuting = sides * above(sign * x, sign * bound), sides * above(-sign * x, -sign * bound)
     p, q = (float(np.minimum(1.0, one)) for one in (confirming, refuting))
-    return Effect(part, s.mean, s.low, s.high, len(x), p, q, searched=isinstance(s, Estimate))
+    return Effect(part, s.mean, s.low, s.high, len(x), p, q, searched=bool(searches), classes=bool(classes))
 
 
-def _above(seeds: Term, searches: Sequence[Term], values: np.ndarray, bound: float) -> float:
+def _above(terms: Sequence[Term], searches: Sequence[Term], values: np.ndarray, bound: float) -> float:
     """`statistics.one_sided_t` with further variance."""
-    own = estimate(float(values.mean()) - bound, [seeds], searches)
+    own = estimate(float(values.mean()) - bound, terms, searches)
     return own.p / 2 if own.mean > 0 else 1 - own.p / 2
 
 

@@ -35,7 +35,8 @@ def measured(verdict: Verdict) -> str:
     write = _number if is_logged(verdict.comparison.score) else partial(percent, signed=True)
     effects = "; ".join(f"{e.label} {interval(*map(write, (e.mean, e.low, e.high)))}".strip() for e in verdict.effects)
     seeds = counted(min(e.seeds for e in verdict.effects), verdict.block)
-    seeds += " and searches" * any(e.searched for e in verdict.effects)
+    classes, searches = any(e.classes for e in verdict.effects), any(e.searched for e in verdict.effects)
+    seeds += ", classes and searches" if classes and searches else " and classes" * classes + " and searches" * searches
     p = "" if math.isnan(verdict.p) else f", p (Holm) {_equal(p_value(verdict.p))}"
     reasons = [verdict.reason] * bool(verdict.reason) + ["one more test would leave it undecided"] * verdict.fragile
     reasons += [f"at fixed settings: {verdict.comparison.fixed}"] * bool(verdict.comparison.fixed)

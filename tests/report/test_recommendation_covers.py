@@ -8,8 +8,7 @@ from synthetic import KEY
 from dml import sequential
 from dml.cli.recommendation_text import recommendation_text
 from dml.config.auto_seeds import AutoSection
-from dml.report.analysis.interval_coverage import covers
-from dml.report.analysis.over_classes import over_class_means
+from dml.report.analysis.interval_coverage import class_term, covers, over_seeds
 from dml.report.analysis.paired import versus_winner
 from dml.report.recommendation import recommend
 
@@ -77,7 +76,8 @@ def test_between_rates_classes_are_interpolated_too(study_of, tmp_path):
         return 75 * low + 25 * high
 
     for rival in found.methods[1:]:
-        own = over_class_means(means(found.winner.cell) - means(rival.cell), COUNTS)
+        apart = means(found.winner.cell) - means(rival.cell)
+        own = over_seeds(pd.Series(apart @ COUNTS / COUNTS.sum()), [class_term(apart.mean(axis=0), COUNTS)], [])
         assert (rival.behind_low, rival.behind_high) == pytest.approx((own.low, own.high), abs=0.02)  # float16 is kept
 
 

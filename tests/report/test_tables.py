@@ -262,7 +262,7 @@ def test_no_interval_of_a_score_leaves_the_possible_values(synthetic, loaded):
     ],
 )
 def test_bounds_of_an_interval_do_not_contradict_the_scores(values, low, high):
-    found = summary_of(values, "s")
+    found = summary_of(values, "s", overlap=0.0)
     assert found["s mean"] == pytest.approx(np.mean(values))
     assert low is None or found["s low"] == pytest.approx(low, abs=1e-4)
     assert high is None or found["s high"] == high

@@ -90,18 +90,17 @@ def test_a_recommendation_says_so_in_its_title_and_first_note(fixed, loaded):
     assert found.content()["tuning"] == NOT_TUNED
 
 
-def test_every_comparison_of_the_published_page_is_marked():
+def test_every_comparison_of_the_published_page_is_marked(results_page):
     """Each published study here has one rate; the page names it in effects, claims and its own section."""
     root = Path(__file__).parents[2]
-    text = (root / "docs" / "results.md").read_text(encoding="utf-8")
-    assert text.count(IN_SHORT) == 1
+    assert results_page.count(IN_SHORT) == 1
     for path in sorted((root / "docs" / "results").iterdir()):
         if not path.is_dir():
             continue
         said = mark(load_study(root / "pipelines" / "studies" / f"{path.name}.yaml"))
-        (own,) = re.findall(rf"^`make repro STUDY={path.name}`: .*", text, re.MULTILINE)
+        (own,) = re.findall(rf"^`make repro STUDY={path.name}`: .*", results_page, re.MULTILINE)
         assert own.rstrip(".").endswith(said)
-        for line in re.findall(rf"^(?:\| |- |\*\*[^*]*\*\* \()`{path.name}`.*", text, re.MULTILINE):
+        for line in re.findall(rf"^(?:\| |- |\*\*[^*]*\*\* \()`{path.name}`.*", results_page, re.MULTILINE):
             assert said in line, line
 
 

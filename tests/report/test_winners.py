@@ -110,7 +110,7 @@ def test_a_single_seed_gives_no_verdict(synthetic, loaded):
 def test_too_few_seeds_give_no_p(three):
     results, _ = three
     one = results.values(next(iter(results.cells)), "test/fine/recall@1")
-    found = paired(one[:1], one[:1])
+    found = paired(one[:1], one[:1], 0.0)
     assert found["difference"] == 0.0
     assert np.isnan(found["p"])
     assert np.isnan(corrected([found])[0]["holm"])

@@ -43,7 +43,7 @@ def frame_of(study: Study) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def joint():
     """The study with the most cells, and invented trials."""
-    study = load_study(ROOT / "pipelines/studies/joint-digits.yaml")
+    study = load_study(ROOT / "tests/studies/joint-digits.yaml")
     return study, frame_of(study)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from dml.report.analysis.interval_coverage import over
+from dml.report.analysis.interval_coverage import CORRECTED, over
 from dml.report.page.blocks import Block, ClaimEntry, ClaimList, Download, Paragraph
 from dml.report.results import Results
 from dml.report.texts import Texts
@@ -28,7 +28,7 @@ class Claims:
 
     def content(self, results: Results) -> Iterator[Block | None]:
         """Each claim with its effect, and a CSV file."""
-        yield Paragraph(say("how", over=over(results)))
+        yield Paragraph(say("how", over=over(results), corrected=f"; {CORRECTED}" if results.overlap else ""))
         yield ClaimList(tuple(map(_entry, results.verdicts)))
         yield Download("claims", frame(results), "The claims of this study as CSV", ".")
 

@@ -299,13 +299,14 @@ def test_units():
 def test_a_frozen_trial_is_timed_on_features(tmp_path):
     manifest = {"height": 64, "width": 64, "channels": 3}
 
-    def timed(frozen):
-        training = {**STUDY["training"], "backbone": "small_conv", "frozen": frozen}
+    def timed(**way):
+        training = {**STUDY["training"], "backbone": "small_conv", **way}
         study = Study(**{**STUDY, "training": training})
         return time_steps(costs.spec_of(study, study.cells()[0], manifest), manifest, seconds=0.1)
 
-    features, images = timed(frozen=True), timed(frozen=False)
+    features, activations, images = timed(frozen=True), timed(train_from="layers.4"), timed()
     assert 0 < features.image_seconds < images.image_seconds / 2
+    assert 0 < activations.image_seconds < images.image_seconds
     found = cost(tmp_path, training={**STUDY["training"], "frozen": True})
     assert "without the features, computed once before" in found.basis
 
