@@ -28,7 +28,8 @@ from dml.config.caveats import caveats
 from dml.config.compare import ComparisonSection, Line, Match, pairs, score_key, without_toplines
 from dml.config.matching import attribute, check_matching, identity
 from dml.config.names import setting, written_setting
-from dml.papers import papers
+from dml.discovery import suggestion
+from dml.papers import paper_claims, papers
 from dml.report.analysis.diagnostics import is_logged, logged
 from dml.report.analysis.diagnostics import unit as logged_unit
 from dml.report.analysis.flags import flags
