@@ -21,7 +21,6 @@ from dml.config.search import ResourcesSection, SearchSection
 from dml.config.stopping import best_point, stops_at_best, value_of
 from dml.config.study import Study
 from dml.config.training import TrainingSection
-from dml.config.warm_start import sources
 
 __all__ = [
     "AuditSection",
@@ -53,7 +52,6 @@ __all__ = [
     "load_study",
     "location",
     "place_of",
-    "sources",
     "stops_at_best",
     "study_from",
     "value_of",

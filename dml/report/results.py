@@ -233,7 +233,7 @@ class Results:
     def missing(self) -> dict[str, int]:
         """For each incomplete cell, how many of its confirmations have not finished."""
         done = self.confirmed.groupby("cell").size()
-        lacking = {name: self.study.least_seeds * self.study.splits - int(done.get(name, 0)) for name in self.cells}
+        lacking = {name: len(self.study.seeds) * self.study.splits - int(done.get(name, 0)) for name in self.cells}
         return {name: count for name, count in lacking.items() if count > 0}
 
     @cached_property

@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dml import sequential, statistics
+from dml import statistics
 from dml.papers import PaperClaim, paper_claims
 from dml.report.estimates import Estimate, Term, estimate
 
@@ -142,7 +142,6 @@ def effect(
     values: Sequence[float],
     expected: Expected,
     part: Mapping[str, Any],
-    looks: tuple[int, ...] | None = None,
     searches: Sequence[Term] = (),
     classes: Sequence[Term] = (),
     overlap: float = 0.0,
@@ -151,27 +150,24 @@ def effect(
 
     Parameters
     ----------
-    looks : all planned looks of `seeds: auto`, for which interval and p are then adjusted.
     searches, classes : further variance of the mean, see `estimate`: searches do not bound the interval.
     overlap : where values are of class splits, `Results.overlap`.
     """
     x = np.asarray(values, dtype=float)
-    s: sequential.Sequential | Estimate | statistics.Summary
+    s: Estimate | statistics.Summary
     above: Callable[[np.ndarray, float], float]
-    if looks and len(x) >= looks[0]:
-        s, above, sides = sequential.estimate(x, looks), partial(_above_at_looks, looks), 1
-    elif (searches or classes) and x.size > 1:
+    if (searches or classes) and x.size > 1:
         terms = [Term(statistics.mean_variance(x), x.size - 1.0), *classes]
-        s, above, sides = estimate(float(x.mean()), terms, searches), partial(_above, terms, searches), 2
+        s, above = estimate(float(x.mean()), terms, searches), partial(_above, terms, searches)
     else:
-        s, above, sides = statistics.summary(x, overlap=overlap), partial(statistics.one_sided_t, overlap=overlap), 2
+        s, above = statistics.summary(x, overlap=overlap), partial(statistics.one_sided_t, overlap=overlap)
     side, bound = expected
     if side == "within":
         confirming = np.maximum(above(x, -bound), above(-x, -bound))
-        refuting = sides * np.minimum(above(x, bound), above(-x, bound))
+        refuting = 2 * np.minimum(above(x, bound), above(-x, bound))
     else:
         sign = -1 if side == "below" else 1
-        confirming, refuting = sides * above(sign * x, sign * bound), sides * above(-sign * x, -sign * bound)
+        confirming, refuting = 2 * above(sign * x, sign * bound), 2 * above(-sign * x, -sign * bound)
     p, q = (float(np.minimum(1.0, one)) for one in (confirming, refuting))
     return Effect(part, s.mean, s.low, s.high, len(x), p, q, searched=bool(searches), classes=bool(classes))
 
@@ -180,12 +176,6 @@ def _above(terms: Sequence[Term], searches: Sequence[Term], values: np.ndarray, 
     """`statistics.one_sided_t` with further variance."""
     own = estimate(float(values.mean()) - bound, terms, searches)
     return own.p / 2 if own.mean > 0 else 1 - own.p / 2
-
-
-def _above_at_looks(looks: tuple[int, ...], values: np.ndarray, bound: float) -> float:
-    """The same of seeds that were added while it was undecided: the two-sided p, which is not doubled again."""
-    own = sequential.estimate(values - bound, looks)
-    return own.p if own.mean > 0 else 1.0
 
 
 def combined(effects: Sequence[Effect]) -> tuple[float, float]:

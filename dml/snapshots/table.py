@@ -87,8 +87,7 @@ def _thinned(study: Study, row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _curve(study: Study, cell: Cell, row: Mapping[str, Any]) -> list[Any]:
     """`[[step, {objective: value}], ...]`: all of it if a search may compare it, else thinned, or nothing in tuning."""
-    stopping = (study.search.pruner, study.search.early_stopping) != ("none", "none")
-    compared = stopping or stops_at_best(study.search, row["phase"])
+    compared = study.search.early_stopping != "none" or stops_at_best(study.search, row["phase"])
     if row["phase"] == "tune" and not compared:
         return []
     key = _objective(study, cell, row["phase"])

@@ -78,7 +78,7 @@ def test_the_rate_is_the_cells_fixed_or_searched(study):
     assert build(made, fixed).filter == FilterSpec("prism", {"rate": 0.25})
     assert build(made, searched, {"filter.rate": 0.3}).filter == FilterSpec("prism_vmf", {"rate": 0.3})
     tuned = study(text.replace("{name: prism, search", "{name: prism_vmf, search") + "").cells()[7]
-    random = made.model_copy(update={"search": made.search.model_copy(update={"sampler": "random"})})
+    random = made.model_copy(update={"search": made.search.model_copy(update={"sampler": "grid"})})
     assert space_of(random, tuned)["filter.rate"] == Uniform(0.1, 0.5)
 
 

@@ -25,7 +25,7 @@ losses: [triplet, {name: margin, settings: {beta: 1.2}}]
 positives: [random, easy]
 negatives: [random]
 seeds: [0, 1, 2]
-search: {sampler: random, trials: 2, stop: last}
+search: {sampler: tpe, trials: 2, stop: last}
 training: {steps: 400}
 evaluation: {metrics: [recall@1, nmi], every: 100}
 compare:

@@ -125,7 +125,7 @@ def _metrics(results: Results, name: str, rows: pd.DataFrame) -> dict[str, float
 
 def _status(results: Results, name: str, rows: pd.DataFrame, state: str) -> str:
     confirmed = rows[(rows["phase"] == "confirm") & rows["status"].isin(["finished", "failed"])]
-    if state == "finished" or len(confirmed) >= results.study.least_seeds * results.study.splits:
+    if state == "finished" or len(confirmed) >= len(results.study.seeds) * results.study.splits:
         return FINISHED if len(results.confirmed_of(name)) else FAILED
     return RUNNING if state == "running" else KILLED
 
