@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dml import discovery, filters, losses, miners
-from dml.config import auditing, claim_checks, combining, grid, halving, report_checks, warm_start
+from dml.config import auditing, combining, compare, grid, halving, report_checks
 from dml.config.errors import LocatedError
 from dml.config.parts import SAMPLE, LossSection
 from dml.config.study import Study
@@ -18,11 +18,6 @@ from dml.config.terms import extremes
 from dml.config.training import TrainingSection
 from dml.data import augment, batches, sources
 from dml.types import Cell
-
-
-def _check_auto(study: Study) -> None:
-    if study.auto_seeds is not None and study.splits > 1:
-        raise LocatedError("auto decides over seeds, but class splits are compared over splits: list them", "seeds")
 
 
 def check(study: Study, stated: Collection[str] = ()) -> None:
@@ -38,7 +33,6 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
     """
     _check_finite(study.model_dump())
     _check_policies(study)
-    _check_auto(study)
     _check_grid(study)
     cells = list(study.combinations())
     _check_repetitions(study, cells)
@@ -58,7 +52,7 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
                 "class_splits",
             )
         halving.check(study, training[0])
-    for room in (claim_checks, report_checks, auditing, warm_start):
+    for room in (compare, report_checks, auditing):
         room.check(study)
 
 
@@ -225,12 +219,6 @@ def _check_objective(study: Study) -> None:
         raise LocatedError(
             f"{study.search.objective!r} is not in evaluation.metrics: {', '.join(study.evaluation.metrics)}",
             *("search", "objective"),
-        )
-    if study.search.pruner != "none" and study.evaluation.every is None and study.search.stop == "last":
-        raise LocatedError(
-            f"{study.search.pruner!r} compares curves, but trials are only evaluated at their end: expected a number "
-            "of steps in evaluation.every",
-            *("search", "pruner"),
         )
     for index, dataset in enumerate(study.datasets):
         if study.search.level is not None and study.search.level not in dataset.evaluate_on:

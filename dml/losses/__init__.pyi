@@ -10,6 +10,7 @@ from dml.losses.bootstrap_softmax import BootstrapSoftmax as BootstrapSoftmax
 from dml.losses.circle import Circle as Circle
 from dml.losses.components import Components as Components
 from dml.losses.contrastive import Contrastive as Contrastive
+from dml.losses.free import Free as Free
 from dml.losses.generalized_softmax import GeneralizedSoftmax as GeneralizedSoftmax
 from dml.losses.histogram import Histogram as Histogram
 from dml.losses.hphn_triplet import HphnTriplet as HphnTriplet
