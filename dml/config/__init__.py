@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dml.config.audit import AuditSection
 from dml.config.auditing import audited_cell, audited_dataset
-from dml.config.claims import BreakPointSection, ClaimSection, ComparisonSection, ConditionSection, SlopeSection
+from dml.config.compare import ComparisonSection
 from dml.config.data import DatasetSection, NoiseSection
 from dml.config.evaluation import EvaluationSection, ReferenceSection
 from dml.config.files import check_data, check_files, location
@@ -24,10 +24,7 @@ from dml.config.training import TrainingSection
 __all__ = [
     "AuditSection",
     "BaseSection",
-    "BreakPointSection",
-    "ClaimSection",
     "ComparisonSection",
-    "ConditionSection",
     "ConfigError",
     "DatasetSection",
     "EvaluationSection",
@@ -40,7 +37,6 @@ __all__ = [
     "ReportSection",
     "ResourcesSection",
     "SearchSection",
-    "SlopeSection",
     "Study",
     "TrainingSection",
     "audited_cell",

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dml import discovery, filters, losses, miners
-from dml.config import auditing, claim_checks, combining, grid, report_checks
+from dml.config import auditing, combining, compare, grid, report_checks
 from dml.config.errors import LocatedError
 from dml.config.parts import SAMPLE, LossSection
 from dml.config.stopping import tuning_every
@@ -53,7 +53,7 @@ def check(study: Study, stated: Collection[str] = ()) -> None:
                 "class_splits",
             )
         _check_early_stopping(study, training[0])
-    for room in (claim_checks, report_checks, auditing):
+    for room in (compare, report_checks, auditing):
         room.check(study)
 
 

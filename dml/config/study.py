@@ -15,7 +15,7 @@ from dml import discovery, losses
 from dml.config import closed_forms, combining, recipes
 from dml.config import grid as grids
 from dml.config.audit import AuditSection
-from dml.config.claims import ClaimSection
+from dml.config.compare import ComparisonSection
 from dml.config.data import ClassSplits, DatasetSection, NoiseName, NoiseSection, SourceName
 from dml.config.evaluation import EvaluationSection, ReferenceSection
 from dml.config.names import first_names
@@ -80,7 +80,7 @@ class Study(StudySection):
     evaluation: EvaluationSection = Field(default_factory=EvaluationSection, description="what is measured")
     resources: ResourcesSection = Field(default_factory=ResourcesSection, description="where trials run")
     reference_values: list[ReferenceSection] = Field([], description="rows of papers that are shown beside cells")
-    claims: list[ClaimSection] = Field([], description="claims, and what decides each")
+    compare: list[ComparisonSection] = Field([], description="comparisons of the study's own, which its page decides")
     report: ReportSection = Field(default_factory=ReportSection, description="what the study's page shows besides")
     audit: AuditSection | None = Field(None, description="audit the labels; none: only `dml audit` does")
     name: str = Field("", exclude=True)  # the file's stem
@@ -105,7 +105,7 @@ class Study(StudySection):
 
     @property
     def digest(self) -> str:
-        """Of the settings that decide trials: another title, claim or figure does not change it."""
+        """Of the settings that decide trials: another title, comparison or figure does not change it."""
         deciding = self.model_dump(mode="json", include=set(DECIDING), exclude_defaults=True)
         for part, section in zip(self.filters, deciding.get("filters", []), strict=False):
             if part.settings.get("rate") == TOLD:  # as before there was another

@@ -29,13 +29,13 @@ from dml.types import Cell, ScoreKey, value_text
 class Results:
     """One study, its trials and its summary. `dml.report.loading.load` reads them."""
 
-    study: Study  # as it ran, with today's title, claims and report
+    study: Study  # as it ran, with today's title, comparisons and report
     trials: pd.DataFrame  # `loading.COLUMNS`, and one float column per score key
     summary: Mapping[str, Any] = field(default_factory=dict)  # keys: `dml.sweep.progress.results.summarize`
     problem: str = ""  # why nothing, or not everything, can be shown
     store: Path | None = None  # contains `trials/<key>/`, which `embeddings` reads
     origin: str = ""  # of results from a snapshot: what says so, with its commit
-    verdicts: Sequence[Verdict] = ()  # on the study's claims; `analysis.claims` makes them for all studies together
+    verdicts: Sequence[Verdict] = ()  # on claims; `dml.report.claims` makes them for all studies together
     data: Path | None = None  # `data/<study>`, which names the packed images
     figures: FigureData = field(default_factory=FigureData)  # what the figures of embeddings are drawn from
 

@@ -61,7 +61,7 @@ class Free:
 
     def embed(self, features: Mapping[str, np.ndarray]) -> np.ndarray:
         """Features by name, (m, V, D) each -> unit embeddings float32 (m, d), d at most the size that was asked for."""
-        return _embedded(self.chosen, self.projection, _unit(features[self.chosen.features]))
+        return embedded(self.chosen, self.projection, unit(features[self.chosen.features]))
 
     def head(self, widths: Mapping[str, int], size: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The same as a linear map of all features side by side, each of unit length.
@@ -96,23 +96,23 @@ def choose(
     """
     kept = taking_part(np.asarray(labels))
     labels = np.unique(np.asarray(labels)[kept], return_inverse=True)[1]
-    rows = {name: _unit(np.asarray(given)[kept]) for name, given in features.items()}
+    rows = {name: unit(np.asarray(given)[kept]) for name, given in features.items()}
     scores: dict[Candidate, list[float]] = {}
     for half in (0, 1) if labels.max(initial=-1) + 1 >= FEWEST else ():
         fitted, held_out = np.flatnonzero(labels % 2 == half), np.flatnonzero(labels % 2 != half)
         tested = held_out[some(labels[held_out], SCORED)]
-        for candidate, projection in _candidates({n: g[fitted] for n, g in rows.items()}, labels[fitted], size):
-            embeddings = _embedded(candidate, projection, rows[candidate.features][tested])
+        for candidate, projection in candidates({n: g[fitted] for n, g in rows.items()}, labels[fitted], size):
+            embeddings = embedded(candidate, projection, rows[candidate.features][tested])
             scores.setdefault(candidate, []).append(evaluate(embeddings, labels[tested], [metric])[metric])
     means = {candidate: fmean(own) for candidate, own in scores.items() if len(own) == 2 and not np.isnan(own).any()}
-    fits = dict(_candidates(rows, labels, size, max(means, key=lambda one: means[one]) if means else None))
+    fits = dict(candidates(rows, labels, size, max(means, key=lambda one: means[one]) if means else None))
     if not fits:
         raise ValueError("without training: expected features (n, V, D) by name, got none")
     chosen = max(fits, key=lambda one: (one.projection == "whitening", one.views == "mirror"))  # only one, if chosen
     return Free(chosen, fits[chosen], means)
 
 
-def _candidates(
+def candidates(
     rows: Mapping[str, np.ndarray], labels: np.ndarray, size: int | None, only: Candidate | None = None
 ) -> Iterator[tuple[Candidate, Projection | None]]:
     """All candidates, or one, with their projections; without those that these rows do not allow."""
@@ -137,14 +137,14 @@ def _candidates(
                     yield candidate, projection
 
 
-def _embedded(candidate: Candidate, projection: Projection | None, given: np.ndarray) -> np.ndarray:
+def embedded(candidate: Candidate, projection: Projection | None, given: np.ndarray) -> np.ndarray:
     """(m, V, D) -> unit vectors float32 (m, d)."""
     each = given if candidate.views == "mirror" else given[:, :1]
     found = np.asarray(each, dtype=np.float32) if projection is None else apply(projection, each)
     return joined(list(torch.from_numpy(found).unbind(dim=1))).numpy()
 
 
-def _unit(rows: np.ndarray) -> np.ndarray:
+def unit(rows: np.ndarray) -> np.ndarray:
     """(..., D) -> float32 (..., D) of unit length."""
     given = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32))
     return directions(given.reshape(-1, given.shape[-1])).view(given.shape).numpy()

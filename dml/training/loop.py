@@ -106,7 +106,7 @@ class Training:
         sampler = build_sampler(spec, data)
         views = generator(spec.seed, "views") if training.views > 1 else None
         self._batches = BatchLoader(data.packed.images, data.rows, data.observed, sampler, self._device, share, views)
-        self._evaluator = Evaluator(spec, data, self.trained, self._augment, self._device, self._folder)
+        self._evaluator = Evaluator(spec, data, self.trained, self._augment, self._device)
         self.diagnostics = Diagnostics(self._device, count_distances=self._mine is not None and loss_normalizes(spec))
         self._history = History()
         state = TrialState(

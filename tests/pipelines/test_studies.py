@@ -10,9 +10,11 @@ import pytest
 
 from dml import discovery
 from dml.config import Study, load_study
-from dml.config.paper_claims import paper_claims
+from dml.papers import paper_claims
 from dml.report import reference_values
+from dml.report.claims import registered, tests_of
 from dml.report.labels import metric_label
+from dml.report.loading import load
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted(path.stem for path in (ROOT / "pipelines" / "studies").glob("*.yaml"))
@@ -44,11 +46,19 @@ def test_its_description_says_how_long_it_takes_and_its_claims_are_the_papers(na
         assert "GPU, about" in " ".join(study.description.split())
     else:
         assert re.search(r"[Aa]bout \d+ (minutes|hours) on two cores", " ".join(study.description.split()))
-    assert all(claim.printed is None or claim.printed.paper == name.partition("-")[0] for claim in study.claims)
+    papers = {test.claim.printed.paper for test in tests_of(study) if test.claim.printed}
+    assert papers <= {name.partition("-")[0]}
+
+
+def test_each_claim_is_tested_in_studies_that_have_its_cells():
+    """Their attributes, pairs and scores are there: what is wrong would raise."""
+    for test in registered():
+        for name in test.studies:
+            assert list(test.function(load(study_of(name), Path("nowhere")))), (test.claim, name)
 
 
 def test_each_claim_that_networks_decide_has_a_study():
-    tested = {claim.claim for name in STUDIES for claim in study_of(name).claims if claim.claim}
+    tested = {test.claim.id for test in registered()} - {""}
     asked = {claim.id for claim in paper_claims().values() if claim.decided_by != "theory"}
     assert asked - tested == {claim.id for claim in paper_claims().values() if claim.no_study}
 

@@ -146,9 +146,15 @@ def test_a_closed_form_is_fitted_to_the_images_as_they_are(
     np.testing.assert_allclose(kept["embeddings"], naive(embed, images[kept["index"]]), atol=1e-3)
 
 
+@pytest.fixture
+def two_classes_choose(monkeypatch):
+    """There are not more."""
+    monkeypatch.setattr(free, "FEWEST", 2)
+
+
 @pytest.mark.parametrize("given", ["images", "features"])
 def test_what_is_free_is_a_model_of_the_layer_that_observed_labels_choose(
-    stored, packed, make_spec, data_root, tmp_path, finish, given
+    two_classes_choose, stored, packed, make_spec, data_root, tmp_path, finish, given
 ):
     settings = {**INPUTS[given], "layers": True, "head_start": "free", "steps": 0, "embedding_size": 12}
     training = finish(Training(make_spec("free", None, evaluation=WANTED, **settings), data_root, tmp_path))
@@ -162,7 +168,7 @@ def test_what_is_free_is_a_model_of_the_layer_that_observed_labels_choose(
         found = {}
         with torch.no_grad():
             for name in network.widths:
-                block = {"last layer, GeM": "pool"}.get(name, name.removeprefix("before "))
+                block = {"last layer, GeM": "layers.9"}.get(name, name.removeprefix("before "))
                 if name == "last layer":
                     found[name] = network.backbone.eval()(pixels)
                     continue
@@ -194,7 +200,9 @@ def test_what_is_free_is_a_model_of_the_layer_that_observed_labels_choose(
     )
 
 
-def test_the_table_of_a_study_with_the_method_free_chooses_among_layers(stored, make_spec, data_root, tmp_path, finish):
+def test_the_table_of_a_study_with_the_method_free_chooses_among_layers(
+    two_classes_choose, stored, make_spec, data_root, tmp_path, finish
+):
     settings = {**INPUTS["features"], "layers": True, "head_start": "free", "steps": 0, "embedding_size": 200}
     spec = make_spec("free", None, evaluation={**WANTED, "views": "one", "sets": ("test",)}, **settings)
     trial = finish(Training(spec, data_root, tmp_path))

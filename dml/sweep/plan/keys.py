@@ -21,7 +21,6 @@ from typing import Any
 import torch
 
 from dml import discovery, evaluation, losses, miners, models
-from dml.evaluation import compressed
 from dml.protocols import ClusteringMetric, Composite
 from dml.training import closed_form, collectives, free, optimizers
 from dml.training.frozen import recipe
@@ -73,8 +72,6 @@ def versions(spec: TrialSpec) -> dict[str, int | str]:
         found[package] = discovery.package_version(package)
     if any(map(_is_of_clusters, spec.evaluation.metrics)):
         found["k-means"] = "faiss" if _has_faiss() else "torch"
-    if spec.evaluation.search == "compressed":
-        found["evaluation.compressed"] = compressed.VERSION
     return dict(sorted(found.items()))
 
 
@@ -159,7 +156,6 @@ def _without_defaults(spec: TrialSpec) -> dict[str, Any]:
     if of_loss.get("memory") is not None:
         of_loss["memory"] = _changed(of_loss["memory"], discovery.defaults_of(losses.Memory))
     model = noise_model(noise.model)
-    del content["evaluation"]["memory"]
     filled_in = {"normalize": training.normalize, "embedding_size": training.embedding_size}
     return {
         **content,

@@ -16,14 +16,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from dml.config import ConfigError, DatasetSection, content_of
 from dml.data import sources
 from dml.data.packing import packed_id
-from dml.data.shards import shards_id
 from dml.files import read_json, study_files
 from dml.snapshots import snapshots
 from dml.sweep.auditing.trained_vectors import USED
@@ -184,13 +182,12 @@ def _packed(project: Path) -> Iterator[tuple[Path, str]]:
 
 
 def packed_by(path: Path) -> set[str]:
-    """The names of the packed folders that a study's datasets need, those of shards included."""
+    """The names of the packed folders that a study's datasets need."""
     found = set()
     for given in content_of(path)["datasets"]:
         dataset = DatasetSection(**({"name": given} if isinstance(given, str) else given))
-        how: dict[str, Any] = {"resize": dataset.resize, "on_corrupt": dataset.on_corrupt, "decode": dataset.decode}
-        whole = packed_id(sources.build(dataset.name, **dataset.settings), **how)
-        found |= {whole} if dataset.shards is None else {whole, shards_id(whole, **dataset.shards.model_dump())}
+        source = sources.build(dataset.name, **dataset.settings)
+        found.add(packed_id(source, resize=dataset.resize, on_corrupt=dataset.on_corrupt))
     return found
 
 
