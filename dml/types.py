@@ -388,6 +388,7 @@ class TrainingSettings:
 class TrainingSpec(TrainingSettings):
     """The network of one trial and how it is trained."""
 
+    layers: bool = False  # the features are those of several layers (`dml.models.Layers`)
     views: int = 1  # of each image of which activations are stored
     mirrored: bool = False  # features or activations are of the images' mirror images, which no trial trains on
     frozen_precision: str = "float32"  # of the stored features or activations

@@ -1,7 +1,7 @@
 """The study as it ran, which is kept with its results: they say what they are when its file has changed since.
 
 A table of trials has it in its `attrs`, which pandas writes into Parquet files. All settings that decide trials are
-there, defaults too. The title, description, claims, reference values and report are always those of today's file.
+there, defaults too. The title, description, comparisons, reference values and report are always those of today's file.
 """
 
 from __future__ import annotations

@@ -52,9 +52,7 @@ def _dotted_in(value: Any, location: tuple[str | int, ...], of_file: bool) -> An
     found = {}
     for key, inner in value.items():
         below = (*location, key)
-        if location[0] == "claims" and key == "over":
-            inner = _setting(inner, below, of_file)
-        elif location[0] == "claims" and key == "each" and isinstance(inner, list):
+        if location[0] == "compare" and key == "each" and isinstance(inner, list):
             inner = [_setting(name, below, of_file) for name in inner]
         found[_setting(key, below, of_file)] = _dotted_in(inner, below, of_file)
     return found

@@ -149,7 +149,6 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "evaluation: {metrics: [recal@1]}", ["'recal@1'", "recall@K"]),
         (SEEDS, "search: {objective: nmi@2}", ["'nmi@2'", "Choices"]),
         (SEEDS, "search: {objective: f1}", ["search.objective", "'f1'", "evaluation.metrics", "recall@1, map@r, nmi"]),
-        (SEEDS, "search: {pruner: median, stop: last}", ["search.pruner", "'median'", "evaluation.every"]),
         (SEEDS, "miner: {settings: {margn: 1}}", ["miner", "'margn'", "did you mean 'margin'"]),
         (SEEDS, "miner: {search: {margn: {choice: [1]}}}", ["miner", "'margn'"]),
         (
@@ -231,7 +230,7 @@ SEEDS = "seeds: [0, 1]"
             ["'hierarchical'", "'cub200'", "only fine", "Choices: balanced, random"],
         ),
         (SEEDS, "search: {level: coarse}", ["search.level", "'coarse'", "evaluate_on"]),
-        (SEEDS, "search: {sampler: cma}", ["search.sampler", "'tpe', 'random', 'grid' or 'fixed'", "'cma'"]),
+        (SEEDS, "search: {sampler: cma}", ["search.sampler", "'tpe', 'grid' or 'fixed'", "'cma'"]),
         (
             "title: A study",
             "title: [A",
@@ -251,14 +250,7 @@ SEEDS = "seeds: [0, 1]"
         (SEEDS, "search: {trials: true}", ["mine.yaml:8: search.trials: expected a number, got True"]),
         (SEEDS, "on: 1", ["mine.yaml:8: on: expected text as a key, got bool"]),
         (SEEDS, "training: {batch: {3: 4}}", ["mine.yaml:8: training.batch.3: expected text as a key, got int"]),
-        (SEEDS, "seeds: {least: 3}", ["mine.yaml:8: seeds: expected a list, auto, or {auto: {least: 3, most: 20}}"]),
-        (SEEDS, "seeds: {auto: {least: 1}}", ["mine.yaml:8: seeds.auto.least: expected", "3, got 1"]),
-        (SEEDS, "seeds: {auto: {leest: 3}}", ["mine.yaml:8: seeds.auto.leest: unknown key. Choices: least, most"]),
-        (
-            SEEDS,
-            "seeds: {auto: {least: 9, most: 5}}",
-            ["mine.yaml:8: seeds.auto: most: expected more than"],
-        ),
+        (SEEDS, "seeds: auto", ["mine.yaml:8: seeds: expected a list, got 'auto'"]),
         (SEEDS, "class_splits: many", ["class_splits: expected a whole number or a mapping of settings, got 'many'"]),
         (SEEDS, "class_splits: 200", ["mine.yaml:8: class_splits: expected at most 100, got 200"]),
         (SEEDS, "evaluation: {metrics: [nmi, nmi]}", ["evaluation: metrics: ['nmi', 'nmi']", "twice"]),

@@ -68,7 +68,7 @@ def test_a_key_does_not_contain_the_rest(toy_study):
     same = [
         toy_study(title="Another", name="another", seeds=[5]),
         toy_study(datasets=[{"name": "digits", "id": "renamed"}]),
-        toy_study(search={"sampler": "random", "trials": 20}, resources={"concurrent": 1}),
+        toy_study(search={"sampler": "grid", "trials": 20}, resources={"concurrent": 1}),
         toy_study(losses=["triplet", "margin"]),
         toy_study(training={"steps": 10, "search": {"weight_decay": {"uniform": [0, 1]}}}),
     ]
