@@ -20,8 +20,9 @@ import numpy as np
 import torch
 
 from dml import evaluation, models
+from dml.data import DataError
 from dml.data import augment as augmentations
-from dml.data.packing.lazy import LazyImages
+from dml.data.packing.decoding import CorruptImage, decode, resize
 from dml.evaluation import augmented, evaluate, joined
 from dml.models import Layers
 from dml.tensors import directions
@@ -217,18 +218,19 @@ def features_of(
     network: Any = models.build(backbone, **asked, **own).backbone.eval()
     network.to(device, memory_format=torch.channels_last)  # in which CPUs convolve twice as fast
     augment = augmentations.build("none", channels=channels, normalization=part.statistics(**own) or "none")
-    images = LazyImages([str(path) for path in paths], (len(paths), side, side, 3), side)
     dimensions = [(), (-1,)][: 2 if views == "mirror" else 1]
 
     def embed(pixels: torch.Tensor) -> torch.Tensor:
         given = augment(pixels, training=False)
         return torch.cat([network(given.flip(flipped)) for flipped in dimensions], dim=1)
 
-    starts = range(0, len(images), BATCH)
-    batches = (torch.from_numpy(images[start : start + BATCH]).permute(0, 3, 1, 2) for start in starts)
+    files = [Path(path) for path in paths]
+    chunks = (files[start : start + BATCH] for start in range(0, len(files), BATCH))
+    pixels = (np.stack([_square(path, side) for path in chunk]) for chunk in chunks)
+    batches = (torch.from_numpy(images).permute(0, 3, 1, 2) for images in pixels)
     with torch.inference_mode():
-        found = evaluation.embed(embed, batches, len(images), device).cpu().numpy()
-    each = found.reshape(len(images), len(dimensions), -1)
+        found = evaluation.embed(embed, batches, len(files), device).cpu().numpy()
+    each = found.reshape(len(files), len(dimensions), -1)
     return dict(zip(network.widths, np.split(each, np.cumsum(list(network.widths.values()))[:-1], axis=2), strict=True))
 
 
@@ -268,3 +270,11 @@ def unit(rows: np.ndarray) -> np.ndarray:
     """(..., D) -> float32 (..., D) of unit length."""
     given = torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32))
     return directions(given.reshape(-1, given.shape[-1])).view(given.shape).numpy()
+
+
+def _square(path: Path, side: int) -> np.ndarray:
+    """uint8 (side, side, 3)."""
+    try:
+        return resize(decode(path, 3), side)
+    except CorruptImage as error:
+        raise DataError(f"{path}: {error}") from error
