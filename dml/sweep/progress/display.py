@@ -17,7 +17,7 @@ from rich.live import Live
 
 from dml.config.for_use import comparable
 from dml.files import write_text
-from dml.sweep.plan.jobs import Job
+from dml.sweep.plan.cells import Job
 from dml.sweep.plan.plan import Plan
 from dml.sweep.progress.remaining import Remaining
 from dml.sweep.progress.text import line, table
